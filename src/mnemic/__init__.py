@@ -1,4 +1,4 @@
-"""Mnemic: the memory of AI assistants.
+"""Mnemic: long-term memory for AI assistants.
 
 from mnemic import Mnemic, Scope
 

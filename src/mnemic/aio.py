@@ -1,6 +1,6 @@
-"""AsyncMnemic: the verbs of Mnemic for asyncio, on a bounded pool of threads of its own. No logic lives here.
+"""AsyncMnemic: Mnemic's verbs for asyncio, run on its own bounded thread pool. No logic lives here.
 
-A verb is one line: its arguments and its answer are those of the library's, at run time and for type checkers.
+Each verb is one line. Its arguments and result are the library's, at run time and for type checkers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mnemic.model.chat import ChatEvent
 from mnemic.model.scope import Level, Scope
 
 DEFAULT_THREADS = 4
-"""A verb waits for the store or an embedder most of the time; more threads only queue before the interpreter."""
+"""A verb mostly waits for the store or an embedder. More threads would only queue for the interpreter."""
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -40,13 +40,13 @@ _Answer_co = TypeVar("_Answer_co", covariant=True)
 
 
 class _Awaited(Protocol[_Arguments, _Answer_co]):
-    """A method that takes what the library's takes, and is awaited."""
+    """A method with the library's arguments that is awaited."""
 
     def __get__(self, owner: Any, kind: type) -> Callable[_Arguments, Coroutine[Any, Any, _Answer_co]]: ...
 
 
 def _await_verb(function: Callable[Concatenate[Any, _Arguments], _Answer]) -> _Awaited[_Arguments, _Answer]:
-    """The verb of the library as one that is awaited: its types are taken over as they are."""
+    """Make the library's verb awaitable, with the same types."""
 
     @wraps(function)
     async def verb(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -58,7 +58,7 @@ def _await_verb(function: Callable[Concatenate[Any, _Arguments], _Answer]) -> _A
 def _stream_verb(
     function: Callable[Concatenate[Any, _Arguments], Generator[_Answer]],
 ) -> _Awaited[_Arguments, AsyncGenerator[_Answer]]:
-    """The same for a verb that answers bit by bit: `async for event in await mnemic.chat_stream(…)`."""
+    """The same for a generator: `async for event in await mnemic.chat_stream(…)`."""
 
     @wraps(function)
     async def verb(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -68,14 +68,14 @@ def _stream_verb(
 
 
 class _Part:
-    """Verbs of the library, and how they are run."""
+    """A group of the library's verbs."""
 
     def __init__(self, verbs: object, run: Callable[..., Awaitable[Any]]) -> None:
         self._verbs, self._run = verbs, run
 
 
 class AsyncProfileVerbs(_Part):
-    """As `ProfileVerbs`."""
+    """Like `ProfileVerbs`."""
 
     set = _await_verb(ProfileVerbs.set)
     get = _await_verb(ProfileVerbs.get)
@@ -84,7 +84,7 @@ class AsyncProfileVerbs(_Part):
 
 
 class AsyncDocumentVerbs(_Part):
-    """As `DocumentVerbs`."""
+    """Like `DocumentVerbs`."""
 
     list = _await_verb(DocumentVerbs.list)
     get = _await_verb(DocumentVerbs.get)
@@ -94,7 +94,7 @@ class AsyncDocumentVerbs(_Part):
 
 
 class AsyncGraphVerbs(_Part):
-    """As `GraphVerbs`."""
+    """Like `GraphVerbs`."""
 
     entities = _await_verb(GraphVerbs.entities)
     neighbours = _await_verb(GraphVerbs.neighbours)
@@ -103,7 +103,7 @@ class AsyncGraphVerbs(_Part):
 
 
 class AsyncToolVerbs(_Part):
-    """As `ToolVerbs`."""
+    """Like `ToolVerbs`."""
 
     list = _await_verb(ToolVerbs.list)
     call = _await_verb(ToolVerbs.call)
@@ -111,14 +111,14 @@ class AsyncToolVerbs(_Part):
 
 
 class AsyncJobVerbs(_Part):
-    """As `JobVerbs`."""
+    """Like `JobVerbs`."""
 
     list = _await_verb(JobVerbs.list)
     retry = _await_verb(JobVerbs.retry)
 
 
 class AsyncKeyVerbs(_Part):
-    """As `KeyVerbs`."""
+    """Like `KeyVerbs`."""
 
     create = _await_verb(KeyVerbs.create)
     list = _await_verb(KeyVerbs.list)
@@ -128,8 +128,8 @@ class AsyncKeyVerbs(_Part):
 
 
 class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
-    """An open memory for asyncio: each verb runs on one of `threads` threads and never on the event loop. What a verb
-    is told to call, such as `progress`, is called from there.
+    """An open memory for asyncio. Each verb runs on one of `threads` threads, never on the event loop. Callbacks such
+    as `progress` are called on that thread.
     """
 
     def __init__(self, mnemic: Mnemic, *, threads: int = DEFAULT_THREADS) -> None:
@@ -144,7 +144,7 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         actor: str = DEFAULT_ACTOR,
         threads: int = DEFAULT_THREADS,
     ) -> AsyncMnemic:
-        """As `Mnemic.open`."""
+        """Like `Mnemic.open`."""
         return cls(await asyncio.to_thread(Mnemic.open, store, actor=actor), threads=threads)
 
     capture = _await_verb(Mnemic.capture)
@@ -195,48 +195,48 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     doctor = _await_verb(Mnemic.doctor)
 
     async def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> list[str]:
-        """As `Mnemic.export`, all lines at once."""
+        """Like `Mnemic.export`, but returns all lines at once."""
         return await self._run(lambda: [*self._verbs.export(scope, levels=levels)])
 
     chat_stream = _stream_verb(Mnemic.chat_stream)
 
     @property
     def profile(self) -> AsyncProfileVerbs:
-        """As `Mnemic.profile`."""
+        """Like `Mnemic.profile`."""
         return AsyncProfileVerbs(self._verbs.profile, self._run)
 
     @property
     def documents(self) -> AsyncDocumentVerbs:
-        """As `Mnemic.documents`."""
+        """Like `Mnemic.documents`."""
         return AsyncDocumentVerbs(self._verbs.documents, self._run)
 
     @property
     def graph(self) -> AsyncGraphVerbs:
-        """As `Mnemic.graph`."""
+        """Like `Mnemic.graph`."""
         return AsyncGraphVerbs(self._verbs.graph, self._run)
 
     @property
     def tools(self) -> AsyncToolVerbs:
-        """As `Mnemic.tools`."""
+        """Like `Mnemic.tools`."""
         return AsyncToolVerbs(self._verbs.tools, self._run)
 
     @property
     def jobs(self) -> AsyncJobVerbs:
-        """As `Mnemic.jobs`."""
+        """Like `Mnemic.jobs`."""
         return AsyncJobVerbs(self._verbs.jobs, self._run)
 
     @property
     def keys(self) -> AsyncKeyVerbs:
-        """As `Mnemic.keys`."""
+        """Like `Mnemic.keys`."""
         return AsyncKeyVerbs(self._verbs.keys, self._run)
 
     @property
     def model(self) -> str | None:
-        """As `Mnemic.model`."""
+        """Like `Mnemic.model`."""
         return self._verbs.model
 
     async def close(self) -> None:
-        """As `Mnemic.close`; waits for the verbs under way."""
+        """Like `Mnemic.close`, after waiting for running verbs."""
         await asyncio.to_thread(self._pool.shutdown)
         await asyncio.to_thread(self._verbs.close)
 
@@ -253,7 +253,7 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         )
 
     async def _each(self, events: Generator[ChatEvent]) -> AsyncGenerator[ChatEvent]:
-        """The events, each made on a thread; leaving early ends the reply and keeps what was said."""
+        """Yield the events, each computed on a thread. Leaving early ends the reply and stores the text so far."""
         guard = threading.Lock()
 
         def following() -> ChatEvent | None:
@@ -261,7 +261,7 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
                 return next(events, None)
 
         def end() -> None:
-            with guard:  # a piece that is still being made when the reader leaves is waited for
+            with guard:  # wait for a piece in progress when the reader leaves
                 events.close()
 
         try:

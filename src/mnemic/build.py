@@ -93,7 +93,7 @@ def open_keyring(config: Config) -> Keyring | None:
         from mnemic.adapters.archives.keyring import FileKeyring
     except ImportError as error:
         raise ConfigError(
-            f"sealed backups need a package that is not here ({error}): run `pip install 'mnemic[sealed]'`"
+            f"sealed backups need a missing package ({error}); run `pip install 'mnemic[sealed]'`"
         ) from error
     return FileKeyring(config.backup_keyring, config.backup_master_key, lock_wait_s=config.lock_wait_s)
 
@@ -122,7 +122,7 @@ def _detector(config: Config) -> Detector | None:
     if passing and (unknown := sorted(passing.difference(detector.capabilities.kinds))):
         near = get_close_matches(unknown[0], detector.capabilities.kinds, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(detector.capabilities.kinds)}"
-        raise ConfigError(f"secrets.passing names {unknown[0]!r}, which is no kind of secret: {hint}")
+        raise ConfigError(f"secrets.passing contains {unknown[0]!r}, which is not a kind of secret: {hint}")
     return detector
 
 
@@ -140,9 +140,7 @@ def _observer(config: Config) -> Observer:
     try:
         from mnemic.adapters.observers.opentelemetry import sending_to
     except ImportError as error:
-        raise ConfigError(
-            f"traces need packages that are not here ({error}): run `pip install 'mnemic[telemetry]'`"
-        ) from error
+        raise ConfigError(f"traces need missing packages ({error}); run `pip install 'mnemic[telemetry]'`") from error
     from mnemic.adapters.observers.counters import SeveralObservers
 
     return SeveralObservers([counting, sending_to(config.traces)])
@@ -170,11 +168,11 @@ def _llm_reranker(config: Config, llm: Llm | None) -> Reranker:
     from mnemic.adapters.rerankers.registry import LlmReranker
 
     if llm is None:
-        raise ConfigError("reranker 'llm' asks the language model, and none is configured: set llm.name")
+        raise ConfigError("reranker 'llm' needs a language model; set llm.name")
     try:
         return LlmReranker(llm, **cast("Mapping[str, Any]", config.reranker_options))
     except TypeError as error:
-        raise ConfigError(f"reranker 'llm' does not take these options: {error}") from error
+        raise ConfigError(f"reranker 'llm' does not accept these options: {error}") from error
 
 
 def _llm(config: Config) -> Llm | None:
@@ -203,7 +201,7 @@ def _postgres(url: str, config: Config) -> Store:
         from mnemic.adapters.stores.postgres import PostgresStore
     except ImportError as error:
         raise ConfigError(
-            f"a PostgreSQL store needs a driver that is not here ({error}): run `pip install 'mnemic[postgres]'`"
+            f"a PostgreSQL store needs a missing driver ({error}); run `pip install 'mnemic[postgres]'`"
         ) from error
     return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
@@ -213,17 +211,17 @@ def _window(config: Config, store: Store, observer: Observer) -> Window:
     if config.window == "store":
         return StoreWindow(store, ttl_s=life.window_ttl_s)
     if config.window_url is None:
-        raise ConfigError("memory.window.backend is redis; say memory.window.url, or REDIS_URL in the environment")
+        raise ConfigError("memory.window.backend is redis; set memory.window.url, or REDIS_URL in the environment")
     try:
         from mnemic.adapters.windows.redis import RedisOptions, RedisWindow
     except ImportError as error:
         raise ConfigError(
-            f"a window in Redis needs a driver that is not here ({error}): run `pip install 'mnemic[redis]'`"
+            f"a window in Redis needs a missing driver ({error}); run `pip install 'mnemic[redis]'`"
         ) from error
     try:
         options = RedisOptions(**cast("Mapping[str, Any]", config.window_options))
     except TypeError as error:
-        raise ConfigError(f"memory.window.options: Redis does not take these options: {error}") from error
+        raise ConfigError(f"memory.window.options: Redis does not accept these options: {error}") from error
     return RedisWindow(
         store, config.window_url, observer=observer, ttl_s=life.window_ttl_s, most=life.window_messages, options=options
     )
@@ -246,15 +244,15 @@ def _spaces(config: Config, store: Store, main: Embedder | None, further: int) -
 def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIndex:
     if config.qdrant_url is None:
         raise ConfigError(
-            "memory.index.backend is qdrant; say memory.index.qdrant.url, or QDRANT_URL in the environment"
+            "memory.index.backend is qdrant; set memory.index.qdrant.url, or QDRANT_URL in the environment"
         )
     if embedder is None:
-        raise ConfigError("memory.index.backend is qdrant, which holds vectors, and no embedder makes any: name one")
+        raise ConfigError("memory.index.backend is qdrant, which needs vectors; set embedder.name")
     try:
         from mnemic.adapters.indexes.qdrant import QdrantCollection, open_qdrant
     except ImportError as error:
         raise ConfigError(
-            f"an index in Qdrant needs a client that is not here ({error}): run `pip install 'mnemic[qdrant]'`"
+            f"an index in Qdrant needs a missing client ({error}); run `pip install 'mnemic[qdrant]'`"
         ) from error
     asked = QdrantCollection(config.qdrant_url, config.qdrant_collection, config.qdrant_api_key, config.qdrant_options)
     return open_qdrant(store, embedder.space, asked, _index_folder(config))
@@ -290,7 +288,7 @@ def _embedders(config: Config) -> dict[str, Embedder]:
     unknown = [name for name in config.embedder_writings if name not in names]
     if unknown:
         raise ConfigError(
-            f"embedder.writings names {unknown[0]!r}, which is no embedder of {', '.join(names) or 'none'}"
+            f"embedder.writings contains {unknown[0]!r}, which is not one of the embedders {', '.join(names) or 'none'}"
         )
     with ExitStack() as opened:
         embedders: dict[str, Embedder] = {}
@@ -298,7 +296,7 @@ def _embedders(config: Config) -> dict[str, Embedder]:
             embedder = embedders[name] = _embedder(config, name, _options(config, name))
             opened.callback(embedder.close)
         if len({embedder.space.id for embedder in embedders.values()}) < len(names):
-            raise ConfigError(f"two of the embedders {', '.join(names)} fill the same space; name each model once")
+            raise ConfigError(f"two of the embedders {', '.join(names)} use the same model; list each model once")
         opened.pop_all()
     return embedders
 
@@ -331,7 +329,7 @@ def _options(config: Config, name: str) -> Mapping[str, object]:
         return config.embedder_options
     for key, options in config.embedder_options.items():
         if key not in config.embedders or not isinstance(options, Mapping):
-            raise ConfigError(f"with several embedders, embedder.options holds a table for each name, not {key!r}")
+            raise ConfigError(f"with several embedders, embedder.options must have a table for each name, not {key!r}")
     return cast("Mapping[str, object]", config.embedder_options.get(name, {}))
 
 
@@ -343,7 +341,7 @@ def _writings(config: Config, embedders: Mapping[str, Embedder]) -> dict[str, fr
             for name, writings in config.embedder_writings.items()
         }
     except ValueError as error:
-        raise ConfigError(f"embedder.writings holds {', '.join(Writing)} ({error})") from error
+        raise ConfigError(f"embedder.writings must be {', '.join(Writing)} ({error})") from error
 
 
 def _embedder(config: Config, name: str, options: Mapping[str, object]) -> Embedder:
@@ -360,5 +358,7 @@ def _embedder(config: Config, name: str, options: Mapping[str, object]) -> Embed
         raise ConfigError(f"{error}; to open without it, declare the embedder's option dims") from error
     if config.embedder_dims not in (None, dims):
         embedder.close()
-        raise ConfigError(f"{name} makes vectors of {dims} dims, not {config.embedder_dims}")
+        raise ConfigError(
+            f"{name} makes vectors with {dims} dims, but memory.embedding.dimensions is {config.embedder_dims}"
+        )
     return embedder

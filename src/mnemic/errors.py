@@ -23,23 +23,23 @@ import traceback
 
 
 class MnemicError(Exception):
-    """Anything Mnemic raises on purpose."""
+    """Base class of all errors that Mnemic raises on purpose."""
 
 
 class InvalidInputError(MnemicError, ValueError):
-    """An argument is not acceptable; the message says which, why, and what would be. Nothing was stored."""
+    """An argument is invalid. The message says which, why and what is accepted. Nothing was stored."""
 
 
 class NotFoundError(MnemicError, LookupError):
-    """There is no such thing in this scope; what belongs to somebody else is answered the same way."""
+    """Nothing with this id exists in the scope. Things of other users give the same error."""
 
 
 class ConflictError(MnemicError):
-    """The thing exists already or was changed by somebody else in the meantime."""
+    """It already exists, or someone else changed it meanwhile."""
 
 
 class UnsupportedError(MnemicError):
-    """The part in use does not offer this; `capability` names the missing capability."""
+    """The component in use cannot do this. `capability` names the missing capability."""
 
     def __init__(self, message: str, *, capability: str) -> None:
         super().__init__(message)
@@ -47,31 +47,31 @@ class UnsupportedError(MnemicError):
 
 
 class UnauthorisedError(MnemicError):
-    """No key was shown where one is needed, or it is unknown, expired or revoked; which of these is not told."""
+    """The API key is missing, unknown, expired or revoked. The message does not say which."""
 
 
 class ForbiddenError(MnemicError):
-    """The key that was shown lacks the right for this, or is bound to another org, user or agent."""
+    """The API key lacks the right, or is restricted to another org, user or agent."""
 
 
 class ConfigError(MnemicError):
-    """The set-up is wrong or incomplete; the message holds what to run or to change."""
+    """The configuration is wrong or incomplete. The message says what to run or to change."""
 
 
 class BackendError(MnemicError):
-    """A part outside this process (database, file system, model server) failed."""
+    """Something outside this process failed: a database, file system or model server."""
 
     is_retryable: bool = False
 
 
 class UnavailableError(BackendError):
-    """The part does not answer, is locked by somebody else, or has no room left."""
+    """A backend does not answer, is locked, or is full."""
 
     is_retryable = True
 
 
 class RateLimitedError(BackendError):
-    """The part asks to slow down; `retry_after_s` is its wish in seconds, where it gave one."""
+    """A backend asks to slow down. `retry_after_s` is the wait in seconds, if given."""
 
     is_retryable = True
 
@@ -81,13 +81,13 @@ class RateLimitedError(BackendError):
 
 
 class TimedOutError(BackendError):
-    """The part did not answer within the time given."""
+    """A backend did not answer in time."""
 
     is_retryable = True
 
 
 class BadReplyError(BackendError):
-    """The part answered something that cannot be used (broken JSON, a wrong shape)."""
+    """A backend sent an unusable answer, such as broken JSON."""
 
 
 def error_kind(error: type[BaseException]) -> str:
@@ -96,7 +96,7 @@ def error_kind(error: type[BaseException]) -> str:
 
 
 def places(error: BaseException, most: int = 6) -> list[str]:
-    """Where an error that nobody foresaw came from, for a log: file and line, the innermost last. Never its text, which
-    may hold memories.
+    """File and line of an unexpected error's frames, innermost last, for a log. Never the message, which may contain
+    memories.
     """
     return [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)][-most:]

@@ -1,9 +1,9 @@
-"""Every verb of Mnemic in one row: its name, and where each door keeps it.
+"""The table of verbs: each verb's name, and its command, route and tool.
 
-A row names the method of `Mnemic` (`recall`, or `documents.list` for a method of one of its parts). Its parameters,
-defaults and answer stand in that method's signature and docstring alone; `mnemic.api.signatures` reads them. The remote
-client, the facade for asyncio, the routes and bodies of REST, the lanes of its threads and docs/reference/verbs.md are
-derived from the two. This module imports nothing of Mnemic, so that a command may read it at no cost.
+A row names a method of `Mnemic` (`recall`, or `documents.list` for a method of a group). Parameters, defaults and
+result are in that method's signature and docstring only; `mnemic.api.signatures` reads them. The remote client, the
+asyncio version, REST's routes, bodies and threads, and docs/reference/verbs.md are derived from both. This module
+imports nothing of Mnemic, so that commands can read it at no cost.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from typing import Any
 PREFIX = "/v1"
 LIBRARY, CLI, REST, REMOTE, MCP = "library", "command line", "REST", "remote client", "MCP"
 DOORS = (LIBRARY, CLI, REST, REMOTE, MCP)
-"""The library and the same for asyncio have every verb."""
+"""The library and its asyncio version have every verb."""
 
 
 class Access(StrEnum):
-    """What a key must allow; an operator has the right admin in the org `default`, and looks after the whole store."""
+    """The right that a verb needs. An operator has the right admin in the org `default` and manages the whole store."""
 
     READ = "read"
     WRITE = "write"
@@ -27,7 +27,7 @@ class Access(StrEnum):
 
 
 class Lane(StrEnum):
-    """The threads of a server that answer: those of quick reads, of quick writes, or of work that may take long."""
+    """The server's thread pool for a verb: quick reads, quick writes, or long work."""
 
     READ = "read"
     WRITE = "write"
@@ -38,12 +38,11 @@ class Lane(StrEnum):
 class Verb:
     """A verb by its name in the library.
 
-    `method` and `path`: its route below `PREFIX`; arguments in braces stand in the path. `tag` groups it in REST's
-    description, `right` and `lane` say who may call it there and which threads answer, `status` how a success is
-    answered. `in_query`: its arguments go into the query although it is no GET. `here`: arguments that are not sent as
-    the others are, such as the content of a file or the place of a backup. `takes_long`: a language model answers, or
-    all rows are gone through, which may take minutes. `command`: that of the command line, `tool`: that of MCP; "" if
-    there is none, for the reason under the door's name in `gaps`.
+    `method` and `path`: its REST route below `PREFIX`, with path arguments in braces. `tag` groups it in the OpenAPI
+    description, `right` is needed to call it, `lane` selects the threads, `status` is the success code. `in_query`: the
+    arguments go into the query although it is not a GET. `here`: arguments that are sent differently, such as a file's
+    content, or not at all, such as a backup's path. `takes_long`: it calls a language model or reads all rows, and may
+    take minutes. `command` and `tool`: its command and MCP tool; "" if there is none, with the reason in `gaps`.
     """
 
     name: str
@@ -61,16 +60,16 @@ class Verb:
     takes_long: bool = False
 
     def is_offered(self, door: str) -> bool:
-        """True when the door has it."""
+        """True if this door has the verb."""
         return door not in self.gaps
 
     @property
     def has_body(self) -> bool:
-        """True when what is not in path and query is sent as a JSON object."""
+        """True if the other arguments are sent as a JSON object."""
         return self.method in ("POST", "PATCH", "PUT")
 
     def divided(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-        """The path, what goes into the query, and what goes into the body."""
+        """The path, the query and the body of a request."""
         from urllib.parse import quote  # the command line needs none of it
 
         left, path = dict(arguments), self.path
@@ -83,14 +82,14 @@ class Verb:
         return PREFIX + path, query, left
 
 
-_BULK = "a program's way; `import` brings many in"
-_BY_ITSELF = "done by the worker, not for a model to decide"
-_PEOPLE = "for a person to decide, not for a model"
-_OPERATORS = "for whoever runs the store"
-_OWN_MODEL = "the client has a model of its own; `context` and `recall` give it memory"
-_IN_CONTEXT = "`context` holds it"
-_HERE = "lives in this process"
-_ON_ITS_MACHINE = "on the store's own machine alone: with a stolen key everything could be replaced"
+_BULK = "for programs; use `import` to bring in many"
+_BY_ITSELF = "done by the worker, not decided by a model"
+_PEOPLE = "decided by people, not by a model"
+_OPERATORS = "for operators of the store"
+_OWN_MODEL = "the client has its own model; `context` and `recall` give it memory"
+_IN_CONTEXT = "included in `context`"
+_HERE = "only works within one process"
+_ON_ITS_MACHINE = "only on the store's machine: a stolen key could replace everything"
 _FEW = "a chat needs few tools"
 READ, WRITE, ADMIN, OPERATOR = Access
 ADMIN_LONG = ADMIN, Lane.LONG
@@ -101,11 +100,11 @@ READS = READ, Lane.READ
 READ_LONG = READ, Lane.LONG
 WRITES = WRITE, Lane.WRITE
 WRITE_LONG = WRITE, Lane.LONG
-"""Who may call a verb over HTTP, and which threads answer it."""
+"""The right that a verb needs over HTTP, and its threads."""
 
 
 def _row(name: str, route: str, tag: str, access: tuple[Access, Lane], command: str, **rest: Any) -> Verb:
-    """A verb; `mcp`, `cli` and `net` (REST and the remote client) say why it is missing there."""
+    """A verb. `mcp`, `cli` and `net` (REST and the remote client) are the reasons why it is missing there."""
     net = rest.pop("net", "")
     gaps = {MCP: rest.pop("mcp", ""), CLI: rest.pop("cli", ""), REST: net, REMOTE: net}
     method, _, path = route.partition(" ")
@@ -158,7 +157,7 @@ VERBS = (
         READS,
         "",
         tool="profile",
-        cli="`profile show` holds it",
+        cli="included in `profile show`",
     ),
     _row("profile.all", "GET /profile", "profile", READS, "profile show", mcp=_IN_CONTEXT),
     _row("profile.format", "GET /profile/block", "profile", READS, "profile format", mcp=_IN_CONTEXT),
@@ -169,7 +168,7 @@ VERBS = (
         "messages",
         READS,
         "messages",
-        mcp="`recall` and `context` find what was said",
+        mcp="use `recall` or `context`",
     ),
     _row("summarise", "POST /summarise", "life", WRITE_LONG, "summarise", mcp=_BY_ITSELF),
     _row("end", "POST /end", "life", WRITE_LONG, "end", mcp=_BY_ITSELF),
@@ -185,7 +184,7 @@ VERBS = (
         "documents",
         WRITE_LONG,
         "ingest",
-        mcp="a model does not name files of this machine",
+        mcp="a model cannot choose local files",
         in_query=True,
         here=("content", "config", "is_pruning"),
     ),
@@ -205,7 +204,7 @@ VERBS = (
         "documents",
         READS,
         "documents show",
-        mcp="`list_documents` holds it",
+        mcp="included in `list_documents`",
     ),
     _row(
         "documents.text",
@@ -213,7 +212,7 @@ VERBS = (
         "documents",
         READS,
         "documents text",
-        mcp="read as the resource `mnemic://documents/{id}`",
+        mcp="the resource `mnemic://documents/{id}`",
     ),
     _row(
         "documents.passages",
@@ -221,7 +220,7 @@ VERBS = (
         "documents",
         READS,
         "documents passages",
-        mcp="`search_documents` gives those that answer",
+        mcp="use `search_documents`",
     ),
     _row("documents.delete", "DELETE /documents/{id}", "documents", WRITES, "documents delete", mcp=_PEOPLE),
     _row(
@@ -230,7 +229,7 @@ VERBS = (
         "graph",
         READS,
         "graph entities",
-        mcp="`related` names what it finds",
+        mcp="use `related`",
     ),
     _row("graph.neighbours", "GET /graph/neighbours", "graph", READS, "graph neighbours", tool="related"),
     _row("graph.path", "GET /graph/path", "graph", READS, "graph path", tool="how_related"),
@@ -251,7 +250,7 @@ VERBS = (
         WRITE_LONG,
         "",
         mcp=_OWN_MODEL,
-        cli="`chat` streams on a terminal, for people",
+        cli="`chat` streams in a terminal",
         takes_long=True,
     ),
     _row("ask", "POST /ask", "assistant", READ_LONG, "ask", mcp=_OWN_MODEL, takes_long=True),
@@ -273,7 +272,7 @@ VERBS = (
         "",
         mcp=_HERE,
         cli=_HERE,
-        net="a function of one process cannot be called by another",
+        net="another process cannot call the function",
     ),
     _row("export", "GET /export", "transfer", READ_LONG, "export", mcp=_PEOPLE),
     _row("import_", "POST /import", "transfer", WRITE_LONG, "import", mcp=_PEOPLE, in_query=True, here=("text",)),
@@ -308,27 +307,27 @@ VERBS = (
 
 BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}
 ROUTES: Mapping[str, Verb] = {verb.name: verb for verb in VERBS if verb.method}
-"""The verbs that a server answers."""
+"""The verbs with a REST route."""
 
 OTHER_COMMANDS: Mapping[str, str] = {
     "memory add": "another name of `remember`",
-    "memory unpin": "`memory pin` the other way",
-    "profile remove": "`profile set` with nothing",
-    "graph show": "draws what `graph neighbours` and `graph entities` find",
-    "serve": "starts REST, MCP and the proxy",
+    "memory unpin": "`pin` with `is_pinned=False`",
+    "profile remove": "`profile.set` with None",
+    "graph show": "draws the results of `graph.neighbours` and `graph.entities`",
+    "serve": "starts REST, MCP, the proxy and the console",
     "mcp": "starts MCP for one client",
-    "mcp install": "tells a client of it",
-    "hooks install": "lets a coding assistant call it",
-    "hooks uninstall": "takes that back",
-    "hooks run": "answers one event of a coding assistant",
-    "init": "writes a configuration",
-    "config show": "tells what is configured",
-    "tour": "shows what there is",
-    "eval context": "measures",
-    "eval retrieval": "measures",
-    "eval speed": "measures",
-    "eval extraction": "measures",
-    "eval guard": "measures",
-    "eval answers": "measures",
+    "mcp install": "adds Mnemic to a client's configuration",
+    "hooks install": "adds Mnemic's hooks to a coding assistant",
+    "hooks uninstall": "removes these hooks",
+    "hooks run": "handles one event of a coding assistant",
+    "init": "writes a configuration file",
+    "config show": "shows the configuration and its sources",
+    "tour": "demonstrates the main commands",
+    "eval context": "measures the evidence in contexts",
+    "eval retrieval": "measures retrieval quality",
+    "eval speed": "measures speed and size",
+    "eval extraction": "measures extraction quality",
+    "eval guard": "measures protection against hostile texts",
+    "eval answers": "measures a model's answers with memory",
 }
-"""Commands that are no verb, and what they are instead."""
+"""Commands that are not verbs, and what they do."""

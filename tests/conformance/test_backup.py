@@ -119,7 +119,7 @@ class TestABackup:
         memory.remember(ANA, "something new")
         assert memory.backup(path, is_replacing=True).manifest.counts["memories"] == 1
         diary.write_text("Dear diary", encoding="utf-8")
-        with pytest.raises(ConflictError, match="is no backup and is not replaced"):
+        with pytest.raises(ConflictError, match="is not a backup"):
             memory.backup(diary, is_replacing=True)
         assert diary.read_text(encoding="utf-8") == "Dear diary"
 

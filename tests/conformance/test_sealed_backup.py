@@ -255,9 +255,9 @@ class TestWithoutTheKeys:
             self.refused(other, backup, r"it is sealed: set backup\.keyring")
         copy = ring.read_bytes()
         ring.unlink()
-        self.refused(memory, backup, "without that keyring, or a copy of it, nothing of it can be read")
+        self.refused(memory, backup, "without that keyring, or a copy of it, it cannot be opened")
         memory.backup(tmp_path / "new.zip")
-        self.refused(memory, backup, "without that keyring, or a copy of it, nothing of it can be read")
+        self.refused(memory, backup, "without that keyring, or a copy of it, it cannot be opened")
         ring.write_bytes(copy)
         memory.restore(backup, is_replacing=True)
 
@@ -280,11 +280,11 @@ class TestWithoutTheKeys:
         backup, master = tmp_path / "b.zip", "correct horse battery staple"
         with opened(place, backup_keyring=ring, backup_master_key=master) as wrapped:
             wrapped.backup(backup)
-            self.refused(memory, backup, "needs its master key: set MNEMIC_BACKUP_MASTER_KEY")
+            self.refused(memory, backup, "needs its master key; set MNEMIC_BACKUP_MASTER_KEY")
             with pytest.raises(ConfigError, match="master key"):
                 memory.erase(ACME, level="org")
             with opened(place, backup_keyring=ring, backup_master_key="wrong horse battery staple") as wrong:
-                self.refused(wrong, backup, "made with another master key")
+                self.refused(wrong, backup, "has another master key")
             wrapped.restore(backup, is_replacing=True)
             assert wrapped.erase(ACME, level="org").counts["data_keys"] == 1
 

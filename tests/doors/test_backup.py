@@ -77,16 +77,16 @@ class TestTheCommandLine:
     def test_says_in_words_what_it_did(self, home: Path):
         file = str(home / "b.zip")
         code, out, _ = run(["backup", file], [])
-        assert (code, "written and read again" in out, "1 memories, 1 messages" in out) == (0, True, True)
+        assert (code, "written and verified" in out, "1 memory, 1 message" in out) == (0, True, True)
         code, out, _ = run(["backup", file, "--verify"], [])
-        assert (code, "is whole and readable" in out) == (0, True)
+        assert (code, "complete and readable" in out) == (0, True)
         run(["erase", "--user", "ana", "--yes"], [])
         run(["remember", "--user", "boris", "Drinks beer"], [])
         code, out, _ = run(["restore", file, "--replace"], [])
         assert code == 0
         assert "the store holds nothing" in out
-        assert "in place of 1 memories" in out
-        assert "1 erasure made since, and made again" in out
+        assert "instead of 1 memory" in out
+        assert "repeated 1 erasure made since" in out
 
     @pytest.mark.usefixtures("filled")
     def test_keeps_receipts_apart(self, home: Path):
@@ -121,7 +121,7 @@ class TestTheCommandLine:
             (["backup", "c.zip"], "packing", "nothing was changed"),
             (["backup", "c.zip"], "checking", "the file is whole, or not there"),
             (["restore", "b.zip", "--replace"], "checking", "nothing was changed"),
-            (["restore", "b.zip", "--replace"], "restoring", "all that it held, or all of the backup"),
+            (["restore", "b.zip", "--replace"], "restoring", "all its old rows or all rows of the backup"),
         ],
     )
     def test_ctrl_c_leaves_what_was_and_nothing_beside_it(

@@ -91,7 +91,7 @@ def test_a_chat_streams_remembers_and_tells_what_it_recalled_and_why(environment
         terminal.say("/help")
         terminal.until("/forget ID")
         terminal.say("/nonsense")
-        terminal.until("there is no command /nonsense")
+        terminal.until("unknown command /nonsense")
         terminal.until("you> ")
         terminal.press("\x04")
         assert terminal.end() == 0
@@ -115,9 +115,9 @@ def test_memories_are_listed_and_forgotten_by_their_number(environment: dict[str
         terminal.say("/memory")
         assert "Ana is allergic to hazelnuts" in terminal.until("you> ")
         terminal.press("/forget 1\n")
-        terminal.until("forgotten: Ana is allergic to hazelnuts")
+        terminal.until("deleted: Ana is allergic to hazelnuts")
         terminal.say("/memory")
-        terminal.until("nothing is remembered yet")
+        terminal.until("no memories yet")
         terminal.say("/forget 1")
         terminal.until("the last list has no number 1")
 
@@ -138,7 +138,7 @@ def test_ctrl_c_stops_the_answer_and_keeps_what_was_said(environment: dict[str, 
         terminal.say("Talk forever")
         terminal.until("Once upon a time")
         terminal.press("\x03")
-        terminal.until("stopped; what was said until here is kept")
+        terminal.until("stopped; the text so far is stored")
         terminal.say("/session")
         terminal.until("user ana, session s1")
         terminal.until("you> ")
@@ -163,7 +163,7 @@ def test_a_model_that_fails_is_told_and_the_chat_goes_on(environment: dict[str, 
 def test_a_model_that_says_nothing_is_told(environment: dict[str, str]):
     with Terminal(["chat", "--user", "ana", "--no-worker"], environment) as terminal:
         terminal.say("be silent")
-        terminal.until("the model answered nothing")
+        terminal.until("the model sent an empty answer")
 
 
 def test_an_answer_cannot_steer_the_terminal(environment: dict[str, str]):

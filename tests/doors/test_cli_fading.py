@@ -49,9 +49,9 @@ def faded(store: Path) -> str:
 def test_decay_shows_what_importance_was_and_is(faded: str):
     out, err = told("decay", "--dry-run", *ANA)
     assert out == f"0.50\t0.05\t{faded}\n"
-    assert "1 of 1 memories would be faded anew" in err
+    assert "1 of 1 memory would be faded further" in err
     assert told("decay", *ANA)[0] == out
-    assert told("decay", *ANA) == ("", "0 of 1 memories were faded anew\n")
+    assert told("decay", *ANA) == ("", "0 of 1 memory faded further\n")
     (line,) = told("memory", "list", *ANA)[0].splitlines()
     assert line.startswith("0.05\tAna likes tea\t")
     assert line.endswith("\tstored with 0.50")
@@ -63,7 +63,7 @@ def test_evict_shows_what_goes_and_why(faded: str):
     out, err = told("evict", "--dry-run", *ANA)
     assert out.startswith("archived\tits importance has faded to 0.05")
     assert faded in out
-    assert "would be 1 archived and 0 deleted" in err
+    assert "1 would be archived, 0 would be deleted" in err
     assert told("evict", "--level", "agent", *ANA)[0] == ""
     assert told("evict", *ANA)[0] == out
     assert answer("memory", "list", *ANA)["memories"] == []
@@ -75,7 +75,7 @@ def test_capture_says_that_it_left_out_what_mnemic_itself_had_put_into_the_promp
     block = facts_block(["Ana likes tea"])
     messages = [{"role": "system", "content": block}, {"role": "user", "content": "Hello"}]
     _, err = told("capture", "-", *ANA, stdin=json.dumps(messages).encode())
-    assert "1 messages hold what Mnemic itself had put into the prompt" in err
+    assert "left out text that Mnemic itself had put into 1 message" in err
     out, _ = told("import", "-", *ANA, stdin="\n".join(map(json.dumps, messages)).encode())
     assert "left out: 1 blocks that Mnemic itself had put into a prompt" in out
 

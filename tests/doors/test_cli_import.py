@@ -57,7 +57,7 @@ def test_a_person_reads_what_changed_and_what_waits(home: Path):
     path.write_text(NOTES, "utf-8")
     out = run(["import", str(path), *ANA], [])[1]
     assert "2 memories added" in out
-    assert "wait for a review, `mnemic memory review` lists them: 1" in out
+    assert "need review: 1; `mnemic memory review` lists them" in out
     path.write_text(NOTES.replace("of spruce", "of carbon"), "utf-8")
     assert (
         "MEMORY.md:2: was edited, which supersedes 'The mast is of spruce'" in run(["import", str(path), *ANA], [])[1]

@@ -56,7 +56,7 @@ class TestImport:
         reports = answer("import", *files, *ANA)
         assert [(r["file"], r["added"]) for r in reports] == [(name, {"message": 1}) for name in files]
         out, err = told("import", *files, *ANA)
-        assert out.count("nothing added, 1 message known already") == 2
+        assert out.count("nothing added, 1 message already known") == 2
         assert err == ""
 
     def test_problems_are_listed_do_not_stop_the_rest_and_end_with_a_code_of_their_own(self, home: Path):
@@ -64,7 +64,7 @@ class TestImport:
         code, out, err = run(["import", str(home / "log.jsonl"), "--dry-run", *ANA], [])
         assert code == failures.PARTIAL
         assert "1 message would be added" in out
-        assert err.endswith("mnemic: 30 records could not be read; 1 would be added, 0 known already\n")
+        assert err.endswith("mnemic: 30 records could not be read; 1 would be added, 0 already known\n")
         assert "line 2: no JSON" in err
         assert "and 10 more problems" in err
         assert answer("memory", "list", *ANA)["memories"] == []
@@ -74,7 +74,7 @@ class TestImport:
 
     def test_what_was_left_out_is_counted(self):
         log = LOG + '{"role": "tool", "content": "out"}\n'
-        assert "left out: 1 tool results" in told("import", "-", *ANA, stdin=log.encode())[0]
+        assert "left out: 1 tool result" in told("import", "-", *ANA, stdin=log.encode())[0]
         assert answer("import", "-", "--include-tools", *ANA, stdin=log.encode())["added"] == {"message": 1}
 
     @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ class TestImport:
         (home / "log.jsonl").write_text(LOG, encoding="utf-8")
         code, _, err = run(["import", str(home / "log.jsonl"), str(home / name), *ANA], [])
         assert code == EXIT_CODES[InvalidInputError]
-        assert "there is no file" in err
+        assert "does not exist" in err
         assert run(["recall", "boat", "--json", *ANA], [])[1].count('"hits": []') == 1
 
     def test_an_unknown_format_names_the_file(self, home: Path):
@@ -199,7 +199,7 @@ class TestClear:
         os.write(ours, reply)
         command = [PROGRAM, "memory", "clear", *ANA, "--store", str(store)]
         asked = subprocess.run(command, stdin=theirs, capture_output=True, check=False)
-        assert b"Delete 1 memories of user ana for good?" in asked.stderr
+        assert b"Permanently delete 1 memory of user ana?" in asked.stderr
         assert asked.returncode == (1 if left else 0)
         assert len(answer("memory", "list", *ANA)["memories"]) == left
         os.close(ours)
@@ -228,7 +228,7 @@ class TestUpkeep:
 
     def test_work_tells_what_came_of_the_jobs(self):
         assert answer("work") == {"done": 0, "retried": 0, "dead": 0}
-        assert told("work", "--one")[0] == "0 done, 0 will be tried again, 0 gave up\n"
+        assert told("work", "--one")[0] == "0 done, 0 will be retried, 0 gave up\n"
 
     def test_vectors_that_are_missing_are_a_finding_with_a_remedy(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("MNEMIC_EMBEDDER", "none")
@@ -240,7 +240,7 @@ class TestUpkeep:
         assert "1 messages or memories have no vector" in finding["message"]
 
     def test_jobs_are_listed_and_retried(self):
-        assert "no job" in told("jobs", "list", *ANA)[1]
+        assert "no unfinished jobs" in told("jobs", "list", *ANA)[1]
         assert answer("jobs", "retry", *ANA) == 0
         assert answer("jobs", "retry", "no-such-job", *ANA) == 0
 
@@ -273,7 +273,7 @@ class TestConfiguration:
         assert answer("init") == {"file": str(path)}
         path.write_text("# mine\n", encoding="utf-8")
         code, _, err = run(["init"], [])
-        assert (code, "stays as it is" in err) == (EXIT_CODES[ConflictError], True)
+        assert (code, "exists already" in err) == (EXIT_CODES[ConflictError], True)
         assert path.read_text(encoding="utf-8") == "# mine\n"
         assert answer("config", "show")["file"] == str(path)
         told("init", "--config", str(home / "other.toml"))
@@ -341,7 +341,7 @@ class TestForms:
         assert (out, err) == (f"{made['id']}\n", "changed: Ana drinks smoked tea\n")
         out, err = told("memory", "why-not", made["id"], "tea", *ANA)
         assert out.startswith("found: ")
-        assert "rank 1 of 1 candidates" in err
+        assert "rank 1 of 1 candidate" in err
 
     @pytest.mark.requirement("R-08")
     def test_what_a_person_enters_matters_most_and_what_a_program_keeps_a_little_less(self, store: Path):

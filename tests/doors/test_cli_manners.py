@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from mnemic.cli import failures
 from mnemic.cli.app import application
 from mnemic.cli.failures import PHRASES, use_option_names
-from mnemic.cli.menu import OTHER_WORDS, SECTIONS
+from mnemic.cli.menu import FIRST_PAGE, OTHER_WORDS, SECTIONS
 from mnemic.cli.output import format_count, wrap_text
 from mnemic.config import load_config
 from mnemic.testing.embedding_server import EmbeddingServer, Reply
@@ -46,6 +46,20 @@ def commands() -> dict[str, list[str]]:
 
 
 class TestMenu:
+    def test_the_first_page_fits_a_screen_and_begins_with_what_a_newcomer_needs(self):
+        _, out, _ = run(["--help"], [])
+        first = next(iter(FIRST_PAGE.values()))
+        assert len(out.splitlines()) <= 40
+        assert list(first) == ["tour", "remember", "recall", "chat", "mcp"]
+        assert out.index("Get started") < out.index("Use memory")
+        assert "mnemic help all" in out
+
+    def test_help_all_lists_every_command_and_help_of_one_shows_its_own(self):
+        _, out, _ = run(["help", "all"], [])
+        assert [name for name in commands()["mnemic"] if f"\n  {name} " not in out] == []
+        assert run(["help", "memory", "list"], [])[1] == run(["memory", "list", "--help"], [])[1]
+        assert run(["help"], [])[1] == run(["--help"], [])[1]
+
     def test_every_command_stands_in_one_section(self):
         listed = [name for section in SECTIONS.values() for name in section]
         assert sorted(listed) == sorted(commands()["mnemic"])
@@ -92,9 +106,11 @@ class TestWording:
         assert [phrase for phrase in PHRASES if phrase not in source] == []
 
     def test_an_error_names_options_instead_of_arguments(self):
-        assert "say --level org to share it" in run(["remember", "x"], [])[2]
+        assert "pass --level org to share it" in run(["remember", "x"], [])[2]
         assert "by --user and --session" in run(["extract", *ANA], [])[2]
-        assert "--as-of 'yesterday' is no ISO 8601 time" in run(["recall", "x", "--as-of", "yesterday", *ANA], [])[2]
+        assert (
+            "--as-of 'yesterday' is not an ISO 8601 time" in run(["recall", "x", "--as-of", "yesterday", *ANA], [])[2]
+        )
         assert "or --all for no limit" in run(["recall", "x", "--limit", "0", *ANA], [])[2]
 
     def test_a_backup_that_is_there_is_replaced_by_an_option_that_is_named(self, tmp_path: Path):
@@ -279,7 +295,7 @@ def test_the_history_of_a_memory_says_what_was_changed_before_and_after():
 
 def test_a_store_that_was_not_there_is_called_new_and_one_that_was_is_not(tmp_path: Path):
     path = str(tmp_path / "memmory.db")
-    assert "memmory.db was not there: it is a new store" in run(["memory", "list", *ANA, "--store", path], [])[2]
+    assert "created a new, empty store at" in run(["memory", "list", *ANA, "--store", path], [])[2]
     assert "new store" not in run(["memory", "list", *ANA, "--store", path], [])[2]
     assert run(["memory", "list", *ANA, "--json", "--store", str(tmp_path / "other.db")], [])[2] == ""
 
@@ -289,7 +305,7 @@ def test_a_slip_in_the_environment_is_told_and_what_belongs_to_others_is_not(mon
     monkeypatch.setenv("MNEMIC_TEAM_COLOUR", "blue")
     monkeypatch.setenv("MNEMIC_USER", "ana")
     _, _, err = run(["config", "show"], [])
-    assert "MNEMIC_RECALL_LIMT is set in the environment and is no key; did you mean MNEMIC_RECALL_LIMIT?" in err
+    assert "the environment variable MNEMIC_RECALL_LIMT is unknown; did you mean MNEMIC_RECALL_LIMIT?" in err
     assert "COLOUR" not in err
     assert "MNEMIC_USER" not in err
 
@@ -298,5 +314,5 @@ def test_a_server_that_cannot_listen_names_the_option_that_helps():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         code, _, err = run(["serve", "--port", port], [])
-    assert (code, err.rstrip().endswith("--port names another")) == (8, True)
-    assert run(["serve", "--host", "a..b", "--port", "0"], [])[2].rstrip().endswith("--host names another")
+    assert (code, err.rstrip().endswith("choose another with --port")) == (8, True)
+    assert run(["serve", "--host", "a..b", "--port", "0"], [])[2].rstrip().endswith("choose another with --host")

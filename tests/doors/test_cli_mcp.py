@@ -90,7 +90,7 @@ def test_where_no_client_is_found_what_to_copy_is_printed(home: Path):
     code, out, err = put()
     assert code == 0
     assert json.loads(out)["mcpServers"]["mnemic"]["args"] == ["mcp", "--user", "ana"]
-    assert "--client names one" in err
+    assert "choose one with --client" in err
     assert list(home.iterdir()) == []
 
 

@@ -200,7 +200,7 @@ def test_a_key_with_few_rights_is_offered_little_and_told_why(site: Site, consol
         console.open(place, None)
         assert "Something went wrong" not in console.text(), place
     console.open("receipts", None)
-    assert "they need a key that is not bound" in console.page.get_by_role("alert").inner_text()
+    assert "use a key that is not restricted" in console.page.get_by_role("alert").inner_text()
     console.open(f"item/{memory.id}", None)
     assert console.page.get_by_role("button", name="Delete…").is_disabled()
     console.open("settings", None)

@@ -313,7 +313,7 @@ def test_no_process_outlives_a_supervisor_that_is_killed(tmp_path: Path):
 def test_processes_that_could_share_no_store_are_refused():
     code, _, err = run(["--store", "memory://", "--port", "0", "--processes", "2"], ["serve"])
     assert code == 6
-    assert "lives in one of them alone" in err
+    assert "cannot share a store in memory" in err
 
 
 def test_processes_that_could_share_no_index_are_refused(tmp_path: Path):
@@ -387,7 +387,7 @@ def test_a_service_manager_is_told_when_the_server_answers(
         assert told.recv(100) == b"READY=1"
         manager.unlink()
         tell(listening, [])
-    assert "NOTIFY_SOCKET cannot be told" in capsys.readouterr().err
+    assert "NOTIFY_SOCKET cannot be notified" in capsys.readouterr().err
 
 
 def test_the_number_of_processes_may_stand_in_the_configuration(tmp_path: Path):

@@ -61,7 +61,7 @@ class TestTheCommandLine:
     def test_says_in_words_what_cannot_be_opened(self, home: Path):
         file = str(home / "b.zip")
         code, out, _ = run(["backup", file], [])
-        assert (code, "sealed: 2 orgs, each under a key of its own" in out) == (0, True)
+        assert (code, "sealed: 2 orgs, each with its own key" in out) == (0, True)
         code, _, err = run(["erase", "--org", "acme", "--level", "org", "--yes"], [])
         assert (code, "1 data keys" in err) == (0, True)
         code, _, err = run(["restore", file, "--replace"], [])

@@ -61,7 +61,7 @@ def test_what_is_no_scope_is_told_so(memory: Any, scope: Any):
         lambda: memory.context(scope, "boats"),
         lambda: memory.list(scope),
     ):
-        with pytest.raises(InvalidInputError, match=r"is a Scope, such as Scope\(user='ana'\)"):
+        with pytest.raises(InvalidInputError, match=r"must be a Scope, such as Scope\(user='ana'\)"):
             ask()
 
 

@@ -146,7 +146,7 @@ def test_another_programs_database_is_refused_and_not_touched(path: Path):
 
 def test_a_file_that_is_no_database_is_refused_and_not_touched(path: Path):
     path.write_text("Dear diary, " * 100, encoding="utf-8")
-    with pytest.raises(BackendError, match="damaged or no Mnemic store"):
+    with pytest.raises(BackendError, match="damaged or not a Mnemic store"):
         SqliteStore(path)
     assert path.read_text(encoding="utf-8") == "Dear diary, " * 100
 
@@ -195,5 +195,5 @@ def test_a_file_without_the_right_to_write_can_be_read_and_tells_who_writes(open
     there.ask("drop")
     assert there.ask("open", path, WAIT_S) == "ok"
     assert there.texts() == ["tea"]
-    assert "check the rights of its file and folder" in there.ask("add", "coffee")
+    assert "check the permissions of its file and folder" in there.ask("add", "coffee")
     assert there.texts() == ["tea"]

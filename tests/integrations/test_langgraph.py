@@ -198,7 +198,7 @@ def test_a_filter_means_what_it_means_to_langgraphs_own_store(mnemic: AnyMnemic)
     for condition in conditions:
         keys = [sorted(item.key for item in each.search(ANA, filter=condition)) for each in (store, other)]
         assert keys[0] == keys[1], condition
-    with pytest.raises(InvalidInputError, match="no operator"):
+    with pytest.raises(InvalidInputError, match="not a filter operator"):
         store.search(ANA, filter={"n": {"$near": 1}})
     assert store.search(ANA, filter={"tag": {"$gt": 1}}) == []
 

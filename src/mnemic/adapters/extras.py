@@ -28,4 +28,4 @@ def import_extra(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
-        raise ConfigError(f"this needs a package that is not here: run `pip install 'mnemic[{extra}]'`") from error
+        raise ConfigError(f"this needs a missing package; run `pip install 'mnemic[{extra}]'`") from error

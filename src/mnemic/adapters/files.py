@@ -192,7 +192,7 @@ class LocalFiles:
 
     def find(self, path: str) -> Place:
         if "\0" in path or not path or any("\ud800" <= c < "\udc80" or (c > "\udcff" and c <= "\udfff") for c in path):
-            raise InvalidInputError("a path is not empty and holds neither NUL nor halves of characters")
+            raise InvalidInputError("a path must not be empty, and must not contain NUL or broken Unicode")
         absolute = os.path.abspath(os.path.expanduser(path))
         try:
             real = os.path.realpath(absolute, strict=True)
@@ -221,7 +221,7 @@ class LocalFiles:
                     return data
         except OSError as error:
             raise UnavailableError(f"{file.name} cannot be read: {told(error)}") from error
-        raise UnavailableError(f"{file.name} is being written; ingest it again when it rests")
+        raise UnavailableError(f"{file.name} is being written; ingest it again later")
 
 
 def _size(path: str) -> int:
@@ -237,7 +237,7 @@ def _whole(file: FoundFile, max_bytes: int) -> bytes | None:
     with os.fdopen(descriptor, "rb") as opened:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
-            raise UnavailableError(f"{file.name} is no plain file any more")
+            raise UnavailableError(f"{file.name} is not a regular file any more")
         data = opened.read(max_bytes + 1)
         after = os.fstat(descriptor)
     if len(data) > max_bytes:

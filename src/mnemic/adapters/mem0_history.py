@@ -50,8 +50,8 @@ def history_lines(content: bytes) -> str:
             ]
             if "history" not in there:
                 raise InvalidInputError(
-                    "this database has no table `history`, so it is not the history of mem0; of another store of mem0, "
-                    "write what `get_all` answers into a file, and import that"
+                    "this database has no table `history`, so it is not the history of mem0. For another store, "
+                    "write the result of mem0's `get_all` to a file and import that"
                 )
             room = MAX_GROWTH * len(content)
             lines: list[str] = []
@@ -59,7 +59,9 @@ def history_lines(content: bytes) -> str:
                 lines.append(line)
                 room -= len(line)
                 if room < 0:
-                    raise InvalidInputError("this database computes more than it holds; it was not written by mem0")
+                    raise InvalidInputError(
+                        "this database contains computed columns or views; it was not written by mem0"
+                    )
             return "\n".join(lines)
     except sqlite3.Error as error:
         raise InvalidInputError(f"this database cannot be read: {error}") from error

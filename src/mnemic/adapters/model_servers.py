@@ -56,9 +56,9 @@ class ModelServer:
     def __post_init__(self) -> None:
         parts = urlsplit(self.base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"base_url of the {self.part} must be like {OLLAMA_URL}")
+            raise ConfigError(f"base_url of the {self.part} must look like {OLLAMA_URL}")
         if parts.username is not None or parts.password is not None:
-            raise ConfigError(f"base_url of the {self.part} must hold no password; give it as api_key")
+            raise ConfigError(f"base_url of the {self.part} must not contain a password; use api_key")
 
     def url(self, call: str) -> str:
         """The address of one call, such as "embeddings"."""
@@ -79,12 +79,12 @@ class ModelServer:
         """Map a refusal to `ConfigError`, `TooLongError`, `RateLimitedError`, `UnavailableError` or `BadReplyError`."""
         status, said = refusal.status, refusal.said
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            return ConfigError(f"{self.place} refused the key ({status}): set api_key in the {self.part}'s options")
+            return ConfigError(f"{self.place} rejected the key ({status}); set api_key in the {self.part}'s options")
         if status in _REFUSALS and (status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or is_too_long(said)):
-            return TooLongError(f"{self.place} says that the input is too long ({status})")
+            return TooLongError(f"{self.place} rejected the input as too long ({status})")
         if status == HTTPStatus.NOT_FOUND:
             return ConfigError(
-                f"{self.place} knows no model {model!r}, or is no such server (404){self._pull(said, model)}"
+                f"{self.place} has no model {model!r}, or is another kind of server (404){self._pull(said, model)}"
             )
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return self._busy(refusal)

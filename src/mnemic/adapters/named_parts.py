@@ -50,7 +50,7 @@ class NamedParts(Generic[Part]):
             return build(**options)
         except TypeError as error:
             raise ConfigError(
-                f"{self._kind} {name!r} does not take these options ({', '.join(options)}): {error}"
+                f"{self._kind} {name!r} does not accept these options ({', '.join(options)}): {error}"
             ) from error
 
     def made_on_server(
@@ -69,7 +69,7 @@ class NamedParts(Generic[Part]):
             except (ImportError, AttributeError) as error:
                 raise ConfigError(f"{self._kind} {technology!r} of {point.value} cannot be loaded: {error}") from error
         known = ", ".join(self.names())
-        raise ConfigError(f"{self._kind} {technology!r} is not known; there are {known} and none")
+        raise ConfigError(f"{self._kind} {technology!r} is unknown; use {known} or none")
 
 
 def with_model(options: Options, model: str | None, argument: str = "model") -> Options:

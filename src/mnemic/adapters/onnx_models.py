@@ -65,13 +65,13 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
                 f"{folder} has no tokenizer: it needs {TOKENIZER_FILE}, or the {VOCABULARY_FILE} of a BERT"
             )
         if read_table(folder / "tokenizer_config.json").get("do_lower_case", True) is not True:
-            raise ConfigError(f"{vocabulary} is of a model that knows capitals: that needs its {TOKENIZER_FILE}")
+            raise ConfigError(f"{vocabulary} is for a model with capitals, which needs {TOKENIZER_FILE}")
         return _Pieces(read_text(vocabulary).removesuffix("\n").split("\n"), max_tokens, vocabulary)
     content = read_text(file)
     table = _table(content, file)
     model = _part(table, "model")
     if model.get("type") not in _KINDS:
-        raise ConfigError(f"{file} is no tokenizer: its model is none of {', '.join(_KINDS)}")
+        raise ConfigError(f"{file} is not a supported tokenizer; its model must be one of {', '.join(_KINDS)}")
     pieces = _own_pieces(table, model)
     return _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parsed(content, file, extra), max_tokens)
 
@@ -80,7 +80,7 @@ def read_text(file: Path) -> str:
     """The content of a file of a model. Raises `ConfigError` when it is huge, cannot be read or is no UTF-8."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
-            raise ConfigError(f"{file} has more than {MAX_FILE_BYTES >> 20} MB; it is not what its name says")
+            raise ConfigError(f"{file} has more than {MAX_FILE_BYTES >> 20} MB; it is not a tokenizer file")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
@@ -95,9 +95,9 @@ def _table(content: str, file: Path) -> dict[str, Any]:
     try:
         table = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is damaged: it holds no JSON") from error
+        raise ConfigError(f"{file} is damaged: it is not JSON") from error
     if not isinstance(table, dict):
-        raise ConfigError(f"{file} is damaged: it holds no JSON object")
+        raise ConfigError(f"{file} is damaged: it is not a JSON object")
     return cast("dict[str, Any]", table)
 
 
@@ -160,7 +160,7 @@ class _Pieces:
         try:
             self._words = WordPiece(pieces)
         except KeyError as error:
-            raise ConfigError(f"{file} is no vocabulary of a BERT: it has no {error}") from error
+            raise ConfigError(f"{file} is not a vocabulary of a BERT: it lacks {error}") from error
         self._start, self._end = (pieces.index(name) for name in _FRAMES)
         self._max_tokens = max_tokens
 
@@ -189,7 +189,7 @@ def _parsed(content: str, file: Path, extra: str) -> Any:
     try:
         return package.Tokenizer.from_str(content)
     except Exception as error:  # the package raises nothing narrower; see tests/architecture/test_sizes.py
-        raise ConfigError(f"{file} is damaged, or of a later version than the package tokenizers: {error}") from error
+        raise ConfigError(f"{file} is damaged, or needs a newer package tokenizers: {error}") from error
 
 
 class _Packaged:
@@ -248,7 +248,7 @@ def find_graph(model: Path) -> tuple[Path, Path]:
         has_tokenizer = any((model.parent / name).is_file() for name in (TOKENIZER_FILE, VOCABULARY_FILE))
         return (model.parent if has_tokenizer else above), model
     if not model.is_dir():
-        raise ConfigError(f"{model} is not there; it must be the folder of a model, or an .onnx file in it")
+        raise ConfigError(f"{model} does not exist; use the folder of a model, or an .onnx file in it")
     for name in GRAPH_FILES:
         if (model / name).is_file():
             return model, model / name
@@ -256,7 +256,7 @@ def find_graph(model: Path) -> tuple[Path, Path]:
         path.relative_to(model).as_posix() for depth in ("*.onnx", "*/*.onnx") for path in model.glob(depth)
     )
     hint = f"; it has {', '.join(others[:5])}, of which one can be named" if others else ""
-    raise ConfigError(f"the folder {model} holds no model.onnx and no onnx/model.onnx{hint}")
+    raise ConfigError(f"the folder {model} has neither model.onnx nor onnx/model.onnx{hint}")
 
 
 class Graph:
@@ -275,18 +275,18 @@ class Graph:
         try:
             self._session: Any = runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
         except runtime_errors() as error:
-            raise ConfigError(f"{file} is no ONNX model ({type(error).__name__})") from error
+            raise ConfigError(f"{file} is not an ONNX model ({type(error).__name__})") from error
         self._file = file
         self._inputs: dict[str, type[np.integer[Any]]] = {}
         for each in self._session.get_inputs():
             if each.name not in INPUTS or each.type not in _TYPES:
                 raise ConfigError(
-                    f"{file} wants the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} of whole numbers "
-                    "can be given to a model"
+                    f"{file} needs the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} of whole numbers "
+                    "are supported"
                 )
             self._inputs[each.name] = _TYPES[each.type]
         if "input_ids" not in self._inputs:
-            raise ConfigError(f"{file} takes no input_ids; it is no model of texts")
+            raise ConfigError(f"{file} has no input_ids; it is not a text model")
 
     @property
     def outputs(self) -> list[Output]:

@@ -1,4 +1,4 @@
-"""What people hold: Mnemic and the arguments of its verbs."""
+"""The public API: Mnemic and the types of its verbs' arguments."""
 
 from mnemic.api.arguments import CONFIGURED, UNCHANGED, Configured, MessageLike, Unchanged
 from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs

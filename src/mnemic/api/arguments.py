@@ -1,4 +1,4 @@
-"""The arguments of the verbs: what their defaults mean, what is refused, and their checked forms."""
+"""The arguments of the verbs: defaults, checks and their checked forms."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from mnemic.model.scope import Scope, as_utc
 from mnemic.model.settings import Settings
 
 MOST = 2**31
-"""The largest of the numbers that count something: what every store can hold, and far more than anybody lists."""
+"""The largest count: every store can hold it, and no listing is longer."""
 
 MOST_HOPS = 4
-"""Four relations away nearly everything is related to everything."""
+"""Within four relations nearly everything is connected to everything."""
 
 LONGEST_MS = 86_400_000.0
-"""A day: what is longer is a mistake in the unit."""
+"""One day. A longer time limit is a mistake in the unit."""
 
 MessageLike = MessageDraft | Mapping[str, object]
 """A message to capture: a draft, or a mapping with role and content."""
 
 Fields = Mapping[str, Any]
-"""Arguments by name, without those that were left at `CONFIGURED` or `UNCHANGED`."""
+"""Arguments by name, without those left at `CONFIGURED` or `UNCHANGED`."""
 
 
 class Unsaid(Enum):
@@ -50,21 +50,20 @@ Configured = Literal[Unsaid.CONFIGURED]
 Unchanged = Literal[Unsaid.UNCHANGED]
 
 ELSEWHERE = {"top_k": "limit", "k": "limit", "n": "limit", "num_results": "limit", "token_budget": "budget_tokens"}
-"""What other programs call some arguments."""
+"""Argument names of other programs and ours."""
 
 WORDS: Mapping[str, str] = {
     "remember": "a memory has no field {unknown!r}; there are {names}",
     "update": "update cannot change {unknown!r}; it can change {names}",
 }
-"""What is told of an unknown argument where it names a field."""
+"""Messages for an unknown argument that names a field."""
 
 _Class = TypeVar("_Class", bound=type)
 
 
 def check_arguments(group: str = "") -> Callable[[_Class], _Class]:
-    """Makes the public methods of a class refuse what they do not take by an `InvalidInputError`: an argument that is
-    ignored is a condition that does not hold, and one of another program's names is a mistake that can be told. `group`
-    goes before the names, such as "documents.".
+    """Make a class's public methods raise `InvalidInputError` for an unknown argument. Otherwise a mistyped
+    condition would be ignored. `group` is a prefix for the names, such as "documents.".
     """
 
     def made(cls: _Class) -> _Class:
@@ -94,7 +93,7 @@ def _refusing(verb: str, function: FunctionType) -> Callable[..., Any]:
 
 
 def refuse_unknown(verb: str, unknown: str, names: tuple[str, ...]) -> None:
-    """Raises `InvalidInputError` for an argument that `names` does not hold; with the nearest one."""
+    """Raise `InvalidInputError` for an argument that is not in `names`, suggesting the nearest one."""
     if verb in WORDS:
         told = ", ".join(name for name in names if name != "reason")
         raise InvalidInputError(WORDS[verb].format(unknown=unknown, names=told))
@@ -104,15 +103,15 @@ def refuse_unknown(verb: str, unknown: str, names: tuple[str, ...]) -> None:
 
 
 def check_scope(scope: object) -> None:
-    """Raises `InvalidInputError` for what is no scope: other programs take the name of a user in its place."""
+    """Raise `InvalidInputError` if this is not a scope. In other programs a user's name goes here."""
     if not isinstance(scope, Scope):
         told = f"Scope(user={scope!r})" if isinstance(scope, str) else "Scope(user='ana')"
-        raise InvalidInputError(f"the first argument of a verb is a Scope, such as {told}, not {type(scope).__name__}")
+        raise InvalidInputError(f"the first argument must be a Scope, such as {told}, not {type(scope).__name__}")
 
 
 def given_arguments(arguments: dict[str, Any], *apart: str) -> dict[str, Any]:
-    """The arguments of a verb, given as its `locals()`, that were not left at `CONFIGURED` or `UNCHANGED`; without the
-    object, the scope, and those named in `apart`.
+    """Select the arguments to use from a verb's `locals()`: without self, the scope, those in `apart`, and those
+    left at `CONFIGURED` or `UNCHANGED`.
     """
     return {
         name: value
@@ -122,9 +121,9 @@ def given_arguments(arguments: dict[str, Any], *apart: str) -> dict[str, Any]:
 
 
 def changes_of(fields: Fields, settings: Settings) -> dict[str, Any]:
-    """The checked changes of `update`."""
+    """Check the changes passed to `update`."""
     if not fields:
-        raise InvalidInputError("there is nothing to change; name at least one field")
+        raise InvalidInputError("nothing to change; pass at least one field")
     given = {name: value for name, value in fields.items() if name != "text" and value is not None}
     draft = memory_draft(fields.get("text", "unchanged"), given, settings)
     ended = {name: None for name, value in fields.items() if value is None and name in _ENDABLE}
@@ -135,7 +134,7 @@ _ENDABLE = ("valid_from", "valid_to", "expires_at")
 
 
 def memory_query_of(fields: Fields, now: datetime) -> MemoryQuery:
-    """The checked form of the conditions of `list`."""
+    """Check the conditions passed to `list`."""
     return MemoryQuery(
         now=now,
         states=tuple(check_choice(State, state, "states") for state in fields.get("states", (State.ACTIVE,))),
@@ -150,10 +149,10 @@ def memory_query_of(fields: Fields, now: datetime) -> MemoryQuery:
 
 
 def message_query_of(scope: Scope, fields: Fields) -> MessageQuery:
-    """The checked form of the conditions of `messages`."""
+    """Check the conditions passed to `messages`."""
     in_session = check_flag(fields.get("in_session", False), "in_session")
     if in_session and scope.session is None:
-        raise InvalidInputError("in_session needs a scope with session=…; this one has none")
+        raise InvalidInputError("in_session needs a scope with session=…")
     return MessageQuery(
         since=read_time(fields.get("since"), "since"),
         until=read_time(fields.get("before"), "before"),
@@ -164,26 +163,26 @@ def message_query_of(scope: Scope, fields: Fields) -> MessageQuery:
 
 
 def read_time(value: datetime | str | None, name: str) -> datetime | None:
-    """A time in UTC, or None."""
+    """Read a time as UTC, or None."""
     return None if value is None else as_utc(value, name)
 
 
 def check_flag(value: object, name: str) -> bool | None:
-    """A truth value, or None."""
+    """Check a truth value, or None."""
     if value is not None and not isinstance(value, bool):
         raise InvalidInputError(f"{name} must be True, False or None, not {value!r}")
     return value
 
 
 def check_whole(value: object, name: str) -> int:
-    """A number that counts something."""
+    """Check a count: a whole number from 0."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
         raise InvalidInputError(f"{name} must be a whole number from 0 to {MOST:,}, not {show_value(value)}")
     return value
 
 
 def check_number(value: object, name: str, most: int | None = None, *, least: int = 1) -> int:
-    """A number from `least`, to `most` where that is said."""
+    """Check a whole number between `least` and `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         told = f"from {least}" if most is None else f"from {least} to {most}"
         raise InvalidInputError(f"{name} must be a whole number {told}, not {value!r}")
@@ -191,5 +190,5 @@ def check_number(value: object, name: str, most: int | None = None, *, least: in
 
 
 def show_value(value: object) -> str:
-    """A value in an error, where it may be a number of any length."""
+    """Shorten a value for an error message. An integer can have any length."""
     return "one so large" if isinstance(value, int) and abs(value) > MOST else repr(value)[:80]

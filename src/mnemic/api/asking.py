@@ -1,4 +1,4 @@
-"""The verbs that find and answer: recall, context, why_not, chat and ask; and the checked forms of their questions."""
+"""The verbs that search and answer: recall, context, why_not, chat and ask, with their checked requests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @check_arguments()
 class AskingVerbs:
-    """What finds and answers; a part of `Mnemic`."""
+    """The verbs that search and answer. A part of `Mnemic`."""
 
     _engine: Engine
     _toolbox: Toolbox | None = None
@@ -71,28 +71,29 @@ class AskingVerbs:
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
     ) -> Recall:
-        """Find what answers `query` among the messages and memories that the scope may see, best first.
+        """Find the messages and memories that answer `query`, best first.
 
-        When nothing matches, or the query is blank, the most important memories are returned as general background
-        (`Hit.is_fallback`), at most 5. `Recall.degraded` names the sources that were missing.
+        If nothing matches or the query is blank, it returns up to 5 of the most important memories as background
+        (`Hit.is_fallback`). `Recall.degraded` lists unavailable sources.
 
         Args:
             query: The question, in any words.
-            limit: Most hits in all; None: all that were found. Configured by `recall.limit`: 5.
-            limits: Most hits of a level, such as {"user": 3}.
-            levels: Only what belongs to these levels; all unless named.
-            kinds: Only these kinds, of which one may be "message"; all unless named.
+            limit: Maximum number of hits. None returns all. Default: the setting `recall.limit`, 5.
+            limits: Maximum number of hits per level, such as {"user": 3}.
+            levels: Only these levels. Default: all.
+            kinds: Only these kinds, "message" included. Default: all.
             filter: Conditions on fields and metadata, such as {"categories": {"contains": "work"}}.
-            min_relevance: Drop hits that are less sure to have to do with the question, 0 to 1, inclusive; see
-                `Hit.relevance`. Configured by `recall.min-relevance`: 0.
-            min_similarity: Rank by cosine similarity alone, and drop what is below, 0 to 1, inclusive.
-            as_of: Only what is true in the world at this time, ISO 8601. Default: now.
+            min_relevance: Drop hits with a lower relevance, 0 to 1; see `Hit.relevance`. Default: the setting
+                `recall.min-relevance`, 0.
+            min_similarity: Rank by cosine similarity alone and drop hits below this, 0 to 1.
+            as_of: Only what was true in the world at this time, ISO 8601. Default: now.
             known_at: Only what was known at this time, ISO 8601. Default: now.
-            deadline_ms: Answer within this time, with what was found until then.
-            rerank: Let the configured reranker judge the best hits. Default: if there is one.
-            diversity: 0 ranks by score alone; towards 1, a hit that is like a better one falls behind.
-            hops: Follow so many relations of the graph from what the query names, at most 4. Configured by
-                `recall.hops`: 0.
+            deadline_ms: Time limit in milliseconds. Returns what was found by then.
+            rerank: Rerank the best hits. Default: True if a reranker is configured.
+            diversity: 0 to 1. At 0, hits are ranked by score alone. Higher values push down hits that resemble a better
+                one. Default: 0.
+            hops: Number of graph relations to follow from the things that the query names, 0 to 4. Default: the setting
+                `recall.hops`, 0.
         """
         return recall(
             self._engine, scope, question_of(query, given_arguments(locals(), "query"), self._engine.settings)
@@ -123,24 +124,27 @@ class AskingVerbs:
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
     ) -> Context:
-        """Everything to put in front of a model that is about to answer `query`, as chat messages with citations.
+        """Build the chat messages to put before a model's answer to `query`: memory, documents and history, with
+        citations.
 
-        Conditions that are not explained here are those of `recall`.
+        The other arguments are those of `recall`.
 
         Args:
             query: What the user says now.
-            system: Your own system prompt; it comes first.
-            budget_tokens: The most tokens that memory adds. Configured by `context.budget-tokens`: 2048.
-            placement: Where memory stands: "leading", or "before_last_user".
-            history_messages: Most messages of the session that are shown. Configured by `context.history-messages`: 20.
-            documents: Most excerpts of documents; 0 leaves them out.
+            system: Your own system prompt. It comes first.
+            budget_tokens: Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens`,
+                2048.
+            placement: Where memory goes: "leading" or "before_last_user". Default: leading.
+            history_messages: Maximum number of messages of the session. Default: the setting
+                `context.history-messages`, 20.
+            documents: Maximum number of document excerpts; 0 for none. Default: 5.
             role: The user's role, shown to the model.
             model: The model's own name, shown to it.
-            language: Of the headings, "en" or "zh". Default: that of the query.
-            limit: Most memories in all. Default: as many as `limits` and the budget allow.
-            limits: Most memories of a level. Default: the budget alone decides; with `context.caps = "levels"`, 10 of
-                the session, 5 of the user, 3 of the agent, 5 of the org, and at most 10 of user and agent together.
-                None lifts these caps and the least importance.
+            language: The language of the headings, "en" or "zh". Default: the query's language.
+            limit: Maximum number of memories. Default: as many as `limits` and the budget allow.
+            limits: Maximum number of memories per level. Default: no limit but the budget. With `context.caps =
+                "levels"`: session 10, user 5, agent 3, org 5, and at most 10 of user and agent together. None lifts
+                these limits and the minimum importance.
         """
         fields = given_arguments(locals(), "query")
         return context(self._engine, scope, context_request_of(query, fields, self._engine.settings))
@@ -165,12 +169,12 @@ class AskingVerbs:
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
     ) -> WhyNot:
-        """Where a memory or message was lost on its way to the answer to `query`, or at which rank it is.
+        """Explain why a memory or message is not among the hits for `query`, or return its rank if it is.
 
-        The conditions are those of `recall`.
+        The other arguments are those of `recall`.
 
         Args:
-            id: The memory or message that was expected.
+            id: The memory or message that you expected.
             query: The question.
         """
         return why_not(
@@ -210,22 +214,23 @@ class AskingVerbs:
         max_tool_calls: int | Configured = CONFIGURED,
         captures: bool = True,
     ) -> Reply:
-        """Answer what the user says: memory before, tools between, both sides captured after.
+        """Answer the user's message with memory and tools, then store both sides of the exchange.
 
-        The worker extracts facts from it later. Without a session in the scope a conversation begins:
-        `Reply.session`. Arguments that are not explained here are those of `context`.
+        The worker extracts facts from them later. Without a session in the scope, a new conversation starts; its id is
+        `Reply.session`. The other arguments are those of `context`.
 
         Args:
             message: What the user says.
             plan: Planned steps, shown after the profile.
-            rules: How to keep to them.
-            tools: Names of the tools that may be called; True: all, False: none.
-            max_tool_calls: In the whole turn. Configured by `assistant.max-tool-calls`: 8.
-            captures: False: nothing of this turn is kept.
+            rules: Rules for keeping to the plan.
+            tools: Names of the tools that the model may call. True allows all, False none. Default: True.
+            max_tool_calls: Maximum number of tool calls in the whole turn. Default: the setting
+                `assistant.max-tool-calls`, 8.
+            captures: False stores nothing of this turn. Default: True.
 
         Raises:
             ConfigError: No language model is configured.
-            BackendError: The model failed; the user's side is captured. A failure of memory is in `Reply.degraded`.
+            BackendError: The model failed. The user's message is stored. If only memory fails, see `Reply.degraded`.
         """
         from mnemic.engine.assistant import chat
 
@@ -267,9 +272,10 @@ class AskingVerbs:
         max_tool_calls: int | Configured = CONFIGURED,
         captures: bool = True,
     ) -> Generator[ChatEvent]:
-        """As `chat`, event by event while the model writes: Recalled, pieces Said and tools Called, Replied.
+        """Like `chat`, but yields events while the model writes: Recalled, then pieces Said and tools Called, then
+        Replied.
 
-        Closing it early, or a model that breaks off, keeps what was said until then. The arguments are those of `chat`.
+        If you close it early or the model breaks off, the text so far is stored. The arguments are those of `chat`.
         """
         from mnemic.engine.assistant import chat
 
@@ -301,9 +307,9 @@ class AskingVerbs:
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
     ) -> Answer:
-        """Answer a question from memory and documents alone, with citations; nothing is captured.
+        """Answer a question from memories and documents alone, with citations. Stores nothing.
 
-        Arguments that are not explained here are those of `context`.
+        The other arguments are those of `context`.
 
         Args:
             question: The question.
@@ -320,7 +326,7 @@ class AskingVerbs:
 
     @property
     def tools(self) -> ToolVerbs:
-        """The verbs of tools: list, add, call."""
+        """Verbs for tools: list, add, call."""
         return ToolVerbs(self._all_tools, self._add_tools, self._engine)
 
     def _chat_request(self, message: str, fields: Fields, *, is_streaming: bool) -> ChatRequest:
@@ -352,7 +358,7 @@ class AskingVerbs:
         return self._all_tools().only(tools)
 
     def _all_tools(self) -> Toolbox:
-        """The toolbox; packages are looked for when it is first asked for."""
+        """The toolbox. Installed packages are searched on first use."""
         from mnemic.engine.tools.own import open_toolbox
 
         with self._opening:
@@ -367,9 +373,9 @@ class AskingVerbs:
 
 
 def question_of(query: str, fields: Fields, settings: Settings) -> Question:
-    """The checked form of a question. Half surrogate pairs in the query count as unknown characters."""
+    """Check a question's arguments. Unpaired surrogates in the query count as unknown characters."""
     if len(query) > settings.max_query_chars:
-        raise InvalidInputError(f"a query is a text of at most {settings.max_query_chars:,} characters")
+        raise InvalidInputError(f"a query can have at most {settings.max_query_chars:,} characters")
     similarity = fields.get("min_similarity")
     kinds = [kind if kind == MESSAGE else check_choice(Kind, kind, "kinds").value for kind in fields.get("kinds", ())]
     return Question(
@@ -391,16 +397,16 @@ def question_of(query: str, fields: Fields, settings: Settings) -> Question:
 
 
 def _least_relevance(fields: Fields, settings: Settings) -> float:
-    """By similarity alone there is no relevance: asking for both is a mistake, what is configured does not count."""
+    """Ranking by similarity has no relevance. Passing both is an error; the configured minimum is ignored."""
     is_by_similarity = fields.get("min_similarity") is not None
     if is_by_similarity and fields.get("min_relevance"):
-        raise InvalidInputError("give min_similarity (by cosine alone) or min_relevance, not both")
+        raise InvalidInputError("use min_similarity (ranks by cosine alone) or min_relevance, not both")
     least = check_fraction(fields.get("min_relevance", settings.min_relevance or 0.0), "min_relevance")
     return 0.0 if is_by_similarity else least
 
 
 def context_request_of(query: str, fields: Fields, settings: Settings) -> ContextRequest:
-    """The checked form of a request for context."""
+    """Check the arguments of a request for context."""
     limits = fields.get("limits", settings.level_limits if settings.caps is Caps.LEVELS else {})
     question = question_of(query, {"limit": None, **fields, "limits": limits}, settings)
     is_judged = settings.min_relevance is None and "min_relevance" not in fields and question.min_similarity is None

@@ -1,11 +1,7 @@
-"""What the doors over HTTP ask before the verbs: who may come in, and was this request answered before?
+"""Services for HTTP servers: API keys, repeated requests, the acting caller, and backups without a store.
 
-Who is acting: the name that is written into the history of what the verbs change.
-
-A memory is opened by one actor. Where it serves many, as the doors over HTTP do, `acting_as` names the one who asked
-while that is worked on; a thread that is started meanwhile must be given the context of its starter.
-
-A copy of a whole store without a store: its check, and its way from a server to a file.
+One Mnemic is opened by one actor. A server that works for many callers wraps each request in `acting_as`, so that the
+history names the caller. A thread started meanwhile needs the context of its starter.
 """
 
 from __future__ import annotations
@@ -32,41 +28,41 @@ from mnemic.model.scope import Level, Scope
 
 
 class Admission:
-    """What a door asks: is this key good, is one needed, and what should be written into the audit log."""
+    """Checks keys and writes the audit log."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @property
     def needs_key(self) -> bool:
-        """True when the store holds any key, ended ones too; once it does, it stays so."""
+        """True if the store has any key, even an expired one."""
         return keys.has_keys(self._engine)
 
     @property
     def is_waiting(self) -> bool:
-        """True when answering waits for other servers (a store, an embedder), so that many threads are worth having."""
+        """True if answering waits for other servers (a store, an embedder), so that more threads help."""
         return is_waiting(self._engine)
 
     @property
     def is_shared(self) -> bool:
-        """True when several processes may use the store at once."""
+        """True if several processes can use the store at once."""
         return self._engine.store.capabilities.is_shared
 
     def check(self, token: str) -> ApiKey:
-        """The key of a token. Raises UnauthorisedError, which does not say what is wrong with it."""
+        """Return the key of a token. Raises `UnauthorisedError`, which does not say what is wrong with it."""
         return keys.check_key(self._engine, token)
 
     def note(self, entries: Collection[AuditEntry]) -> None:
-        """Write entries of the audit log down in one durable transaction."""
+        """Write entries of the audit log in one durable transaction."""
         keys.note_audit(self._engine, entries)
 
     def now(self) -> datetime:
-        """The time by the injected clock, for entries of the audit log."""
+        """The current time by the injected clock, for the audit log."""
         return self._engine.clock.now()
 
 
 class Repeats:
-    """Requests with a key of their own, of every process on the store."""
+    """Requests with an idempotency key, shared by all processes of the store."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -74,7 +70,7 @@ class Repeats:
         self._swept: datetime | None = None
 
     def request(self, scope: Scope, caller: str, key: str, fingerprint: str) -> KeptRequest:
-        """A try that begins now, of what was asked in a scope; `fingerprint` is a digest of all that was asked."""
+        """Describe a request that starts now. `fingerprint` is a digest of its full content."""
         return KeptRequest(
             org=scope.org,
             caller=caller,
@@ -88,23 +84,25 @@ class Repeats:
         )
 
     def find(self, request: KeptRequest) -> KeptRequest | None:
-        """What is known of a request with the same org, caller and key; None when there was none within a day."""
+        """Look up an earlier request by org, caller and idempotency key. Returns None if there was none within a
+        day.
+        """
         return requests.find(self._engine, request)
 
     def begin(self, claim: Claim) -> bool:
-        """Write down that work begins which is not in the store alone; False where another process was quicker."""
+        """Record the start of work that is not in the store alone. False if another process was first."""
         return requests.begin(self._engine, claim)
 
     def within(self, claim: Claim) -> AbstractContextManager[None]:
-        """What is written within the block is written together with the request."""
+        """Everything written inside the block is committed together with the request."""
         return requests.claimed(claim)
 
     def keep(self, claim: Claim, outcome: Outcome, answer: bytes = b"") -> None:
-        """Write down what became of it."""
+        """Record the outcome of a request."""
         requests.keep(self._engine, claim, outcome, answer, is_sweeping=self._is_time_to_sweep())
 
     def release(self, claim: Claim) -> None:
-        """Forget a request of which nothing was done."""
+        """Forget a request that did nothing."""
         requests.release(self._engine, claim)
 
     def _is_time_to_sweep(self) -> bool:
@@ -121,7 +119,7 @@ _acting: ContextVar[str | None] = ContextVar("mnemic_acting", default=None)
 
 @contextmanager
 def acting_as(actor: str) -> Generator[None]:
-    """What is done within the block, and in what it awaits, is done by `actor`, whoever opened the memory."""
+    """Attribute everything done in the block, and in what it awaits, to `actor`."""
     before = _acting.set(actor)
     try:
         yield
@@ -130,23 +128,23 @@ def acting_as(actor: str) -> Generator[None]:
 
 
 def acting() -> str | None:
-    """Who is acting here; None where nobody was named, so that it is who opened the memory."""
+    """The current actor, or None to use the one who opened the memory."""
     return _acting.get()
 
 
 class Acting:
-    """What the verbs know of who calls them; a part of `Mnemic`."""
+    """Knows the current actor. A part of `Mnemic`."""
 
     _opened_by: str
 
     @property
     def _actor(self) -> str:
-        """Who is acting, else who opened this memory."""
+        """The current actor, else the one who opened this memory."""
         return _acting.get() or self._opened_by
 
 
 Progress = Callable[[str, int, int], object]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Progress callback: `(step, done, total)`."""
 
 
 def check_backup(
@@ -156,12 +154,12 @@ def check_backup(
     progress: Progress | None = None,
     config: Config | None = None,
 ) -> BackupReport:
-    """Read a backup from end to end, unpack it in the folder `room` (that of temporary files unless told), open its
-    rows and count them; no store is asked. Raises InvalidInputError when it is damaged or no backup, ConfigError when
-    it is of a newer Mnemic, UnavailableError when there is no room.
+    """Check a backup without a store: read it from end to end, unpack it in the folder `room` (default: the
+    temporary folder), open its rows and count them.
 
-    A sealed one is opened with the keyring of `config`, and nothing of it written down; without, its parts are compared
-    with their checksums alone.
+    With `config`, a sealed backup is opened with its keyring. Without, only checksums are compared. Raises
+    `InvalidInputError` if it is damaged or not a backup, `ConfigError` if a newer Mnemic wrote it, `UnavailableError`
+    if the disk is full.
     """
     keyring = None if config is None else open_keyring(config)
     told = progress or ignore_backup_progress
@@ -171,10 +169,10 @@ def check_backup(
 def receive_backup(
     path: str | Path, pieces: Iterable[bytes], *, is_replacing: bool = False, progress: Progress | None = None
 ) -> BackupReport:
-    """Keep the bytes of a backup that a server sends, checked, whole or not at all; errors are those of `backup`."""
+    """Save a backup that a server sends, verified and never left incomplete. Raises the errors of `backup`."""
     told = progress or ignore_backup_progress
     return receive(archive(), path, pieces, is_replacing=is_replacing, told=told)
 
 
 def ignore_backup_progress(_what: str, _done: int, _total: int) -> None:
-    """For callers who need not know."""
+    """The default callback."""

@@ -1,4 +1,4 @@
-"""The parts of Mnemic: the verbs of the profile, of documents, of the graph, of tools, of jobs and of keys."""
+"""Groups of verbs: the profile, documents, the graph, tools, jobs and keys."""
 
 from __future__ import annotations
 
@@ -43,45 +43,45 @@ DEFAULT_RIGHTS = (Right.READ, Right.WRITE)
 OVERLAP_S = 3600.0
 AUDIT_PAGE = 100
 TOOL_ACTOR = "tool"
-"""Who changed what a tool changed, in its history, where nobody else is known to act."""
+"""The actor of a tool's changes in the history, unless a caller is known."""
 
 
 @check_arguments("profile.")
 class ProfileVerbs:
-    """Hard facts of a user, by key; names and values are text."""
+    """A user's hard facts by key. Keys and values are text."""
 
     def __init__(self, engine: Engine, actor: str) -> None:
         self._engine, self._actor = engine, actor
 
     def set(self, scope: Scope, facts: Mapping[str, str | None]) -> builtins.list[ProfileEntry]:
-        """Write facts by key; the answer is the whole static profile.
+        """Set facts by key. Returns all facts of the profile.
 
         Args:
-            facts: Texts by key, such as {"city": "Lisbon"}; None removes one.
+            facts: Texts by key, such as {"city": "Lisbon"}. None removes a key.
         """
         return set_profile(self._engine, scope, facts, source=self._actor)
 
     def get(self, scope: Scope) -> builtins.dict[str, str]:
-        """The facts by key, ordered; empty when there are none."""
+        """Return the facts by key, sorted. Empty if there are none."""
         return {entry.key: entry.value for entry in get_profile(self._engine, scope)}
 
     def all(self, scope: Scope) -> Profile:
-        """The static facts, and beside them the most important and the newest memories of the user."""
+        """Return the facts, and the user's most important and newest memories."""
         return whole_profile(self._engine, scope)
 
     def format(self, scope: Scope, *, language: Language = "en") -> str:
-        """The block for a system prompt: a heading and "key: value" lines; "" when there is nothing.
+        """Format the facts for a system prompt: a heading and "key: value" lines. Returns "" if there are none.
 
         Args:
-            language: Of the heading, "en" or "zh".
+            language: The language of the heading, "en" or "zh". Default: en.
         """
         return profile_block(self.get(scope), language)
 
 
 @check_arguments("documents.")
 class DocumentVerbs:
-    """Files that were taken in. A document is named by its id or its source; what belongs to somebody else is not
-    found.
+    """Ingested documents. Use a document's id or its source. Raises `NotFoundError` for a document outside the
+    scope.
     """
 
     def __init__(self, engine: Engine, actor: str) -> None:
@@ -97,14 +97,14 @@ class DocumentVerbs:
         limit: int = LISTED,
         after: str | None = None,
     ) -> documents.DocumentPage:
-        """A page of documents in the order of their sources; `DocumentPage.after` continues.
+        """List documents by source, one page at a time. Pass `DocumentPage.after` as `after` to get the next page.
 
         Args:
-            levels: Only what belongs to these levels; all unless named.
-            statuses: Only documents of these statuses; all unless named.
-            under: Only sources that begin so.
-            limit: Most documents of the page, from 1.
-            after: `after` of the page before.
+            levels: Only these levels. Default: all.
+            statuses: Only these statuses. Default: all.
+            under: Only sources that start with this.
+            limit: Documents per page. Default: 50.
+            after: `after` of the previous page.
         """
         query = DocumentQuery(
             statuses=tuple(check_choice(DocumentStatus, each, "statuses") for each in statuses),
@@ -112,45 +112,47 @@ class DocumentVerbs:
             limit=check_number(limit, "limit"),
         )
         if DocumentStatus.ERASED in query.statuses:
-            raise InvalidInputError("erased documents have nothing left to list")
+            raise InvalidInputError("erased documents cannot be listed")
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
         return documents.list_documents(
             self._engine, scope, query, wanted, None if after is None else _reference(after)
         )
 
     def get(self, scope: Scope, id: str) -> Document:
-        """A document, without its text."""
+        """Return a document without its text."""
         return documents.get_document(self._engine, scope, _reference(id))
 
     def text(self, scope: Scope, id: str) -> str:
-        """The stored text of a document, which its passages and pages count in; "" when it was never read."""
+        """Return the stored text of a document. Offsets of passages and pages count its characters. "" if it was
+        never read.
+        """
         return documents.document_text(self._engine, scope, _reference(id))
 
     def passages(self, scope: Scope, id: str, *, first: int = 0, count: int = LISTED) -> builtins.list[Chunk]:
-        """The passages of a document in their order.
+        """Return the passages of a document in order.
 
         Args:
             id: The id or source of the document.
-            first: The index of the first passage, from 0.
-            count: Most passages.
+            first: The index of the first passage. Default: 0.
+            count: Maximum number of passages. Default: 50.
         """
         first, count = check_number(first, "first", least=0), check_number(count, "count")
         return documents.document_passages(self._engine, scope, _reference(id), first, count)
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
-        """Remove a document with its text, passages, vectors and recorded history. The file itself is not touched.
+        """Delete a document with its text, passages, vectors and history. The file itself stays.
 
         Args:
             id: The id or source of the document.
-            reason: Why; kept in the history.
+            reason: The reason. Kept in the history.
         """
         return documents.delete_document(self._engine, scope, _reference(id), actor=self._actor, reason=reason)
 
 
 @check_arguments("graph.")
 class GraphVerbs:
-    """Entities and relations that memories, messages and documents name; a thing is asked for by name or by the id of
-    its node. What only others may see is not found.
+    """Entities and relations that memories, messages and documents mention. Use an entity's name or its node id.
+    Raises `NotFoundError` for entities outside the scope.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -165,13 +167,13 @@ class GraphVerbs:
         limit: int = LISTED,
         after: str | None = None,
     ) -> graph.NodePage:
-        """What is named, by name; `NodePage.next` continues.
+        """List entities by name, one page at a time. Pass `NodePage.next` as `after` to get the next page.
 
         Args:
-            query: What the name holds.
-            types: Only things of these types; all unless named.
-            limit: Most things of the page, 1 to 1000.
-            after: `next` of the page before.
+            query: Part of the name. Default: all names.
+            types: Only these types. Default: all.
+            limit: Entities per page, 1 to 1000. Default: 50.
+            after: `next` of the previous page.
         """
         wanted = tuple(check_choice(graph.EntityType, each, "types") for each in types)
         check_number(limit, "limit", MOST_LISTED)
@@ -188,17 +190,18 @@ class GraphVerbs:
         as_of: datetime | str | None = None,
         limit: int = LISTED,
     ) -> graph.Neighbourhood:
-        """What stands around a thing, nearest first, with the words that say so. Relations are followed both ways.
+        """Return the entities around an entity, nearest first, with the sentences they come from. Follows relations
+        both ways.
 
         Args:
-            name: The name of the thing, or the id of its node.
-            depth: How many relations away, 1 to 4.
-            types: Only relations of these types, such as DEPENDS_ON; all unless named.
-            as_of: When relations must hold, ISO 8601. Default: now.
-            limit: Most nodes, 1 to 1000.
+            name: The name of the entity, or its node id.
+            depth: Number of relations away, 1 to 4. Default: 1.
+            types: Only relations of these types, such as DEPENDS_ON. Default: all.
+            as_of: Relations that hold at this time, ISO 8601. Default: now.
+            limit: Maximum number of nodes, 1 to 1000. Default: 50.
 
         Raises:
-            NotFoundError: Nothing in the scope names it.
+            NotFoundError: The scope has no such entity.
         """
         check_number(depth, "depth", MOST_DEPTH)
         check_number(limit, "limit", MOST_LISTED)
@@ -215,17 +218,18 @@ class GraphVerbs:
         types: Iterable[str] = (),
         as_of: datetime | str | None = None,
     ) -> graph.GraphPath:
-        """How two things are related: a shortest way, each step with the words that say so; no nodes if there is none.
+        """Find a shortest path between two entities, with the sentence behind each step. It has no nodes if there is
+        no path.
 
         Args:
-            source: The name of the one thing, or the id of its node.
-            target: The name of the other thing, or the id of its node.
-            max_hops: Most relations of the way, 1 to 8.
-            types: Only relations of these types, such as DEPENDS_ON; all unless named.
-            as_of: When relations must hold, ISO 8601. Default: now.
+            source: The name of the first entity, or its node id.
+            target: The name of the second entity, or its node id.
+            max_hops: Maximum number of relations, 1 to 8. Default: 4.
+            types: Only relations of these types, such as DEPENDS_ON. Default: all.
+            as_of: Relations that hold at this time, ISO 8601. Default: now.
 
         Raises:
-            NotFoundError: Nothing in the scope names one of them.
+            NotFoundError: The scope has no such entity.
         """
         check_number(max_hops, "max_hops", MOST_HOPS)
         ends = (_named(source, "source"), _named(target, "target"))
@@ -239,23 +243,23 @@ class GraphVerbs:
         limit: int | None = None,
         is_dry_run: bool = False,
     ) -> graph.GraphReport:
-        """Read what memories, messages and documents name and relate; what was read is not read again.
+        """Extract entities and relations from unprocessed memories, messages and documents.
 
-        The worker does it every night if `memory.graph.enabled` is on. A dry run asks the language model too.
+        The worker does this every night if `memory.graph.enabled` is on.
 
         Args:
-            levels: Of those that the scope names; what the whole org shares only if "org" is among them.
-            limit: Most items. Default: all.
-            is_dry_run: Write nothing.
+            levels: Only these levels of the scope. Default: all but org.
+            limit: Maximum number of items. Default: all.
+            is_dry_run: Change nothing. Still calls the language model.
 
         Raises:
-            BackendError: The model failed; what was read before stays.
+            BackendError: The model failed. Finished items are kept.
         """
         if limit is not None:
             check_number(limit, "limit")
         chosen = tuple(check_choice(Level, level, "levels") for level in levels)
         if not chosen:
-            raise InvalidInputError("levels must name at least one level")
+            raise InvalidInputError("pass at least one level")
         return extract_graph(self._engine, scope, chosen, limit=limit, is_dry_run=is_dry_run)
 
     def _walk(self, types: Iterable[str], as_of: datetime | str | None) -> Walk:
@@ -267,30 +271,30 @@ class GraphVerbs:
 
 @check_arguments("tools.")
 class ToolVerbs:
-    """The tools that a model may call: Mnemic's own, those of installed packages and named modules, and added ones."""
+    """Tools that a model may call: Mnemic's own, those of installed packages and configured modules, and added ones."""
 
     def __init__(self, toolbox: Callable[[], Toolbox], add: Callable[[Iterable[Tool]], None], engine: Engine) -> None:
         self._toolbox, self._add, self._engine = toolbox, add, engine
 
     @property
     def toolbox(self) -> Toolbox:
-        """All of them, for doors that call them with a context of their own."""
+        """All tools, for servers that call them with their own context."""
         return self._toolbox()
 
     def list(self) -> builtins.list[ToolSpec]:
-        """Every tool as a model is told of it: name, what it does, and the JSON schema of its arguments."""
+        """Return every tool as a model sees it: name, description and the JSON schema of its arguments."""
         return [*self._toolbox().specs]
 
     def add(self, *tools: Tool) -> None:
-        """Let models call these too, until this Mnemic is closed. Raises ConfigError for a name that is taken."""
+        """Let models call these tools too, until this Mnemic is closed. Raises `ConfigError` if a name is taken."""
         self._add(tools)
 
     def call(self, scope: Scope, name: str, arguments: Mapping[str, object] | None = None) -> ToolOutcome:
-        """Call a tool as a model would, within time and size. What goes wrong is told in the outcome, never raised.
+        """Call a tool as a model would, with limits on time and size. Failures are in the outcome, never raised.
 
         Args:
             name: The tool, as in `list`.
-            arguments: What it is called with; its schema is in `list`.
+            arguments: Its arguments. `list` has their schema.
         """
         call = ToolCall("call", name, json.dumps(dict(arguments or {}), default=str))
         return self._toolbox().run(call, ToolContext(scope, self._engine.clock.now(), acting() or TOOL_ACTOR))
@@ -298,7 +302,7 @@ class ToolVerbs:
 
 @check_arguments("jobs.")
 class JobVerbs:
-    """Work that must still be done, and work that gave up."""
+    """Jobs that are waiting, running or failed."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -306,17 +310,17 @@ class JobVerbs:
     def list(
         self, scope: Scope, *, states: Iterable[JobState | str] = UNFINISHED, limit: int = JOBS_LISTED
     ) -> builtins.list[Job]:
-        """Jobs of what the scope may see, oldest first.
+        """List the scope's jobs, oldest first.
 
         Args:
-            states: Only jobs in these states. Default: those that are not done.
-            limit: Most jobs, 1 to 1000.
+            states: Only these states. Default: all but done.
+            limit: Maximum number of jobs, 1 to 1000. Default: 100.
         """
         wanted = [check_choice(JobState, state, "states") for state in states]
         return list_jobs(self._engine, scope, states=wanted, limit=limit)
 
     def retry(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Let jobs that gave up be tried again from now; returns how many there were.
+        """Retry jobs that gave up. Returns how many were found.
 
         Args:
             ids: The jobs.
@@ -326,7 +330,7 @@ class JobVerbs:
 
 @check_arguments("keys.")
 class KeyVerbs:
-    """Keys of the scope's org. Once a store holds one, every request through a door must show one."""
+    """API keys of the scope's org. Once a store has a key, every request to a server needs one."""
 
     def __init__(self, engine: Engine, actor: str) -> None:
         self._engine, self._actor = engine, actor
@@ -339,12 +343,13 @@ class KeyVerbs:
         rights: Collection[Right | str] = DEFAULT_RIGHTS,
         expires_at: datetime | str | None = None,
     ) -> IssuedKey:
-        """Make a key of the scope's org, bound to its user and agent if it names them. Its `token` is told only now.
+        """Create a key for the scope's org, restricted to the scope's user and agent, if any. Its `token` is shown
+        only once.
 
         Args:
-            name: For people, such as "laptop".
-            rights: Of "read", "write" and "admin"; none includes another.
-            expires_at: When it ends, ISO 8601. Default: never.
+            name: A label for people, such as "laptop".
+            rights: Any of "read", "write" and "admin". None includes another. Default: read and write.
+            expires_at: When it expires, ISO 8601. Default: never.
         """
         asked = keys.KeyRequest(
             name=name,
@@ -356,28 +361,28 @@ class KeyVerbs:
         return keys.create_key(self._engine, scope, asked, actor=self._actor)
 
     def list(self, scope: Scope) -> builtins.list[ApiKey]:
-        """Every key of the org in the order of making, those that ended too; no secrets."""
+        """List all keys of the org, oldest first, including expired and revoked ones. Contains no secrets."""
         return keys.list_keys(self._engine, scope)
 
     def revoke(self, scope: Scope, id: str) -> ApiKey:
-        """End a key at once, in every process."""
+        """Revoke a key. Takes effect at once in every process."""
         return keys.revoke_key(self._engine, scope, check_id(id), actor=self._actor)
 
     def rotate(self, scope: Scope, id: str, *, overlap_s: float = OVERLAP_S) -> IssuedKey:
-        """Make a key with the rights, bounds and end of this one.
+        """Create a key with the same rights, restrictions and expiry as this one.
 
         Args:
             id: The key.
-            overlap_s: How many seconds more the old key is accepted.
+            overlap_s: Seconds until the old key stops working. Default: 3600.
         """
         return keys.rotate_key(self._engine, scope, check_id(id), overlap_s=overlap_s, actor=self._actor)
 
     def audit(self, scope: Scope, *, before: int | None = None, limit: int = AUDIT_PAGE) -> AuditPage:
-        """What was done in the org by keys and with keys, newest first.
+        """List the audit log of the org, newest first: every use of a key and every change of keys.
 
         Args:
-            before: `next` of the page before.
-            limit: Most entries, 1 to 1000.
+            before: `next` of the previous page.
+            limit: Maximum number of entries, 1 to 1000. Default: 100.
         """
         return keys.list_audit(self._engine, scope, before=before, limit=limit)
 

@@ -1,4 +1,6 @@
-"""What the signatures and docstrings of the verbs say, for the doors that are derived from them; read once."""
+"""Reads the verbs' signatures and docstrings once. REST, the remote client and the command line are derived from
+them.
+"""
 
 import inspect
 import re
@@ -10,12 +12,12 @@ from mnemic.api.arguments import check_scope, given_arguments, refuse_unknown
 from mnemic.api.verbs import Mnemic
 
 _KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
-"""How a docstring says that arguments are explained at another verb."""
+"""Marks a docstring whose other arguments are explained by another verb."""
 
 
 @cache
 def function_of(verb: str) -> Callable[..., Any]:
-    """The method of a verb of the table."""
+    """The method of a verb."""
     *group, name = verb.split(".")
     owner: Any = Mnemic
     for part in group:
@@ -25,20 +27,20 @@ def function_of(verb: str) -> Callable[..., Any]:
 
 @cache
 def parameters_of(verb: str) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a verb, without the object."""
+    """The parameters of a verb, without self."""
     found = inspect.signature(function_of(verb)).parameters
     return {name: parameter for name, parameter in found.items() if name != "self"}
 
 
 @cache
 def hints_of(verb: str) -> Mapping[str, Any]:
-    """The types of the parameters, and of the answer under "return"."""
+    """The types of the parameters, and of the result under "return"."""
     return get_type_hints(function_of(verb))
 
 
 @cache
 def documentation_of(verb: str) -> tuple[str, Mapping[str, str]]:
-    """What the docstring says of a verb, and of each argument; also of those that it says another verb explains."""
+    """The description of a verb and of each argument, including arguments explained by another verb."""
     from mnemic.engine.tools.function import read_docstring  # with the tools of a model, which a client needs not
 
     about, told = read_docstring(function_of(verb).__doc__)
@@ -48,8 +50,8 @@ def documentation_of(verb: str) -> tuple[str, Mapping[str, str]]:
 
 
 def bind(verb: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name, as far as they were given. Raises as the verb of the library does for a wrong
-    call: `InvalidInputError` for an unknown argument and for what is no scope, `TypeError` for a missing one.
+    """Bind a call's arguments to their names. Raises the same errors as the library's verb: `InvalidInputError` for
+    an unknown argument or a wrong scope, `TypeError` for a missing argument.
     """
     known = parameters_of(verb)
     unknown = next((name for name in named if name not in known), None)

@@ -1,4 +1,4 @@
-"""The verbs that look after a store: what comes in and goes out, what upkeep does, and how everything is."""
+"""The verbs that maintain a store: ingest, import and export, background work, erasure, backups and checks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Content = str | PathLike[str] | bytes
 REVIEW_LIMIT = 50
 HEALTH_LISTED = 100
 MAX_QUESTION_CHARS = 4000
-"""What is longer is a document itself; each piece is read with the question before it."""
+"""Every prompt repeats the question, so a longer one would crowd out the document."""
 
 LANGUAGES = ("en", "zh")
 _Choice = TypeVar("_Choice")
@@ -68,7 +68,7 @@ _Choice = TypeVar("_Choice")
 
 @check_arguments()
 class UpkeepVerbs(Acting):
-    """What looks after a store; a part of `Mnemic`."""
+    """The verbs that maintain a store. A part of `Mnemic`."""
 
     _engine: Engine
     _is_adopted: bool
@@ -90,28 +90,29 @@ class UpkeepVerbs(Acting):
         secrets: Secrets | str = Secrets.REFUSE,
         progress: IngestProgress | None = None,
     ) -> IngestReport:
-        """Take in a file, a folder with all that is in it, or bytes: read, cut into passages, and stored to be found.
+        """Read a file, a folder and its subfolders, or bytes, split the text into passages and store them for
+        recall.
 
-        A file that is known and unchanged is left alone; one that has changed replaces what was kept of it at once. A
-        file that cannot be read fails with a reason, and the others go on. If it is interrupted, the same call goes on
-        from there. The report tells what became of each file.
+        Unchanged files are skipped. A changed file replaces its stored version in one step. A file that cannot be read
+        is reported with the reason, and the others continue. Call again to resume after an interruption. The report has
+        one entry per file.
 
         Args:
             content: The path of a file or folder, or the bytes of a file.
-            level: What the documents belong to. Default: the user, else the agent, else the session of the scope.
-            source: What the path is called in the store. Default: its absolute path.
-            name: Of bytes; its ending tells their type.
-            is_private: For the scope's agent alone.
-            is_dry_run: Say what would be read, and change nothing.
+            level: The level of the documents. Default: user, then agent, then session, whichever the scope names first.
+            source: The name of the path in the store. Default: its absolute path.
+            name: The file name of the bytes. Its extension decides how they are read.
+            is_private: Only the scope's agent can see them.
+            is_dry_run: Report what would be read and change nothing.
             is_pruning: Remove the documents of files that are gone from the folder.
             is_again: Read unchanged files too.
-            chunking: How passages are cut: "structure", "sentences" or "paragraphs".
-            config: Sizes of passages. Default: as configured.
-            secrets: A file that holds a secret fails ("refuse"), or is kept without it ("redact").
-            progress: Called with files done, files in all, and the source at hand.
+            chunking: How to split text: "structure", "sentences" or "paragraphs". Default: structure.
+            config: The sizes of passages. Default: from the configuration.
+            secrets: "refuse" rejects a file that contains a secret, "redact" removes the secret. Default: refuse.
+            progress: Progress callback: `(files done, files in all, current source)`.
 
         Raises:
-            InvalidInputError: There is nothing at the path.
+            InvalidInputError: Nothing exists at the path.
         """
         chunks = config or chunk_config(self._engine.settings)
         if not isinstance(cast("object", chunks), ChunkConfig):
@@ -147,29 +148,30 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: ResearchProgress | None = None,
     ) -> ResearchReport:
-        """Answer a question from the whole of one ingested document, however long, with the configured language model.
+        """Answer a question from the whole of one ingested document, however long, with the configured language
+        model.
 
-        It is cut into pieces, each is read for what bears on the question, and the notes are combined into an answer
-        that cites quotes by page and offsets. If the limits do not allow all of it, what recall finds is read first,
-        and the answer says what was not. What was read is kept: the same question goes on where it stopped. Without a
-        model the best passages are given, and said to be no more.
+        The model reads the document piece by piece and combines its notes into an answer with quotes, pages and
+        offsets. If the limits do not allow all of it, the passages that recall finds are read first, and the answer
+        names what was left out. Finished pieces are kept, so the same question resumes where it stopped. Without a
+        model, the report has the best passages only.
 
         Args:
             document: Its id or source.
             question: At most 4,000 characters.
-            max_calls: Most calls of the model. Default: 256.
-            max_tokens: Most tokens of prompts and replies together. Default: 4,000,000.
-            deadline_s: Most seconds. Default: 1800.
-            parallel: Calls under way at a time. Default: four of a server, one of a model in this process.
-            piece_tokens: Most tokens of one piece. Default: as the model allows, at most 16,000.
-            language: Of the prompts, "en" or "zh". Default: that of the question.
-            is_dry_run: Say what it would take, and ask nothing.
-            progress: Called with how much of a step is done, how much there is, and the step.
+            max_calls: Maximum number of model calls. Default: 256.
+            max_tokens: Maximum number of tokens, prompts and replies together. Default: 4,000,000.
+            deadline_s: Time limit in seconds. Default: 1800.
+            parallel: Calls at a time. Default: 4 for a server, 1 for a model in this process.
+            piece_tokens: Maximum number of tokens per piece. Default: what the model allows, at most 16,000.
+            language: The language of the prompts, "en" or "zh". Default: the question's language.
+            is_dry_run: Report the cost without calling the model.
+            progress: Progress callback: `(done, total, step)`.
 
         Raises:
             NotFoundError: The document is not in the scope.
-            ConflictError: The document changes meanwhile.
-            BackendError: The model failed for good.
+            ConflictError: The document changed meanwhile.
+            BackendError: The model failed.
         """
         if language is not None and language not in LANGUAGES:
             raise InvalidInputError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
@@ -183,7 +185,7 @@ class UpkeepVerbs(Acting):
         )
         text = check_text(question, "question", self._engine.settings)
         if len(text) > MAX_QUESTION_CHARS:
-            raise InvalidInputError(f"a question has at most {MAX_QUESTION_CHARS:,} characters, not {len(text):,}")
+            raise InvalidInputError(f"a question can have at most {MAX_QUESTION_CHARS:,} characters, not {len(text):,}")
         request = ResearchRequest(
             question=text,
             limits=limits,
@@ -194,72 +196,72 @@ class UpkeepVerbs(Acting):
         return research(self._engine, scope, check_line(document, "document", limit=MAX_SOURCE_CHARS), request)
 
     def review(self, scope: Scope, *, limit: int = REVIEW_LIMIT, after: str | None = None) -> builtins.list[Review]:
-        """The memories that are never or only doubtfully recalled until somebody judges them, each with the reason.
+        """List the memories that need a person's judgement, newest first, each with the reason.
 
-        Those in quarantine (they give orders to the model and the user did not say them, or their sources do not carry
-        them), those in dispute, and those with flags (what they were made of was erased, corrected, or is believed no
-        more); the newest first.
+        They are quarantined (instructions to the model that the user did not write, or claims that their sources do not
+        support), disputed, or flagged (a source was erased, corrected or is no longer believed). Until then they are
+        ranked low or not recalled at all.
 
         Args:
-            limit: Most memories, 1 to 1000.
-            after: The id that the page before ended with.
+            limit: Memories per page, 1 to 1000. Default: 50.
+            after: The last id of the previous page.
         """
         return review(self._engine, scope, limit=limit, after=None if after is None else check_id(after, "after"))
 
     def trust(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
-        """Let a memory that waits for judgement be recalled, without flags. What recall takes out of texts it still
-        takes out.
+        """Accept a memory that needs review: it is recalled and loses its flags. Recall still removes unsafe text
+        from it.
 
         Args:
             id: The memory.
-            reason: Why; kept in the history.
+            reason: The reason. Kept in the history.
 
         Raises:
-            ConflictError: It does not wait.
+            ConflictError: The memory does not need review.
         """
         return trust(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def reject(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
-        """Archive a memory that waits for judgement; it is deleted in time, and until then `undo` takes it back.
+        """Archive a memory that needs review. It is deleted later; until then `undo` restores it.
 
         Args:
             id: The memory.
-            reason: Why; kept in the history.
+            reason: The reason. Kept in the history.
 
         Raises:
-            ConflictError: It does not wait.
+            ConflictError: The memory does not need review.
         """
         return reject(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
-        """Make summaries of what has fallen out of the window of the scope's session, if it is at least a batch.
+        """Summarise the messages that have left the session's window, if there are enough for a batch.
 
-        The worker does it by itself.
+        The worker does this automatically.
 
         Args:
-            is_flush: Of everything that is in no summary yet.
-            is_dry_run: Say what would be done, and change nothing.
+            is_flush: Summarise everything that has no summary yet, without waiting for a full batch.
+            is_dry_run: Report what would happen and change nothing.
 
         Raises:
-            BackendError: The language model failed; what was summarised before stays.
+            BackendError: The language model failed. Finished summaries are kept.
         """
         return summarise(self._engine, scope, actor=self._actor, is_flush=is_flush, is_dry_run=is_dry_run)
 
     def end(self, scope: Scope) -> EndReport:
-        """End the scope's session: its session-level memories expire, and a job summarises what was said in it.
+        """End the scope's session: its session memories expire, and a job summarises its messages.
 
-        Ending it again changes nothing, and talking on in it is allowed.
+        Ending it twice changes nothing. The conversation can still go on.
         """
         return end(self._engine, scope, actor=self._actor)
 
     def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
-        """Make a reflection of the newest summaries of the scope's session, and fill the profile with what lasts.
+        """Write a reflection on the session's newest summaries and add lasting facts to the profile.
 
-        The worker does it after every ten summaries. With too few summaries, or no new one, nothing is made, and the
-        report says why.
+        The worker does this after every ten summaries. If there are too few summaries or no new one, nothing is written
+        and the report gives the reason.
 
         Args:
-            is_dry_run: Say what would be done, and change nothing.
+            is_dry_run: Report what would happen and change nothing.
 
         Raises:
             BackendError: The language model failed.
@@ -267,92 +269,95 @@ class UpkeepVerbs(Acting):
         return reflect(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
-        """Keep what will be worth knowing in six months of the days that were not read yet, as gems.
+        """Read the days that were not curated yet, and keep what will still matter in six months as gems.
 
-        The worker does it every night, up to yesterday.
+        The worker does this every night, up to yesterday.
 
         Args:
-            day: The last day to read, such as 2026-05-01, in the time zone of the schedules; today may be named.
-            is_dry_run: Change nothing; the language model is asked too.
+            day: The last day to read, such as 2026-05-01, in the schedules' time zone. Can be today. Default:
+                yesterday.
+            is_dry_run: Change nothing. Still calls the language model.
 
         Raises:
-            BackendError: The language model failed; what was curated before stays.
+            BackendError: The language model failed. Finished days are kept.
         """
         return curate(self._engine, scope, actor=self._actor, day=_date(day), is_dry_run=is_dry_run)
 
     def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
-        """Make one general preference of each thing that was chosen again and again: three times, over two months.
+        """Merge repeated choices into a general preference: the same choice three times over two months.
 
-        The worker does it every week, of choices that are at least a month old. The single memories are superseded by
-        it, and its context tells them; `undo` of the preference brings them back. A second run changes nothing.
+        The worker does this every week, for choices at least a month old. The preference supersedes the single memories
+        and lists them in its context. `undo` of the preference restores them. A second run changes nothing.
 
         Args:
-            is_dry_run: Change nothing; the language model, which words the preferences, is not asked.
+            is_dry_run: Change nothing. Does not call the language model, which words the preferences.
         """
         return consolidate(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
-        """Find facts in what the user said in the scope's session since the last time, at most three a message.
+        """Extract facts from a session's unprocessed messages, at most three a message.
 
-        The worker does it after every capture. The report says what became of each fact, and why.
+        The worker does this after every capture. The report gives the outcome of each fact and the reason.
 
         Args:
-            is_dry_run: Write nothing; the language model is asked too.
+            is_dry_run: Change nothing. Still calls the language model.
 
         Raises:
-            BackendError: The language model failed; what was found before stays.
+            BackendError: The language model failed. Facts found before are kept.
         """
         return extract(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def decay(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
     ) -> DecayReport:
-        """Note what the importance of memories has faded to since their last access; `importance` stays as stored.
+        """Compute how far the importance of memories has faded since their last access. `importance` stays as
+        stored.
 
-        The worker does it every night. A second run at the same moment changes nothing.
+        The worker does this every night. A second run at the same time changes nothing.
 
         Args:
-            levels: Of those that the scope names; what the whole org shares only if "org" is among them.
-            is_dry_run: Say what would be done, and change nothing.
+            levels: Only these levels of the scope. Default: all but org.
+            is_dry_run: Report what would happen and change nothing.
         """
         return decay(self._engine, scope, _choices(Level, levels, "levels"), is_dry_run=is_dry_run)
 
     def evict(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
     ) -> EvictReport:
-        """Archive what has faded and is old, or has expired; delete what has been archived for long.
+        """Archive memories that have expired, or are old and faded. Delete those archived long ago.
 
-        The worker does it every night. Pinned memories and reflections stay. `undo` brings back what was archived.
+        The worker does this every night. Pinned memories and reflections stay. `undo` restores an archived memory.
 
         Args:
-            levels: Of those that the scope names; what the whole org shares only if "org" is among them.
-            is_dry_run: Say what would be done, and change nothing.
+            levels: Only these levels of the scope. Default: all but org.
+            is_dry_run: Report what would happen and change nothing.
         """
         chosen = _choices(Level, levels, "levels")
         return evict(self._engine, scope, chosen, actor=self._actor, is_dry_run=is_dry_run)
 
     def erase(self, scope: Scope, *, level: Level | str | None = None, is_dry_run: bool = False) -> Receipt:
-        """Erase for good all that belongs to the scope's session, user, agent or org, and what was derived from it.
+        """Permanently erase everything of the scope's session, user, agent or org, and everything derived from it.
 
-        Messages, memories, documents, vectors, profile, jobs and history go, indexes too. The receipt, which is kept,
-        holds counts and keyed hashes; its `notes` say what the technology cannot make sure of.
+        Removes messages, memories, documents, vectors, profile, jobs and history, also from indexes. The receipt is
+        kept. It has counts and keyed hashes, and its `notes` name what software cannot guarantee.
 
         Args:
-            level: Whose. Default: the user, else the agent, else the session of the scope; the org only if named.
-            is_dry_run: Change nothing; the receipt is the plan.
+            level: What to erase. Default: user, then agent, then session, whichever the scope names first. An org is
+                erased only if you pass "org".
+            is_dry_run: Change nothing. The receipt shows the plan.
         """
         chosen = scope.default_level if level is None else check_choice(Level, level, "level")
         return erase(self._engine, scope, chosen, is_dry_run=is_dry_run)
 
     def receipts(self, scope: Scope) -> Sequence[Receipt]:
-        """The receipts of all erasures in the scope's org, oldest first; they hold no names and no text."""
+        """Return the receipts of all erasures in the scope's org, oldest first. They contain no names and no text."""
         return receipts(self._engine, scope)
 
     def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
-        """Everything the scope owns, as lines of JSON without line feeds; `import_` reads them back without loss.
+        """Yield everything the scope owns as JSON lines. `import_` reads them back without loss.
 
         Args:
-            levels: Of those that the scope names; what the whole org shares only if "org" is among them.
+            levels: Only these levels of the scope. Default: all but org.
         """
         return export(self._engine, scope, _choices(Level, levels, "levels"))
 
@@ -367,20 +372,20 @@ class UpkeepVerbs(Acting):
         include_tools: bool = False,
         progress: ImportProgress | None = None,
     ) -> ImportReport:
-        """Take in an export of Mnemic, or chats or memories of another program; repeating it changes nothing.
+        """Import an export of Mnemic, or chats or memories of another program. Importing twice changes nothing.
 
-        Broken parts are reported, not raised.
+        Broken records are reported, not raised.
 
         Args:
-            text: The whole content of the file: a text, UTF-8, or mem0's history database.
-            format: Of the content. Default: found out.
-            name: Of the file; it says what `.md` is, and where memories came from.
-            is_dry_run: Say what would happen, and change nothing.
+            text: The file's content: text, UTF-8 bytes, or mem0's history database.
+            format: The format of the content. Default: detected.
+            name: The file's name. It decides how `.md` is read and is stored as the source.
+            is_dry_run: Report what would happen and change nothing.
             include_tools: Keep the results of tool calls too.
-            progress: Called with records done, and records in all or None, after each batch.
+            progress: Progress callback after each batch: `(records done, records in all or None)`.
 
         Raises:
-            InvalidInputError: The format is not known.
+            InvalidInputError: The format is unknown.
         """
         request = ImportRequest(
             format=format, name=name, is_dry_run=is_dry_run, include_tools=include_tools, progress=progress
@@ -398,19 +403,19 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: HealthProgress | None = None,
     ) -> HealthReport:
-        """How well what the scope remembers is: a score from 0 to 100, what is wrong, why, and what ends it.
+        """Check the quality of the scope's memories: a score from 0 to 100, and findings with their reason and fix.
 
-        Nothing is ever deleted by it: what `fix` ends, `undo` takes back. A score of everything is kept, to be seen in
-        `scores` the next time. How well the installation is, says `doctor`.
+        Nothing is deleted, and `undo` reverts each fix. Scores are stored and returned in `scores` by later runs. To
+        check the installation, use `doctor`.
 
         Args:
-            only: Look for these kinds of findings: "contradictory", "unsupported", "orphaned", "duplicate", "junk",
-                "stale"; all unless named.
-            fix: End what is safe to end of these kinds.
-            levels: Of those that the scope names; what the whole org shares only if "org" is among them.
-            limit: Most findings listed of a kind.
-            is_dry_run: Say what `fix` would end; keep and change nothing.
-            progress: Called with how much is done and how much there is.
+            only: Look for these kinds: "contradictory", "unsupported", "orphaned", "duplicate", "junk", "stale".
+                Default: all.
+            fix: Fix what is safe to fix of these kinds.
+            levels: Only these levels of the scope. Default: all but org.
+            limit: Maximum number of findings per kind. Default: 100.
+            is_dry_run: Report what `fix` would change, and store nothing.
+            progress: Progress callback: `(done, total)`.
         """
         if isinstance(limit, bool) or not isinstance(cast("object", limit), int):
             raise InvalidInputError(f"limit must be a whole number, not {limit!r}")
@@ -425,26 +430,26 @@ class UpkeepVerbs(Acting):
         return health(self._engine, scope, request, actor=self._actor)
 
     def doctor(self, *, is_quick: bool = False) -> Diagnosis:
-        """How the installation is: the thorough look at every part of the whole store, what works, what is degraded,
-        and what to do. Never raises for a broken part.
+        """Check every part of the installation: what works, what is degraded and what to do. Never raises for a
+        broken part.
 
         Args:
-            is_quick: Only whether the store answers; for probes.
+            is_quick: Only check whether the store answers, for probes.
         """
         return glance(self._engine) if is_quick else doctor(self._engine)
 
     def reembed(
         self, *, is_dry_run: bool = False, is_pruning: bool = False, progress: ReembedProgress | None = None
     ) -> ReembedReport:
-        """Give every item of the whole store its vectors of the configured embedders, beside live traffic.
+        """Re-embed the whole store after changing the embedder. The store stays in use meanwhile.
 
-        Until then items are found by the vectors of the embedder before (`embedder.previous`; minilm as it comes need
-        not be named), which stay. If it is interrupted, it goes on when called again.
+        Until it is done, search uses the previous embedder's vectors (`embedder.previous`, not needed for the default
+        minilm). Old vectors are kept, so you can switch back. Call again to resume after an interruption.
 
         Args:
-            is_dry_run: Say how much there is to do, and about how long it takes; a few texts are embedded to know.
-            is_pruning: Remove the vectors of other embedders when all is filled.
-            progress: Called with how many vectors there are and should be.
+            is_dry_run: Estimate the work and the time by embedding a few texts.
+            is_pruning: Remove the vectors of other embedders at the end.
+            progress: Progress callback: `(vectors done, vectors in all)`.
 
         Raises:
             ConfigError: No embedder is configured.
@@ -461,24 +466,24 @@ class UpkeepVerbs(Acting):
         is_sealed: bool | None = None,
         progress: BackupProgress | None = None,
     ) -> BackupReport:
-        """Write every row of the whole store, of all orgs, to one file, as all were at one moment; the store is used
-        meanwhile. SQLite and PostgreSQL both take it back. The file is checked when it is written, readable by its
-        owner alone, and whole or not there.
+        """Write all rows of all orgs to one file, as one consistent snapshot. The store stays in use meanwhile.
+        SQLite and PostgreSQL can both restore it. The file is verified, readable by its owner only, and never left
+        incomplete.
 
         Args:
-            path: Of the file.
-            contents: "whole": every row; "receipts": those of erasures alone.
-            is_replacing: A backup that is there already gives way to it, when it is complete.
-            is_sealed: Encrypt the rows of each org with a key of its own, which erasing the org destroys. Default: if a
+            path: The file to write.
+            contents: "whole" for every row, "receipts" for the receipts of erasures only. Default: whole.
+            is_replacing: Replace an existing backup once the new one is complete.
+            is_sealed: Encrypt each org's rows with its own key. Erasing the org destroys the key. Default: True if a
                 keyring is configured.
-            progress: Called with what is being done, how much of it is done, and how much there is.
+            progress: Progress callback: `(step, done, total)`.
 
         Raises:
-            ConflictError: There is a file that is not to be replaced.
-            InvalidInputError: No file can be there.
+            ConflictError: The file exists and `is_replacing` is False.
+            InvalidInputError: The path cannot be a file.
             UnavailableError: The disk or the store failed.
             UnsupportedError: The store is in memory.
-            ConfigError: It is to be sealed and there is no keyring, or none that can be used.
+            ConfigError: It should be sealed, but no keyring is configured or it cannot be opened.
         """
         order = Order(check_choice(Contents, contents, "contents"), is_replacing, is_sealed)
         return backup(self._engine, archive(self._engine.keyring), path, order, progress or ignore_backup_progress)
@@ -492,56 +497,57 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: BackupProgress | None = None,
     ) -> RestoreReport:
-        """Put the backup at `path` in the place of what the whole store holds, in one transaction; other processes that
-        have it open go on with the new rows.
+        """Replace the content of the whole store with a backup, in one transaction. Other processes continue with
+        the new rows.
 
-        Erasures that only this store knows of are made again. Keys and audit log stay if the store has any. Orgs of a
-        sealed backup that were erased are `lost`, and the others restored.
+        Erasures that only this store knows are repeated. Its API keys and audit log stay, if it has any. Orgs of a
+        sealed backup that were erased since are reported as `lost`; the others are restored.
 
         Args:
-            path: Of the backup.
-            receipts: A further backup, or one of receipts alone, whose erasures are made again too.
-            is_replacing: What the store holds gives way to it.
-            is_dry_run: Check the backup, and change nothing.
-            progress: Called with what is being done, how much of it is done, and how much there is.
+            path: The backup.
+            receipts: Another backup, or one with receipts only. Its erasures are repeated too.
+            is_replacing: Replace everything in the store.
+            is_dry_run: Check the backup and change nothing.
+            progress: Progress callback: `(step, done, total)`.
 
         Raises:
-            ConflictError: The store holds something that is not to be replaced.
-            InvalidInputError: The file is damaged or no backup.
-            ConfigError: It is of a newer Mnemic or sealed with another keyring.
-            BackendError: The disk or the store failed; all is as it was.
+            ConflictError: The store is not empty and `is_replacing` is False.
+            InvalidInputError: The file is damaged or not a backup.
+            ConfigError: A newer Mnemic wrote it, or it was sealed with another keyring.
+            BackendError: The disk or the store failed. Nothing was changed.
         """
         wish = Wish(receipts, is_replacing, is_dry_run)
         return restore(self._engine, archive(self._engine.keyring), path, wish, progress or ignore_backup_progress)
 
     def work(self, *, until_idle: bool = True) -> WorkReport:
-        """Run all due jobs, those of the schedules too. Returns how many succeeded, were retried and gave up.
+        """Run all due jobs, scheduled ones included. Returns how many succeeded, were retried and gave up.
 
-        The first call also looks for items that lack vectors because an embedder was added or changed.
+        The first call also looks for items without vectors, after an embedder was added or changed.
 
         Args:
-            until_idle: False: run one job.
+            until_idle: False runs one job.
         """
         self._adopt()
         return work(self._engine, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
-        """A worker for a program that stays: `start()` runs jobs in a thread until `stop()`; `join()` waits for it.
+        """Create a worker for a long-running program. `start()` runs jobs in a thread until `stop()`; `join()` waits
+        for the end.
 
-        Stop it before this Mnemic is closed.
+        Stop it before you close this Mnemic.
 
         Args:
-            poll_s: Look for work every so many seconds; it looks earlier when something is due.
-            on_run: Called with every job, on its thread.
+            poll_s: Maximum seconds between two checks for work. Default: 5.
+            on_run: Called after every job, on the worker's thread.
         """
         if not poll_s > 0:
-            raise InvalidInputError(f"poll_s is a number of seconds above 0, not {poll_s!r}")
+            raise InvalidInputError(f"poll_s must be a number of seconds above 0, not {poll_s!r}")
         self._adopt()
         name = f"{self._opened_by}-{uuid.uuid4()}"
         return Worker(self._engine, HANDLERS, name=name, poll_s=poll_s, on_run=on_run)
 
     def _adopt(self) -> None:
-        """Look once for items that lack vectors because an embedder was added or changed."""
+        """Once, look for items without vectors because an embedder was added or changed."""
         if not self._is_adopted:
             adopt_spaces(self._engine)
             self._is_adopted = True
@@ -562,10 +568,10 @@ def _date(day: date | str | None) -> date | None:
 
 def _path(content: object) -> str:
     if not isinstance(content, str | PathLike):
-        raise InvalidInputError(f"what is ingested is a path or bytes, not {type(content).__name__}")
+        raise InvalidInputError(f"pass a path or bytes to ingest, not {type(content).__name__}")
     path = fspath(cast("str | PathLike[str]", content))
     if not isinstance(cast("object", path), str):
-        raise InvalidInputError("a path is a text; decode it with os.fsdecode")
+        raise InvalidInputError("a path must be text; decode it with os.fsdecode")
     return path
 
 

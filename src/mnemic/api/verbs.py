@@ -1,4 +1,4 @@
-"""Mnemic: the object people hold. Every verb takes the scope first and is a few lines that call the engine."""
+"""The `Mnemic` object. Every verb takes the scope first and is a few lines that call the engine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ VERDICTS = ("relevant", "outdated")
 
 @check_arguments()
 class MnemicVerbs(AskingVerbs, UpkeepVerbs):
-    """Every verb, of an open memory here or on a server."""
+    """Every verb of an open memory, local or on a server."""
 
     def capture(
         self,
@@ -59,17 +59,17 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         assistant: str | None = None,
         observed_at: datetime | str | None = None,
     ) -> Turn:
-        """Keep one exchange, verbatim.
+        """Store one exchange, word for word.
 
-        A scope without a session starts a new conversation: its id is `Turn.session`. A message with an external id
-        that is known is not stored again.
+        Without a session in the scope, a new conversation starts. Its id is `Turn.session`. A message whose external id
+        is already stored is not stored again.
 
         Args:
-            messages: Each a `MessageDraft` or a mapping with role, content, and optionally name, observed_at,
-                external_id, trust, metadata.
-            user: What the user said; short for a message of this role.
-            assistant: What the assistant answered; short for a message of this role.
-            observed_at: The time of messages without one of their own, ISO 8601. Default: now.
+            messages: Each a `MessageDraft`, or a mapping with role, content and optionally name, observed_at,
+                external_id, trust and metadata.
+            user: What the user said. Short for one message with this role.
+            assistant: What the assistant answered. Short for one message with this role.
+            observed_at: The time of messages without their own, ISO 8601. Default: now.
         """
         return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
 
@@ -80,11 +80,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         *,
         observed_at: datetime | str | None = None,
     ) -> builtins.list[Turn]:
-        """Keep many exchanges of one conversation, in order, in one durable transaction with batched embedding.
+        """Store many exchanges of one conversation, in order, in one durable transaction with batched embedding.
 
         Args:
             exchanges: The messages of each exchange, as in `capture`.
-            observed_at: The time of messages without one of their own, ISO 8601. Default: now.
+            observed_at: The time of messages without their own, ISO 8601. Default: now.
         """
         at = None if observed_at is None else as_utc(observed_at, "observed_at")
         drafts = [message_drafts(exchange, self._engine.settings) for exchange in exchanges]
@@ -100,12 +100,12 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         name: str | None = None,
         observed_at: datetime | str | None = None,
     ) -> Turn:
-        """Add the assistant's side to a turn that was captured without it.
+        """Add the assistant's answer to a turn that was captured without it.
 
         Args:
             turn_id: `Turn.id` of the captured turn.
-            assistant: The answer; several texts are joined by newlines and trimmed.
-            name: Of the assistant.
+            assistant: The answer. Several texts are joined by newlines and trimmed.
+            name: The assistant's name.
             observed_at: When it was said, ISO 8601. Default: now.
         """
         content = assistant if isinstance(assistant, str) else builtins.list(assistant)
@@ -136,42 +136,43 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         trust: Trust | str = Trust.USER,
         metadata: Mapping[str, object] | None = None,
     ) -> Memory:
-        """Keep one memory. If the same is remembered in the same place already, that memory is returned instead.
+        """Store one memory. If the same text is already stored at this level, that memory is returned instead.
 
         Args:
             text: One statement, such as "User prefers dark mode".
-            kind: What sort of statement it is.
-            level: What it belongs to. Default: the user, else the agent, else the session of the scope.
-            importance: 0 to 1, or "low", "medium", "high".
-            confidence: How sure it is, 0 to 1.
-            categories: Tags of your own, at most 32.
-            context: What surrounds the statement, for whoever reads it later.
-            snippet: The words it was made of.
-            source: Where it comes from.
+            kind: The kind of statement. Default: "fact".
+            level: The level it belongs to. Default: user, then agent, then session, whichever the scope names first.
+            importance: 0 to 1, or "low", "medium", "high". Default: 0.8.
+            confidence: How certain it is, 0 to 1. Default: 1.
+            categories: Your own tags, at most 32.
+            context: Background that helps to understand the statement later.
+            snippet: The words it came from.
+            source: Where it came from.
             observed_at: When it was observed, ISO 8601. Default: now.
-            valid_from: Since when it is true, ISO 8601.
-            valid_to: Until when it is true, ISO 8601.
-            expires_at: When it is to be archived, ISO 8601.
-            is_private: For the scope's agent alone.
-            is_pinned: Never fades, and is never evicted.
-            trust: Whose word it is.
-            metadata: Yours: stored, filtered by and returned, never read. At most 64 KiB of JSON.
+            valid_from: True from this time, ISO 8601.
+            valid_to: True until before this time, ISO 8601.
+            expires_at: When to archive it, ISO 8601.
+            is_private: Only the scope's agent can see it.
+            is_pinned: Never fades and is never evicted.
+            trust: Who the text comes from. Default: "user".
+            metadata: Your own data. Stored, returned and available to filters, but never interpreted. At most 64 KiB of
+                JSON.
         """
         return self.remember_many(scope, [given_arguments(locals())])[0]
 
     def remember_many(
         self, scope: Scope, memories: Iterable[str | MemoryDraft | Mapping[str, object]]
     ) -> builtins.list[Memory]:
-        """Keep many memories in one durable transaction with batched embedding.
+        """Store many memories in one durable transaction with batched embedding.
 
         Args:
-            memories: Each a text, a `MemoryDraft`, or a mapping of "text" and the arguments of `remember`.
+            memories: Each a text, a `MemoryDraft`, or a mapping with "text" and the arguments of `remember`.
         """
         drafts = [self._draft(memory) for memory in memories]
         return remember(self._engine, scope, drafts, actor=self._actor) if drafts else []
 
     def get(self, scope: Scope, id: str) -> Item:
-        """The memory or message with this id."""
+        """Return the memory or message with this id. Raises `NotFoundError` if the scope cannot see it."""
         return browse.get(self._engine, scope, check_id(id))
 
     def list(
@@ -188,25 +189,25 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         as_of: datetime | str | None = None,
         known_at: datetime | str | None = None,
     ) -> Page:
-        """A page of memories (not messages); `Page.next` continues.
+        """List memories (not messages), one page at a time. Pass `Page.next` as `after` to get the next page.
 
         Args:
-            levels: Only what belongs to these levels; all unless named.
-            kinds: Only these kinds; all unless named.
-            states: Only memories in these states.
+            levels: Only these levels. Default: all.
+            kinds: Only these kinds. Default: all.
+            states: Only these states. Default: active.
             filter: Conditions on fields and metadata, such as {"text": {"contains": "tea"}}.
-            order: "newest", "oldest" or "importance".
-            limit: Most memories of the page, 1 to 1000.
-            after: `next` of the page before.
-            as_of: Only what is true in the world at this time, ISO 8601.
-            known_at: Only what was known at this time, ISO 8601.
+            order: "newest", "oldest" or "importance". Default: newest.
+            limit: Memories per page, 1 to 1000. Default: 50.
+            after: `next` of the previous page.
+            as_of: Only memories true in the world at this time, ISO 8601.
+            known_at: Only memories known at this time, ISO 8601.
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
         return browse.list_memories(self._engine, scope, query, wanted)
 
     def count(self, scope: Scope) -> Counts:
-        """How many memories the scope sees by state, and of the active ones by kind; and how many documents."""
+        """Count the memories in the scope by state, the active ones also by kind, and the documents by status."""
         return browse.count(self._engine, scope)
 
     def update(
@@ -230,37 +231,37 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         metadata: Mapping[str, object] | Unchanged = UNCHANGED,
         reason: str = "",
     ) -> Memory:
-        """Correct a memory; before and after are in its history, and `undo` takes it back.
+        """Correct a memory. The history keeps both versions, and `undo` reverts the change.
 
-        The fields are those of `remember`; None empties a time.
+        The fields are those of `remember`. None removes a time.
 
         Args:
             id: The memory.
-            text: What it says; it gets new vectors.
-            trust: Whose word the change is; it can lower the memory's trust, never raise it.
-            reason: Why; kept in the history.
+            text: The new text. It is embedded again.
+            trust: Who stands for the change. It can lower the memory's trust, never raise it.
+            reason: The reason. Kept in the history.
         """
         changes = changes_of(given_arguments(locals(), "id", "reason"), self._engine.settings)
         return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def pin(self, scope: Scope, id: str, *, is_pinned: bool = True, reason: str = "") -> Memory:
-        """Keep a memory from fading and eviction, or let it fade again.
+        """Protect a memory from fading and eviction, or end the protection.
 
         Args:
             id: The memory.
-            is_pinned: False lets it fade again.
-            reason: Why; kept in the history.
+            is_pinned: False ends the protection. Default: True.
+            reason: The reason. Kept in the history.
         """
         changes = {"is_pinned": is_pinned}
         return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def merge(self, scope: Scope, ids: Sequence[str], *, text: str | None = None, reason: str = "") -> Memory:
-        """Make one of several memories: the first stays, the others are superseded by it.
+        """Merge several memories into one. The first stays and supersedes the others.
 
         Args:
             ids: The memories, at least two.
-            text: What the merged memory says. Default: what the first says.
-            reason: Why; kept in the history.
+            text: The merged text. Default: the text of the first.
+            reason: The reason. Kept in the history.
         """
         wanted = None if text is None else check_text(text, "text", self._engine.settings)
         return edit.merge(
@@ -268,7 +269,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         )
 
     def undo(self, scope: Scope, id: str) -> Memory:
-        """Take back the last change of a memory, a merge included; called again, the change before."""
+        """Revert the last change of a memory, including a merge. Call it again to revert the change before."""
         return edit.undo(self._engine, scope, check_id(id), actor=self._actor)
 
     def feedback(self, scope: Scope, id: str, verdict: str, *, reason: str = "") -> Memory:
@@ -277,47 +278,48 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             id: The memory.
             verdict: "relevant" refreshes it, "outdated" ends its validity now.
-            reason: Why; kept in the history.
+            reason: The reason. Kept in the history.
         """
         if verdict not in VERDICTS:
-            raise InvalidInputError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
+            raise InvalidInputError(f"a verdict must be one of {', '.join(VERDICTS)}, not {verdict!r}")
         is_relevant = verdict == VERDICTS[0]
         return edit.feedback(
             self._engine, scope, check_id(id), is_relevant=is_relevant, actor=self._actor, reason=reason
         )
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
-        """Remove the text, the vectors and the history of one memory or message, and what was made of it alone.
+        """Delete the text, vectors and history of one memory or message, and everything derived from it alone.
 
-        What was made of it and of other things is flagged and made again by a job; the notes of the receipt say so.
+        Memories derived from it and from other sources are flagged, and a job derives them again. The receipt's notes
+        list them.
 
         Args:
             id: The memory or message.
-            reason: Why; kept in the history.
+            reason: The reason. Kept in the history.
         """
         return delete(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def clear(self, scope: Scope, *, levels: Iterable[Level | str] = (), reason: str = "") -> Receipt:
-        """Delete every memory (not the messages) of some levels of the scope.
+        """Delete every memory (but no message) at some levels of the scope.
 
         Args:
-            levels: Default: the user, else the agent, else the session of the scope.
-            reason: Why; kept in the history.
+            levels: Default: user, then agent, then session, whichever the scope names first.
+            reason: The reason. Kept in the history.
         """
         wanted = tuple(check_choice(Level, level, "levels") for level in levels) or (scope.default_level,)
         return clear(self._engine, scope, wanted, actor=self._actor, reason=reason)
 
     def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
-        """What happened to a memory, oldest first; its deletion too."""
+        """Return every change of a memory, oldest first, including its deletion."""
         return browse.history(self._engine, scope, check_id(id))
 
     def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
-        """The last messages of the scope's session, oldest first; none if the session is unknown, or nothing was
-        written in it for two hours (`memory.window.ttl-minutes`).
+        """Return the last messages of the scope's session, oldest first. Returns none if the session is unknown or
+        was silent for two hours (`memory.window.ttl-minutes`).
 
         Args:
-            limit: Most messages. Default: the 20 that the window holds.
-            include_closed: However old they are.
+            limit: Maximum number of messages. Default: the window's size, 20.
+            include_closed: Return them however old they are.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 1):
             raise InvalidInputError(f"limit must be a whole number from 1, not {limit!r}")
@@ -333,41 +335,41 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         limit: int = 50,
         after: str | None = None,
     ) -> MessagePage:
-        """A page of what was said, the newest first; `MessagePage.next` continues. Imported messages stand where they
-        were said, not where they came in.
+        """List messages, newest first, one page at a time. Pass `MessagePage.next` as `after` to get the next page.
+        Imported messages are ordered by the time they were said, not by the time of the import.
 
         Args:
             since: Said at this time or later, ISO 8601.
             before: Said before this time, ISO 8601.
-            in_session: Only what was said in the scope's session.
-            limit: Most messages of the page.
-            after: `next` of the page before.
+            in_session: Only messages of the scope's session.
+            limit: Messages per page. Default: 50.
+            after: `next` of the previous page.
         """
         return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
 
     @property
     def profile(self) -> ProfileVerbs:
-        """The verbs of the profile: set, get, all, format."""
+        """Verbs for the profile: set, get, all, format."""
         return ProfileVerbs(self._engine, self._actor)
 
     @property
     def documents(self) -> DocumentVerbs:
-        """The verbs of documents: list, get, text, passages, delete."""
+        """Verbs for documents: list, get, text, passages, delete."""
         return DocumentVerbs(self._engine, self._actor)
 
     @property
     def graph(self) -> GraphVerbs:
-        """The verbs of the graph: entities, neighbours, path, extract."""
+        """Verbs for the graph: entities, neighbours, path, extract."""
         return GraphVerbs(self._engine)
 
     @property
     def jobs(self) -> JobVerbs:
-        """The verbs of jobs: list, retry."""
+        """Verbs for jobs: list, retry."""
         return JobVerbs(self._engine)
 
     @property
     def keys(self) -> KeyVerbs:
-        """The verbs of keys for the doors: create, list, revoke, rotate, audit."""
+        """Verbs for API keys: create, list, revoke, rotate, audit."""
         return KeyVerbs(self._engine, self._actor)
 
     def _draft(self, memory: str | MemoryDraft | Mapping[str, object]) -> MemoryDraft:
@@ -378,10 +380,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
 
 class Mnemic(MnemicVerbs, AbstractContextManager["Mnemic"]):
-    """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
+    """An open memory. Thread-safe. Close it, or use it in a `with` block.
 
-    Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,
-    BackendError and its children when the store fails. A default of `CONFIGURED` is a setting of the configuration.
+    Raises the errors of `mnemic.errors`: `InvalidInputError` for a wrong argument, `NotFoundError` for an id that is
+    not in the scope, `BackendError` and its subclasses if the store fails. A default of `CONFIGURED` is read from the
+    configuration.
     """
 
     def __init__(self, engine: Engine, *, actor: str = DEFAULT_ACTOR) -> None:
@@ -394,45 +397,45 @@ class Mnemic(MnemicVerbs, AbstractContextManager["Mnemic"]):
         """Open a memory.
 
         Args:
-            store: A path, `sqlite:///path`, `postgresql://…` or `memory://`; None: the user's own store. All other
-                settings come from the environment and the user's configuration file. A `Config` is taken as it is.
-            actor: Written into the history of what is changed.
+            store: A path, `sqlite:///path`, `postgresql://…` or `memory://`. Default: the user's own store. All other
+                settings come from the environment and the user's configuration file. A `Config` is used as it is.
+            actor: The name to write into the history of changes.
         """
         config = store if isinstance(store, Config) else load_config(store)
         return cls(build(config), actor=actor)
 
     @property
     def admission(self) -> Admission:
-        """What a door over HTTP asks before it lets anybody in."""
+        """Checks API keys for HTTP servers."""
         return Admission(self._engine)
 
     @property
     def repeats(self) -> Repeats:
-        """What a door asks that lets requests be sent again."""
+        """Recognises repeated requests for HTTP servers."""
         return Repeats(self._engine)
 
     @property
     def model(self) -> str | None:
-        """The name of the language model that answers; None when none is configured."""
+        """The name of the language model, or None if none is configured."""
         return None if self._engine.llm is None else self._engine.llm.name
 
     @property
     def settings(self) -> Settings:
-        """The numbers that this memory was opened with."""
+        """The settings that this memory was opened with."""
         return self._engine.settings
 
     @property
     def observer(self) -> Observer:
-        """Where doors count what they do, beside what the engine counts."""
+        """Collects metrics of servers and the engine."""
         return self._engine.observer
 
     @property
     def now(self) -> datetime:
-        """The time of the clock that this memory keeps: aware, in UTC."""
+        """The current time by the injected clock: aware, in UTC."""
         return self._engine.clock.now()
 
     def close(self) -> None:
-        """Let go of the store, the index and the model; closing twice is harmless."""
+        """Close the store, index and models. Idempotent."""
         self._engine.accesses.flush(self._engine.store)
         self._engine.readers.close()
         self._engine.pool.shutdown(cancel_futures=True)
@@ -452,7 +455,7 @@ class Mnemic(MnemicVerbs, AbstractContextManager["Mnemic"]):
 def _exchange(messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None) -> Iterable[MessageLike]:
     if messages is not None:
         if user is not None or assistant is not None:
-            raise InvalidInputError("give either messages, or user= and assistant=, not both")
+            raise InvalidInputError("pass either messages, or user= and assistant=, not both")
         return messages
     given = ((Role.USER, user), (Role.ASSISTANT, assistant))
     return [{"role": role, "content": text} for role, text in given if text is not None]

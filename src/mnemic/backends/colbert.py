@@ -110,8 +110,8 @@ class _Checkpoint:
             self._linear: Any = _linear(self._torch, transformers, source).to(chosen)
         except (OSError, ValueError, KeyError) as error:
             raise ConfigError(
-                f"the ColBERT checkpoint {source!r} cannot be loaded ({type(error).__name__}): fetch it once with the "
-                "network on, or name the folder of its files"
+                f"the ColBERT checkpoint {source!r} cannot be loaded ({type(error).__name__}): download it once "
+                "with the network on, or set the folder of its files"
             ) from error
         encode = self._tokenizer.encode
         self._silent = {encode(mark, add_special_tokens=False)[0] for mark in string.punctuation}
@@ -302,6 +302,6 @@ def _unit(rows: Vectors) -> Vectors:
     """Rows of length 1; zero rows stay as they are. Raises `BadReplyError` for what is no finite table."""
     matrix = np.asarray(rows, dtype=np.float32)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():  # noqa: PLR2004 -- a table has two
-        raise BadReplyError(f"the token embedder answered an array of shape {matrix.shape}; expected (tokens, dims)")
+        raise BadReplyError(f"the token embedder sent an array of shape {matrix.shape}; expected (tokens, dims)")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)

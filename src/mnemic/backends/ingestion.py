@@ -52,7 +52,7 @@ def ingest_path(path: str | os.PathLike[str], config: ChunkConfig | None = None)
     limits, files, skipped = ReadLimits(), LocalFiles(), list[LeftOut]()
     told: object = os.fspath(path)
     if isinstance(told, bytes):
-        raise InvalidInputError("a path is a text; decode it with os.fsdecode")
+        raise InvalidInputError("a path must be text; decode it with os.fsdecode")
     place = files.find(str(told))
     chunks: list[Chunk] = []
     with closing(SandboxReader()) as reader:

@@ -248,7 +248,7 @@ class MemoryRegistry:
         try:
             inspect.signature(build).bind(**options)
         except TypeError as error:
-            raise ConfigError(f"memory backend {name!r} does not take these options: {error}") from error
+            raise ConfigError(f"memory backend {name!r} does not accept these options: {error}") from error
         return build(**options)
 
     @classmethod

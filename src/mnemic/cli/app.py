@@ -1,4 +1,4 @@
-"""The command line as a whole: its commands, and how every one of them ends."""
+"""The command line as a whole: its commands, its help and its exit codes."""
 
 import sys
 from collections.abc import Sequence
@@ -9,35 +9,22 @@ import typer
 
 from mnemic.cli import failures
 from mnemic.cli.commands import add_commands
-from mnemic.cli.menu import MODULES, NAMES, Menu
+from mnemic.cli.menu import ALL, MODULES, NAMES, Menu
 from mnemic.cli.output import write
 from mnemic.errors import InvalidInputError, MnemicError
 
-HELP = """Long-term memory for AI assistants: store what is said and find it again by meaning.
-
-Choose whose memory to use with --user, MNEMIC_USER or `user` in the configuration. No other user's memory is read or
-written. Every command except serve takes --json.
+HELP = "Long-term memory for AI assistants: store what is said and find it again by meaning."
+EPILOG = """\b
+Choose whose memory to use with --user or MNEMIC_USER. Default: your own.
+mnemic help COMMAND shows options and examples. mnemic help all is complete.
 """
-EXAMPLES = """\b
-Examples:
-mnemic tour
-mnemic remember --user ana "Ana is building a sailing simulator in Rust"
-mnemic recall --user ana "how is my coding project?" --explain
-mnemic context --user ana "how is my coding project?" --explain
-mnemic memory list --user ana
-mnemic import --user ana conversations.json --dry-run
-mnemic ingest --user ana ~/papers
-mnemic doctor
-"""
-
-
 _VERSION = "--version"
 
 
 def application(asked: str | None = None) -> typer.Typer:
-    """The Typer application. Without `asked`, it has every command in full. With the name of a command or group, it has
-    that one alone. With anything else, such as `--help`, it has the names alone, because importing the other modules
-    would take most of the time of a quick command.
+    """Build the Typer application. Without `asked`, it has every command. With the name of a command or group, it has
+    only that one. With anything else, such as `--help`, it has only the names, because importing the other modules
+    would take most of a quick command's time.
     """
     app = typer.Typer(
         name="mnemic",
@@ -46,7 +33,7 @@ def application(asked: str | None = None) -> typer.Typer:
         rich_markup_mode=None,  # plain help starts in half the time, and examples keep their lines
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(help=HELP, epilog=EXAMPLES)(_options)
+    app.callback(help=HELP, epilog=EPILOG)(_options)
     if asked == _VERSION:
         return app
     modules = {name: module for module, names in MODULES.items() for name in names}
@@ -60,7 +47,7 @@ def application(asked: str | None = None) -> typer.Typer:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and give its exit code; failures are reported on the standard error."""
+    """Run the command line and return its exit code. Failures are reported on the standard error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None and not failures.is_debugging():
         sys.excepthook = failures.last_resort
@@ -72,9 +59,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_command(given: list[str]) -> int:
+    given, page = _expand_help(given)
     try:
         app = application(given[0] if given else None)
-        code = typer.main.get_command(app).main(args=given, prog_name="mnemic", standalone_mode=False)
+        code = typer.main.get_command(app).main(args=given, prog_name="mnemic", standalone_mode=False, obj=page)
     except MnemicError as error:
         return failures.report_error(error, is_json=failures.wants_json(given))
     except typer.TyperException as error:
@@ -84,8 +72,16 @@ def _run_command(given: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _expand_help(given: list[str]) -> tuple[list[str], str | None]:
+    """Translate `help COMMAND` to `COMMAND --help`, and `help all` to the full page."""
+    if given[:1] != ["help"]:
+        return given, None
+    is_all = given[1:] == [ALL]
+    return [*([] if is_all else given[1:]), "--help"], ALL if is_all else None
+
+
 def _report_misuse(error: typer.TyperException, given: Sequence[str]) -> int:
-    """Reports a command line that cannot be parsed as invalid input. A group without a command shows its help."""
+    """Report an unparsable command line as invalid input. A group without a command shows its help."""
     if "\n" in error.format_message():
         write(error.format_message())
         return failures.EXIT_CODES[InvalidInputError]
@@ -96,7 +92,7 @@ def _report_misuse(error: typer.TyperException, given: Sequence[str]) -> int:
 
 
 def _hold_place() -> None:
-    """Stands for a command where only its name is needed."""
+    """Placeholder for a command where only its name is needed."""
 
 
 def _show_version(is_asked: bool) -> None:
@@ -113,4 +109,4 @@ def _options(
         bool, typer.Option(_VERSION, callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Options before the command; each acts by its callback."""
+    """Options before the command. Each acts in its callback."""

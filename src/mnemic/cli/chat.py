@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.model.chat import ToolOutcome, ToolSpec
 
-NO_MODEL = """No language model is configured, so nobody answers: what you type is looked up in memory instead. To talk
-with one, set it in the environment (or llm.name in the file that `mnemic init` writes), for example:
-  MNEMIC_LLM=ollama:qwen3:4b mnemic chat     a server of Ollama on this machine
+NO_MODEL = """No language model is configured, so your messages are only searched in memory. To get answers, choose a
+model in the environment (or as llm.name in the file that `mnemic init` writes), for example:
+  MNEMIC_LLM=ollama:qwen3:4b mnemic chat     Ollama on this machine
   MNEMIC_LLM=llama-cpp mnemic chat           a small model in this process (pip install 'mnemic[llama-cpp]')"""
 TINY = "gemma-3-270m"
-TINY_WARNING = """It is a very small model, to try things out: its answers are often wrong. MNEMIC_LLM names a better
-one, such as ollama:qwen3:4b; what is remembered stays."""
+TINY_WARNING = """This is a very small model for a first try; its answers are often wrong. Choose a better one with
+MNEMIC_LLM, such as ollama:qwen3:4b. Your memories stay."""
 SHOWN = 3
 """Lines about what was recalled. /why shows all of it."""
 
 HELP = (
-    ("/memory [N]", "the newest memories, by default 10"),
-    ("/recall QUESTION", "look something up"),
-    ("/why", "why the last answer was given what it was given"),
-    ("/why ID", "why a memory was, or was not, among it"),
+    ("/memory [N]", "list the newest N memories; default: 10"),
+    ("/recall QUESTION", "search memory"),
+    ("/why", "explain which memories the last answer used"),
+    ("/why ID", "explain why it used, or missed, one memory"),
     ("/forget ID", "delete a memory or message, by its id or its number in the last list"),
-    ("/profile", "what is known of you by key"),
+    ("/profile", "show your profile"),
     ("/profile KEY=VALUE", "set a fact; an empty value removes it"),
-    ("/tools", "the tools the assistant may call"),
-    ("/session", "which conversation this is"),
+    ("/tools", "list the tools that the assistant can call"),
+    ("/session", "show the current conversation"),
     ("/quit", "end the chat"),
 )
 LISTED = 10
@@ -64,9 +64,9 @@ LISTED = 10
     """,
 )
 def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> None:
-    """Talk with an assistant that remembers. Each line you type is answered; /help lists the commands. --user defaults
+    """Talk with an assistant that remembers. It answers each line you type; /help lists the commands. --user defaults
     to the configured user, then to your login name. --session continues an earlier conversation. With --json, or if the
-    input is no terminal, each line of it is one message. With --json the exit code is that of the last failure.
+    input is not a terminal, each input line is one message. With --json the exit code is that of the last failure.
     """
     scope = options.scope
     arguments.setdefault("tools", True)
@@ -78,7 +78,7 @@ def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> No
             if not conversation.answer(line):
                 break
         if options.session is None:
-            with suppress(MnemicError):  # what was said is kept; a worker ends the session when it has been idle
+            with suppress(MnemicError):  # the messages are stored; a worker ends the session when it is idle
                 mnemic.end(scope)
     if options.as_json and conversation.failure:
         raise typer.Exit(conversation.failure)
@@ -86,13 +86,13 @@ def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> No
 
 @verb_command("tools list", examples="mnemic tools list")
 def list_tools(tools: Sequence[ToolSpec]) -> None:
-    """List the tools that a model may call: Mnemic's own, and those of configured packages and modules."""
+    """List the tools that a model can use: Mnemic's own, and those of installed packages and configured modules."""
     output.show_rows(("tool",), [output.Row((tool.name,), tool.description, ()) for tool in tools])
 
 
 @verb_command("tools call", examples="""mnemic tools call calculator --arguments '{"expression": "17 * 23"}'""")
 def call(outcome: ToolOutcome) -> None:
-    """Call a tool as a model would. If the tool fails, its answer says why and the command exits with 1."""
+    """Call a tool as a model would. If it fails, the command shows why and exits with 1."""
     if outcome.is_error:
         output.note(output.escape_controls(outcome.text))
         raise typer.Exit(UNEXPECTED)
@@ -113,7 +113,7 @@ def read_lines(*, is_quiet: bool) -> Iterator[str]:
                 output.write("")
             return
         except UnicodeDecodeError:
-            output.note("that was not UTF-8, and is left out")
+            output.note("ignored a line that is not UTF-8")
             continue
         except KeyboardInterrupt:
             if not is_asked:
@@ -174,7 +174,7 @@ class Conversation:
                     self._show(line, event)
             except KeyboardInterrupt:
                 output.write("")
-                output.note("stopped; what was said until here is kept")
+                output.note("stopped; the text so far is stored")
 
     def _show(self, line: str, event: ChatEvent) -> None:
         match event:
@@ -198,7 +198,7 @@ def _show_recalled(hits: tuple[Hit, ...]) -> None:
     if not hits:
         return
     kind = "as background" if hits[0].is_fallback else "for this"
-    _note_dimly(f"  recalled {len(hits)} {kind}; /why tells why")
+    _note_dimly(f"  recalled {len(hits)} {kind}; /why explains them")
     for hit in hits[:SHOWN]:
         said = f"{hit.item.author}: " if isinstance(hit.item, Message) else ""
         _note_dimly(f"  · {_shorten(said + hit.item.text)}")
@@ -207,9 +207,9 @@ def _show_recalled(hits: tuple[Hit, ...]) -> None:
 def _show_missing(reply: Reply) -> None:
     output.note_all(reply.degraded, "missing: ")
     if not reply.text.strip():
-        output.note("the model answered nothing")
+        output.note("the model sent an empty answer")
     if reply.finish is Finish.LENGTH:
-        output.note("the answer is cut: it reached assistant.max-tokens")
+        output.note("the answer is cut off; raise assistant.max-tokens for longer ones")
 
 
 def _write_piece(text: str) -> None:
@@ -271,7 +271,7 @@ class Commands:
         if name in ("quit", "exit", "q"):
             return False
         if name not in commands:
-            raise InvalidInputError(f"there is no command /{name}; /help lists them")
+            raise InvalidInputError(f"unknown command /{name}; /help lists the commands")
         commands[name](rest)
         return True
 
@@ -281,11 +281,11 @@ class Commands:
 
     def _list_memories(self, rest: str) -> None:
         if rest and not rest.isdecimal():
-            raise InvalidInputError("/memory takes a number, as /memory 20")
+            raise InvalidInputError("/memory needs a number, such as /memory 20")
         page = self._mnemic.list(self._scope, limit=max(int(rest), 1) if rest else LISTED)
         self._ids = [memory.id for memory in page.memories]
         if not page.memories:
-            output.note("nothing is remembered yet; what you say is kept, and facts are made of it by and by")
+            output.note("no memories yet; facts are extracted from your messages in the background")
             return
         rows = [
             output.format_item(memory, str(n), memory.kind.value) for n, memory in enumerate(page.memories, start=1)
@@ -302,7 +302,7 @@ class Commands:
             self._explain_absence(self._find_id(rest))
             return
         if self._recall is None:
-            output.note("nothing was asked yet")
+            output.note("ask something first")
             return
         rows = [
             output.format_item(hit.item, str(n), f"{hit.score:.2f}", why=explain_score(hit))
@@ -311,7 +311,7 @@ class Commands:
         if rows:
             output.show_rows(("#", "score"), rows)
         else:
-            output.note(f"nothing was found for: {output.one_line(self._asked)}")
+            output.note(f"nothing found for: {output.one_line(self._asked)}")
         if self._timings:
             output.note_timings("time: ", self._timings)
         for step in self._reply.steps if self._reply else ():
@@ -319,7 +319,7 @@ class Commands:
 
     def _explain_absence(self, id: str) -> None:
         if not self._asked:
-            output.note("nothing was asked yet")
+            output.note("ask something first")
             return
         found = self._mnemic.why_not(self._scope, id, self._asked)
         output.write(output.one_line(found.reason))
@@ -327,13 +327,13 @@ class Commands:
     def _forget(self, rest: str) -> None:
         item = self._mnemic.get(self._scope, self._find_id(rest))
         self._mnemic.delete(self._scope, item.id, reason="asked to in a chat")
-        output.write(f"forgotten: {output.one_line(item.text)[:200]}")
+        output.write(f"deleted: {output.one_line(item.text)[:200]}")
 
     def _edit_profile(self, rest: str) -> None:
         if rest:
             key, sign, value = (part.strip() for part in rest.partition("="))
             if not sign:
-                raise InvalidInputError("say /profile KEY=VALUE, or /profile alone to see it")
+                raise InvalidInputError("use /profile KEY=VALUE to set a fact, or /profile to show them")
             self._mnemic.profile.set(self._scope, {key: value or None})
         known = self._mnemic.profile.get(self._scope)
         if known:
@@ -351,11 +351,11 @@ class Commands:
         )
 
     def _find_id(self, given: str) -> str:
-        """An id, or the one that a number of the last list stands for."""
+        """Return an id, also from its number in the last list."""
         if given.isdecimal():
             if not 1 <= int(given) <= len(self._ids):
-                raise InvalidInputError(f"the last list has no number {given}")
+                raise InvalidInputError(f"the last list has no number {given}; use an id or another number")
             return self._ids[int(given) - 1]
         if not given:
-            raise InvalidInputError("say which: an id, or the number in the last list")
+            raise InvalidInputError("give an id, or a number of the last list")
         return given

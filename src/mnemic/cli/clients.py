@@ -112,7 +112,7 @@ def install_server(client: Client, entry: Entry, *, is_dry_run: bool = False) ->
 def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, object]:
     servers = whole.get(client.key, {})
     if not isinstance(servers, dict):
-        raise ConfigError(f"{client.key} of {client.file} is no JSON object; it was left alone")
+        raise ConfigError(f"{client.key} of {client.file} is not a JSON object; the file was not changed")
     return dict(cast("dict[str, object]", servers))
 
 
@@ -226,7 +226,7 @@ def _remove_own_hooks(found: object, file: Path) -> dict[str, list[Any]]:
     """The hooks of others, by event. Raises `ConfigError` for a form that Claude Code does not write."""
     hooks = cast("dict[str, object]", found) if isinstance(found, dict) else None
     if hooks is None or not all(isinstance(entries, list) for entries in hooks.values()):
-        raise ConfigError(f"the hooks of {file} are no lists by event; it was left alone")
+        raise ConfigError(f"the hooks of {file} are not lists by event; the file was not changed")
     kept: dict[str, list[Any]] = {}
     for event, entries in hooks.items():
         others = [left for entry in cast("list[object]", entries) if (left := _remove_own_commands(entry)) is not None]
@@ -266,9 +266,9 @@ def _parse_object(content: str | None, file: Path) -> dict[str, object]:
     try:
         whole: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is not plain JSON ({error}); it was left alone, change it by hand") from error
+        raise ConfigError(f"{file} is not plain JSON ({error}); it was not changed, please edit it yourself") from error
     if not isinstance(whole, dict):
-        raise ConfigError(f"{file} holds no JSON object; it was left alone")
+        raise ConfigError(f"{file} is not a JSON object; it was not changed")
     return cast("dict[str, object]", whole)
 
 

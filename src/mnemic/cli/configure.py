@@ -1,4 +1,4 @@
-"""`mnemic init`, `config show` and `keys …`: what is configured and where it comes from, and the server's API keys."""
+"""`mnemic init`, `config show` and `keys …`: the configuration, and the server's API keys."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ConfigOptions:
 
 @command("config show", examples="mnemic config show\nmnemic config show --config mnemic.toml --json")
 def show(options: ConfigOptions) -> None:
-    """Show every key with its effective value and where that comes from: an argument, the environment, the file or the
-    default. Passwords, keys and tokens are masked.
+    """Show every key with its value and its source: an argument, the environment, the file or the default. Passwords,
+    keys and tokens are masked.
     """
     from mnemic.config import resolve
     from mnemic.config.keys import slips
@@ -45,7 +45,7 @@ def show(options: ConfigOptions) -> None:
         return
     show_rows(("key",), [Row((str(v["key"]),), _format_value(v["value"]), (str(v["origin"]),)) for v in values])
     for name, nearest in slips(os.environ).items():
-        note(f"{name} is set in the environment and is no key; did you mean {nearest}?")
+        note(f"the environment variable {name} is unknown; did you mean {nearest}?")
     if effective.file is None:
         note("no configuration file; `mnemic init` writes a first one")
 
@@ -56,8 +56,8 @@ def init(
     is_forced: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a first configuration file into your configuration folder: every key as a comment with its meaning and
-    default. An existing file is only touched with --force.
+    """Write a first configuration file into your configuration folder, with every key as a comment with its meaning and
+    default. --force replaces an existing file.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
 
@@ -68,19 +68,17 @@ def init(
         _write_whole(path, first_file(), replaces=is_forced)
     except FileExistsError as error:
         raise ConflictError(
-            f"{path} is there already, and stays as it is; `mnemic config show` tells what counts, --force replaces it"
+            f"{path} exists already; `mnemic config show` shows its settings, --force replaces it"
         ) from error
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}; --config names another place") from error
+        raise ConfigError(f"{path} cannot be written: {error.strerror}; choose another file with --config") from error
     if as_json:
         show_json({"file": str(path)})
         return
     write(str(path))
     is_read = path == (Path(named).expanduser() if named else own_file(os.environ))
     option = "" if is_read else f" --config {shlex.quote(str(path))}"
-    note(
-        f"its lines are comments that show the defaults: take away a # to set a key, then `mnemic config show{option}`"
-    )
+    note(f"all keys are comments with their defaults; remove a # to set one, then check `mnemic config show{option}`")
 
 
 @verb_command(
@@ -93,45 +91,45 @@ def init(
     is_stated=True,
 )
 def create(issued: IssuedKey) -> None:
-    """Make a key of the org, limited to one user or agent by --user or --agent. It is shown only this once.
+    """Create an API key for the org. --user or --agent restricts it to one user or agent. It is shown only once.
 
     From then on every request to `mnemic serve` needs a key.
     """
-    note(f"key {issued.key.id}; keep it now, it is not shown again:")
+    note(f"key {issued.key.id}; copy it now, it is not shown again:")
     write(issued.token)
 
 
 @verb_command("keys list", examples="mnemic keys list --json", is_stated=True)
 def list_keys(keys: Sequence[ApiKey]) -> None:
-    """List the keys of the org without their secrets. Expired and revoked keys are listed too."""
+    """List the org's keys, including expired and revoked ones, without their secrets."""
     if keys:
         show_rows(("id", "rights"), [_format_key(key) for key in keys])
     else:
-        note("no key in this org")
+        note("no keys in this org")
 
 
 @verb_command("keys revoke", examples="mnemic keys revoke 3f9c0a4b7d21e6f580", is_stated=True)
 def revoke(key: ApiKey) -> None:
-    """Revoke a key at once, also for servers that are running."""
-    note(f"key {one_line(key.id)} is not accepted any more")
+    """Revoke a key. Takes effect at once, also on running servers."""
+    note(f"key {one_line(key.id)} is revoked")
 
 
 @verb_command("keys rotate", examples="mnemic keys rotate 3f9c0a4b7d21e6f580 --overlap 600", is_stated=True)
 def rotate(issued: IssuedKey) -> None:
-    """Replace a key by one like it. The old key ends after a while. The new one is shown only this once."""
+    """Replace a key by a new one with the same rights. The old one stops after --overlap. The new one is shown once."""
     create(issued)
 
 
 @verb_command("keys audit", examples="mnemic keys audit --limit 20", is_stated=True)
 def audit(page: AuditPage) -> None:
-    """Show what was done in the org over HTTP and with keys, newest first."""
+    """Show the org's audit log, newest first: requests over HTTP and changes of keys."""
     rows = [
         Row((format_time(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries
     ]
     if rows:
         show_rows(("at", "who"), rows)
     else:
-        note("nothing in the audit log of this org")
+        note("the audit log of this org is empty")
 
 
 def _write_whole(path: Path, text: str, *, replaces: bool) -> None:

@@ -1,4 +1,4 @@
-"""Conversations: keep what is said, look at it, and run by hand what a worker makes of a session."""
+"""Conversations: store messages, list them, and run a worker's steps for a session by hand."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ def capture(turn: Turn) -> None:
     write(turn.id)
     note(f"turn {turn.number} of session {turn.session}, {format_count(len(turn.messages), 'messages')}")
     if turn.left_out:
-        note(f"{turn.left_out} messages hold what Mnemic itself had put into the prompt; that was left out")
+        note(f"left out text that Mnemic itself had put into {format_count(turn.left_out, 'messages')}")
 
 
 @verb_command("complete", examples='mnemic complete --user ana TURN_ID --assistant-text "How is it there?"')
 def complete(turn: Turn) -> None:
-    """Add the assistant's side to a turn that was captured before."""
+    """Add the assistant's answer to a captured turn."""
     capture(turn)
 
 
 @verb_command("messages", examples="mnemic messages --user ana\nmnemic messages --user ana --since 2026-04-01 --json")
 def messages(page: MessagePage, arguments: Arguments) -> None:
-    """List messages, the newest first, page by page."""
+    """List messages, newest first."""
     if page.messages:
         _show_messages(page.messages)
     elif "after" not in arguments:
-        note("nothing was said in this scope")
+        note("no messages in this scope")
     if page.next:
         note(f"there are more: --after {page.next}")
 
@@ -60,7 +60,7 @@ def window(found: Sequence[Message]) -> None:
     """Show the last messages of a session, oldest first. Shows none if the session was silent for two hours."""
     if found:
         _show_messages(found)
-    note(f"{len(found)} messages")
+    note(format_count(len(found), "messages"))
 
 
 @verb_command("extract", examples=f"mnemic extract {_SCOPE} --dry-run\nmnemic extract {_SCOPE}")
@@ -72,33 +72,34 @@ def extract(report: ExtractReport, arguments: Arguments) -> None:
             for each in report.entries
         ]
         show_rows(("done", "kind"), rows)
-    done = "would be kept of" if arguments.get("is_dry_run") else "were found in"
-    note(f"{len(report.entries)} facts {done} {report.messages} messages")
+    done = "would be stored from" if arguments.get("is_dry_run") else "found in"
+    note(f"{format_count(len(report.entries), 'facts')} {done} {format_count(report.messages, 'messages')}")
 
 
 @verb_command("summarise", examples=f"mnemic summarise {_SCOPE} --dry-run\nmnemic summarise {_SCOPE} --flush")
 def summarise(report: SummariseReport, arguments: Arguments) -> None:
-    """Summarise what has fallen out of a session's window. The worker does this automatically."""
+    """Summarise messages that have left a session's window. The worker does this automatically."""
     rows = [Row((f"{each.first}-{each.last}",), each.memory_id or "no new summary", ()) for each in report.entries]
     if rows:
         show_rows(("messages",), rows)
     count = sum(each.last - each.first + 1 for each in report.entries)
-    note(f"{count} messages {'would be' if arguments.get('is_dry_run') else 'were'} summarised")
+    note(f"{format_count(count, 'messages')} {'would be ' if arguments.get('is_dry_run') else ''}summarised")
 
 
 @verb_command("end", examples=f"mnemic end {_SCOPE}")
 def end(report: EndReport) -> None:
     """End a session. Its session-level memories expire, and a job summarises it."""
-    note(f"{len(report.expired)} memories expired, {report.pending} messages wait for a summary")
+    expired, pending = format_count(len(report.expired), "memories"), format_count(report.pending, "messages")
+    note(f"{expired} expired, {pending} waiting for a summary")
 
 
 @verb_command("reflect", examples=f"mnemic reflect {_SCOPE} --dry-run\nmnemic reflect {_SCOPE}")
 def reflect(report: ReflectReport) -> None:
-    """Make a reflection of a session's newest summaries. The worker does this after every ten summaries."""
+    """Write a reflection on a session's newest summaries. The worker does this after every ten summaries."""
     if report.memory_id is not None:
         show_rows(("summaries",), [Row((str(report.summaries),), report.memory_id, ())])
     facts = ", ".join(sorted(report.facts or {}))
-    note(report.skipped or f"{report.summaries} summaries; new in the profile: {facts or 'nothing'}")
+    note(report.skipped or f"{format_count(report.summaries, 'summaries')}; new in the profile: {facts or 'nothing'}")
 
 
 def _show_messages(found: Sequence[Message]) -> None:

@@ -59,12 +59,12 @@ def ingest(
         int | None, typer.Option(help="Tokens that two passages share; needs --chunk-size.", min=0)
     ] = None,
 ) -> None:
-    """Read files and folders, cut them into passages and store them for recall. Unchanged files are skipped, changed
+    """Read files and folders, split them into passages and store them for recall. Unchanged files are skipped, changed
     ones replaced. Repeat an interrupted command to go on where it stopped. Files that cannot be read are listed with
     the reason; the command then exits with 14. Files that are skipped on purpose are no failure.
     """
     if len(paths) > 1 and "source" in arguments:
-        raise InvalidInputError("--source names one path; ingest the others one by one")
+        raise InvalidInputError("--source works with one path; ingest the others one by one")
     _set_sizes(arguments, chunk_size, overlap)
     scope, reports = options.scope, list[tuple[str, "IngestReport"]]()
     position = output.Position("in {name}, {done} of {total} files done{item}")
@@ -102,9 +102,9 @@ FIND = {"id": find_document}
 
 @verb_command("documents list", examples="mnemic documents list --user ana --status failed")
 def list_documents(page: DocumentPage) -> None:
-    """List documents by source, with status and passages, and why one failed."""
+    """List documents by source, with status, number of passages and any failure."""
     if not page.documents:
-        output.note("there are no such documents; `mnemic ingest` takes files in")
+        output.note("no documents found; `mnemic ingest` reads files")
         return
     output.show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
     if page.after is not None:
@@ -113,7 +113,7 @@ def list_documents(page: DocumentPage) -> None:
 
 @verb_command("documents show", examples="mnemic documents show --user ana handbook/tea.pdf", find=FIND)
 def show_document(document: Document) -> None:
-    """Show everything about a document but its text."""
+    """Show everything about a document except its text."""
     facts = {
         "title": document.title,
         "source": document.source,
@@ -152,12 +152,12 @@ def passages(found: Sequence[Chunk]) -> None:
     if rows:
         output.show_rows(("passage", "pages"), rows)
     else:
-        output.note("this document has no such passages")
+        output.note("this document has no more passages")
 
 
 @verb_command("documents delete", examples="mnemic documents delete --user ana handbook/holidays.md", find=FIND)
 def delete_document(receipt: Receipt) -> None:
-    """Delete a document and everything made of it. The file itself is not touched."""
+    """Delete a document and everything derived from it. The file itself stays."""
     output.note(f"removed with {output.format_count(receipt.counts['chunks'], 'passages')}")
     output.note_all(receipt.notes)
 
@@ -170,9 +170,9 @@ def delete_document(receipt: Receipt) -> None:
     """,
 )
 def research(options: ScopeOptions, arguments: Arguments) -> None:
-    """Answer a question from the whole of one document, however long. The configured language model reads it in pieces,
-    within limits, and cites it. Repeat an interrupted command to go on where it stopped. Without a model the best
-    passages are shown.
+    """Answer a question from one whole document, however long. The configured language model reads it in pieces, within
+    limits, and cites it. Repeat the command to resume after an interruption. Without a model it shows the best
+    passages.
     """
     try:
         with output.show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:
@@ -188,7 +188,7 @@ def research(options: ScopeOptions, arguments: Arguments) -> None:
 def _set_sizes(arguments: Arguments, chunk_size: int | None, overlap: int | None) -> None:
     if chunk_size is None:
         if overlap is not None:
-            raise InvalidInputError("--overlap goes with --chunk-size")
+            raise InvalidInputError("--overlap needs --chunk-size")
         return
     from mnemic.engine.ingest_plan import chunk_config
     from mnemic.model.settings import Settings
@@ -229,7 +229,7 @@ def _show_ingest(path: str, report: IngestReport) -> None:
     for reason, count in reasons.most_common(SHOWN):
         output.note(f"  {count:,} skipped: {output.one_line(reason)}")
     if report.needs_vectors:
-        output.note("  found by words now; `mnemic worker` makes the vectors that find them by meaning")
+        output.note("  ready for keyword search; `mnemic worker` adds vectors for search by meaning")
     if report.why_nothing:
         output.note(f"  {use_option_names(report.why_nothing)}")
 
@@ -248,10 +248,10 @@ def _list_files(files: Sequence[FileReport]) -> None:
 def _show_plan(report: ResearchReport) -> None:
     plan = report.plan
     output.note_all(report.degraded, "missing: ")
-    output.write(
-        f"{plan.pieces:,} pieces, {plan.kept:,} of them read before; {plan.read:,} would be read within the limits"
-    )
-    output.write(f"at most {plan.calls:,} calls and {plan.tokens:,} tokens")
+    pieces = output.format_count(plan.pieces, "pieces")
+    output.write(f"{pieces}, {plan.kept:,} of them read before; {plan.read:,} would be read within the limits")
+    calls, tokens = output.format_count(plan.calls, "calls"), output.format_count(plan.tokens, "tokens")
+    output.write(f"at most {calls} and {tokens}")
 
 
 def _show_research(report: ResearchReport) -> None:
@@ -262,8 +262,9 @@ def _show_research(report: ResearchReport) -> None:
     output.note_all(report.degraded, "missing: ")
     usage = report.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
-    kept = f"{report.coverage.kept:,} pieces read before"
-    output.note(f"{usage.calls:,} calls, {tokens:,} tokens, {report.seconds:.1f} s; {kept}")
+    kept = f"{output.format_count(report.coverage.kept, 'pieces')} read before"
+    calls = output.format_count(usage.calls, "calls")
+    output.note(f"{calls}, {output.format_count(tokens, 'tokens')}, {report.seconds:.1f} s; {kept}")
 
 
 def _list_quotes(citation: ResearchCitation) -> list[str]:

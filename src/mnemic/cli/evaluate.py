@@ -385,7 +385,7 @@ def _show_speed(results: Iterable[SpeedResult]) -> None:
 def _parse_sizes(text: str) -> tuple[int, ...]:
     parts = [part.strip().replace("_", "") for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise InvalidInputError(f"--sizes {text!r} must be whole numbers with commas between, as 1000,10000")
+        raise InvalidInputError(f"--sizes {text!r} must be whole numbers separated by commas, such as 1000,10000")
     return tuple(int(part) for part in parts)
 
 
@@ -526,7 +526,7 @@ def _build_answer_options(choices: AnswerChoices) -> AnswerOptions:
     try:
         ways = tuple(dict.fromkeys(Way(way.strip()) for way in choices.ways.split(",")))
     except ValueError as error:
-        raise InvalidInputError(f"--ways takes {', '.join(Way)}, with commas between ({error})") from error
+        raise InvalidInputError(f"--ways must be some of {', '.join(Way)}, separated by commas ({error})") from error
     if choices.llm is None:
         config = load_config(None)
         name, given = config.llm, config.llm_options

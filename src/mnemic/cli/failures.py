@@ -1,4 +1,4 @@
-"""Failures: exit codes, and one line on the standard error in the words of the command line."""
+"""Failures: exit codes, and one line on the standard error that names options instead of arguments."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from mnemic.errors import MnemicError, error_kind
 
 UNEXPECTED = 1
 PARTIAL = 14
-"""Some of many things failed; the others are done."""
+"""A part failed; the rest is done."""
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -46,31 +46,31 @@ PHRASES: Mapping[str, str] = {
     "exists already; say that it is to be replaced, or": "exists already; --force replaces it, or",
     "already; say that it is to be replaced, or": "already; --replace puts the backup in its place, or",
 }
-"""Words of the library, and those of the command line for the same."""
+"""Phrases of the library's messages, and the options for them."""
 
 _TIME = re.compile(r"\b(as_of|known_at|observed_at|valid_from|valid_to|expires_at|after|before)=(?=')")
 
 
 def exit_code(error: MnemicError) -> int:
-    """The code of the nearest class in the table."""
+    """The exit code of an error's nearest class."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 
 
 def use_option_names(message: str) -> str:
-    """A message of the library in the words of the command line: `--level org`, where Python says `level='org'`."""
+    """Replace arguments in a message by options, such as `level='org'` by `--level org`."""
     for ours, theirs in PHRASES.items():
         message = message.replace(ours, theirs)
     return _TIME.sub(lambda found: f"--{found[1].replace('_', '-')} ", message)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """True when `--json` is among the options; it counts even where the rest of the line is wrong."""
+    """True if `--json` is among the options, even if the rest of the line is wrong."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options
 
 
 def report(kind: str, message: str, *, is_json: bool) -> None:
-    """One line on the standard error, as JSON `{"error": {"kind", "message"}}` where it was asked for."""
+    """Print one line on the standard error, with --json as `{"error": {"kind", "message"}}`."""
     line = " ".join(message.split())
     text = json.dumps({"error": {"kind": kind, "message": line}}) if is_json else f"mnemic: {line}"
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
@@ -78,27 +78,27 @@ def report(kind: str, message: str, *, is_json: bool) -> None:
 
 
 def report_error(error: MnemicError, *, is_json: bool) -> int:
-    """Reports an error in the words of the command line, and gives its exit code."""
+    """Report an error and return its exit code."""
     show_traceback()
     report(error_kind(type(error)), use_option_names(str(error)), is_json=is_json)
     return exit_code(error)
 
 
 def is_debugging() -> bool:
-    """True when `MNEMIC_DEBUG` asks for tracebacks."""
+    """True if `MNEMIC_DEBUG` asks for tracebacks."""
     return bool(os.environ.get("MNEMIC_DEBUG"))
 
 
 def show_traceback() -> None:
-    """The traceback of the exception under way, where `MNEMIC_DEBUG` asks for it."""
+    """Print the current exception's traceback if `MNEMIC_DEBUG` asks for it."""
     if is_debugging():
         traceback.print_exc()
 
 
 def last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """For `sys.excepthook`: an unexpected exception is a defect of Mnemic. Python exits with 1 after it."""
+    """Handle unexpected exceptions as `sys.excepthook`. Python then exits with 1."""
     if is_debugging() or not issubclass(kind, Exception):
         sys.__excepthook__(kind, error, trace)
         return
-    message = f"unexpected {kind.__name__}: {error}; this is a defect, MNEMIC_DEBUG=1 shows where"
+    message = f"unexpected {kind.__name__}: {error}; this is a bug in Mnemic, MNEMIC_DEBUG=1 shows where"
     report("unexpected", message, is_json=wants_json(sys.argv[1:]))

@@ -30,7 +30,7 @@ def entities(page: NodePage) -> None:
     if page.nodes:
         output.show_rows(("type", "named in"), [_format_node(node) for node in page.nodes])
     else:
-        output.note("nothing is named; `mnemic graph extract` reads what is unread")
+        output.note("the graph is empty; `mnemic graph extract` updates it")
     if page.next is not None:
         output.note(f"there is more: --after {output.one_line(page.next)!r}")
 
@@ -43,21 +43,21 @@ def neighbours(around: Neighbourhood) -> None:
     """Show the things related to a thing as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
-        output.note("there is more than is shown")
+        output.note("there are more; --limit shows them")
 
 
 @verb_command("graph path", examples='mnemic graph path --user ana "Project X" "Policy Y"')
 def path(found: GraphPath) -> None:
     """Show how two things are related, step by step, with citations."""
     if not found.nodes:
-        output.note("no way between them is known" + ("; not everything was looked at" if found.is_cut else ""))
+        output.note("no path between them is known" + ("; the search was limited" if found.is_cut else ""))
         return
     names = {node.id: node.name for node in found.nodes}
     rows = [output.format_edge(edge, names) for edge in found.edges]
     if rows:
         output.show_rows(("from", "relation", "to"), rows)
     else:
-        output.note("both are names of one thing")
+        output.note("both are names of the same thing")
 
 
 @verb_command(
@@ -73,11 +73,13 @@ def extract(report: GraphReport) -> None:
     if rows:
         output.show_rows(("item",), rows)
     verb = "would be read" if report.is_dry_run else "read"
-    output.note(f"{report.items:,} items {verb}: {report.mentions:,} mentions, {report.relations:,} relations")
+    mentions = output.format_count(report.mentions, "mentions")
+    relations = output.format_count(report.relations, "relations")
+    output.note(f"{output.format_count(report.items, 'items')} {verb}: {mentions}, {relations}")
     if not report.is_finished:
-        output.note("there is more to read")
+        output.note("more items are left; run it again")
     if any(entry.fallback for entry in report.entries):
-        output.note("some were read by rules, because the language model failed")
+        output.note("some were read with rules, because the language model failed")
 
 
 @command(
@@ -110,7 +112,7 @@ def show(
         output.show_json({"title": drawn.title, "nodes": drawn.nodes, "edges": drawn.edges})
         return
     if not drawn.nodes:
-        output.note("there is nothing to draw; `mnemic graph extract` reads what is unread")
+        output.note("the graph is empty; `mnemic graph extract` updates it")
         return
     if out is None:
         _show_forest(drawn)
@@ -118,7 +120,9 @@ def show(
     forms = (picture.page, picture.svg, picture.dot, picture.mermaid)
     draw = forms[FORMS.index(out.suffix.lower())]
     out.write_text(draw(drawn), "utf-8")
-    output.note(f"{len(drawn.nodes)} things and {len(drawn.edges)} relations drawn in {out}")
+    things = output.format_count(len(drawn.nodes), "things")
+    relations = output.format_count(len(drawn.edges), "relations")
+    output.note(f"drew {things} and {relations} in {out}")
 
 
 def _build_picture(

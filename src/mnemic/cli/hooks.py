@@ -1,7 +1,7 @@
-"""`mnemic hooks`: memory for coding assistants, by the hooks that they call.
+"""`mnemic hooks`: memory for coding assistants through their hooks.
 
-What a hook runs must never harm the session that it serves: whatever is wrong, it ends with 0 within its time, and says
-so in a line on the standard error.
+A hook must never harm the assistant's session. Whatever fails, it exits with 0 within its time limit and prints one
+line on the standard error.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class HookOptions(ScopeOptions):
     """,
 )
 def install(program: Program, options: HookOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
-    """Let a program call Mnemic: to recall before a prompt, and to capture what was said after the answer. The scope
-    and the store of the options are written into its configuration, but never a key. Other hooks stay, and a copy of
-    the old file is put beside it. Installing again changes nothing.
+    """Let a program call Mnemic to recall before each prompt, and to capture each exchange. Writes the scope and store
+    into the program's configuration, never a key. Other hooks stay, and a copy of the old file is kept. Installing
+    again changes nothing.
     """
     _check_program(program, project)
     own = clients.build_own_entry(()).program
@@ -100,12 +100,12 @@ def run(
         float | None, typer.Option("--timeout-s", help="Time limit in seconds. The hook ends then, done or not.")
     ] = None,
 ) -> None:
-    """Answer one event on the standard input. The program calls this, not a person."""
+    """Handle one event from the standard input. Called by the program, not by people."""
     event = _read_event()
     from mnemic.integrations.hooks import HOOKS
 
     if program not in HOOKS:
-        raise InvalidInputError(f"there is no program {program!r}; there are {', '.join(PROGRAMS)}")
+        raise InvalidInputError(f"unknown program {program!r}; use {' or '.join(PROGRAMS)}")
     is_asked = "prompt" in event
     limit = timeout_s or (TIMEOUT_S if is_asked else CAPTURE_TIMEOUT_S)
 
@@ -156,9 +156,9 @@ def _read_event() -> dict[str, Any]:
     try:
         event: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("the standard input holds no event in JSON") from error
+        raise InvalidInputError("the standard input is not an event in JSON") from error
     if not isinstance(event, dict):
-        raise InvalidInputError("an event is a JSON object")
+        raise InvalidInputError("an event must be a JSON object")
     return cast("dict[str, Any]", event)
 
 
@@ -172,11 +172,11 @@ def _open_memory(options: HookOptions) -> AbstractContextManager[AnyMnemic]:
 
 def _check_program(program: str, project: Path | None) -> None:
     if program not in PROGRAMS:
-        raise InvalidInputError(f"there is no program {program!r}; there are {', '.join(PROGRAMS)}")
+        raise InvalidInputError(f"unknown program {program!r}; use {' or '.join(PROGRAMS)}")
     if project is not None and program != CLAUDE_CODE:
-        raise InvalidInputError("--project is of claude-code alone")
+        raise InvalidInputError("--project only works with claude-code")
     if project is not None and not project.expanduser().is_dir():
-        raise ConfigError(f"there is no folder {project}")
+        raise ConfigError(f"the folder {project} does not exist")
 
 
 def _show_changed(changed: Changed, options: ScopeOptions, unchanged: str, done: str) -> None:

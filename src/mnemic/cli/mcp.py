@@ -1,4 +1,4 @@
-"""`mnemic mcp`: the memory as a server of the Model Context Protocol, and its place in the clients of this machine."""
+"""`mnemic mcp`: serve memory over the Model Context Protocol, and install it in this machine's MCP clients."""
 
 import uuid
 from dataclasses import replace
@@ -13,13 +13,13 @@ from mnemic.cli.options import IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
 
-INSTALL = "MCP needs a package that is not here ({}): run `pip install 'mnemic[mcp]'`"
+INSTALL = "MCP needs a missing package ({}); run `pip install 'mnemic[mcp]'`"
 
 
 @command("mcp", examples="mnemic mcp --user ana")
 def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
-    """Serve this memory to an MCP client over the standard input and output. The options and the environment fix the
-    scope: a client cannot name another. --user defaults to the configured user, then to your login name.
+    """Serve memory to one MCP client over the standard input and output. Options and environment fix the scope; the
+    client cannot change it. --user defaults to the configured user, then to your login name.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -47,12 +47,12 @@ def install(
     ] = None,
     is_dry_run: IsDryRun = False,
 ) -> None:
-    """Write this server, with the scope and store of the options, into the configuration of the MCP clients on this
-    machine, or of those that --client names. The rest of a file is kept, and a copy of the old file is put beside it.
+    """Add Mnemic, with this scope and store, to the configuration of all MCP clients on this machine, or only to those
+    named with --client. The rest of each file stays, and a copy of the old file is kept.
     """
     unknown = [name for name in names or () if name not in CLIENTS]
     if unknown:
-        raise InvalidInputError(f"there is no client {unknown[0]!r}; there are {', '.join(CLIENTS)}")
+        raise InvalidInputError(f"unknown client {unknown[0]!r}; choose from {', '.join(CLIENTS)}")
     entry = build_own_entry(["mcp", *list_options(options)])
     chosen = [CLIENTS[name] for name in names] if names else [each for each in CLIENTS.values() if each.is_here]
     written = [(client, install_server(client, entry, is_dry_run=is_dry_run)) for client in chosen]
@@ -69,12 +69,12 @@ def install(
         if each.is_changed and not is_dry_run:
             note(f"  restart {client.title} to use it")
     if not written:
-        note("no MCP client was found here; --client names one, or add this to its configuration:")
+        note("no MCP client found; choose one with --client, or add this to its configuration:")
         write(entry.as_json())
 
 
 def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
-    """The options for the same scope and the same store or server, as a program finds them from any folder."""
+    """The options for the same scope and store or server, valid in any folder."""
     scope = options.personal_scope
     given = {
         "--user": scope.user,
@@ -109,4 +109,4 @@ def show_change(changed: Changed, unchanged: str, done: str) -> None:
         f"{changed.program}: " + (f"{done} {changed.place}" if changed.is_changed else f"{changed.place} {unchanged}")
     )
     if changed.backup is not None:
-        note(f"  as it was: {changed.backup}")
+        note(f"  old version: {changed.backup}")

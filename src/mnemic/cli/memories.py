@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from mnemic.model.item import Review
 
 OF_A_PERSON = {"importance": 1.0}
-"""What a person enters by hand matters most."""
+"""A memory that a person enters by hand matters most."""
 
 MOST_COUNTED = 1000
-"""How many memories are counted before they are cleared: one page."""
+"""Memories counted before clearing: one page."""
 
 REVIEW_LIMIT = 50
-"""How many memories the library lists for review."""
+"""Default number of memories listed for review."""
 
 SHOWN_CHARS = 200
-"""How much of a memory's text a remark shows."""
+"""Characters of a memory's text in a remark."""
 
 TECHNICAL = frozenset({"dedup_key", "undone", "updated_at", "last_accessed_at", "access_count"})
 """Fields of a change that mean nothing to a person."""
 
-_NOTHING = "--user, --agent and --session say whose memory is asked"
+_NOTHING = "choose whose memory to use with --user, --agent and --session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Conditions:
     before: Annotated[str | None, typer.Option(help="Said before this time, ISO 8601.")] = None
 
     def join_to(self, arguments: Arguments) -> None:
-        """Adds the conditions to the filter. Raises `InvalidInputError` for an importance that is none."""
+        """Add the conditions to the filter. Raises `InvalidInputError` for an invalid importance."""
         from mnemic.engine.inputs import check_fraction
 
         conditions: list[dict[str, object]] = [
@@ -88,9 +88,9 @@ class Conditions:
     defaults=OF_A_PERSON,
 )
 def remember(memory: Memory) -> None:
-    """Store one memory. If the same place already holds one that says the same, that one is returned instead."""
+    """Store one memory. If the same text is already stored at this level, that memory is returned instead."""
     output.write(memory.id)
-    output.note(f"kept as {memory.kind.value}, importance {memory.importance:.2f}, level {memory.level.value}")
+    output.note(f"stored as {memory.kind.value}, importance {memory.importance:.2f}, level {memory.level.value}")
 
 
 @command(
@@ -103,7 +103,7 @@ def remember(memory: Memory) -> None:
     """,
 )
 def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Conditions) -> None:
-    """List memories, the newest first."""
+    """List memories, newest first."""
     scope = options.scope
     conditions.join_to(arguments)
     with options.open() as mnemic:
@@ -114,7 +114,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
     if page.memories:
         output.show_rows(("imp.",), [_format_memory(memory) for memory in page.memories])
     elif "after" not in arguments:
-        output.note(f"no memory in this scope; {_NOTHING}")
+        output.note(f"no memories in this scope; {_NOTHING}")
     if page.next:
         output.note(f"there are more: --after {page.next}")
 
@@ -127,7 +127,7 @@ def count(counts: Counts) -> None:
     if rows:
         output.show_rows(("number", "of"), rows)
     else:
-        output.note(f"nothing is kept in this scope; {_NOTHING}")
+        output.note(f"nothing is stored in this scope; {_NOTHING}")
 
 
 @verb_command("memory show", examples="mnemic memory show --user ana ID")
@@ -142,14 +142,14 @@ def show_memory(item: Item) -> None:
 
 @verb_command("memory delete", examples='mnemic memory delete --user ana ID --reason "no longer true"')
 def delete(receipt: Receipt) -> None:
-    """Delete the text, the vectors and the history of one memory or message, and what was made of it alone."""
-    output.write("removed " + ", ".join(f"{number} {table}" for table, number in receipt.counts.items() if number))
+    """Delete the text, vectors and history of one memory or message, and everything derived from it alone."""
+    output.write(f"removed {output.list_counts(receipt.counts)}")
     output.note_all(receipt.notes)
 
 
 @verb_command("memory history", examples="mnemic memory history --user ana ID")
 def history(entries: Sequence[HistoryEntry]) -> None:
-    """Show the changes of a memory with the values before and after, oldest first. A deletion is shown too."""
+    """Show the changes of a memory with old and new values, oldest first. A deletion is shown too."""
     rows = [
         output.Row((output.format_time(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason)
         for e in entries
@@ -166,13 +166,13 @@ def history(entries: Sequence[HistoryEntry]) -> None:
     """,
 )
 def edit(memory: Memory) -> None:
-    """Correct a memory. Its history keeps the values before and after. `memory undo` reverts the change."""
+    """Correct a memory. Its history keeps the old values. `memory undo` reverts the change."""
     _show_changed(memory, "changed")
 
 
 @verb_command("memory pin", examples="mnemic memory pin --user ana ID", fixed={"is_pinned": True})
 def pin(memory: Memory) -> None:
-    """Keep a memory from fading and from being evicted."""
+    """Protect a memory from fading and eviction."""
     _show_changed(memory, "pinned")
 
 
@@ -180,14 +180,14 @@ def pin(memory: Memory) -> None:
     "memory unpin", like="memory pin", examples="mnemic memory unpin --user ana ID", fixed={"is_pinned": False}
 )
 def unpin(memory: Memory) -> None:
-    """Let a pinned memory fade again like every other."""
+    """End a memory's protection from fading and eviction."""
     _show_changed(memory, "unpinned")
 
 
 @verb_command("memory undo", examples="mnemic memory undo --user ana ID")
 def undo(memory: Memory) -> None:
-    """Revert the last change of a memory, a merge included. Repeat it to revert the change before."""
-    _show_changed(memory, "as it was before")
+    """Revert the last change of a memory, including a merge. Repeat it to revert the change before."""
+    _show_changed(memory, "reverted")
 
 
 @verb_command("memory merge", examples='mnemic memory merge --user ana ID OTHER_ID --text "Ana drinks tea and coffee"')
@@ -198,16 +198,16 @@ def merge(memory: Memory) -> None:
 
 @verb_command("memory feedback", examples="mnemic memory feedback --user ana ID outdated")
 def feedback(memory: Memory, arguments: Arguments) -> None:
-    """Judge whether a memory still holds."""
+    """Judge whether a memory is still right."""
     _show_changed(memory, f"judged {arguments['verdict']}")
 
 
 @verb_command("memory why-not", examples='mnemic memory why-not --user ana ID "what does she drink?"')
 def why_not(found: WhyNot) -> None:
-    """Show where recall lost a memory or message on the way to an answer, or the rank it has."""
+    """Explain why a memory or message is not among the hits for a question, or show its rank."""
     output.write(f"{found.stage}: {output.one_line(found.reason)}")
     if found.rank is not None:
-        output.note(f"rank {found.rank} of {found.candidates} candidates")
+        output.note(f"rank {found.rank} of {output.format_count(found.candidates, 'candidates')}")
     if found.score is not None:
         parts = " + ".join(f"{part.feature} {part.points:.2f}" for part in found.contributions)
         output.note(f"score {found.score:.2f} = {parts}")
@@ -221,8 +221,8 @@ def why_not(found: WhyNot) -> None:
     """,
 )
 def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
-    """Delete every memory (not the messages) of the scope's levels for good. The user must be given with --user or
-    MNEMIC_USER: a configured one does not count.
+    """Permanently delete every memory (but no message) at some levels of the scope. Name the user with --user or
+    MNEMIC_USER; the configured user is not used here.
     """
     scope = options.stated_scope
     levels: list[Level] = arguments.setdefault("levels", [scope.default_level])
@@ -233,26 +233,26 @@ def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
     if options.as_json:
         output.show_json(receipt)
         return
-    output.write(f"removed {receipt.counts['memories']} memories")
+    output.write(f"removed {output.format_count(receipt.counts['memories'], 'memories')}")
     output.note_all(receipt.notes)
 
 
 @verb_command("memory review", examples="mnemic memory review --user ana")
 def review(found: Sequence[Review], arguments: Arguments) -> None:
-    """List the memories that need review, newest first, with the reason: quarantined, disputed or flagged ones."""
+    """List the memories that need review (quarantined, disputed or flagged), newest first, with the reason."""
     for each in found:
         how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
         output.write(f"{each.memory.id}  {how} since {output.format_time(each.since)}: {output.one_line(each.reason)}")
         output.write(f"  {output.one_line(each.memory.text)[:SHOWN_CHARS]}")
     if not found:
-        output.note("nothing waits for a judgement in this scope")
+        output.note("no memory needs review in this scope")
     elif len(found) == arguments.get("limit", REVIEW_LIMIT):
         output.note(f"there may be more: --after {found[-1].memory.id}")
 
 
 @verb_command("memory trust", examples='mnemic memory trust --user ana ID --reason "I wrote that file"')
 def trust(memory: Memory) -> None:
-    """Let a memory that needs review be recalled. A flagged one loses its flags."""
+    """Accept a memory that needs review: it is recalled and loses its flags."""
     _show_changed(memory, "trusted")
 
 
@@ -264,19 +264,19 @@ def reject(memory: Memory) -> None:
 
 @verb_command("profile show", examples="mnemic profile show --user ana")
 def show_profile(profile: Profile) -> None:
-    """Show the facts by key, and below them the user's most important and newest memories."""
+    """Show the facts by key, and the user's most important and newest memories."""
     facts = [
         output.Row((f.key,), f.value, (f"set by {f.source}", output.format_time(f.updated_at))) for f in profile.static
     ]
     if facts:
         output.show_rows(("key",), facts)
     if profile.dynamic:
-        output.note("and what matters or is new:")
+        output.note("most important and newest memories:")
         output.show_rows(
             ("imp.",), [output.format_item(memory, f"{memory.importance:.2f}") for memory in profile.dynamic]
         )
     if not facts and not profile.dynamic:
-        output.note("nothing is known in this scope; --user says whose profile is asked")
+        output.note("the profile is empty; choose the user with --user")
 
 
 @verb_command(
@@ -287,15 +287,15 @@ def show_profile(profile: Profile) -> None:
     """,
 )
 def set_profile(entries: Sequence[ProfileEntry]) -> None:
-    """Write facts by key. In a JSON object, null removes its key."""
-    output.note(f"{len(entries)} facts in the profile")
+    """Set facts by key. In a JSON object, null removes its key."""
+    output.note(f"{output.format_count(len(entries), 'facts')} in the profile")
 
 
 @command("profile remove", examples="mnemic profile remove --user ana city")
 def remove(
     keys: Annotated[list[str], typer.Argument(help="The keys to remove.", metavar="KEY...")], options: ScopeOptions
 ) -> None:
-    """Remove facts by key. A key that is not there is no error."""
+    """Remove facts by key. Unknown keys are ignored."""
     with options.open() as mnemic:
         entries = mnemic.profile.set(options.scope, dict.fromkeys(keys))
     output.show_answer(entries, set_profile, as_json=options.as_json)
@@ -303,7 +303,7 @@ def remove(
 
 @verb_command("profile format", examples="mnemic profile format --user ana --language zh")
 def format_profile(text: str) -> None:
-    """Print the block for a system prompt: a heading and "key: value" lines. Prints nothing if there is nothing."""
+    """Print the facts for a system prompt: a heading and "key: value" lines. Prints nothing if there are none."""
     if text:
         output.write(output.escape_controls(text.strip("\n")))
 
@@ -343,7 +343,8 @@ def _ask_to_clear(mnemic: Mnemic, options: ScopeOptions, levels: Sequence[Level]
     scope = options.stated_scope
     states = [state for state in State if state is not State.ERASED]
     page = mnemic.list(scope, levels=levels, states=states, limit=MOST_COUNTED)
-    count = f"{len(page.memories)}{' or more' if page.next else ''}"
+    number = len(page.memories)
+    count = f"{number} or more memories" if page.next else output.format_count(number, "memories")
     owners = {Level.SESSION: scope.session, Level.USER: scope.user, Level.AGENT: scope.agent, Level.ORG: scope.org}
     places = ", ".join(f"{level.value} {output.one_line(owners[level] or '')}".strip() for level in levels)
-    return f"Delete {count} memories of {places} for good?"
+    return f"Permanently delete {count} of {places}?"

@@ -1,8 +1,8 @@
-"""The menu of commands: what people want to do, and which module does it.
+"""The menu of commands, and the module of each.
 
-`menu.json` holds the sections of `mnemic --help`, the help of each group, the commands and groups that each module
-registers, and words of other programs by the command that does the same here. JSON, because every command reads it:
-Python parses it ten times faster than TOML.
+`menu.json` has the sections of `mnemic --help` and the further ones of `mnemic help all`, the help of each group, the
+commands of each module, and hints for other programs' command names. JSON, because every command reads it: Python
+parses it ten times faster than TOML.
 """
 
 import json
@@ -13,25 +13,36 @@ from typing import Any
 from typer.core import TyperGroup
 
 _MENU: Mapping[str, Any] = json.loads(Path(__file__).with_name("menu.json").read_text(encoding="utf-8"))
-SECTIONS: Mapping[str, Mapping[str, str]] = _MENU["sections"]
+FIRST_PAGE: Mapping[str, Mapping[str, str]] = _MENU["sections"]
+SECTIONS: Mapping[str, Mapping[str, str]] = {**FIRST_PAGE, **_MENU["more"]}
 GROUPS: Mapping[str, str] = _MENU["groups"]
 MODULES: Mapping[str, Sequence[str]] = _MENU["modules"]
 OTHER_WORDS: Mapping[str, Mapping[str, str]] = {
     group: {word: hint for hint, words in hints.items() for word in words} for group, hints in _MENU["words"].items()
 }
-"""Words of other programs, and the command that does the same here, by group."""
+"""Command names of other programs and our own, by group."""
+
+ALL = "all"
+"""The context's object of `mnemic help all`."""
 
 NAMES = tuple(name for section in SECTIONS.values() for name in section)
 
 
 class Menu(TyperGroup):
-    """A group whose help lists the commands in full, those of the whole program by section."""
+    """A group whose help does not cut descriptions. The program's own help has sections."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List the options. The program's first page has none, to fit on a screen."""
+        if ctx.parent is not None or ctx.obj == ALL:
+            super().format_options(ctx, formatter)
+        else:
+            self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Lists the commands with what they do, wrapped instead of cut."""
+        """List the commands with their descriptions, wrapped instead of cut."""
         if ctx.parent is None:
             width = max(map(len, NAMES))
-            for title, commands in SECTIONS.items():
+            for title, commands in (SECTIONS if ctx.obj == ALL else FIRST_PAGE).items():
                 _write_section(formatter, title, commands, width)
             return
         found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
@@ -39,7 +50,7 @@ class Menu(TyperGroup):
         _write_section(formatter, "Commands", rows, max(map(len, rows)))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The named command. A word of another program fails with the command that does the same here."""
+        """Find a command by name. Another program's command name fails with a hint."""
         hint = OTHER_WORDS.get(ctx.info_name or "", {}).get(args[0])
         if hint is not None and args[0] not in self.commands:
             ctx.fail(f"No such command {args[0]!r}: {hint}")

@@ -1,7 +1,7 @@
-"""The options of commands: those that every command about memories has, and how the arguments of verbs become options.
+"""The options of commands: the common ones, and those made from the arguments of verbs.
 
-An argument of a verb is an option by its name and type; options.json has its help, and what differs. A new argument
-needs no row: its help is then the sentence of the docstring that names it.
+An argument becomes an option by its name and type; options.json has its help and any differences. Without a row, the
+help is the argument's sentence in the docstring.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 ACTOR = "cli"
 WORKER_POLL_S = 2.0
-"""How often a worker beside a conversation looks for work: facts should be found before the next question."""
+"""Seconds between a chat worker's checks for work. Facts should be extracted before the next question."""
 
 NONE = "none"
-"""What ends a time that was set."""
+"""Removes a time."""
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 User = Annotated[
@@ -61,15 +61,13 @@ ConfigFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 IsSure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 IsDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen and change nothing.")]
-Works = Annotated[
-    bool, typer.Option("--worker/--no-worker", help="Run jobs such as the extraction of facts in the meantime.")
-]
+Works = Annotated[bool, typer.Option("--worker/--no-worker", help="Run background jobs, such as extracting facts.")]
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeOptions:
-    """The scope, the store and the form of the answer. A part that is not named hides its level and never widens it.
-    Without a user, the configured one is meant.
+    """The scope, the store and the output format. Leaving out a part of the scope hides its level; it never shows more.
+    --user defaults to the configured user.
     """
 
     user: User = None
@@ -82,7 +80,7 @@ class ScopeOptions:
 
     @property
     def scope(self) -> Scope:
-        """Who is asking. Raises `InvalidInputError` for an id that cannot be one."""
+        """The scope, with the configured user by default. Raises `InvalidInputError` for an invalid id."""
         from mnemic.config import load_config
 
         stated = self.stated_scope
@@ -92,19 +90,17 @@ class ScopeOptions:
 
     @property
     def stated_scope(self) -> Scope:
-        """The scope of the options and the environment alone, for what must not be done by default: what erases for
-        good, and the keys of a server.
-        """
+        """The scope from options and environment only, for erasures and API keys, which must not use a default."""
         return Scope(org=self.org, agent=self.agent, user=self.user, session=self.session)
 
     @property
     def personal_scope(self) -> Scope:
-        """The scope, which is that of the person at this machine if it names neither a user nor an agent."""
+        """The scope. Without user and agent, the user is this machine's login name."""
         scope = self.scope
         return scope if scope.user or scope.agent else replace(scope, user=find_login_name())
 
     def open(self) -> Mnemic:
-        """The open store. Its history names the command line as the actor."""
+        """Open the store. Its history names the command line as the actor."""
         from mnemic.api import Mnemic
         from mnemic.config import load_config
 
@@ -112,7 +108,7 @@ class ScopeOptions:
         is_new = self.store is not None and "://" not in self.store and not Path(self.store).expanduser().exists()
         opened = Mnemic.open(config, actor=ACTOR)
         if is_new and not self.as_json:
-            note(f"{one_line(str(self.store))} was not there: it is a new store, with nothing in it")
+            note(f"created a new, empty store at {one_line(str(self.store))}")
         return opened
 
 
@@ -126,7 +122,7 @@ def find_login_name() -> str:
 
 @contextmanager
 def run_worker(mnemic: Mnemic, *, is_on: bool, poll_s: float = WORKER_POLL_S) -> Generator[Worker | None]:
-    """A worker that runs jobs in the meantime and stops after the job at hand; None where it is not on."""
+    """Run a worker in the background, and stop it after its current job. None if it is off."""
     if not is_on:
         yield None
         return
@@ -147,14 +143,14 @@ class Language(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a person thinks of a memory."""
+    """A person's judgement of a memory."""
 
     RELEVANT = "relevant"
     OUTDATED = "outdated"
 
 
 def number_or_word(text: str) -> float | str:
-    """An importance as it was typed: a number, or a word that the library knows."""
+    """Parse an importance: a number, or a word that the library knows."""
     try:
         return float(text)
     except ValueError:
@@ -162,7 +158,7 @@ def number_or_word(text: str) -> float | str:
 
 
 def read_level_limits(texts: Sequence[str]) -> dict[str, int]:
-    """Levels and their caps, from `user=3` and the like. Raises `InvalidInputError`."""
+    """Parse limits such as `user=3`. Raises `InvalidInputError`."""
     limits: dict[str, int] = {}
     for text in texts:
         level, _, count = text.partition("=")
@@ -173,22 +169,22 @@ def read_level_limits(texts: Sequence[str]) -> dict[str, int]:
 
 
 def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
-    """Facts from `KEY=VALUE`, or from a JSON object on the standard input, in which null removes a key."""
+    """Read facts from `KEY=VALUE`, or from a JSON object on the standard input, where null removes a key."""
     if list(facts) == [STDIN]:
         return parse_json_object(read_text(STDIN), "the standard input") or {}
     pairs: dict[str, object] = {}
     for fact in facts:
         key, separator, value = fact.partition("=")
         if not separator:
-            raise InvalidInputError(f"{fact!r} is no KEY=VALUE; `mnemic profile remove` removes a key")
+            raise InvalidInputError(f"{fact!r} must look like KEY=VALUE; `mnemic profile remove` removes a key")
         pairs[key] = value
     return pairs
 
 
 def read_messages(source: str) -> list[dict[str, Any]]:
-    """The messages on the standard input. Raises `InvalidInputError` for what is no message."""
+    """Read messages from the standard input. Raises `InvalidInputError` for anything else."""
     if source != STDIN:
-        raise InvalidInputError("messages come from the standard input (-), or as --user-text and --assistant-text")
+        raise InvalidInputError("pass messages on the standard input (-), or with --user-text and --assistant-text")
     messages = read_stdin_messages()
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidInputError('a message must be an object such as {"role": "user", "content": "…"}')
@@ -218,8 +214,8 @@ READERS: Mapping[str, Callable[[Any], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is written of an option: its help, its names unless they follow from the argument's, its type and how it is
-    read unless the signature says so, and settings for Typer.
+    """The description of an option: its help, and where they differ from the argument, its names, type, reader and
+    settings for Typer.
     """
 
     help: str
@@ -231,7 +227,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """An option that gives an argument a value which no text says."""
+    """An option that sets an argument to a fixed value."""
 
     name: str
     argument: str
@@ -265,7 +261,7 @@ FLAGS: Mapping[str, Sequence[Flag]] = {
 
 
 def find_row(verb: str, name: str) -> Row | None:
-    """What is written of an argument; of one without a row, an empty row. None: it is not an option."""
+    """The row of an argument, or an empty one. None if it is not an option."""
     rows = _load_rows()
     row = rows.get(f"{verb}.{name}", rows.get(name, ""))
     if row is False:
@@ -280,7 +276,7 @@ def find_row(verb: str, name: str) -> Row | None:
 
 @cache
 def _load_rows() -> Mapping[str, Any]:
-    """Rows by `verb.argument`, else by the argument: its help, or a table of its help, names, kind, reader and settings
-    for Typer. False: it is not an option.
+    """Rows by `verb.argument` or by argument: its help, or a table with help, names, kind, reader and settings for
+    Typer. False: it is not an option.
     """
     return json.loads(Path(__file__).with_name("options.json").read_text(encoding="utf-8"))

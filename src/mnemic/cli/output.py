@@ -1,6 +1,6 @@
-"""Answers on the standard output: tables that fit a terminal, tab-separated lines for a pipe, JSON for programs.
+"""Results on the standard output: tables for a terminal, tab-separated lines for a pipe, JSON for programs.
 
-Remarks, questions and the progress of long work go to the standard error.
+Remarks, questions and progress go to the standard error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mnemic.text.outline import pages_told
 from mnemic.wire import kind_of, to_wire
 
 MIN_ROOM = 20
-"""Columns to wrap to on a terminal that is too narrow for anything."""
+"""Minimum width to wrap to, even on a narrower terminal."""
 
 TEXT_LINES = 4
 """Lines that a text may take in a table on a terminal; `memory show` prints the whole of it."""
@@ -41,8 +41,8 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of an answer: short cells, a text, what is known about it, and why it is here. Its texts may hold
-    anything: control characters and line ends are taken out when it is shown.
+    """One row of a table: short cells, a text, details about it, and a reason. Control characters and line breaks are
+    removed for display.
     """
 
     lead: tuple[str, ...]
@@ -52,22 +52,22 @@ class Row:
 
 
 def show_json(noun: object) -> None:
-    """A noun, or a list or mapping of nouns, as one JSON document; ASCII only where the output is not UTF-8."""
+    """Print an object as one JSON document. ASCII only, unless the output is UTF-8."""
     is_unicode = _encoding().replace("-", "").replace("_", "").lower() == "utf8"
     write(json.dumps(to_wire(noun), ensure_ascii=not is_unicode, indent=2 if is_terminal() else None))
 
 
 def show_answer(noun: _Noun, show: Callable[[_Noun], object], *, as_json: bool) -> None:
-    """An answer in JSON, or as `show` shows it to a person."""
+    """Print a result as JSON, or with `show` for a person."""
     (show_json if as_json else show)(noun)
 
 
 def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
-    """Rows, with `lead` as the names of their first columns.
+    """Print rows, with `lead` as the names of their first columns.
 
-    On a terminal the text, in at most `TEXT_LINES` lines, and below it what is known about it and why it is here share
-    the last column, wrapped. Elsewhere a row is one line of tab-separated cells, uncut and without a head, so that
-    `cut`, `head` and `wc -l` do what they should.
+    On a terminal the last column has the text, in at most `TEXT_LINES` lines, and below it details and reason, wrapped.
+    Elsewhere a row is one line of tab-separated cells, uncut and without a header, so that `cut`, `head` and `wc -l`
+    work.
     """
     rows = [
         Row(tuple(map(one_line, row.lead)), one_line(row.text), tuple(map(one_line, row.about)), one_line(row.why))
@@ -91,8 +91,8 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def wrap_text(text: str, room: int, most: int | None = None) -> list[str]:
-    """`text` in lines of at most `room` columns of a terminal, broken between words where it can be; wide characters
-    count two. Where it needs more than `most` lines, the last one ends in an ellipsis.
+    """Wrap `text` to `room` terminal columns, between words if possible. Wide characters count two. If it needs more
+    than `most` lines, the last one ends in an ellipsis.
     """
     from rich.cells import cell_len, chop_cells
 
@@ -108,15 +108,15 @@ def wrap_text(text: str, room: int, most: int | None = None) -> list[str]:
 
 
 def cut_line(line: str, room: int) -> str:
-    """`line`, shortened to `room` columns of a terminal; wide characters count two."""
+    """Shorten `line` to `room` terminal columns. Wide characters count two."""
     from rich.cells import cell_len, set_cell_size
 
     return line if cell_len(line) <= room else set_cell_size(line, max(room - 1, 0)) + "…"
 
 
 def write(text: str) -> None:
-    """One line, or several. What the output's encoding lacks is written as an escape. Ends the command quietly when the
-    reader has gone.
+    """Print text. Characters outside the output's encoding become escapes. Ends the command quietly if the reader of a
+    pipe has gone.
     """
     encoding = _encoding()
     try:
@@ -127,45 +127,45 @@ def write(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A remark for the person, on the standard error, so that the answer itself stays clean."""
+    """Print a remark on the standard error, to keep the result clean."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
 
 
 def note_all(texts: Iterable[str], before: str = "") -> None:
-    """A remark for each text, such as the sources that were missing."""
+    """Print a remark for each text."""
     for text in texts:
         note(before + one_line(text))
 
 
 def confirm(question: Callable[[], str], *, verb: str, is_sure: bool) -> None:
-    """Asks before something is destroyed, unless the person said so already. Ends the command for every answer but yes.
-    `question` is called only if somebody is there to answer; `require_answer` must have been called before.
+    """Ask for confirmation before deleting, unless `--yes` was given. Ends the command for every answer but yes.
+    `question` is called only if a person can answer. Call `require_answer` first.
     """
     if not is_sure and not typer.confirm(question(), err=True):
-        note(f"nothing was {verb}d")
+        note(f"Nothing was {verb}d.")
         raise typer.Exit(UNEXPECTED)
 
 
 def require_answer(verb: str, *, is_sure: bool) -> None:
-    """Raises `InvalidInputError` if a person must confirm and the input is no terminal."""
+    """Raise `InvalidInputError` if confirmation is needed and the input is not a terminal."""
     if not is_sure and not sys.stdin.isatty():
-        raise InvalidInputError(f"nobody can be asked here, and this {verb}s for good; add --yes if it is meant")
+        raise InvalidInputError(f"{verb[:-1]}ing is permanent and needs confirmation; re-run with --yes")
 
 
 def end_partly(failed: str, *, as_json: bool) -> NoReturn:
-    """Ends a command whose answer was given, and of whose many things some failed: one line that says how many."""
+    """End a command of which a part failed, with one line that says how many."""
     report("partial", failed, is_json=as_json)
     raise typer.Exit(PARTIAL)
 
 
 def is_terminal() -> bool:
-    """True when a person sees the output directly."""
+    """True if the output is a terminal."""
     return sys.stdout.isatty()
 
 
 def escape_controls(text: str) -> str:
-    """Stored text that cannot steer the terminal: control and direction characters are written as escapes."""
+    """Escape control and direction characters, so that stored text cannot control the terminal."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
 
 
@@ -175,28 +175,29 @@ def one_line(text: str) -> str:
 
 
 def format_count(count: int, nouns: str) -> str:
-    """`1 memory`, `2,000 memories`: how many there are of what is named in the plural, which ends in s."""
+    """`1 memory`, `2,000 memories`. `nouns` is a regular plural."""
     one = f"{nouns[:-3]}y" if nouns.endswith("ies") else nouns[:-1]
     return f"{count:,} {one if count == 1 else nouns}"
 
 
 def list_counts(counts: Mapping[str, int], nothing: str = "nothing") -> str:
-    """`2 chunks, 1 profile facts`: how many of what, but for what there is none of."""
-    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count) or nothing
+    """`2 chunks, 1 profile fact`: the counts above zero."""
+    shown = ((name.replace("_", " "), count) for name, count in counts.items() if count)
+    return ", ".join(format_count(n, name) if name.endswith("s") else f"{n:,} {name}" for name, n in shown) or nothing
 
 
 def note_timings(before: str, timings_ms: Mapping[str, float]) -> None:
-    """Where the time went."""
+    """Print the time per step."""
     note(before + ", ".join(f"{name} {ms:.1f} ms" for name, ms in timings_ms.items()))
 
 
 def format_time(value: datetime) -> str:
-    """Minutes are enough for a table; UTC, as everything Mnemic keeps."""
+    """A time in UTC, to the minute."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
 
 
 def format_item(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
-    """The row of an item: its text, id, kind, whose it is, when it was said or read, and where a passage stands."""
+    """The row of an item: its text, id, kind, owner and time, and a passage's place."""
     remarks = (remark,) if remark else ()
     place = (_describe_place(item),) if isinstance(item, Chunk) else ()
     about = (item.id, kind_of(item), _describe_owner(item), format_time(item.observed_at), *place, *remarks)
@@ -204,7 +205,7 @@ def format_item(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
 
 
 def format_edge(edge: Edge, names: Mapping[str, str]) -> Row:
-    """A relation between two things, by the names of their nodes, with the last words that say so."""
+    """The row of a relation between two nodes, with its latest citation."""
     said = edge.citations[0] if edge.citations else None
     dates = [f"{word} {format_time(at)}" for word, at in (("from", edge.valid_from), ("until", edge.valid_to)) if at]
     about = ((said.item_id, *dates) if said else tuple(dates)) or ("-",)
@@ -214,7 +215,7 @@ def format_edge(edge: Edge, names: Mapping[str, str]) -> Row:
 
 @contextmanager
 def progress_bars() -> Generator[Told]:
-    """A function to tell progress to. Each step gets a bar on the standard error if that is a terminal."""
+    """A progress callback. Each step gets a bar on the standard error if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _what, _done, _total: None
         return
@@ -235,7 +236,7 @@ def progress_bars() -> Generator[Told]:
 
 @contextmanager
 def show_progress(describe: Callable[[], str]) -> Generator[Told]:
-    """Progress bars for work that Ctrl-C may end; a remark then describes what is left of it."""
+    """Progress bars for work that Ctrl-C can end, with a remark on what is left."""
     try:
         with progress_bars() as tell:
             yield tell
@@ -246,7 +247,7 @@ def show_progress(describe: Callable[[], str]) -> Generator[Told]:
 
 @dataclass(slots=True)
 class Position:
-    """How far long work has come, for its bar and for the remark when it is interrupted. `form` has the fields `name`,
+    """The progress of long work, for its bar and for the remark after an interruption. `form` has the fields `name`,
     `done`, `total` and `item`.
     """
 
@@ -259,11 +260,11 @@ class Position:
     tell: Told | None = None
 
     def begin(self, name: str, tell: Told, total: int = 0) -> None:
-        """Another file or step begins."""
+        """Begin another file or step."""
         self.name, self.tell, self.done, self.total, self.item = one_line(name), tell, 0, total, ""
 
     def reach(self, done: int, total: int | None, item: str = "") -> None:
-        """The verb's progress: how much is done, how much there is, and the item at hand."""
+        """Report progress: done, total and the current item."""
         self.done, self.total, self.item = done, total or self.total, one_line(item) and f", at {one_line(item)}"
         if self.tell is not None:
             self.tell(self.name, done, self.total)
@@ -281,13 +282,13 @@ def _join_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _describe_place(chunk: Chunk) -> str:
-    """The document, and the pages where they are known."""
+    """The document, and its pages if known."""
     pages = pages_told(chunk.page, chunk.last_page)
     return f"{chunk.source or chunk.title}{pages and f', {pages}'}"
 
 
 def _describe_owner(item: Item) -> str:
-    """The author of a message; what a memory belongs to."""
+    """The author of a message, or the owner of a memory."""
     if isinstance(item, Message):
         return item.author
     return item.level.value if item.level is Level.ORG else f"{item.level.value} {to_wire(item)['owner']}"

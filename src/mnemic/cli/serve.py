@@ -1,4 +1,4 @@
-"""`mnemic serve`: the doors over HTTP and the worker, in one process or in several."""
+"""`mnemic serve`: the HTTP servers and the worker, in one process or several."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 7700
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
-INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
+INSTALL = "the server needs missing packages ({}); run `pip install 'mnemic[server]'`"
 MOST_PROCESSES = 64
 FIRST = "console"
-"""What a person is told first of what there is to see."""
+"""The address that is printed first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Place:
     """Where the server listens."""
 
     host: Annotated[
-        str, typer.Option(envvar="MNEMIC_HOST", help="The address to listen on; others than this machine need a key.")
+        str, typer.Option(envvar="MNEMIC_HOST", help="The address to listen on. Other than localhost needs a key.")
     ] = HOST
-    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port; 0 takes a free one.", min=0, max=65535)] = (
+    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 takes a free one.", min=0, max=65535)] = (
         PORT
     )
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning"
@@ -50,21 +50,21 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much may be asked at a time."""
+    """Limits on simultaneous requests."""
 
-    rate: Annotated[float, typer.Option(help="Requests a second of one key; 0 is no limit.", min=0)] = 100.0
+    rate: Annotated[float, typer.Option(help="Requests per second and key. 0: no limit.", min=0)] = 100.0
     threads: Annotated[
-        int, typer.Option(help="Threads for what is quick; 0 suits the cores and the store.", min=0, max=256)
+        int, typer.Option(help="Threads for quick requests. 0: chosen by cores and store.", min=0, max=256)
     ] = 0
-    in_flight: Annotated[int, typer.Option(help="And with those that wait; more are answered 503.", min=1)] = 64
-    body_mb: Annotated[int, typer.Option(help="Largest body, in MB; files may have 100 MB.", min=1)] = 8
-    connections: Annotated[int, typer.Option(help="Open connections; idle ones give way to new ones.", min=1)] = 1000
+    in_flight: Annotated[int, typer.Option(help="Running and waiting requests. More get status 503.", min=1)] = 64
+    body_mb: Annotated[int, typer.Option(help="Maximum size of a body in MB. Files can have 100 MB.", min=1)] = 8
+    connections: Annotated[int, typer.Option(help="Open connections. New ones replace idle ones.", min=1)] = 1000
     address_connections: Annotated[
-        int, typer.Option(help="Of these from one address of another machine; 0 is no limit.", min=0)
+        int, typer.Option(help="Open connections per remote address. 0: no limit.", min=0)
     ] = 200
     processes: Annotated[
         int | None,
-        typer.Option(help="Processes that answer; unless told server.processes, 1.", min=1, max=MOST_PROCESSES),
+        typer.Option(help="Server processes. Default: server.processes, 1.", min=1, max=MOST_PROCESSES),
     ] = None
 
 
@@ -81,13 +81,13 @@ def serve(
     bounds: Bounds,
     store: Store = None,
     config: ConfigFile = None,
-    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Run jobs beside answering.")] = True,
+    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Run background jobs too.")] = True,
 ) -> None:
-    """Serve REST and the other doors over HTTP, and run the jobs of the store beside it, until a signal ends it.
+    """Serve REST, MCP, the proxy and the console over HTTP, and run background jobs, until stopped.
 
-    Listens to this machine alone unless told otherwise, which needs a key in the store (`mnemic keys create`). What is
-    being answered is finished first. Several processes are started anew one by one at SIGHUP, by what the configuration
-    says then, and nobody is refused meanwhile.
+    Listens on localhost by default. Other addresses need an API key (`mnemic keys create`). Running requests are
+    finished before it stops. On SIGHUP, several processes restart one at a time with the new configuration; no request
+    is dropped.
     """
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:
@@ -127,7 +127,7 @@ def serve(
 
 
 def is_here(name: str) -> bool:
-    """True when a package can be imported."""
+    """True if a package can be imported."""
     try:
         return find_spec(name) is not None
     except ValueError:  # it stands in sys.modules without a spec
@@ -135,7 +135,7 @@ def is_here(name: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """True when only this machine can reach that address."""
+    """True if only this machine can reach that address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -143,7 +143,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _open_standard_files() -> None:
-    """Where a standard file is closed, nothing else may come in its place: the processes would take it for theirs."""
+    """Open closed standard files, so that no other file takes their numbers."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -152,17 +152,17 @@ def _open_standard_files() -> None:
 
 
 def _check_plan(mnemic: Mnemic, plan: Plan, place: Place) -> None:
-    """Refuse what would be dangerous, or could not be."""
+    """Refuse a dangerous or impossible plan."""
     if not plan.is_near and not mnemic.admission.needs_key:
         raise ConfigError(
-            f"{place.host} can be reached from other machines, and the store holds no key: run "
+            f"{place.host} can be reached from other machines, but the store has no API key; run "
             "`mnemic keys create` first, or leave out --host"
         )
     _check_index(plan)
     if plan.processes > 1 and not mnemic.admission.is_shared:
         raise ConfigError(
-            f"{plan.processes} processes cannot use this store together, since it lives in one of them alone: name a "
-            "file or a PostgreSQL by --store, or serve with --processes 1"
+            f"{plan.processes} processes cannot share a store in memory; choose a file or PostgreSQL with --store, "
+            "or use --processes 1"
         )
     if plan.processes > 1 and os.name != "posix":
         raise ConfigError("several processes behind one port need Linux, macOS or another POSIX system")
@@ -171,28 +171,27 @@ def _check_plan(mnemic: Mnemic, plan: Plan, place: Place) -> None:
 def _check_index(plan: Plan) -> None:
     index = str(plan.config.qdrant_url) if plan.config.index == "qdrant" else ""
     if plan.processes > 1 and index and not index.startswith(("http://", "https://")):
-        raise ConfigError(f"{plan.processes} processes need a Qdrant that is a server: name its http address")
+        raise ConfigError(f"{plan.processes} processes need a Qdrant server; set its http address")
 
 
 def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str) -> Plan:
-    """The plan with what the configuration says now. Raises `ConfigError` for what takes a new start: another store
-    or number of processes, or another version, whose processes would not understand this one and may change the store
-    under the others.
+    """The plan with the current configuration. Raises `ConfigError` if a full restart is needed: for another store,
+    number of processes or version, which might change the store under the old processes.
     """
     from mnemic.config import load_config
 
     config = load_config(store, file=file)
     if (config.store, config.processes) != (plan.config.store, plan.config.processes):
-        raise ConfigError("another store or number of processes is named; stop the server and start it")
+        raise ConfigError("the store or the number of processes has changed; stop and start the server")
     if version("mnemic") != running:
-        raise ConfigError(f"Mnemic {version('mnemic')} is installed and {running} runs; stop the server and start it")
+        raise ConfigError(f"Mnemic {version('mnemic')} is installed and {running} runs; stop and start the server")
     renewed = replace(plan, config=config)
     _check_index(renewed)
     return renewed
 
 
 def _supervise(plan: Plan, listening: socket.socket, reread: Callable[[], Plan]) -> int:
-    """Let several processes answer. The store is closed here, and brought to its version already."""
+    """Run several server processes. The store is already migrated, and closed here."""
     from mnemic.cli.supervisor import Supervisor
 
     with TemporaryDirectory(prefix="mnemic-serve-", ignore_cleanup_errors=True) as folder:
@@ -200,10 +199,10 @@ def _supervise(plan: Plan, listening: socket.socket, reread: Callable[[], Plan])
 
 
 def tell(listening: socket.socket, tells: Tells) -> None:
-    """Say where to go, to the person and to a service manager that waits for it (systemd, `Type=notify`)."""
+    """Print the addresses, and notify a waiting service manager (systemd, `Type=notify`)."""
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    note(f"Mnemic listens on {url}; Ctrl-C ends it")
+    note(f"Mnemic listens on {url}; Ctrl-C stops it")
     for name, path in sorted(tells, key=lambda told: told[0] != FIRST):
         note(f"  {name:<8}{url}{path}")
     manager = os.environ.get("NOTIFY_SOCKET")
@@ -212,12 +211,12 @@ def tell(listening: socket.socket, tells: Tells) -> None:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
                 telling.sendto(b"READY=1", manager.replace("@", "\0", 1) if manager.startswith("@") else manager)
         except OSError as error:
-            note(f"the service manager at NOTIFY_SOCKET cannot be told: {error}")
+            note(f"the service manager at NOTIFY_SOCKET cannot be notified: {error}")
 
 
 @contextmanager
 def _bind(place: Place) -> Generator[socket.socket]:
-    """A socket on the address, so that the port is known, and taken, before anything else begins."""
+    """Bind a socket first, so that the port is known and taken before anything else starts."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -225,7 +224,6 @@ def _bind(place: Place) -> Generator[socket.socket]:
             listening.bind((place.host, place.port))
         except OSError as error:
             option = "--host" if isinstance(error, socket.gaierror) or error.errno == EADDRNOTAVAIL else "--port"
-            raise UnavailableError(
-                f"{place.host}:{place.port} cannot be listened on ({error.strerror or error}); {option} names another"
-            ) from error
+            what = f"cannot listen on {place.host}:{place.port} ({error.strerror or error})"
+            raise UnavailableError(f"{what}; choose another with {option}") from error
         yield listening

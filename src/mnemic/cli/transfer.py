@@ -60,11 +60,11 @@ def import_(
     """
     for file in files:
         if file != STDIN and not Path(file).is_file():
-            raise InvalidInputError(f"there is no file {file}")
+            raise InvalidInputError(f"the file {file} does not exist")
     arguments["format"], name = format, arguments.pop("name", "")
     scope, reports = options.scope, list[tuple[str, "ImportReport"]]()
     position = output.Position("in {name}, {done} of {total} done")
-    remark = "what was done stays: run the same command again, and it goes on from there"
+    remark = "run the same command again to continue"
     with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         for file in files:
             content = read_file(file)
@@ -123,13 +123,11 @@ def backup(
         bool, typer.Option("--verify", help="Write nothing. Read a backup from end to end and count its rows.")
     ] = False,
 ) -> None:
-    """Write the whole store, with all orgs, to one checked file that only you can read. The store can be used in the
-    meantime. The file restores into SQLite and PostgreSQL alike.
+    """Write the whole store, with all orgs, to one verified file that only you can read. The store stays in use
+    meanwhile. SQLite and PostgreSQL can both restore it.
     """
     if is_checking and set(arguments) != {"path"}:
-        raise InvalidInputError(
-            "--verify writes nothing, so it goes with none of --force, --receipts-only, --sealed and --plain"
-        )
+        raise InvalidInputError("--verify writes nothing; leave out --force, --receipts-only, --sealed and --plain")
     with _track_steps("checking", "the file is whole, or not there") as tell:
         if is_checking:
             from mnemic.api.doors import check_backup
@@ -152,10 +150,10 @@ def backup(
     """,
 )
 def restore(options: ScopeOptions, arguments: Arguments) -> None:
-    """Replace everything in the store by a backup, in one step. What was erased since is erased again. Existing keys
-    and the audit log stay. Other processes may have the store open in the meantime.
+    """Replace everything in the store by a backup, in one step. Later erasures are repeated. Existing keys and the
+    audit log stay. Other processes can keep the store open.
     """
-    whole = "the store holds all that it held, or all of the backup"
+    whole = "the store has either all its old rows or all rows of the backup"
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
         report = mnemic.restore(**arguments, progress=tell)
     output.show_answer(report, _show_restore, as_json=options.as_json)
@@ -169,9 +167,9 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
     """,
 )
 def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
-    """Erase everything of a user (or session, agent, org) for good: messages, memories, documents, profile, history,
-    jobs, indexes, and what was derived from them elsewhere. A receipt without names is kept. The user must be given
-    with --user or MNEMIC_USER: a configured one does not count.
+    """Permanently erase everything of a user (or session, agent, org): messages, memories, documents, profile, history,
+    jobs, indexes, and everything derived from them. A receipt without names is kept. Name the user with --user or
+    MNEMIC_USER; the configured user is not used here.
     """
     is_sure = is_sure or "is_dry_run" in arguments
     output.require_answer("erase", is_sure=is_sure)
@@ -181,7 +179,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
         def ask() -> str:
             plan = mnemic.erase(scope, level=arguments.get("level"), is_dry_run=True)
-            return f"Erase {_describe_erased(plan)} of {owner} for good?"
+            return f"Permanently erase {_describe_erased(plan)} of {owner}?"
 
         output.confirm(ask, verb="erase", is_sure=is_sure)
         receipt = mnemic.erase(scope, **arguments)
@@ -197,7 +195,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
 @verb_command("receipts", examples="mnemic receipts --json")
 def receipts(found: Sequence[Receipt]) -> None:
-    """List the erasures of an org: when, and how many rows of which tables. Receipts hold no names."""
+    """List the erasures of an org with their time and number of rows by table. Receipts contain no names."""
     for receipt in found:
         output.write(f"{receipt.id}  {receipt.at.isoformat()}  {_describe_erased(receipt)}")
     output.note(output.format_count(len(found), "erasures"))
@@ -245,7 +243,7 @@ def _end_import(reports: list[tuple[str, ImportReport]], options: ScopeOptions) 
         known = sum(report.known.total() for _, report in reports)
         would = "would be " if any(report.is_dry_run for _, report in reports) else ""
         unread = output.format_count(problems, "records")
-        failed = f"{unread} could not be read; {added:,} {would}added, {known:,} known already"
+        failed = f"{unread} could not be read; {added:,} {would}added, {known:,} already known"
         output.end_partly(failed, as_json=options.as_json)
 
 
@@ -253,13 +251,13 @@ def _show_reports(reports: list[tuple[str, ImportReport]]) -> None:
     for name, report in reports:
         would = "would be " if report.is_dry_run else ""
         added, known = _count_records(report.added), _count_records(report.known)
-        output.write(f"{name} ({report.format}): {added} {would}added, {known} known already")
+        output.write(f"{name} ({report.format}): {added} {would}added, {known} already known")
         if any(report.skipped.values()):
             output.write(f"  left out: {output.list_counts(report.skipped)}")
         if report.redacted:
             output.write(f"  secrets redacted: {output.list_counts(report.redacted)}")
         if report.quarantined:
-            output.write(f"  wait for a review, `mnemic memory review` lists them: {report.quarantined}")
+            output.write(f"  need review: {report.quarantined}; `mnemic memory review` lists them")
         _show_lines(report.changed, "changes", output.write)
         _show_lines(report.problems, "problems", output.note)
 
@@ -272,13 +270,13 @@ def _show_lines(lines: Sequence[str], what: str, show: Callable[[str], object]) 
 
 
 def _count_records(counts: Mapping[str, int]) -> str:
-    """How many of each type of record there are. What an export calls `memory` is many memories."""
+    """The number of records by type, such as `2 memories`."""
     named = {kind: PLURALS.get(kind, f"{kind}s") for kind, count in counts.items() if count}
     return ", ".join(output.format_count(counts[kind], many) for kind, many in named.items()) or "nothing"
 
 
 def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter[str]:
-    """Writes an export completely or not at all, and counts its records by type."""
+    """Write an export completely or not at all. Returns the number of records by type."""
     counts: Counter[str] = Counter()
     try:
         with open_replacement(path) as file:
@@ -295,32 +293,30 @@ def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter
 
 def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
     manifest = report.manifest
-    done = "is whole" if report.notes else "is whole and readable" if is_checking else "written and read again"
+    done = "complete" if report.notes else "complete and readable" if is_checking else "written and verified"
     output.write(f"{output.one_line(report.path)}: {done}, {report.size:,} bytes")
     made_by, store = output.one_line(manifest.made_by), output.one_line(manifest.store)
     output.write(f"  made {output.format_time(manifest.made_at)} by Mnemic {made_by} of {store}")
     receipts = output.format_count(manifest.receipts, "receipts")
     output.write(f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {receipts}")
     if manifest.sealed is not None:
-        output.write(
-            f"  sealed: {output.format_count(len(manifest.sealed.parts), 'orgs')}, each under a key of its own"
-        )
+        output.write(f"  sealed: {output.format_count(len(manifest.sealed.parts), 'orgs')}, each with its own key")
     _show_lost(report.lost)
     output.note_all(report.notes)
 
 
 def _show_restore(report: RestoreReport) -> None:
-    would = "would hold" if report.is_dry_run else "holds"
+    would = "would have" if report.is_dry_run else "has"
     output.write(
         f"the store {would} {_list_sorted(report.counts)}, as of {output.format_time(report.manifest.made_at)}"
     )
     if any(report.replaced.values()):
-        output.write(f"  in place of {_list_sorted(report.replaced)}")
+        output.write(f"  instead of {_list_sorted(report.replaced)}")
     if report.replayed:
         erasures = output.format_count(report.replayed, "erasures")
-        output.write(f"  {erasures} made since, and made again: {_list_sorted(report.erased)}")
+        output.write(f"  repeated {erasures} made since: {_list_sorted(report.erased)}")
     if report.kept:
-        output.write(f"  kept as they are: {', '.join(name.replace('_', ' ') for name in report.kept)}")
+        output.write(f"  unchanged: {', '.join(name.replace('_', ' ') for name in report.kept)}")
     _show_lost(report.lost)
     output.note_all(report.notes)
 
@@ -337,7 +333,7 @@ def _show_lost(lost: Sequence[LostOrg]) -> None:
             if each.destroyed_at is None
             else f"destroyed {output.format_time(each.destroyed_at)}"
         )
-        output.note(f"an org cannot be opened: {name}, {why}")
+        output.note(f"an org could not be opened: {name}, {why}")
 
 
 def _list_sorted(counts: Mapping[str, int]) -> str:

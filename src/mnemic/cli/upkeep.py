@@ -59,7 +59,7 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
         with options.open() as mnemic:
             diagnosis = mnemic.doctor(**arguments)
     except BackendError as error:  # a store that cannot even be opened is a diagnosis too
-        remedy = "mend what it says, or name another store with --store"
+        remedy = "fix this, or choose another store with --store"
         diagnosis = Diagnosis((Finding("store", Condition.BROKEN, str(error), remedy),))
     if options.as_json:
         output.show_json({"condition": diagnosis.condition, "findings": diagnosis.findings})
@@ -82,8 +82,8 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
     """,
 )
 def health(options: ScopeOptions, arguments: Arguments) -> None:
-    """Find and fix memories that contradict each other, repeat each other, are worthless, are old and unused, or lost
-    their sources. Shows a score from 0 to 100. `mnemic doctor` checks the installation.
+    """Find and fix memories that contradict or repeat each other, are worthless, are old and unused, or lost their
+    sources. Shows a score from 0 to 100. `mnemic doctor` checks the installation.
     """
     arguments.setdefault("limit", FINDINGS_LISTED)
     with options.open() as mnemic, output.progress_bars() as tell:
@@ -98,7 +98,7 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     embedder refused texts.
     """
     position = output.Position("at {done} of {total} vectors", before="before anything was embedded")
-    remark = "what was done stays: run the same command again, and it goes on from there"
+    remark = "run the same command again to continue"
     with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         position.begin("vectors", tell)
         report = mnemic.reembed(**arguments, progress=position.reach)
@@ -118,10 +118,10 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
     if options.as_json:
         output.show_json(report)
     else:
-        output.write(f"{report.done} done, {report.retried} will be tried again, {report.dead} gave up")
+        output.write(f"{report.done} done, {report.retried} will be retried, {report.dead} gave up")
     if failed := report.retried + report.dead:
         output.end_partly(
-            f"{output.format_count(failed, 'runs')} of jobs failed; `mnemic jobs list` tells why",
+            f"{output.format_count(failed, 'job runs')} failed; `mnemic jobs list` shows why",
             as_json=options.as_json,
         )
 
@@ -129,11 +129,11 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
 @command("worker", examples="mnemic worker\nmnemic worker --poll 60\nmnemic worker --once --json")
 def worker(
     options: ScopeOptions,
-    poll_s: Annotated[float, typer.Option("--poll", help="Seconds between two looks for work.", min=0.1)] = POLL_S,
+    poll_s: Annotated[float, typer.Option("--poll", help="Seconds between checks for work.", min=0.1)] = POLL_S,
     is_once: Annotated[bool, typer.Option("--once", help="End when no job is due.")] = False,
 ) -> None:
-    """Run jobs of the whole store as they come due, and those of the schedules, until a signal. SIGTERM or Ctrl-C stops
-    it after the job at hand; a second signal stops it at once. Several workers may run. Prints a line for each job.
+    """Run due and scheduled jobs of the whole store until stopped. SIGTERM or Ctrl-C stops it after the current job, a
+    second signal at once. Several workers can run at a time. Prints a line for each job.
     """
     runs: queue.Queue[JobRun] = queue.Queue()
     with options.open() as mnemic:
@@ -163,7 +163,7 @@ def list_jobs(jobs: Sequence[Job]) -> None:
     if rows:
         output.show_rows(("state", "tries"), rows)
     else:
-        output.note("no job in this scope")
+        output.note("no unfinished jobs in this scope")
 
 
 @command("jobs retry", examples="mnemic jobs retry --user ana")
@@ -180,12 +180,12 @@ def retry(
     if options.as_json:
         output.show_json(count)
         return
-    output.write(f"{output.format_count(count, 'jobs')} will be tried again")
+    output.write(f"{output.format_count(count, 'jobs')} will be retried")
 
 
 @verb_command("curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01")
 def curate(report: CurateReport) -> None:
-    """Read the days that were not read yet, and keep as gems what will be worth knowing in six months. The worker does
+    """Read the days that were not curated yet, and keep what will still matter in six months as gems. The worker does
     this every night.
     """
     for day in report.days:
@@ -199,9 +199,11 @@ def curate(report: CurateReport) -> None:
         if day.fallback:
             output.note(f"{day.day}: by rules, because the language model failed ({day.fallback})")
     turns, gems = sum(day.turns for day in report.days), sum(len(day.gems) for day in report.days)
-    output.note(f"{turns} turns of {len(report.days)} days {_pick_verb(report.is_dry_run)} read, {gems} gems found")
+    read = f"{output.format_count(turns, 'turns')} of {output.format_count(len(report.days), 'days')}"
+    output.note(f"{read} {_would(report.is_dry_run)}read, {output.format_count(gems, 'gems')} found")
     if report.held:
-        output.note(f"turns of {len(report.held)} conversations wait for the next run, because a gem was refused")
+        held = output.format_count(len(report.held), "conversations")
+        output.note(f"{held} will be read again in the next run, because a gem was rejected")
 
 
 @verb_command("consolidate", examples="mnemic consolidate --user ana --dry-run\nmnemic consolidate --user ana")
@@ -212,43 +214,46 @@ def consolidate(report: ConsolidateReport) -> None:
     if report.entries:
         rows = [output.Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
         output.show_rows(("choices",), rows)
-    count = sum(len(each.merged) for each in report.entries)
-    output.note(f"{count} choices {_pick_verb(report.is_dry_run)} summed up in {len(report.entries)} preferences")
+    choices = output.format_count(sum(len(each.merged) for each in report.entries), "choices")
+    preferences = output.format_count(len(report.entries), "preferences")
+    output.note(f"{choices} {_would(report.is_dry_run)}merged into {preferences}")
 
 
 @verb_command("decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")
 def decay(report: DecayReport) -> None:
-    """Let the importance of memories fade with the time since their last access. The worker does this every night. The
-    stored importance stays: an access, or the verdict relevant, restores it.
+    """Let the importance of memories fade with time since their last access. The worker does this every night. The
+    stored importance stays. An access or the verdict `relevant` restores it.
     """
     if report.entries:
         rows = [output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
         output.show_rows(("was", "is"), rows)
-    output.note(f"{len(report.entries)} of {report.examined} memories {_pick_verb(report.is_dry_run)} faded anew")
+    examined = output.format_count(report.examined, "memories")
+    output.note(f"{len(report.entries):,} of {examined} {_would(report.is_dry_run)}faded further")
 
 
 @verb_command("evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")
 def evict(report: EvictReport) -> None:
-    """Archive memories that have faded and are old, or have expired. Delete those that were archived long ago. The
-    worker does this every night. `memory undo` restores what was archived.
+    """Archive memories that have expired, or are old and faded. Delete those archived long ago. The worker does this
+    every night. `memory undo` restores an archived memory.
     """
     gone = (*report.archived, *report.deleted)
     if gone:
         output.show_rows(("done",), [output.Row((each.action.value,), each.reason, (each.id,)) for each in gone])
-    counts = f"{len(report.archived)} archived and {len(report.deleted)} deleted"
-    output.note(f"of {report.examined} memories {_pick_verb(report.is_dry_run)} {counts}")
+    would = _would(report.is_dry_run)
+    counts = f"{len(report.archived):,} {would}archived, {len(report.deleted):,} {would}deleted"
+    output.note(f"of {output.format_count(report.examined, 'memories')}, {counts}")
 
 
 def list_cost(usage: Usage) -> tuple[str, ...]:
-    """What a job's tries cost of a language model, in words. Empty if no model was called."""
+    """The cost of a job's model calls, as text. Empty if no model was called."""
     if not usage.calls:
         return ()
     tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens"
-    return (f"{usage.calls} model calls, {tokens}, {usage.seconds:.1f} s",)
+    return (f"{output.format_count(usage.calls, 'model calls')}, {tokens}, {usage.seconds:.1f} s",)
 
 
-def _pick_verb(is_dry_run: bool) -> str:
-    return "would be" if is_dry_run else "were"
+def _would(is_dry_run: bool) -> str:
+    return "would be " if is_dry_run else ""
 
 
 def _show_health(report: HealthReport) -> None:
@@ -264,7 +269,7 @@ def _show_health(report: HealthReport) -> None:
     if rows:
         output.show_rows(("finding",), rows)
     if report.fixed:
-        would = "would be ended" if report.is_dry_run else "ended; `mnemic memory undo` takes it back"
+        would = "would be fixed" if report.is_dry_run else "fixed; `mnemic memory undo` reverts a fix"
         output.note(f"{output.format_count(len(report.fixed), 'findings')} {would}")
     for line in report.notes:
         output.note(line)
@@ -279,23 +284,24 @@ def _show_health(report: HealthReport) -> None:
 
 def _show_reembed(report: ReembedReport) -> None:
     for space in report.spaces:
-        output.write(f"{space.model}: {space.vectors:,} of {space.items:,} items have their vector ({space.share:.0%})")
+        output.write(f"{space.model}: {space.vectors:,} of {space.items:,} items have a vector ({space.share:.0%})")
     if report.estimate is not None:
         output.write(_describe_estimate(report.estimate))
     else:
-        output.write(f"{report.filled:,} vectors made in {report.seconds:.1f} s")
+        output.write(f"{output.format_count(report.filled, 'vectors')} computed in {report.seconds:.1f} s")
     if report.removed:
         would = "would be removed" if report.is_dry_run else "removed"
         output.write(f"{_count_vectors(report.removed)} of other embedders {would}")
     elif any(report.kept.values()):
-        output.note(f"{_count_vectors(report.kept)} of other embedders are kept, to go back to; --prune removes them")
+        output.note(f"kept {_count_vectors(report.kept)} of other embedders for switching back; --prune removes them")
 
 
 def _describe_estimate(estimate: Estimate) -> str:
     if not estimate.texts:
         return "nothing to do"
     seconds = _format_seconds(estimate.seconds)
-    return f"{estimate.texts:,} texts to embed, about {estimate.characters:,} characters and {seconds}"
+    texts = output.format_count(estimate.texts, "texts")
+    return f"{texts} to embed, about {output.format_count(estimate.characters, 'characters')} and {seconds}"
 
 
 def _format_seconds(seconds: float) -> str:
@@ -307,12 +313,12 @@ def _format_seconds(seconds: float) -> str:
 
 
 def _count_vectors(counts: Mapping[str, int]) -> str:
-    return f"{sum(counts.values()):,} vectors"
+    return output.format_count(sum(counts.values()), "vectors")
 
 
 @contextmanager
 def _stop_at_signals(worker: Worker) -> Generator[None]:
-    """A signal stops the worker after the job at hand. A second one does what it always does."""
+    """A signal stops the worker after the current job. A second one has its usual effect."""
 
     def stop(number: int, _frame: object) -> None:
         signal.signal(number, before[number])
@@ -323,7 +329,7 @@ def _stop_at_signals(worker: Worker) -> Generator[None]:
 
 
 def _show_runs(runs: queue.Queue[JobRun], options: ScopeOptions) -> None:
-    """Prints a line for each job that was done or failed."""
+    """Print a line for each finished or failed job."""
     while not runs.empty():
         run = runs.get()
         job = run.job

@@ -57,7 +57,7 @@ def find_file(named: str | Path | None, environment: Mapping[str, str]) -> Path 
     if not told:
         return None
     by = "" if named else f" (named by {CONFIG_VARIABLE})"
-    raise ConfigError(f"there is no configuration file {path}{by}; `mnemic init` writes a first one")
+    raise ConfigError(f"no configuration file at {path}{by}; `mnemic init` writes a first one")
 
 
 class Told(NamedTuple):
@@ -70,7 +70,7 @@ class Told(NamedTuple):
 def read_file(path: Path) -> dict[str, Told]:
     """The values of a file by key, not yet checked; keys in other places (`SPELLINGS`) are moved to their own.
 
-    Raises `ConfigError`, with the line where that is known, for what is no TOML, for bytes that are not UTF-8, for a
+    Raises `ConfigError`, with the line where that is known, for what is not TOML, for bytes that are not UTF-8, for a
     key nobody knows, with the nearest one, and for a key that is said in two places.
     """
     try:
@@ -80,12 +80,12 @@ def read_file(path: Path) -> dict[str, Told]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is no TOML: {error}") from error
+        raise ConfigError(f"{path} is not TOML: {error}") from error
     told: dict[str, Told] = {}
     for place, value in _flat(_without_app(content, path), "", path):
         key = keys.SPELLINGS.get(place, place)
         if key in told:
-            raise ConfigError(f"{path}: {told[key].spelling} and {place} say the same thing; keep one of them")
+            raise ConfigError(f"{path}: {told[key].spelling} and {place} set the same thing; keep one of them")
         told[key] = Told(value, place)
     return told
 
@@ -110,7 +110,7 @@ def _merged(one: Mapping[str, object], other: Mapping[str, object], place: str, 
             inner = cast("Mapping[str, object]", mine), cast("Mapping[str, object]", value)
             merged[key] = _merged(*inner, f"{place}{key}.", path)
         else:
-            raise ConfigError(f"{path}: {place}{key} and app.{place}{key} say the same thing; keep one of them")
+            raise ConfigError(f"{path}: {place}{key} and app.{place}{key} set the same thing; keep one of them")
     return merged
 
 
@@ -144,7 +144,7 @@ def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tu
         if place in keys.KEY_OF or place in keys.SPELLINGS:
             yield place, value
         elif place not in _SECTIONS:
-            raise ConfigError(f"{path}: {place} is no key{_nearest(place)}")
+            raise ConfigError(f"{path}: {place} is not a known key{_nearest(place)}")
         elif isinstance(value, Mapping):
             yield from _flat(cast("Mapping[str, object]", value), f"{place}.", path)
         else:
@@ -276,9 +276,9 @@ def _only_one(values: Mapping[str, Value], told: Mapping[str, Told], path: Path 
     """Two keys of one file that say the same thing cannot both be meant."""
     for one, other in (("store", "memory.storage.url"), ("embedder.name", "memory.embedding.model")):
         if one in told and other in told:
-            raise ConfigError(f"{path}: {one} and {other} say the same thing; keep one of them")
+            raise ConfigError(f"{path}: {one} and {other} set the same thing; keep one of them")
     if "store" in told and "memory.storage.type" in told and values["memory.storage.url"].value is None:
-        raise ConfigError(f"{path}: store and memory.storage.type say the same thing; keep one of them")
+        raise ConfigError(f"{path}: store and memory.storage.type set the same thing; keep one of them")
 
 
 def _chunks_fit(values: Mapping[str, Value]) -> None:
@@ -306,7 +306,7 @@ def _store(values: Mapping[str, Value], variables: Mapping[str, str], path: Path
         return replace(url, key="store", value=_place(with_login(str(url.value), *login), url.rank, path))
     if kind.value == "postgresql":
         raise ConfigError(
-            "memory.storage.type is postgresql; say memory.storage.url, or PGVECTOR_URL in the environment"
+            "memory.storage.type is postgresql; set memory.storage.url, or PGVECTOR_URL in the environment"
         )
     return replace(said, value=own_store(variables))
 

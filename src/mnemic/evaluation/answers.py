@@ -134,9 +134,9 @@ class AnswerOptions:
 
     def __post_init__(self) -> None:
         if self.llm == "none":
-            raise InvalidInputError("answers need a language model: name one, for example --llm ollama:qwen3:4b")
+            raise InvalidInputError("answers need a language model; choose one, for example --llm ollama:qwen3:4b")
         if not self.ways or self.budget_tokens < 1 or (self.questions is not None and self.questions < 1):
-            raise InvalidInputError("there must be a way, and budget and questions must be at least 1")
+            raise InvalidInputError("pass at least one way; budget and questions must be at least 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,7 +340,7 @@ def _models(options: AnswerOptions) -> Generator[tuple[Llm, Llm | None]]:
 def _model(stack: ExitStack, name: str, options: Mapping[str, object]) -> Llm:
     parts = build(Config(store=MEMORY_URL, embedder="none", llm=name, llm_options=options))
     if parts.llm is None:
-        raise InvalidInputError(f"{name!r} is no language model")
+        raise InvalidInputError(f"{name!r} is not a language model")
     stack.callback(parts.llm.close)
     return parts.llm
 
@@ -365,7 +365,7 @@ def _line(row: CorpusRow) -> str:
 def _chosen(dataset: Dataset, most: int | None) -> list[LabelledQuestion]:
     asked = [question for question in dataset.questions if question.answers or question.is_unanswerable]
     if not asked:
-        raise InvalidInputError("no question of this set has an answer to compare with (the field answer)")
+        raise InvalidInputError("no question of this set has the field answer")
     if most is None or most >= len(asked):
         return asked
     return [asked[place * len(asked) // most] for place in range(most)]

@@ -169,7 +169,7 @@ def _unique(path: Path, parse: Callable[[Row], _T]) -> dict[str, _T]:
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}, line {number}: {error}") from error
         if parsed.id in found:
-            raise InvalidInputError(f"{path}, line {number}: the id {parsed.id!r} stands here for the second time")
+            raise InvalidInputError(f"{path}, line {number}: the id {parsed.id!r} appears twice")
         found[parsed.id] = parsed
     if not found:
         raise InvalidInputError(f"{path} has no rows")
@@ -179,7 +179,7 @@ def _unique(path: Path, parse: Callable[[Row], _T]) -> dict[str, _T]:
 def _corpus_row(row: Row) -> CorpusRow:
     role, time = _optional_text(row, "role"), _optional_text(row, "time")
     if role is not None and role not in ROLES:
-        raise InvalidInputError(f"role {role!r} is none of {', '.join(sorted(ROLES))}")
+        raise InvalidInputError(f"role {role!r} is not one of {', '.join(sorted(ROLES))}")
     if time is not None:
         as_utc(time, "time")
     session = _optional_text(row, "session")
@@ -295,7 +295,7 @@ class Unfinished:
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"{self._place} cannot be read: {error}; remove it to begin anew") from error
+            raise InvalidInputError(f"{self._place} cannot be read: {error}; remove it to start again") from error
         try:
             head, *rows = (json.loads(line) for line in lines)
             return rows if head.get("key") == self._key else []
@@ -304,7 +304,7 @@ class Unfinished:
 
     def foreign(self) -> InvalidInputError:
         """The error of a file that holds something else."""
-        return InvalidInputError(f"{self._place} is no unfinished evaluation; remove it to begin anew")
+        return InvalidInputError(f"{self._place} is not an unfinished evaluation; remove it to start again")
 
     def begin(self, known: Iterable[Line]) -> None:
         """Start the file with what is known, without the line that was cut off."""

@@ -107,7 +107,7 @@ class RetrievalOptions:
 
     def __post_init__(self) -> None:
         if self.store not in STORES and "://" not in self.store:
-            raise InvalidInputError(f"store {self.store!r} is none of {', '.join(STORES)}, and no URL")
+            raise InvalidInputError(f"store {self.store!r} is not one of {', '.join(STORES)} or a URL")
         if self.limit < 1 or self.batch < 1:
             raise InvalidInputError("limit and batch must be at least 1")
 
@@ -212,7 +212,7 @@ def read_run(path: Path) -> list[Ranking]:
     for number, row in read_json_lines(path):
         qid, ranked, ms = row.get("qid"), row.get("ranked"), row.get("ms")
         if not isinstance(qid, str) or not isinstance(ranked, list):
-            raise InvalidInputError(f"{path}, line {number}: a run row has a qid and a list of ranked ids")
+            raise InvalidInputError(f"{path}, line {number}: a row needs a qid and a list of ranked ids")
         ids = [str(i) for i in cast("list[object]", ranked)]
         rankings.append(Ranking(qid, ids, float(ms) if isinstance(ms, int | float) else None))
     return rankings
@@ -241,7 +241,7 @@ def opened(
 def _check_empty(engine: Engine) -> None:
     with engine.store.read() as work:
         if work.partitions.all():
-            raise InvalidInputError("the store of an evaluation must be empty, and this one holds memories already")
+            raise InvalidInputError("the store of an evaluation must be empty; choose another one")
 
 
 def spaces_of(dataset: Dataset) -> list[Space]:

@@ -177,7 +177,7 @@ def opened(store: str, embedder: str) -> Opened:
     inner: Embedder | None = SyntheticEmbedder() if embedder == SYNTHETIC else parts.embedder
     if inner is None:
         parts.store.close()
-        raise InvalidInputError("speed is measured with an embedder")
+        raise InvalidInputError("measuring speed needs an embedder")
     timed = TimedEmbedder(inner)
     return Opened(Mnemic(replace(parts, embedder=timed)), timed, parts.index)
 
@@ -286,7 +286,7 @@ class _Run:
         ]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- this very program
         if answer.returncode:
-            raise UnavailableError(f"the process that opens the store anew failed: {answer.stderr.strip()}")
+            raise UnavailableError(f"the process that reopens the store failed: {answer.stderr.strip()}")
         return json.loads(answer.stdout)
 
     def _scan(self) -> Spread:

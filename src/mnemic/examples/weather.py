@@ -62,7 +62,7 @@ class Weather:
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise BadReplyError("the weather service answered something that is not JSON") from error
+            raise BadReplyError("the weather service sent a reply that is not JSON") from error
 
 
 def _describe(answer: object) -> str:

@@ -49,7 +49,7 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
         return json.dumps(output) if told else ""
     place = event.get("transcript_path")
     if not isinstance(name, str) or not isinstance(place, str) or not place:
-        raise InvalidInputError("this is no event of Claude Code: it names no hook_event_name, or no transcript_path")
+        raise InvalidInputError("this is not an event of Claude Code: hook_event_name or transcript_path is missing")
     captured(mnemic, scope, read_transcript(Path(place).expanduser()))
     return ""
 
@@ -67,7 +67,7 @@ def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
         return json.dumps({"prependContext": told}) if told else ""
     messages = event.get("messages")
     if name != "agent_end" or not isinstance(messages, list):
-        raise InvalidInputError("this is no event of the OpenClaw plugin: there are before_prompt_build and agent_end")
+        raise InvalidInputError("this is not an event of the OpenClaw plugin, such as before_prompt_build or agent_end")
     captured(mnemic, scope, _spoken(cast("list[object]", messages)))
     return ""
 
@@ -82,7 +82,7 @@ def read_transcript(file: Path) -> list[dict[str, object]]:
     """
     try:
         if file.stat().st_size > MAX_LINES_BYTES:
-            raise InvalidInputError(f"the transcript takes more than {MAX_LINES_BYTES:,} bytes")
+            raise InvalidInputError(f"the transcript is larger than {MAX_LINES_BYTES:,} bytes")
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
         raise InvalidInputError(f"the transcript cannot be read: {error.strerror}") from error
@@ -119,7 +119,7 @@ def _in_session(scope: Scope, session: object) -> Scope:
     if scope.session is not None:
         return scope
     if not isinstance(session, str) or not session:
-        raise InvalidInputError("the event names no session")
+        raise InvalidInputError("the event has no session")
     return replace(scope, session=session)
 
 

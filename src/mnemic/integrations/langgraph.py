@@ -199,7 +199,7 @@ def _compares(held: object, name: str, operand: object) -> bool:
     if name == "$ne":
         return not _holds(held, operand)
     if name not in _ORDERS:
-        raise InvalidInputError(f"{name!r} is no operator of a filter; there are $eq, $ne, {', '.join(_ORDERS)}")
+        raise InvalidInputError(f"{name!r} is not a filter operator; use $eq, $ne, {', '.join(_ORDERS)}")
     one, other = _comparable(held), _comparable(operand)
     if isinstance(one, str) and isinstance(other, str):
         return _ORDERS[name](one, other)
@@ -423,7 +423,7 @@ class MnemicStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         if op.limit < 0 or op.offset < 0:
-            raise InvalidInputError("limit and offset are whole numbers from 0")
+            raise InvalidInputError("limit and offset must be whole numbers from 0")
         place, most = self._layouts.place_below(op.namespace_prefix), op.offset + op.limit
         found: list[SearchItem] = []
         for kept, score in self._matching(place, op) if most else ():

@@ -223,13 +223,13 @@ class Layouts:
 
     def __post_init__(self) -> None:
         if not self.layouts or not all(self.layouts):
-            raise InvalidInputError('name at least one layout with a label, such as ("memories", "{user}")')
+            raise InvalidInputError('pass at least one layout with a label, such as ("memories", "{user}")')
         for place, layout in enumerate(self.layouts):
             self._check(layout)
             for other in self.layouts[:place]:
                 if all(not _differ(one, two) for one, two in zip(layout, other, strict=False)):
                     raise InvalidInputError(
-                        f"a namespace could be {_show(other)} and {_show(layout)}: tell them apart by a fixed label"
+                        f"a namespace could be {_show(other)} and {_show(layout)}: add a fixed label to one of them"
                     )
 
     def place(self, namespace: Namespace) -> Place:
@@ -238,7 +238,7 @@ class Layouts:
             if len(namespace) >= len(layout) and _agrees(layout, namespace):
                 return self._fill(layout, namespace)
         known = ", ".join(_show(layout) for layout in self.layouts)
-        raise InvalidInputError(f"the namespace {_show(namespace)} fits no layout of this store; there are {known}")
+        raise InvalidInputError(f"the namespace {_show(namespace)} matches no layout of this store: {known}")
 
     def place_below(self, prefix: Namespace) -> Place:
         """Where all below a prefix lies. Raises `InvalidInputError` where that would be more than one owner's."""
@@ -247,26 +247,26 @@ class Layouts:
             return self.place(prefix)
         if any(label in OWNERS for layout in fitting for label in layout[len(prefix) :]):
             raise InvalidInputError(
-                f"below {_show(prefix)} lie namespaces of several owners; name the user (or agent) in the prefix"
+                f"below {_show(prefix)} are namespaces of several owners; name the user (or agent) in the prefix"
             )
         places = {self._fill(layout, prefix) for layout in fitting}
         if len(places) > 1:
-            raise InvalidInputError(f"below {_show(prefix)} lie namespaces of several owners; use a longer prefix")
+            raise InvalidInputError(f"below {_show(prefix)} are namespaces of several owners; use a longer prefix")
         return places.pop()
 
     def _check(self, layout: Namespace) -> None:
         owners = [OWNERS[label] for label in layout if label in OWNERS]
         unknown = [label for label in layout if label not in OWNERS and label.startswith("{") and label.endswith("}")]
         if unknown:
-            raise InvalidInputError(f"{unknown[0]} in {_show(layout)} is none of {', '.join(OWNERS)}")
+            raise InvalidInputError(f"{unknown[0]} in {_show(layout)} is not one of {', '.join(OWNERS)}")
         if len(set(owners)) < len(owners):
             raise InvalidInputError(f"{_show(layout)} names an owner twice")
         held = [owner for owner in owners if getattr(self.scope, owner) is not None]
         if held:
-            raise InvalidInputError(f"{held[0]} is named by the scope and by {_show(layout)}; leave it out of one")
+            raise InvalidInputError(f"{held[0]} is in the scope and in {_show(layout)}; leave it out of one")
         if not owners and self.scope.user is None and self.scope.agent is None:
             raise InvalidInputError(
-                f"{_show(layout)} names no owner: put {{user}} or {{agent}} in it, or give the store a scope with one"
+                f"{_show(layout)} has no owner; add {{user}} or {{agent}} to it, or pass a scope with one"
             )
 
     def _fill(self, layout: Namespace, namespace: Namespace) -> Place:

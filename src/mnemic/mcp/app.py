@@ -35,7 +35,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
     def who(request: Request) -> Access:
         http = cast("HttpRequest | None", request.request)
         if http is None:
-            raise ForbiddenError("a request without its HTTP request has no scope")
+            raise ForbiddenError("a request outside HTTP has no scope")
         caller = caller_of(http)
 
         def note(name: str, is_done: bool) -> None:  # noqa: FBT001 -- as `Access.note`

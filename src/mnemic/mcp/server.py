@@ -116,10 +116,10 @@ def prompt(mnemic: Mnemic, scope: Scope, name: str, arguments: Mapping[str, str]
     if name == KEEP:
         return _one(_LOOK_BACK)
     if name != WITH_MEMORY:
-        raise InvalidInputError(f"there is no prompt {name[:64]!r}; there are {WITH_MEMORY} and {KEEP}")
+        raise InvalidInputError(f"unknown prompt {name[:64]!r}; use {WITH_MEMORY} or {KEEP}")
     question = arguments.get("question", "").strip()
     if not question:
-        raise InvalidInputError("the prompt needs the argument question")
+        raise InvalidInputError("this prompt needs the argument question")
     shown = mnemic.context(scope, question, history_messages=0)
     known = [message.content for message in shown.messages if message.role is Role.SYSTEM]
     return _one("\n\n".join([*known, question]))

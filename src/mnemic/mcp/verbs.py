@@ -1,8 +1,8 @@
-"""The verbs that people use in a chat, as tools beside those of the registry.
+"""Verbs for chats, as tools beside those of the registry.
 
-What was stored is given as data between markers, sanitised as in a context. What a client captures went through its
-model: the user's side, too, has the trust `assistant`, so that the gate judges what is made of it. So has what a model
-changes, and a profile takes no order from it.
+Stored text is returned as data between markers, sanitised as in a context. Captured messages have passed through the
+client's model, so even the user's side has the trust `assistant`, and the gate checks what is derived from it. The same
+holds for changes by a model. A profile rejects instructions.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:
 def _reading(mnemic: Mnemic) -> Sequence[Tool]:
     @tool(is_read_only=True)
     def context(context: ToolContext, query: str, budget_tokens: int = 1024) -> str:
-        """Gives everything remembered that helps to answer a message: the user's profile, facts, passages of documents
-        and the last messages. Call it once at the start of an answer.
+        """Returns all memory that helps to answer a message: the user's profile, facts, document passages and the last
+        messages. Call it once before each answer.
 
         Args:
-            context: For whom and when; filled by Mnemic.
+            context: Filled in by Mnemic.
             query: What the user says now.
-            budget_tokens: The most tokens it may take.
+            budget_tokens: Maximum number of tokens.
         """
         shown = mnemic.context(context.scope, query, budget_tokens=max(budget_tokens, 0))
         context.tell(shown)
@@ -52,24 +52,24 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
     def list_memories(
         context: ToolContext, limit: int = 10, kinds: Sequence[str] = (), after: str | None = None
     ) -> str:
-        """Lists what is remembered of the user, the newest first, with ids. Call it when the user asks what you know or
-        remember about them.
+        """Lists the user's memories, newest first, with ids. Call it when the user asks what you know or remember about
+        them.
 
         Args:
-            context: For whom and when; filled by Mnemic.
-            limit: The most memories, 1 to 50.
-            kinds: Only of these kinds, such as fact, goal, preference or event.
-            after: The id of the last one of the page before.
+            context: Filled in by Mnemic.
+            limit: Maximum number of memories, 1 to 50.
+            kinds: Only these kinds, such as fact, goal, preference or event.
+            after: The last id of the previous page.
         """
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInputError(f"'limit' must be 1 to {MAX_LISTED}, not {limit}")
         page = mnemic.list(context.scope, limit=limit, kinds=kinds, after=after)
         context.tell(page)
-        return facts_block([_line(memory) for memory in page.memories]) or "nothing is remembered yet"
+        return facts_block([_line(memory) for memory in page.memories]) or "there are no memories yet"
 
     @tool(is_read_only=True)
     def profile(context: ToolContext) -> str:
-        """Gives the hard facts of the user by key, such as name and home."""
+        """Returns the user's hard facts by key, such as name and home."""
         context.tell(mnemic.profile.get(context.scope))
         return mnemic.profile.format(context.scope).strip() or "the profile is empty"
 
@@ -79,10 +79,10 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
 def _looking(mnemic: Mnemic) -> Sequence[Tool]:
     @tool(is_read_only=True)
     def get_memory(context: ToolContext, id: str) -> str:
-        """Shows one memory or message whole, with what happened to it.
+        """Returns the full text of one memory or message, with its history.
 
         Args:
-            context: For whom and when; filled by Mnemic.
+            context: Filled in by Mnemic.
             id: Its id.
         """
         item = mnemic.get(context.scope, id)
@@ -92,10 +92,10 @@ def _looking(mnemic: Mnemic) -> Sequence[Tool]:
 
     @tool(is_read_only=True)
     def memory_history(context: ToolContext, id: str) -> str:
-        """Tells what happened to one memory, oldest first; its deletion too.
+        """Returns every change of one memory, oldest first, including its deletion.
 
         Args:
-            context: For whom and when; filled by Mnemic.
+            context: Filled in by Mnemic.
             id: Its id.
         """
         past = mnemic.history(context.scope, id)
@@ -108,11 +108,11 @@ def _looking(mnemic: Mnemic) -> Sequence[Tool]:
 def _writing(mnemic: Mnemic) -> Sequence[Tool]:
     @tool
     def capture(context: ToolContext, user: str, assistant: str = "") -> str:
-        """Keeps one exchange of the conversation word for word, so that it can be recalled later. Call it after each
-        answer when the conversation is not captured otherwise.
+        """Stores one exchange of the conversation word for word, so that it can be recalled later. Call it after each
+        answer, unless the conversation is captured in another way.
 
         Args:
-            context: For whom and when; filled by Mnemic.
+            context: Filled in by Mnemic.
             user: What the user said, word for word.
             assistant: What you answered, word for word.
         """
@@ -120,20 +120,20 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
         answered = [{"role": Role.ASSISTANT, "content": assistant}] if assistant else []
         turn = mnemic.capture(context.scope, [*said, *answered])
         context.tell(turn)
-        return f"kept as turn {turn.number} of session {turn.session}, {len(turn.messages)} messages"
+        return f"stored as turn {turn.number} of session {turn.session}"
 
     @tool
     def set_profile(context: ToolContext, facts: dict[str, str | None]) -> str:
-        """Writes hard facts of the user, which are then in front of every answer. Call it when the user tells such a
-        fact plainly: name, language, home, job.
+        """Sets hard facts of the user, which are then part of every prompt. Call it when the user clearly states such a
+        fact: name, language, home, job.
 
         Args:
-            context: For whom and when; filled by Mnemic.
-            facts: The facts by what they are about, such as {"home": "Lyon"}; null or an empty text removes one.
+            context: Filled in by Mnemic.
+            facts: Facts by key, such as {"home": "Lyon"}. Null or an empty text removes a key.
         """
         texts = [*facts, *(value or "" for value in facts.values())]
         if suspect := orders(mnemic.settings.quarantine, Trust.ASSISTANT, texts):
-            raise InvalidInputError(f"nothing was kept: {suspect}")
+            raise InvalidInputError(f"nothing was stored: {suspect}")
         context.tell(mnemic.profile.set(context.scope, {key: value or None for key, value in facts.items()}))
         return mnemic.profile.format(context.scope).strip() or "the profile is empty"
 
@@ -143,30 +143,30 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
 def _correcting(mnemic: Mnemic) -> Sequence[Tool]:
     @tool
     def update_memory(context: ToolContext, id: str, text: str, reason: str = "") -> str:
-        """Corrects the text of a memory; what it said before stays in its history. Call it when the user corrects
-        something you remember; look for its id with recall first.
+        """Corrects the text of a memory. Its history keeps the old text. Call it when the user corrects something you
+        remember. Find its id with recall first.
 
         Args:
-            context: For whom and when; filled by Mnemic.
+            context: Filled in by Mnemic.
             id: The id of the memory.
-            text: What it should say, as one sentence.
-            reason: Why it changes.
+            text: The new text, as one sentence.
+            reason: The reason for the change.
         """
         memory = mnemic.update(context.scope, id, text=text, reason=reason, trust=Trust.ASSISTANT)
         context.tell(memory)
         if memory.state is State.QUARANTINED:
-            return f"{memory.id} is set aside: it now reads like an order to a model; a person must review it first"
+            return f"{memory.id} is held back: it looks like an instruction to a model; a person must review it first"
         return facts_block([_line(memory)])
 
     @tool
     def judge_memory(context: ToolContext, id: str, verdict: Literal["relevant", "outdated"], reason: str = "") -> str:
-        """Judges a memory: relevant refreshes it; outdated ends it, without deleting it.
+        """Judges a memory: relevant refreshes it, outdated ends its validity without deleting it.
 
         Args:
-            context: For whom and when; filled by Mnemic.
+            context: Filled in by Mnemic.
             id: The id of the memory.
-            verdict: What it is.
-            reason: Why.
+            verdict: relevant or outdated.
+            reason: The reason.
         """
         memory = mnemic.feedback(context.scope, id, verdict, reason=reason)
         context.tell(memory)
@@ -190,26 +190,26 @@ def _documents(mnemic: Mnemic) -> Sequence[Tool]:
 def _graph(mnemic: Mnemic) -> Sequence[Tool]:
     @tool(is_read_only=True)
     def related(context: ToolContext, name: str, depth: int = 1) -> str:
-        """Tells what a person, project, technology, place or other thing is related to, with the words that say so.
+        """Returns the relations of a person, project, technology, place or other thing, with their sources.
 
         Args:
-            context: For whom and when; filled by Mnemic.
+            context: Filled in by Mnemic.
             name: The name of the thing.
-            depth: How many relations away to look, 1 to 4.
+            depth: Number of relations away, 1 to 4.
         """
         found = mnemic.graph.neighbours(context.scope, name, depth=min(max(depth, 1), MOST_DEPTH))
         context.tell(found)
-        return facts_block(edge_lines((found.start, *found.nodes), found.edges)) or "nothing is related to it"
+        return facts_block(edge_lines((found.start, *found.nodes), found.edges)) or "it has no known relations"
 
     @tool(is_read_only=True)
     def how_related(context: ToolContext, source: str, target: str) -> str:
-        """Tells how two things are related, step by step, with the words that say so. Call it for questions such as how
-        a project relates to a policy.
+        """Returns how two things are related, step by step, with the sources. Call it for questions such as how a
+        project relates to a policy.
 
         Args:
-            context: For whom and when; filled by Mnemic.
-            source: The name of the one.
-            target: The name of the other.
+            context: Filled in by Mnemic.
+            source: The name of the first thing.
+            target: The name of the second thing.
         """
         found = mnemic.graph.path(context.scope, source, target)
         context.tell(found)

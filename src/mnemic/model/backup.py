@@ -1,4 +1,4 @@
-"""What is told of backups and restores."""
+"""Reports of backups and restores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Contents(StrEnum):
-    """What a backup holds: every row of a store, or the receipts of its erasures and their key alone."""
+    """What a backup contains: every row of a store, or only the receipts of erasures with their key."""
 
     WHOLE = "whole"
     RECEIPTS = "receipts"
@@ -17,7 +17,7 @@ class Contents(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SealedPart:
-    """The rows of one org, encrypted: the id of the key, and size in bytes and SHA-256 of what was encrypted."""
+    """One org's encrypted rows: the key's id, and size in bytes and SHA-256 before encryption."""
 
     key: str
     size: int
@@ -26,8 +26,8 @@ class SealedPart:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """How a backup is sealed: an id of its own, the id of the keyring, that of the key of what belongs to no org, and
-    a part for each org, in the order of their keys' ids.
+    """How a backup is sealed: its id, the keyring's id, the id of the key for rows without an org, and one part per
+    org, ordered by key id.
     """
 
     id: str
@@ -38,8 +38,8 @@ class Sealing:
 
 @dataclass(frozen=True, slots=True)
 class LostOrg:
-    """An org of a sealed backup that cannot be opened: the id of its key, and when that was destroyed, None where the
-    keyring never had it. `org`: its name, where the store still knows it from a receipt.
+    """An org of a sealed backup that cannot be opened: its key's id, and when that key was destroyed (None: the
+    keyring never had it). `org`: its name, if the store knows it from a receipt.
     """
 
     key: str
@@ -49,11 +49,11 @@ class LostOrg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup says of itself. `made_by`: the version of Mnemic; `schema`: that of the rows; `store`: the kind of
-    store they are of. `counts`: rows by table, erased ones left out. `spaces`: vectors by embedding space, `models`:
-    the model of each space that was in use. `receipts`: how many erasures it knows of. `size` in bytes and `sha256` are
-    those of the rows, unpacked. Of a backup that is `sealed`, `size` is that of the rows as text, and its parts have
-    checksums of their own, so that `sha256` is "".
+    """The description inside a backup. `made_by`: Mnemic's version; `schema`: the rows' version; `store`: the kind
+    of store. `counts`: rows by table without erased ones. `spaces`: vectors by embedding space; `models`: the model
+    of each space in use. `receipts`: number of known erasures. `size` in bytes and `sha256` are of the unpacked
+    rows. In a `sealed` backup, `size` is that of the rows as text, and `sha256` is "" because each part has its own
+    checksum.
     """
 
     contents: Contents
@@ -72,8 +72,8 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """A backup that was written, or one that was checked: every byte was read again. `size` in bytes, of the file.
-    `lost`: orgs of it that cannot be opened. `notes`: what was not checked, in words for a person.
+    """A backup that was written or checked, byte by byte. `size`: of the file in bytes. `lost`: orgs that cannot be
+    opened. `notes`: what was not checked, for people.
     """
 
     path: str
@@ -86,10 +86,10 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What a restore did, or (`is_dry_run`) would do. `counts`: rows by table that the store then holds; `replaced`:
-    those it held. `replayed`: erasures made after the backup that were made again in it, and `erased`: the rows they
-    removed, by table. `kept`: tables that stay as they were, since they are not the backup's to say. `lost`: orgs of a
-    sealed backup that could not be opened. `notes`: what to know, in words for a person.
+    """The result of a restore, or its plan (`is_dry_run`). `counts`: the store's rows by table afterwards;
+    `replaced`: before. `replayed`: erasures made after the backup and repeated in it; `erased`: rows they removed,
+    by table. `kept`: tables that stay because they are not part of a backup. `lost`: orgs of a sealed backup that
+    cannot be opened. `notes`: hints for people.
     """
 
     manifest: Manifest

@@ -1,9 +1,4 @@
-"""What is asked of a language model, and what it answers.
-
-What a tool is told when it is called, and what came of the call.
-
-A turn of a chat with memory: its numbers, what happens in it, and what comes of it.
-"""
+"""Prompts and replies of language models, tools, and turns of a chat with memory."""
 
 from __future__ import annotations
 
@@ -19,7 +14,7 @@ from mnemic.model.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool that the model asks for; `arguments` is the JSON text as the model wrote it."""
+    """A tool call requested by the model. `arguments` is its JSON text, unparsed."""
 
     id: str
     name: str
@@ -28,7 +23,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """A message of a prompt. An assistant's may hold `tool_calls`; a tool's answers the call `tool_call_id`."""
+    """A message of a prompt. An assistant's can have `tool_calls`; a tool's answers `tool_call_id`."""
 
     role: Role
     content: str
@@ -38,7 +33,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool that the model may call; `parameters` is the JSON schema of its arguments."""
+    """A tool that the model can call. `parameters` is the JSON schema of its arguments."""
 
     name: str
     description: str
@@ -47,10 +42,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """One question to a language model.
+    """One request to a language model.
 
-    `schema` holds the reply to a JSON schema where the server can do so; where it cannot, the prompt must ask for it in
-    words, and either way the reply is parsed with care. `timeout_s` is the time for the whole reply, in seconds.
+    `schema` constrains the reply to a JSON schema if the server supports it. The prompt must also ask for it in words,
+    and the reply is parsed with care. `timeout_s` is for the whole reply, in seconds.
     """
 
     messages: tuple[PromptMessage, ...]
@@ -62,7 +57,7 @@ class Prompt:
 
 
 class Finish(StrEnum):
-    """Why a reply ended: LENGTH means it was cut."""
+    """Why a reply ended. LENGTH: it was cut."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -71,7 +66,7 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What replies cost: calls, tokens in and out (0 where the server does not say), and seconds of waiting."""
+    """The cost of replies: calls, tokens in and out (0 if the server does not report them), and seconds."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -89,7 +84,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole reply. `text` may be empty when the model calls tools instead."""
+    """A whole reply. `text` is empty if the model only calls tools."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -99,22 +94,23 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a reply as it arrives; the last one holds `completion`, the whole reply, and no further text."""
+    """A part of a reply as it arrives. The last one has the whole reply in `completion` and no text."""
 
     text: str = ""
     completion: Completion | None = None
 
 
 def _unheard(_: object) -> None:
-    """Nobody asks for more than the text."""
+    """The default: text only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """For whom a tool is called, and when. A tool of Python gets it in a parameter of this type, which no model sees.
+    """The caller's scope, the time and the actor of a tool call. Python tools get it in a parameter of this type,
+    which models do not see.
 
-    `now` is aware and in UTC. `actor` is written into the history of what the tool changes. `tell` takes the noun that
-    the tool's text is about, for doors that hand it on beside the text; of a call that failed, the error.
+    `now` is aware and in UTC. `actor` is written into the history of changes. Pass `tell` the object that the tool's
+    text is about, so that servers can return it beside the text; for a failed call, pass the error.
     """
 
     scope: Scope
@@ -125,8 +121,8 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What came of one call. `text` is told to the model as it is: the result, or with `is_error` what went wrong and
-    how to call better. `seconds`: how long it took.
+    """The result of a tool call. `text` goes to the model as it is: the result, or with `is_error` the problem and
+    how to fix the call. `seconds`: the duration.
     """
 
     call: ToolCall
@@ -137,10 +133,10 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True)
 class AssistantSettings:
-    """Defaults of a chat turn; units are in the names, limits are inclusive.
+    """Defaults of a chat turn. Units are in the names, limits are inclusive.
 
-    `max_tool_calls`: in one turn, all rounds together. `tool_timeout_s`: for a tool that declares no time of its own.
-    What a tool answers is cut at `max_tool_result_chars`. `max_tokens` and `timeout_s` are of each reply of the model.
+    `max_tool_calls`: in one turn, over all rounds. `tool_timeout_s`: for tools without their own time limit. Tool
+    results are cut at `max_tool_result_chars`. `max_tokens` and `timeout_s` apply to each reply of the model.
     """
 
     max_tool_calls: int = 8
@@ -152,7 +148,7 @@ class AssistantSettings:
 
 @dataclass(frozen=True, slots=True)
 class ToolStep:
-    """One call of a tool: why the model made it, in its own words ("" where it said nothing), and what came of it."""
+    """One tool call: the model's reason in its own words ("" if none), and the outcome."""
 
     reason: str
     outcome: ToolOutcome
@@ -160,9 +156,9 @@ class ToolStep:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of the assistant. `session` is the conversation it belongs to, `turn` what was captured of it (None
-    when nothing was), `context` what the model was shown of memory, `steps` the tools it called. `finish` LENGTH means
-    that the text is cut. `degraded` says what was missing and why: sources of memory, tools, the capture.
+    """The assistant's answer. `session` is its conversation, `turn` the stored exchange (None if nothing was
+    stored), `context` the memory shown to the model, `steps` the tool calls. `finish` LENGTH means the text was cut.
+    `degraded` lists unavailable sources, tools or storage, with the reason.
     """
 
     text: str
@@ -177,40 +173,40 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """First of all: what memory put in front of the model."""
+    """First event: the memory put before the model."""
 
     context: Context
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A piece of text as the model writes it. What it writes before it calls a tool is its reason for the call."""
+    """A piece of text as the model writes it. Text before a tool call is the reason for the call."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A tool was called; the text until here was no part of the answer."""
+    """A tool was called. The text so far is not part of the answer."""
 
     step: ToolStep
 
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """Last of all: the whole reply, captured."""
+    """Last event: the whole reply, stored."""
 
     reply: Reply
 
 
 ChatEvent = Recalled | Said | Called | Replied
-"""What happens in a turn, in this order: Recalled; then pieces, and calls between them; then Replied."""
+"""Events of a turn, in order: Recalled, then pieces and tool calls, then Replied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question over memory and documents. `citations` are those that the text names by `[number]`;
-    `context.citations` are all that were shown.
+    """An answer from memory and documents. `citations` are the sources that the text names by `[number]`;
+    `context.citations` are all sources shown to the model.
     """
 
     text: str

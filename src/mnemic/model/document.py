@@ -1,11 +1,4 @@
-"""What reading a file gives: one text, with the places of its pages and headings; and the limits of reading.
-
-What is kept of files beside their passages (`item.Chunk`).
-
-How files are taken in, and what became of each.
-
-One huge document and a question: how it is researched, what was read of it, and what came of it.
-"""
+"""Documents: the result of reading a file, stored documents, ingest reports and research on one long document."""
 
 from __future__ import annotations
 
@@ -25,7 +18,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading: where it begins in the text (a character offset), its level (1 is the highest), and its words."""
+    """A heading: its character offset in the text, its level (1 is the highest) and its title."""
 
     offset: int
     level: int
@@ -34,12 +27,11 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadDocument:
-    """The text of a file, never blank, so that passages can be cut from it and cited by page.
+    """The text of a file, never blank, to be split into passages and cited by page.
 
-    `pages`: the offset at which each page begins, ascending, the first 0; empty where the format has no pages. A page
-    is what a reader would cite: the page of a PDF, the slide of a presentation, the sheet of a workbook. `headings`
-    ascend by offset. `metadata`: what the file says of itself, in words (author, language, encoding).
-    Raises `InvalidInputError` when an offset is outside the text or out of order.
+    `pages`: the character offset of each page, ascending from 0; empty if the format has no pages. A page is a PDF
+    page, a slide or a sheet. `headings` ascend by offset. `metadata`: author, language, encoding and the like, as the
+    file gives them. Raises `InvalidInputError` for an offset outside the text or out of order.
     """
 
     title: str
@@ -53,12 +45,12 @@ class ReadDocument:
         places = [heading.offset for heading in self.headings]
         for offsets in (list(self.pages), places):
             if offsets != sorted(offsets) or any(not 0 <= offset <= len(self.text) for offset in offsets):
-                raise InvalidInputError("the pages and headings of a document ascend, inside its text")
+                raise InvalidInputError("pages and headings must ascend within the text")
         if self.pages and self.pages[0] != 0:
-            raise InvalidInputError("the first page of a document begins with its text")
+            raise InvalidInputError("the first page must start at 0")
 
     def page_at(self, offset: int) -> int | None:
-        """The number of the page, counted from 1, that holds the character at `offset`; None without pages."""
+        """The number of the page, from 1, at character `offset`; None without pages."""
         return bisect.bisect_right(self.pages, offset) or None
 
 
@@ -67,11 +59,11 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLimits:
-    """How much one file may cost before it is refused; each is checked as early as the format allows.
+    """Limits on reading one file, each checked as early as the format allows.
 
-    `max_bytes`: of the file. `max_characters`: of its text. `max_unpacked_bytes`, `max_members`: of an archive, which
-    office files and e-books are. `max_ratio`: unpacked to packed size, looked at above 10 MiB. `max_depth`: messages
-    within messages. `timeout_s`, `memory_bytes`: of the process that reads (memory where the system can limit it).
+    `max_bytes`: file size. `max_characters`: text length. `max_unpacked_bytes`, `max_members`: of an archive, such as
+    an office file or e-book. `max_ratio`: unpacked to packed size, checked above 10 MiB. `max_depth`: nested messages.
+    `timeout_s`, `memory_bytes`: of the reading process (memory only if the system can limit it).
     """
 
     max_bytes: int = 100 * MEBIBYTE
@@ -86,7 +78,7 @@ class ReadLimits:
 
 
 class DocumentStatus(StrEnum):
-    """How far a document has come; only the chunks of a document that was READY once are recalled."""
+    """The state of a document. Its chunks are recalled once it has been READY."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -99,11 +91,10 @@ class DocumentStatus(StrEnum):
 class Document:
     """An ingested file without its text.
 
-    `source` is where it came from (a path or any name), unique in its partition and private agent while it is not
-    erased. `sha256` is that of the bytes that were read last, "" before. `reason` says why it failed, for a person;
-    a document that failed when it was read again keeps the text and chunks it had, and `sha256` of these.
-    `pages`: the character offset at which each page begins; `headings` of the text, ascending by offset. `characters`
-    and `chunks` count what is stored. `metadata` is what the file says of itself, `bookkeeping` Mnemic's own.
+    `source` is its path or name, unique in its partition and private agent unless erased. `sha256` is the digest of the
+    bytes last read, "" before. `reason` explains a failure. If reading again failed, the old text, chunks and `sha256`
+    stay. `pages`: the character offset of each page. `headings` ascend by offset. `characters` and `chunks` count what
+    is stored. `metadata` comes from the file, `bookkeeping` is Mnemic's own.
     """
 
     id: str
@@ -132,9 +123,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentQuery:
-    """Conditions on documents, in the order of their sources. `statuses` empty: every one but erased. `sources`: any of
-    these, None: of any. `under`: those whose source begins so. `titles`: those whose title has one of these keys (see
-    `text.titles.title_key`), None: any title. `after`: the source and id of the last document of the page before.
+    """Conditions on documents, ordered by source. `statuses` empty: all but erased. `sources`: any of these; None:
+    any. `under`: the source starts with this. `titles`: the title has one of these keys (see
+    `text.titles.title_key`); None: any. `after`: source and id of the previous page's last document.
     """
 
     statuses: tuple[DocumentStatus, ...] = ()
@@ -146,7 +137,9 @@ class DocumentQuery:
 
 
 class Chunking(StrEnum):
-    """How to cut. `paragraphs`: `chunk_text`. `sentences`: whole sentences. `structure`: sections, then sentences."""
+    """How to split text. `paragraphs`: `chunk_text`. `sentences`: whole sentences. `structure`: sections, then
+    sentences.
+    """
 
     PARAGRAPHS = "paragraphs"
     SENTENCES = "sentences"
@@ -154,14 +147,14 @@ class Chunking(StrEnum):
 
 
 class Secrets(StrEnum):
-    """What becomes of a file that holds a secret. `refuse`: it fails. `redact`: it is kept with the secret replaced."""
+    """How to treat a file with a secret. `refuse`: it fails. `redact`: it is stored with the secret replaced."""
 
     REFUSE = "refuse"
     REDACT = "redact"
 
 
 class Outcome(StrEnum):
-    """What became of a file; of a dry run, what would."""
+    """What happened to a file, or would happen in a dry run."""
 
     ADDED = "added"
     REPLACED = "replaced"
@@ -174,8 +167,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReport:
-    """What became of one file, or of a folder that was left out. `reason`: why it failed or was skipped, or what was
-    taken out of it. `same_as`: the source of another file of this run with the same bytes; both are kept.
+    """The outcome of one file or skipped folder. `reason`: why it failed or was skipped, or what was redacted.
+    `same_as`: the source of another file of this run with the same bytes; both are stored.
     """
 
     source: str
@@ -188,9 +181,9 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
-    """What an ingest did, or in a dry run would do: whether a file can be read, and what it gives, shows only when it
-    is read. `counts` of files by outcome. `why_nothing`: where nothing was stored, why; else "". `chunks` were stored,
-    of `characters` of text. `needs_vectors`: they are found by words now, and by meaning when a job has run.
+    """The result of an ingest, or the plan of a dry run, which does not open files. `counts`: files by outcome.
+    `why_nothing`: the reason if nothing was stored, else "". `chunks` were stored, from `characters` of text.
+    `needs_vectors`: keyword search finds them now, semantic search after a job has run.
     """
 
     at: datetime
@@ -205,13 +198,13 @@ class IngestReport:
 
 
 STEPS_KEPT = timedelta(days=30)
-"""How long the replies about pieces of a document are kept, so that asking the same again pays for nothing twice."""
+"""How long replies about pieces are kept, so that repeating a question costs nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One reply of a language model, kept so that it is not asked for again. `key` is the digest of all that was asked,
-    `at` when it was answered; tokens are as the model told them.
+    """A stored reply of a language model, so that the same prompt is not sent twice. `key` is the prompt's digest,
+    `at` the time of the reply. Tokens are as the model reported them.
     """
 
     key: str
@@ -223,12 +216,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchLimits:
-    """What one call of `research` may cost; each limit is kept exactly, and what was kept from earlier costs nothing.
+    """Strict limits on one `research` call. Replies kept from earlier calls cost nothing.
 
-    `max_calls`: of the language model, second tries included. `max_tokens`: of prompts and replies together. No call is
-    begun after `deadline_s`, and none waits longer. `parallel`: calls under way at a time; None: four of a server, one
-    of a model in this process. `piece_tokens`: the most tokens of one piece; None: as the model's context allows, at
-    most 16,000.
+    `max_calls`: of the language model, retries included. `max_tokens`: prompts and replies together. No call starts or
+    waits after `deadline_s`. `parallel`: calls at a time; None: four for a server, one for a model in this process.
+    `piece_tokens`: maximum tokens of a piece; None: what the model's context allows, at most 16,000.
     """
 
     max_calls: int = 256
@@ -240,10 +232,10 @@ class ResearchLimits:
 
 @dataclass(frozen=True, slots=True)
 class ResearchPlan:
-    """What reading all of a document takes at most, and what the limits allow of it.
+    """The maximum cost of reading a document, and how much the limits allow.
 
-    `pieces` it is cut into, `kept` of them read earlier for the same question. `read`: how many the limits allow to be
-    read, those kept included. `calls` and `tokens`: for these, with combining and the answer, without second tries.
+    `pieces` in the document, `kept` of them from earlier calls. `read`: how many the limits allow, including kept ones.
+    `calls` and `tokens`: for these, including combining and the answer, without retries.
     """
 
     pieces: int
@@ -255,8 +247,8 @@ class ResearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResearchQuote:
-    """What stands in the document, word for word: characters `start` until before `end` of its text, from `page` to
-    `last_page` (from 1) where these are known.
+    """A verbatim quote: characters `start` to `end` (half-open) of the document's text, on `page` to `last_page`
+    (from 1) if known.
     """
 
     text: str
@@ -268,7 +260,7 @@ class ResearchQuote:
 
 @dataclass(frozen=True, slots=True)
 class ResearchCitation:
-    """What the mark `[number]` in an answer stands for: what was noted, and the quotes of the document it rests on."""
+    """The source behind a mark `[number]` in an answer: the note, and the quotes that support it."""
 
     number: int
     says: str
@@ -280,7 +272,7 @@ class ResearchCitation:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a document that was not read, and why: characters, and pages where they are known."""
+    """A part of a document that was not read, and why: its characters, and pages if known."""
 
     start: int
     end: int
@@ -291,9 +283,9 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a document was read, in pieces and characters; `kept` of the pieces were read by an earlier call.
-    `failed` were asked about in vain, `unread` were not asked about; `missing` says where these lie, at most the first
-    hundred stretches.
+    """How much of a document was read, in pieces and characters. `kept` pieces were read by an earlier call,
+    `failed` ones got no usable reply, `unread` ones were not tried. `missing` locates them, at most the first
+    hundred.
     """
 
     pieces: int = 0
@@ -307,17 +299,17 @@ class Coverage:
 
     @property
     def is_whole(self) -> bool:
-        """True when all of the document was read."""
+        """True if the whole document was read."""
         return self.characters_read >= self.characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchReport:
-    """The answer to a question about one document. `citations` are those that the text names by `[number]`.
+    """The answer to a question about one document. `citations` are the sources that the text names by `[number]`.
 
-    `text` ends with what was not read, in words, where that is anything. `is_extractive`: no model has answered; the
-    text is a list of what was found. `degraded` says what was missing and why. Of a dry run only `plan` is made.
-    `usage` is what this call cost.
+    `text` ends with a sentence on what was not read, if anything. `is_extractive`: no model answered, and the text
+    lists passages. `degraded` lists what was unavailable, with the reason. A dry run has only `plan`. `usage` is the
+    cost of this call.
     """
 
     at: datetime

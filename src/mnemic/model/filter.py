@@ -81,9 +81,9 @@ def parse_filter(value: Mapping[str, object] | None) -> Filter:
     """The checked form of a filter mapping. Raises `InvalidInputError` naming the part that is wrong."""
     parsed = EVERYTHING if value is None else _parse(value, "filter")
     if _size(parsed) > MAX_CONDITIONS:
-        raise InvalidInputError(f"a filter may hold at most {MAX_CONDITIONS} conditions")
+        raise InvalidInputError(f"a filter can have at most {MAX_CONDITIONS} conditions")
     if _size(parsed, is_values=True) > MAX_VALUES:
-        raise InvalidInputError(f"a filter may compare with at most {MAX_VALUES} values")
+        raise InvalidInputError(f"a filter can compare with at most {MAX_VALUES} values")
     return parsed
 
 
@@ -102,7 +102,7 @@ def _parse(value: object, where: str, depth: int = 0) -> Filter:
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{where} must be a mapping of field to condition, not {type(value).__name__}")
     if depth > MAX_DEPTH:
-        raise InvalidInputError(f"a filter may be nested at most {MAX_DEPTH} deep")
+        raise InvalidInputError(f"a filter can be nested at most {MAX_DEPTH} deep")
     parts: list[Filter] = []
     for key, inner in cast("Mapping[object, object]", value).items():
         if key in ("and", "or"):
@@ -126,7 +126,7 @@ def _path(key: object) -> tuple[str, ...]:
                     f"{key!r}: a metadata key with quotes, backslashes or control characters cannot be filtered by"
                 )
             return path
-    raise InvalidInputError(f"{key!r} is no field to filter by; there are metadata.<key> and {', '.join(FIELDS)}")
+    raise InvalidInputError(f"{key!r} cannot be used in a filter; use metadata.<key> or {', '.join(FIELDS)}")
 
 
 def _conditions(path: tuple[str, ...], inner: object) -> list[Filter]:
@@ -136,7 +136,7 @@ def _conditions(path: tuple[str, ...], inner: object) -> list[Filter]:
         return [_condition(path, "in" if is_list else "eq", value)]
     tests = cast("Mapping[object, object]", inner)
     if not tests:
-        raise InvalidInputError(f"the condition on {'.'.join(path)} is empty; operators are {', '.join(OPERATORS)}")
+        raise InvalidInputError(f"the condition on {'.'.join(path)} is empty; use one of {', '.join(OPERATORS)}")
     return [_condition(path, operator, value) for operator, value in tests.items()]
 
 
@@ -144,7 +144,7 @@ def _condition(path: tuple[str, ...], operator: object, value: object) -> Condit
     name = ".".join(path)
     allowed = _allowed(path)
     if not isinstance(operator, str) or operator not in allowed:
-        raise InvalidInputError(f"{operator!r} is no operator on {name}; there are {', '.join(allowed)}")
+        raise InvalidInputError(f"{operator!r} is not an operator for {name}; use one of {', '.join(allowed)}")
     if operator == "exists":
         if not isinstance(value, bool):
             raise InvalidInputError(f"exists (on {name}) takes true or false")
@@ -169,15 +169,15 @@ def _scalar(name: str, value: object) -> Scalar:
         return to_microseconds(as_utc(cast("str", value), name))
     is_comparable = isinstance(value, str) or (isinstance(value, int | float) and -(2**63) < value < 2**63)
     if not isinstance(value, str | int | float) or not is_comparable:
-        raise InvalidInputError(f"{name} can be compared with a text, a number or a truth value, not {value!r}")
+        raise InvalidInputError(f"{name} can be compared with text, a number or true/false, not {value!r}")
     if isinstance(value, str) and "\0" in check_unicode(value, name):
-        raise InvalidInputError(f"{name} cannot be compared with a text that holds a NUL character")
+        raise InvalidInputError(f"{name} cannot be compared with text that contains a NUL character")
     if name == "is_pinned" and not isinstance(value, bool):
-        raise InvalidInputError("is_pinned is true or false")
+        raise InvalidInputError("is_pinned must be true or false")
     if name in NUMBER_FIELDS and (isinstance(value, str | bool)):
-        raise InvalidInputError(f"{name} is a number; it cannot be compared with {value!r}")
+        raise InvalidInputError(f"{name} is a number and cannot be compared with {value!r}")
     if name in (*TEXT_FIELDS, "categories") and not isinstance(value, str):
-        raise InvalidInputError(f"{name} is a text; it cannot be compared with {value!r}")
+        raise InvalidInputError(f"{name} is text and cannot be compared with {value!r}")
     return value
 
 

@@ -1,7 +1,7 @@
-"""The graph: entities that texts name, relations between them, and which item says so.
+"""The graph: entities that texts mention, relations between them, and the items that support them.
 
-Everything is derived from items. An entity or a relation is there as long as an item supports it, and takes its names,
-weight and dates from those items alone.
+Everything is derived from items. An entity or relation exists while an item supports it, and takes its names, weight
+and dates from those items alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_OTHER_NAMES = 8
 
 
 class EntityType(StrEnum):
-    """What sort of thing an entity is; `thing` where nobody said."""
+    """The type of an entity; `thing` if unknown."""
 
     PERSON = "person"
     PROJECT = "project"
@@ -35,14 +35,14 @@ class EntityType(StrEnum):
 
 
 ALSO_KNOWN_AS = "ALSO_KNOWN_AS"
-"""The relation between two names of one thing: a walk takes both as one."""
+"""The relation between two names of one entity. Searches treat them as one."""
 
 RELATED_TO = "RELATED_TO"
-"""The relation of a type that nobody knows."""
+"""The relation of an unknown type."""
 
 
 class SourceKind(StrEnum):
-    """What sort of item a text is."""
+    """The kind of item a text comes from."""
 
     MEMORY = "memory"
     MESSAGE = "message"
@@ -51,10 +51,10 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """A node. `key` is the name in the form in which names are compared; (partition, private agent, key, type) is
-    unique, and `id` is made of the last three (`entity_id`): what is one thing has one id in every partition.
-    `other_names`: further spellings, at most `MAX_OTHER_NAMES`. `mentions`: how many items name it. With
-    `private_agent` only that agent sees it: it comes of what is private to that agent.
+    """A stored entity. `key` is its name in comparable form. (partition, private agent, key, type) is unique, and
+    `id` is derived from the last three (`entity_id`), so one entity has one id in every partition. `other_names`:
+    further spellings, at most `MAX_OTHER_NAMES`. `mentions`: number of items that mention it. With `private_agent`,
+    only that agent sees it, because it comes from that agent's private items.
     """
 
     id: str
@@ -71,10 +71,11 @@ class Entity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """An edge from one entity to another of the same partition; (source, target, type) is unique.
+    """An edge between two entities of a partition. (source, target, type) is unique.
 
-    `type` is in capitals, such as DEPENDS_ON. `weight`: how many items say so. It held from `valid_from` until before
-    `valid_to` (None: open), as the memories that say so do; where only messages and passages say so it is open.
+    `type` is in capitals, such as DEPENDS_ON. `weight`: number of items that support it. It holds from `valid_from`
+    until before `valid_to` (None: open), like the memories that support it. If only messages and passages support it,
+    it is open.
     """
 
     id: str
@@ -91,8 +92,8 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """That an item names an entity, as `name`: characters `start` to `end` (half-open) of the item's stored text.
-    `extractor` read it.
+    """An item mentions an entity as `name`: characters `start` to `end` (half-open) of its stored text, found by
+    `extractor`.
     """
 
     partition: Partition
@@ -106,8 +107,8 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """That an item says a relation, in characters `start` to `end` of its stored text, for a time. `is_dated`: it is a
-    memory, whose end is known when it comes.
+    """An item supports a relation with characters `start` to `end` of its stored text, for a period. `is_dated`: it
+    is a memory, whose period may end later.
     """
 
     partition: Partition
@@ -123,7 +124,7 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An entity as one text names it."""
+    """An entity as one text mentions it."""
 
     name: str
     key: str
@@ -135,7 +136,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A relation as one text says it: `source` and `target` are places in the names of its sheet."""
+    """A relation as one text states it. `source` and `target` are indices into the names of its sheet."""
 
     source: int
     target: int
@@ -146,9 +147,9 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What one item says, as `extractor` read it; a sheet without names says that it was read.
+    """Names and relations that `extractor` found in one item. A sheet without names marks the item as processed.
 
-    No two names of a sheet have the same key and type, and no two relations the same source, target and type.
+    Within a sheet, (key, type) of names and (source, target, type) of relations are unique.
     """
 
     item_id: str
@@ -164,7 +165,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """An item that an extractor has not read: its text, whose it is, and how long it is true."""
+    """An item that an extractor has not processed: its text, owner and validity."""
 
     id: str
     kind: SourceKind
@@ -178,8 +179,8 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityQuery:
-    """Which entities: with one of these ids or keys (None: any), whose key begins with `prefix`, holds `part` and sorts
-    behind `after`, of any of `types` (empty: all). All entities of the first `limit` keys (None: of all).
+    """Conditions on entities: one of these ids or keys (None: any), a key that starts with `prefix`, contains `part`
+    and sorts after `after`, one of `types` (empty: all). Returns all entities of the first `limit` keys (None: all).
     """
 
     ids: Collection[str] | None = None
@@ -193,8 +194,8 @@ class EntityQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationQuery:
-    """Which relations of some entities: of any of `types` (empty: all), that hold at `as_of` (None: whenever); of each
-    entity, in each partition, at most `limit` in each direction, those of most weight first.
+    """Conditions on relations: one of `types` (empty: all), valid at `as_of` (None: any time). Per entity and
+    partition at most `limit` in each direction, highest weight first.
     """
 
     types: tuple[str, ...] = ()
@@ -204,8 +205,8 @@ class RelationQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One thing as a scope sees it: the entities of its partitions that have one name and type, and of other names of
-    it. `id` names it in questions. `mentions`: how many items name it.
+    """An entity as a scope sees it: the entities of its partitions with the same name and type, or an alias. `id`
+    identifies it in queries. `mentions`: number of items that mention it.
     """
 
     id: str
@@ -218,8 +219,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Words that say a relation or name a thing: characters `start` to `end` of the stored text of an item; "" when it
-    is gone by now.
+    """Words that support a relation or mention an entity: characters `start` to `end` of an item's stored text; ""
+    if the item is gone.
     """
 
     item_id: str
@@ -231,7 +232,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """What is said of two nodes, by the ids of these, with the last citations; weight and dates as in `Relation`."""
+    """A relation between two nodes, by their ids, with the latest citations. Weight and dates as in `Relation`."""
 
     source_id: str
     target_id: str
@@ -244,8 +245,8 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The nodes around one, nearest first, and the edges between them all. `named_in`: the last items that name it.
-    `is_cut`: there is more than is shown.
+    """The nodes around one, nearest first, and all edges between them. `named_in`: the latest items that mention it.
+    `is_cut`: there are more.
     """
 
     start: Node
@@ -257,9 +258,8 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """A shortest way between two nodes, both included: each edge joins two nodes that follow each other, in either
-    direction. Without nodes there is no way. `is_cut`: not everything was looked at, so that there may be a shorter
-    one.
+    """A shortest path between two nodes, both included. Edges join consecutive nodes, in either direction. No nodes:
+    no path. `is_cut`: the search was limited, so a shorter path may exist.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -269,7 +269,7 @@ class GraphPath:
 
 @dataclass(frozen=True, slots=True)
 class NodePage:
-    """Some nodes by name; `next` is what to continue after, None at the end."""
+    """One page of nodes by name. `next` is the value to continue after, or None at the end."""
 
     nodes: tuple[Node, ...]
     next: str | None = None
@@ -277,8 +277,8 @@ class NodePage:
 
 @dataclass(frozen=True, slots=True)
 class GraphEntry:
-    """What one item says: names, and relations as (source, type, target). `fallback`: the failure of the model for
-    which the rules read it.
+    """What one item states: names, and relations as (source, type, target). `fallback`: the model's failure, if
+    rules were used instead.
     """
 
     item_id: str
@@ -290,8 +290,8 @@ class GraphEntry:
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """What was, or would be, read: `items` were, naming entities `mentions` times and saying relations `relations`
-    times. `entries`: the first of those that said something. `is_finished`: nothing is left to read.
+    """The result of an extraction, or its plan: number of `items`, `mentions` and `relations`. `entries`: the first
+    items that state something. `is_finished`: no items are left.
     """
 
     items: int
@@ -303,12 +303,12 @@ class GraphReport:
 
 
 def entity_id(private_agent: str | None, key: str, type_: EntityType) -> str:
-    """The id of an entity: the same name of the same type has the same one, in every partition and every store."""
+    """The id of an entity. The same name and type have the same id in every partition and store."""
     return _named_id("entity", private_agent or "", key, type_.value)
 
 
 def said_of(entity: Entity) -> str:
-    """What stands for an entity where its meaning is compared: its name, and its description where it has one."""
+    """The text that is embedded for an entity: its name, and its description if it has one."""
     return f"{entity.name}: {entity.description}" if entity.description else entity.name
 
 
@@ -318,7 +318,7 @@ def relation_id(source_id: str, target_id: str, type_: str) -> str:
 
 
 def _named_id(*parts: str) -> str:
-    """A UUID made of a digest (version 8, RFC 9562)."""
+    """A UUID from a digest (version 8, RFC 9562)."""
     digest = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).digest()[:16]
     bits = int.from_bytes(digest, "big") & ~(0xF << 76) & ~(0x3 << 62) | 0x8 << 76 | 0x2 << 62
     return str(uuid.UUID(int=bits))

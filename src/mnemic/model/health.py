@@ -1,9 +1,4 @@
-"""What works, what is degraded, and what to do about it.
-
-How well what is remembered is: what is wrong with single memories, what to do about it, and one number for all.
-
-How well the installation is (store, models, jobs) is another question: `model.health`, asked by `doctor`.
-"""
+"""Reports of `doctor` (the installation: store, models, jobs) and `health` (the quality of memories)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +7,7 @@ from enum import StrEnum
 
 
 class Condition(StrEnum):
-    """How something is; DEGRADED still answers, BROKEN does not."""
+    """The condition of a part. DEGRADED still answers, BROKEN does not."""
 
     OK = "ok"
     DEGRADED = "degraded"
@@ -21,7 +16,7 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: what was found, and, when it is not well, the `remedy` to apply."""
+    """One checked part: the result, and the `remedy` if something is wrong."""
 
     part: str
     condition: Condition
@@ -31,7 +26,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All findings; as bad as the worst of them."""
+    """All findings. Its condition is the worst of them."""
 
     findings: tuple[Finding, ...]
 
@@ -43,7 +38,7 @@ class Diagnosis:
 
 
 class Ailment(StrEnum):
-    """What can be wrong with what is remembered."""
+    """Problems that memories can have."""
 
     CONTRADICTORY = "contradictory"
     UNSUPPORTED = "unsupported"
@@ -61,13 +56,13 @@ WEIGHTS: Mapping[Ailment, float] = {
     Ailment.DUPLICATE: 0.4,
     Ailment.STALE: 0.2,
 }
-"""How much of a memory each takes away: what may be false weighs more than what is only in the way."""
+"""How much each problem lowers the score. Possibly false memories weigh more than clutter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What ends a finding: a verb of Mnemic, its arguments, and the same as a command. With `is_safe` the verb `health`
-    does it, when it is asked to: what it changes then can be taken back by `undo`.
+    """How to fix a finding: a verb of Mnemic with its arguments, and the same as a command. `is_safe`: `health` can
+    apply it, and `undo` reverts it.
     """
 
     verb: str
@@ -78,8 +73,8 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """One thing that is wrong with the memories `ids` (of a job: its id), why, and what ends it. The first of the ids
-    is the one that stays or is in question; `text` is its beginning.
+    """A problem of the memories `ids` (or of a job), with the reason and the remedy. The first id is the one that
+    stays or is in question; `text` is the start of its text.
     """
 
     ailment: Ailment
@@ -91,11 +86,11 @@ class HealthFinding:
 
 @dataclass(frozen=True, slots=True)
 class HealthScore:
-    """From 0 to 100 at a moment, of so many live `memories`; `counts`: the findings by kind.
+    """A score from 0 to 100 for `memories` live memories. `counts`: findings by kind.
 
-    100 x (1 - what ails / memories), where each memory that something is wrong with ails by the greatest of the
-    `WEIGHTS` of its findings, of several that say the same all but the one that stays, and a job that gave up as one
-    memory; never below 0. Nothing remembered is 100.
+    100 x (1 - problems / memories), at least 0. A memory counts with the highest of its findings' `WEIGHTS`. Of
+    duplicates, all but the one that stays count. A job that gave up counts as one memory. Without memories the score is
+    100.
     """
 
     at: datetime
@@ -105,7 +100,7 @@ class HealthScore:
 
 
 def health_score(at: datetime, memories: int, ailing: Mapping[str, Ailment], counts: Mapping[str, int]) -> HealthScore:
-    """The score of so many memories, of which `ailing` names those with a finding, by id, with the gravest."""
+    """Compute the score. `ailing` has the worst finding of each affected memory, by id."""
     weight = sum(WEIGHTS[ailment] for ailment in ailing.values())
     share = weight / max(memories, 1)
     return HealthScore(at, round(100 * max(0.0, 1 - share), 1), memories, counts)

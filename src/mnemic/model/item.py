@@ -1,18 +1,6 @@
-"""What is kept: messages (what was said), memories (what is worth keeping) and chunks (passages of documents).
+"""Items: messages, memories and chunks of documents, with their drafts, states and origins.
 
-What a caller hands in: not yet checked, not yet anybody's.
-
-What an extractor found in messages, before it is compared with what is known.
-
-What the curator keeps of a day: a gem, and the memory that holds it.
-
-The running state of one conversation.
-
-Hard facts of a user: always in the prompt.
-
-What waits for a person's judgement.
-
-What became of a fact, and what a model says of two memories.
+Also facts that an extractor found, gems of the curator, conversations and their cursors, profiles and reviews.
 """
 
 from __future__ import annotations
@@ -37,7 +25,7 @@ class Role(StrEnum):
 
 
 class Trust(StrEnum):
-    """Where a text came from; derived text inherits the lowest trust of its sources (`TRUST_ORDER`)."""
+    """Who a text comes from. Derived text inherits the lowest trust of its sources (`TRUST_ORDER`)."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -51,7 +39,7 @@ TRUST_ORDER: tuple[Trust, ...] = (Trust.IMPORTED, Trust.DOCUMENT, Trust.TOOL, Tr
 
 
 class State(StrEnum):
-    """Where a row stands in its life; only `active` ones are recalled by default."""
+    """The state of a row. Only `active` ones are recalled by default."""
 
     ACTIVE = "active"
     QUARANTINED = "quarantined"
@@ -62,7 +50,7 @@ class State(StrEnum):
 
 
 class Cause(StrEnum):
-    """What became of something that a memory was made of, so that the memory may be wrong too."""
+    """What happened to a memory's source, so that the memory may be wrong too."""
 
     ERASED = "erased"
     CORRECTED = "corrected"
@@ -74,7 +62,7 @@ class Cause(StrEnum):
 
 
 class Kind(StrEnum):
-    """What sort of memory it is; exactly one per memory (categories are tags beside it)."""
+    """The kind of a memory; each has exactly one. Categories are free tags beside it."""
 
     FACT = "fact"
     GOAL = "goal"
@@ -93,9 +81,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a derived memory came from: characters `start` to `end` (half-open) of the stored text of `source_id`.
+    """The origin of a derived memory: characters `start` to `end` (half-open) of the stored text of `source_id`.
 
-    `support` (0..1) says how well that span carries the memory; `extractor` and `version` name who derived it.
+    `support` (0 to 1) is how well that span supports the memory. `extractor` and `version` name the extractor.
     """
 
     source_id: str
@@ -108,10 +96,10 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Says that a memory was made, directly or by way of others, of something that is no longer believed as it was.
+    """Marks a memory derived, directly or indirectly, from a source that has changed.
 
-    `source_id` names that, `cause` what became of it, `entry_id` the entry in its history that says so: whoever takes
-    that back takes the flag away.
+    `source_id` names the source, `cause` the change, and `entry_id` the source's history entry. Reverting that change
+    removes the flag.
     """
 
     source_id: str
@@ -124,8 +112,8 @@ class Flag:
 class Message:
     """One utterance, verbatim and immutable: the unit that is indexed, cited and trusted.
 
-    `session` names its conversation, `turn` and `position` (from 1) its place there; `observed_at` is when it was said,
-    `created_at` when we learned it. `external_id` is the caller's own id, unique in its conversation.
+    `session` names its conversation, `turn` and `position` (from 1) its place in it. `observed_at` is when it was said,
+    `created_at` when it was stored. `external_id` is the caller's own id, unique in the conversation.
     """
 
     id: str
@@ -148,7 +136,7 @@ class Message:
 
     @property
     def author(self) -> str:
-        """The name where there is one, else the role."""
+        """The name if there is one, else the role."""
         return self.name or self.role.value
 
     @property
@@ -159,14 +147,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One thing worth keeping.
+    """One statement worth keeping.
 
-    `importance` and `confidence` are 0..1. `agent` noted it; when `private_agent` is set, only that agent sees it.
-    It is true in the world from `valid_from` until before `valid_to` (None: open), was known to us from `created_at`
-    until before `retired_at`, and is gone at `expires_at`. `other_id` names what superseded or disputes it.
-    `dedup_key` is unique per partition and private agent among active and quarantined memories. `faded` is what upkeep
-    last found its importance to have faded to; None since it was accessed. One with `flags` waits for a review.
-    `metadata` is the caller's, `bookkeeping` Mnemic's own (`model.bookkeeping`).
+    `importance` and `confidence` are 0 to 1. `agent` stored it; if `private_agent` is set, only that agent sees it. It
+    is true in the world from `valid_from` until before `valid_to` (None: open), was known to us from `created_at` until
+    before `retired_at`, and expires at `expires_at`. `other_id` names the memory that superseded or disputes it.
+    `dedup_key` is unique per partition and private agent among active and quarantined memories. `faded` is the faded
+    importance that upkeep last computed; None after an access. A memory with `flags` needs review. `metadata` is the
+    caller's, `bookkeeping` Mnemic's own (`model.bookkeeping`).
     """
 
     id: str
@@ -203,14 +191,14 @@ class Memory:
 
     @property
     def source_ids(self) -> frozenset[str]:
-        """The ids of all that it was made of: what its provenance names, and memories that it took in."""
+        """The ids of everything it was derived from: its provenance and memories merged into it."""
         taken_in = (*merged_in(self.bookkeeping), *chosen_in(self.bookkeeping))
         named = (*taken_in, *(entry.source_id for entry in self.provenance))
         return frozenset(i for i in named if 0 < len(i) <= MAX_ID_CHARS and "\0" not in i and i != self.id)
 
     @property
     def present_importance(self) -> float:
-        """Its importance as it has faded."""
+        """The importance as it has faded."""
         return self.importance if self.faded is None else self.faded
 
     @property
@@ -221,11 +209,11 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A passage of a document: `text` is the document's text from character `start` until before `end`.
+    """A passage of a document: characters `start` to `end` (half-open) of the document's text.
 
-    `index` counts from 0. `page` and `last_page`: on which it begins and ends, from 1; None where the format has no
-    pages. `headings`: the titles it stands under, outermost first. `title` and `source` are the document's.
-    `observed_at` is when the document was read.
+    `index` counts from 0. It is on pages `page` to `last_page`, from 1; None if the format has no pages. `headings` are
+    the titles above it, outermost first. `title` and `source` are the document's. `observed_at` is when the document
+    was read.
     """
 
     id: str
@@ -254,22 +242,22 @@ class Chunk:
 
     @property
     def heading(self) -> str:
-        """The way to it through the document in one line, "" where it stands under no heading."""
+        """The headings above it as one line; "" if there are none."""
         return " > ".join(self.headings)
 
 
 Item = Message | Memory | Chunk
 Remembered = Message | Memory
-"""What was said, and what was made of it: all but the passages of documents."""
+"""Messages and what was derived from them: all items but document passages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """The messages of one exchange, numbered from 1 in their conversation (`session`).
 
-    `left_out`: how many messages were not captured, or not whole, because Mnemic itself had put them into the prompt.
-    Where nothing else was given there are no messages, and no turn is kept under the id. `redacted`: the kinds of
-    secrets that were taken out of what this call stored.
+    `left_out`: number of messages skipped or shortened because Mnemic itself had put them into the prompt. If nothing
+    else was passed, there are no messages and no turn is stored. `redacted`: the kinds of secrets removed from the
+    stored text.
     """
 
     id: str
@@ -282,7 +270,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDraft:
-    """A message to capture. `observed_at` None means the time of the call; `trust` None means that of the role."""
+    """A message to capture. `observed_at` None means now; `trust` None means the role's trust."""
 
     role: Role
     text: str
@@ -295,27 +283,25 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedDraft(MessageDraft):
-    """A message that Mnemic itself captures, such as the answer of its chat, with what it notes on it. No door makes
-    one of what a caller sends.
-    """
+    """A message that Mnemic itself captures, with its bookkeeping. Callers cannot send one."""
 
     bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 def notes_on(draft: MessageDraft) -> Mapping[str, object]:
-    """What Mnemic notes on a message that it captures."""
+    """The bookkeeping of a message that Mnemic captures."""
     return draft.bookkeeping if isinstance(draft, NotedDraft) else {}
 
 
 def noted(draft: MessageDraft, bookkeeping: Mapping[str, object]) -> NotedDraft:
-    """The draft with what Mnemic notes on it."""
+    """The draft with bookkeeping."""
     given = {each.name: getattr(draft, each.name) for each in fields(MessageDraft)}
     return NotedDraft(**given, bookkeeping=bookkeeping)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
-    """A memory to keep. `level` None means the scope's default level; `observed_at` None the time of the call."""
+    """A memory to store. `level` None means the scope's default level; `observed_at` None means now."""
 
     text: str
     kind: Kind = Kind.FACT
@@ -339,12 +325,12 @@ class MemoryDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing worth keeping: a sentence in the third person that is understood without its conversation.
+    """A fact that an extractor found: a sentence in the third person that makes sense without its conversation.
 
-    `slot` names the attribute of the user that it fills, such as `home`, and `value` with what; both "" where it fills
-    none. `observed_at`: when it was said. `valid_from`, `valid_to`: when it is true in the world, where that is known.
-    `provenance` names the messages and the characters in them that say so. `trust` is the lowest of its sources.
-    `profile`: lines for the user's profile, by key.
+    `slot` names the user's attribute that it sets, such as `home`, and `value` the new value; both "" if it sets none.
+    `observed_at`: when it was said. `valid_from`, `valid_to`: when it is true in the world, if known. `provenance`
+    names the messages and characters it comes from. `trust` is the lowest of its sources. `profile`: lines for the
+    user's profile, by key.
     """
 
     text: str
@@ -376,20 +362,20 @@ CATEGORIES = (
     "architecture",
     "workflow",
 )
-"""The controlled list: a gem has at least one of these, and no other."""
+"""The controlled vocabulary: a gem has one or more of these and no others."""
 
 IMPORTANCE_WORDS = {"low": 0.3, "medium": 0.6, "high": 0.9}
-"""The words for importance, from the lowest, and their numbers."""
+"""Words for importance, lowest first, with their numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gem:
-    """One thing worth knowing in six months: what is so (`gem`), why it mattered (`context`), and the dialogue that it
-    comes from, with the names of the speakers (`snippet`).
+    """Something worth knowing in six months: the statement (`gem`), why it mattered (`context`), and the dialogue it
+    comes from with the speakers' names (`snippet`).
 
-    `importance` is a word, `confidence` 0..1. `timestamp` is ISO 8601 in the time zone of the days, `date` its first
-    ten characters. `source_turns` are numbers of turns in the conversation, ascending; `turn_range` is "first-last",
-    with a comma where turns between are left out.
+    `importance` is a word, `confidence` 0 to 1. `timestamp` is ISO 8601 in the schedules' time zone, `date` its first
+    ten characters. `source_turns` are turn numbers in the conversation, ascending; `turn_range` is "first-last", with a
+    comma where turns are left out.
     """
 
     gem: str
@@ -406,7 +392,7 @@ class Gem:
 
 
 def gem_of(memory: Memory) -> Gem:
-    """The gem that a memory of kind gem holds; a field that it does not say is "" or empty."""
+    """The gem in a memory of kind gem. Missing fields are "" or empty."""
     told = gem_fields_in(memory.bookkeeping)
     return Gem(
         gem=memory.text,
@@ -424,7 +410,7 @@ def gem_of(memory: Memory) -> Gem:
 
 
 def importance_word(importance: float) -> str:
-    """The word whose number is nearest; the higher one of two."""
+    """The nearest word; of two equally near ones, the higher."""
     return min(reversed(IMPORTANCE_WORDS), key=lambda word: abs(IMPORTANCE_WORDS[word] - importance))
 
 
@@ -442,31 +428,30 @@ def turn_range(turns: Sequence[int]) -> str:
 
 
 SUMMARISED = "summarised"
-"""The cursor behind the last message that is part of a summary."""
+"""Cursor after the last summarised message."""
 
 UNREFLECTED = "unreflected"
-"""The counter of summaries made since the last reflection."""
+"""Counter of summaries since the last reflection."""
 
 ENDED = "ended"
-"""The cursor behind the last message that was said when somebody ended the session; up to here nothing waits in a
-window."""
+"""Cursor after the last message before the session was ended. Nothing up to here is in a window."""
 
 CURATED = "curated"
-"""The cursor behind the last message from which the curator took what is worth keeping."""
+"""Cursor after the last curated message."""
 
 CURATE_TRIES = "curate_tries"
-"""The counter of the curator's runs that left a refused gem's turns behind the cursor."""
+"""Counter of curator runs that kept the cursor before a rejected gem's turns."""
 
 EXTRACTED = "extracted"
-"""The cursor behind the last message in which facts were sought."""
+"""Cursor after the last message searched for facts."""
 
 CURSORS = (SUMMARISED, UNREFLECTED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
-"""Every cursor and counter of a conversation, by name."""
+"""Every cursor and counter of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One session's talk: how many turns and messages it holds, and when it began and was last heard of."""
+    """A session's number of turns and messages, when it began and when the last message came."""
 
     partition: Partition
     session: str
@@ -478,12 +463,12 @@ class Conversation:
 
 EXTRACTION = "extraction"
 DERIVED_SOURCES = (EXTRACTION, "curation", "reflection")
-"""The sources of profile entries that nobody set by hand."""
+"""Sources of profile entries that were derived, not set by a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileEntry:
-    """One fact, as text under a key; `source` says who set it ("library", "cli", "extraction", …)."""
+    """One fact of a profile, as text under a key. `source` names who set it ("library", "cli", "extraction", …)."""
 
     partition: Partition
     key: str
@@ -495,7 +480,7 @@ class ProfileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a user in one look: `static` facts by key, and the `dynamic` side: what matters or is new."""
+    """A user at a glance: `static` facts by key, and `dynamic` memories, the most important and the newest."""
 
     static: tuple[ProfileEntry, ...]
     dynamic: tuple[Memory, ...]
@@ -503,7 +488,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A memory that is quarantined, disputed or flagged, why, and since when."""
+    """A quarantined, disputed or flagged memory, with the reason and since when."""
 
     memory: Memory
     reason: str
@@ -511,7 +496,7 @@ class Review:
 
 
 class Verdict(StrEnum):
-    """What was done with a fact."""
+    """What was done with an extracted fact."""
 
     ADD = "add"
     MERGE = "merge"
@@ -522,7 +507,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(StrEnum):
-    """How the newer of two statements stands to the older: CHANGED means that both cannot hold at one time."""
+    """How the newer of two statements relates to the older. CHANGED: both cannot be true at once."""
 
     SAME = "same"
     CHANGED = "changed"
@@ -531,8 +516,8 @@ class Judgement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was done with a fact. `memory_id`: the memory that now says it, or, of what was known to be over, what holds
-    instead; None when it was dropped. `other_id`: the one it was merged with, or set against.
+    """What was done with a fact. `memory_id` is the memory that now states it, or the one that holds instead of a
+    fact known to be over; None if it was dropped. `other_id` is the memory it was merged with, or conflicts with.
     """
 
     action: Verdict

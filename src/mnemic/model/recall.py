@@ -1,9 +1,4 @@
-"""The answer to a question: hits that explain their score.
-
-Which memories are asked for, beside whose they are.
-
-What is put in front of the model.
-"""
+"""Search results, listings and their conditions, and the context for a model."""
 
 from __future__ import annotations
 
@@ -18,8 +13,8 @@ from mnemic.model.graph import GraphPath
 from mnemic.model.item import Item, Kind, Memory, Message, Role, State
 
 SHOWN_RELEVANCE = 0.2
-"""The floor wherever hits go to a model or a person asks, unless another is configured: half of ten sets lose no
-evidence by it (see benchmarks/results/relevance.md).
+"""The minimum relevance for models and people, unless configured. On half of ten test sets it loses no evidence (see
+benchmarks/results/relevance.md).
 """
 
 
@@ -35,13 +30,12 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One recalled thing. `score` is the sum of the points of its contributions; higher is better.
+    """One search result. Its `score` is the sum of its contributions' points; higher is better.
 
-    `similarity` is the cosine to the query (None where either has no vector). `relevance` is the probability, 0 to 1,
-    that the hit has to do with the query at all; it means the same in every store, where scores and similarities do
-    not (None where it cannot be told: by similarity alone, without a vector, or with an embedding model that it is not
-    calibrated for). A fallback hit did not match the query: it is general background, and its score is its importance
-    as it has faded.
+    `similarity` is the cosine to the query, or None if either has no vector. `relevance` is the probability, 0 to 1,
+    that the hit answers the query at all. Unlike scores, it is comparable across stores. It is None without a vector,
+    when ranking by similarity alone, or with an embedding model that it is not calibrated for. A fallback hit did not
+    match: it is background, and its score is its importance as it has faded.
     """
 
     item: Item
@@ -53,19 +47,19 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """The id of the item."""
+        """The item's id."""
         return self.item.id
 
     @property
     def text(self) -> str:
-        """The stored text of the item."""
+        """The item's stored text."""
         return self.item.text
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Hits, best first; `degraded` says which sources were missing and why; `timings_ms` where the time went. `paths`:
-    where the graph was asked too, the ways between what the question is about, or to hits that it reached.
+    """Search results, best first. `degraded` lists unavailable sources with the reason; `timings_ms` has the time
+    per step. `paths` has graph paths between things in the query, or from them to hits, if the graph was searched.
     """
 
     query: str
@@ -82,12 +76,12 @@ class Recall:
 
     @property
     def is_fallback(self) -> bool:
-        """True when nothing matched and general background is given instead."""
+        """True if nothing matched and the hits are background."""
         return bool(self.hits) and self.hits[0].is_fallback
 
 
 class Order(StrEnum):
-    """Order of a listing. Ties are broken by id, so that pages never overlap."""
+    """Order of a listing. Ties are broken by id, so pages never overlap."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -96,12 +90,12 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryQuery:
-    """Conditions on memories. What has expired at `now` is never shown.
+    """Conditions on memories. Memories that expired before `now` are never returned.
 
-    `states` and `kinds`: any of these (empty: every one, but erased tombstones only when named). `as_of`: true in the
-    world at that time; `known_at`: known to us then. `after` is the id of the last memory of the page before.
-    `or_flagged`: active memories that have flags too, whatever `states` says.
-    IMPORTANCE orders by importance as it has faded, then access count, then newest.
+    `states` and `kinds`: any of these. Empty means all, except erased tombstones, which must be named. `as_of`: true in
+    the world at that time; `known_at`: known to us then. `after` is the id of the previous page's last memory.
+    `or_flagged` adds flagged active memories, whatever `states` says. IMPORTANCE orders by faded importance, then
+    access count, then newest.
     """
 
     now: datetime
@@ -118,7 +112,7 @@ class MemoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some memories in order; `next` is the id to continue after, None at the end."""
+    """One page of memories. `next` is the id to continue after, or None at the end."""
 
     memories: tuple[Memory, ...]
     next: str | None
@@ -126,8 +120,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many there are: memories by state, active ones by kind, documents by status. What there is none of, and what
-    was erased, is not named.
+    """Number of memories by state, of active ones by kind, and of documents by status. Zeros and erased ones are
+    left out.
     """
 
     states: Mapping[str, int]
@@ -136,7 +130,7 @@ class Counts:
 
     @classmethod
     def of(cls, memories: Iterable[tuple[str, str, int]], documents: Iterable[tuple[str, int]]) -> Counts:
-        """From memories by state and kind, and documents by status."""
+        """Add up counts by state and kind, and documents by status."""
         states, kinds = Counter[str](), Counter[str]()
         for state, kind, count in memories:
             states[state] += count
@@ -147,10 +141,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageQuery:
-    """Conditions on messages, the newest first: by when each was said, then by its position, then by id.
+    """Conditions on messages, newest first: by the time they were said, then position, then id.
 
-    `since` and `until`: said then or later, and before then. `session`: of a session of this name alone. `after` is the
-    id of the last message of the page before.
+    `since`: said then or later. `until`: said before then. `session`: only this session. `after` is the id of the
+    previous page's last message.
     """
 
     since: datetime | None = None
@@ -162,17 +156,17 @@ class MessageQuery:
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """Some messages, the newest first; `next` is the id to continue after, None at the end."""
+    """One page of messages, newest first. `next` is the id to continue after, or None at the end."""
 
     messages: tuple[Message, ...]
     next: str | None
 
 
 class Placement(StrEnum):
-    """Where the blocks go.
+    """Where the blocks of a context go.
 
-    LEADING merges all into one leading system message. BEFORE_LAST_USER keeps system prompt and profile as an
-    untouched, cacheable prefix and puts what changes from turn to turn right before the current message.
+    LEADING merges them into one leading system message. BEFORE_LAST_USER keeps system prompt and profile as a stable,
+    cacheable prefix and puts everything else right before the current message.
     """
 
     LEADING = "leading"
@@ -181,7 +175,7 @@ class Placement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A message as chat models take it."""
+    """A chat message for a model."""
 
     role: Role
     content: str
@@ -189,11 +183,10 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What the mark `[number]` in the facts and documents stands for; `get(item_id)` finds it.
+    """The source behind a mark `[number]` in the facts and documents. `get(item_id)` returns it.
 
-    Of an excerpt of a document also: which document, its title, the first and last page (from 1) it stands on where
-    they are known, and which characters of the document's text are shown, from `start` until before `end`; `item_id` is
-    the chunk that was found.
+    For a document excerpt, `item_id` is the chunk that was found, and the document, its title, the first and last page
+    (from 1, if known) and the shown characters of its text (`start` to `end`, half-open) are set too.
     """
 
     number: int
@@ -211,10 +204,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """`messages` are ready to send. `blocks` are the parts they were made of, in order, by name: system, profile,
-    working, facts, documents, history. `token_count` counts what memory added (everything but the system prompt and the
-    current message). `recall` holds what is shown: the facts, then the best chunk of each excerpt of a document, in the
-    order of their numbers. `timings_ms` says how long each source took; `degraded` which were missing and why.
+    """`messages` are ready to send. `blocks` are the parts they are made of, in order, by name: system, profile,
+    working, facts, documents, history. `token_count` is what memory added: everything but the system prompt and the
+    current message. `recall` has the facts shown, then the best chunk of each document excerpt, by number.
+    `timings_ms` has the time per source; `degraded` lists unavailable sources with the reason.
     """
 
     messages: tuple[ChatMessage, ...]

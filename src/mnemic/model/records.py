@@ -1,15 +1,7 @@
-"""Who may come in by a door that is not this process: keys, and the notes of what was done with them.
+"""Records: API keys and their audit log, jobs, history, receipts, repeatable requests and events.
 
-Work that must still be done, written in the transaction of its cause.
-
-What happened to an item, and why.
-
-Requests that may be sent again: what is kept of each, so that it is done once.
-
-What one part of a memory's life asks of another, without knowing who answers.
-
-Events name rows and hold no text that anybody said, so that an erasure leaves nothing behind in those that wait. A part
-publishes them in the transaction of what caused them, and they are handled later and elsewhere (`engine/events.py`).
+An event names rows and contains no stored text, so that nothing survives an erasure in a waiting event. It is published
+in the transaction of its cause and handled later (`engine/events.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +16,7 @@ from mnemic.model.scope import Partition
 
 
 class Right(StrEnum):
-    """What a key may do; none of them includes another."""
+    """What a key allows. None includes another."""
 
     READ = "read"
     WRITE = "write"
@@ -36,10 +28,10 @@ ALL_RIGHTS = frozenset(Right)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """One key of one org, without its secret: `secret_hash` is the SHA-256 of the secret in hexadecimal digits.
+    """A key of one org without its secret. `secret_hash` is the secret's SHA-256 in hex.
 
-    `id` is unique in the whole store. `user` and `agent`, where set, are the only ones it may speak for. It is accepted
-    from `created_at` until before `expires_at` and `revoked_at` (None: open). `name` is for people.
+    `id` is unique in the whole store. `user` and `agent`, if set, are the only ones it can act for. It is valid from
+    `created_at` until before `expires_at` and `revoked_at` (None: open). `name` is for people.
     """
 
     id: str
@@ -54,13 +46,13 @@ class ApiKey:
     revoked_at: datetime | None = None
 
     def is_valid(self, at: datetime) -> bool:
-        """True when it is accepted at that moment."""
+        """True if the key is valid at that time."""
         return all(end is None or at < end for end in (self.expires_at, self.revoked_at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedKey:
-    """A key that was made just now: `token` is what its holder sends, and is nowhere kept."""
+    """A new key. `token` is what clients send. It is not stored."""
 
     key: ApiKey
     token: str = field(repr=False)
@@ -68,8 +60,8 @@ class IssuedKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One thing that was done, or refused, in an org: by whom (`actor`: `key:` and a key's id, else the door), what
-    (`verb`), with what (`target`: ids, never texts), and how it ended (`outcome`: "ok", or the kind of error).
+    """An action in an org, done or refused: `actor` (`key:` and the key's id, else the server), `verb`, `target`
+    (ids, never text), and `outcome` ("ok", or the kind of error).
     """
 
     org: str
@@ -82,14 +74,14 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """Entries, newest first; `next` is the number to continue before, None at the end."""
+    """Entries, newest first. `next` is the number to continue before, or None at the end."""
 
     entries: tuple[AuditEntry, ...]
     next: int | None
 
 
 class JobState(StrEnum):
-    """Where a job stands; `dead` ones gave up and wait for a person."""
+    """The state of a job. `dead` jobs gave up and wait for a person."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -99,10 +91,10 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One piece of work. `key` makes it idempotent: one pending or running job per (partition, kind, key).
+    """One piece of work. `key` makes it idempotent: at most one pending or running job per (partition, kind, key).
 
-    Runnable from `run_at`; while running it is leased to `worker` until `leased_until`, then anybody may take it.
-    `usage` adds up what all its tries cost of a language model.
+    It can run from `run_at`. While running it is leased to `worker` until `leased_until`; then any worker can take it.
+    `usage` is the language model's cost over all attempts.
     """
 
     id: str
@@ -121,7 +113,7 @@ class Job:
 
 
 class Action(StrEnum):
-    """What was done."""
+    """The kind of change."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -144,7 +136,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One change of one item: who (`actor`), what, when, why (`reason`), and the changed fields before and after."""
+    """One change of an item: who (`actor`), what, when, why (`reason`), and the changed fields before and after."""
 
     id: str
     partition: Partition
@@ -159,12 +151,11 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a deletion removed: row counts by table. Holds no text and no name.
+    """The result of a deletion: removed rows by table. Contains no text and no name.
 
-    That of an erasure has an `id` and is kept with the org. `scope_hash` and `hashes` are keyed hashes, in hexadecimal
-    digits, of the partition erased for good, and of what was erased elsewhere; with the store's key and an older backup
-    the same can be found and erased again. `notes`: what the technology could not make sure of, in words. A plan
-    (`is_plan`) says what would be removed, and nothing was.
+    The receipt of an erasure has an `id` and is kept with the org. `scope_hash` and `hashes` are keyed hashes (hex) of
+    the erased partition and of rows erased elsewhere. With the store's key they identify the same rows in an older
+    backup, to erase them again. `notes`: what software cannot guarantee. A plan (`is_plan`) removed nothing.
     """
 
     at: datetime
@@ -178,7 +169,7 @@ class Receipt:
 
 
 class Outcome(StrEnum):
-    """What became of a request. Only of an answered one is the answer kept; for the others it says why not."""
+    """The outcome of a request. Only an ANSWERED request keeps its answer; the others say why there is none."""
 
     OPEN = "open"  # nobody has answered it: it is under way, or was ended in the middle
     ANSWERED = "answered"
@@ -190,11 +181,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRequest:
-    """One request that came with a key of its own, begun at `at`. It is known by org, caller and `key`.
+    """A request with an idempotency key, started at `at`. Identified by org, caller and `key`.
 
-    `key` and `fingerprint` are digests of the key and of what was asked, and `user`, `agent` and `session` of the parts
-    of its scope, so that no name and no text is kept but in `answer`. `token` is of this one try: whoever holds it may
-    answer. An empty `fingerprint`: something was deleted that an answer could tell, so that none is kept.
+    `key` and `fingerprint` are digests of the key and the content; `user`, `agent` and `session` are digests of the
+    scope. Only `answer` contains text. `token` identifies this attempt: only its holder can answer. An empty
+    `fingerprint` means that content of a possible answer was deleted, so none is kept.
     """
 
     org: str
@@ -212,7 +203,7 @@ class KeptRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something is due in a session of a partition."""
+    """Something is due in a session."""
 
     partition: Partition
     session: str
@@ -220,8 +211,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarisationRequest(Event):
-    """The messages of the session at the positions `first` to `last` (inclusive) wait for a summary. `last` 0: those
-    that wait when it is handled.
+    """The session's messages `first` to `last` (inclusive positions) need a summary. `last` 0: all that are waiting
+    when it is handled.
     """
 
     first: int = 1
@@ -230,11 +221,11 @@ class SummarisationRequest(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationRequest(Event):
-    """A summary of the session, the memory with the id `summary`, is new among what is remembered for long."""
+    """The session has a new summary, the memory with the id `summary`."""
 
     summary: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectionRequest(Event):
-    """The session has enough summaries to be reflected on."""
+    """The session has enough summaries for a reflection."""

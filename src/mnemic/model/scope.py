@@ -1,11 +1,7 @@
-"""Who is asking or speaking, and which rows that makes visible.
+"""Scopes: who is asking, and which rows that makes visible.
 
-Isolation starts here: a store can only be read through a `Visibility`, and a `Visibility` can only be made from a
-`Scope`.
-
-Time as Mnemic keeps it: aware datetimes in UTC, with microseconds.
-
-Texts that every part can store: valid Unicode.
+Isolation starts here. A store can only be read through a `Visibility`, and a `Visibility` can only be made from a
+`Scope`. Also: times (aware datetimes in UTC, with microseconds) and valid Unicode.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ _OWNER_SEPARATOR = "\x1f"  # cannot occur in an id, so that two ids joined by it
 
 
 class Level(StrEnum):
-    """What a memory belongs to, from the narrowest to the widest."""
+    """The owner of a memory, from the narrowest level to the widest."""
 
     SESSION = "session"
     USER = "user"
@@ -40,8 +36,8 @@ class Partition:
     owner: str
 
     def may_feed(self, other: Partition) -> bool:
-        """True when what lies in `other` may come of what lies here: within one org, and never from one user to another
-        but by way of an agent or the org.
+        """True if items in `other` may be derived from items here. Within one org only, and between two users only
+        via an agent or the org.
         """
         if self.org != other.org:
             return False
@@ -58,17 +54,17 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What one scope may see: rows of these partitions, and among them only the private rows of this agent."""
+    """The rows that a scope can see: these partitions, with private rows of this agent only."""
 
     partitions: tuple[Partition, ...]
     agent: str | None
 
     def admits(self, partition: Partition, private_agent: str | None) -> bool:
-        """True when a row of `partition`, private to `private_agent` (None: to nobody), may be shown."""
+        """True if a row of `partition`, private to `private_agent` (None: not private), is visible."""
         return partition in self.partitions and (private_agent is None or private_agent == self.agent)
 
     def at(self, *levels: Level) -> Visibility:
-        """The same visibility narrowed to some levels; no levels narrow nothing."""
+        """The same visibility narrowed to some levels. No levels means no narrowing."""
         if not levels:
             return self
         return Visibility(tuple(p for p in self.partitions if p.level in levels), self.agent)
@@ -76,10 +72,10 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Who is asking: `org` is the tenant and always set; a part that is missing makes its level invisible, never wider.
-    Each part is named, so that nobody takes an org for a user.
+    """Who is asking. `org` is the tenant and always set. Leaving out another part hides its level; it never shows
+    more. Parts are keyword-only, so that an org cannot be mistaken for a user.
 
-    Raises `InvalidInputError` for an id that is empty, longer than 255 characters, padded with blanks, or holds
+    Raises `InvalidInputError` for an id that is empty, longer than 255 characters, padded with blanks, or contains
     control characters or lone surrogates.
     """
 
@@ -96,17 +92,17 @@ class Scope:
 
     @property
     def default_level(self) -> Level:
-        """Where a memory goes when nobody says: user, else agent, else session. Org only ever when said."""
+        """The level of a memory unless you pass one: user, then agent, then session. Never org."""
         for level, value in ((Level.USER, self.user), (Level.AGENT, self.agent), (Level.SESSION, self.session)):
             if value is not None:
                 return level
         raise InvalidInputError(
-            "this scope names no user, agent or session, so a memory would belong to nobody; "
-            "name one of them, or say level='org' to share it with the whole org"
+            "this scope has no user, agent or session; "
+            "add one of them, or pass level='org' to share it with the whole org"
         )
 
     def partition(self, level: Level) -> Partition:
-        """The partition of this scope at `level`. Raises `InvalidInputError` when the scope lacks that part."""
+        """The partition of this scope at `level`. Raises `InvalidInputError` if the scope lacks that part."""
         owner = {
             Level.SESSION: self._session_owner,
             Level.USER: self.user,
@@ -114,17 +110,17 @@ class Scope:
             Level.ORG: self.org,
         }[level]
         if owner is None:
-            raise InvalidInputError(f"level={level.value!r} needs a scope with {level.value}=…; this one has none")
+            raise InvalidInputError(f"level={level.value!r} needs a scope with {level.value}=…")
         return Partition(self.org, level, owner)
 
     @property
     def message_partition(self) -> Partition:
-        """Where messages go: to their user, or, when nobody is named, to their session alone."""
+        """The partition for messages: the user's, or the session's if there is no user."""
         return self.partition(Level.USER if self.user is not None else Level.SESSION)
 
     @property
     def visibility(self) -> Visibility:
-        """Session (its user's and the nameless part), user, agent and org, as far as this scope names them."""
+        """Session (the user's and the anonymous one), user, agent and org, if this scope names them."""
         partitions: list[Partition] = []
         if self.session is not None:
             partitions.append(self.partition(Level.SESSION))
@@ -139,7 +135,7 @@ class Scope:
 
     @property
     def _session_owner(self) -> str | None:
-        """A session belongs to its user: two users who both say "s1" have two sessions."""
+        """Sessions belong to their user: two users can both have a session "s1"."""
         if self.session is None or self.user is None:
             return self.session
         return f"{self.user}{_OWNER_SEPARATOR}{self.session}"
@@ -153,7 +149,7 @@ def _check_id(part: str, value: object) -> None:
     if len(value) > MAX_ID_CHARS:
         raise InvalidInputError(f"{part} has {len(value)} characters; at most {MAX_ID_CHARS} are allowed")
     if _BROKEN.search(value):
-        raise InvalidInputError(f"{part} holds control characters or broken Unicode")
+        raise InvalidInputError(f"{part} contains control characters or broken Unicode")
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -161,16 +157,16 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def as_utc(value: datetime | str, name: str) -> datetime:
-    """`value` as an aware UTC datetime; a string must be ISO 8601, and a time without a zone is taken as UTC.
+    """`value` as an aware UTC datetime. Strings must be ISO 8601. A time without a zone counts as UTC.
 
-    Raises `InvalidInputError`, naming the argument `name`, when it is neither.
+    Raises `InvalidInputError`, naming the argument `name`, for anything else.
     """
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
         except ValueError as error:
             raise InvalidInputError(
-                f"{name}={value!r} is no ISO 8601 time such as 2026-05-01T09:30:00+02:00"
+                f"{name}={value!r} is not an ISO 8601 time such as 2026-05-01T09:30:00+02:00"
             ) from error
     elif not isinstance(value, datetime):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers need not be typed
         raise InvalidInputError(f"{name} must be a datetime or an ISO 8601 string, not {type(value).__name__}")
@@ -191,7 +187,7 @@ def from_microseconds(value: int) -> datetime:
 
 
 def check_unicode(text: str, name: str) -> str:
-    """`text` itself. Raises `InvalidInputError` naming the argument when it holds lone surrogates (half a
+    """Return `text`. Raises `InvalidInputError`, naming the argument, if it contains lone surrogates (half a
     character).
     """
     try:

@@ -1,8 +1,5 @@
-"""The numbers of a memory's life: window, summaries, reflection, fading, eviction, schedules.
-
-The settings of the proxy.
-
-The numbers the engine needs; where they come from (file, environment, argument) is the business of `config`.
+"""Settings of the engine, of a memory's life and of the proxy. `config` reads them from file, environment and
+arguments.
 """
 
 from __future__ import annotations
@@ -24,28 +21,25 @@ def _half_lives() -> dict[Kind, float]:
 
 @dataclass(frozen=True, slots=True)
 class LifeSettings:
-    """Defaults of upkeep; units are in the names, limits are inclusive.
+    """Defaults of upkeep. Units are in the names, limits are inclusive.
 
-    Window: the last `window_messages` of a session are its window, for `window_ttl_s` after the last of them.
-    What falls out is pending; `summary_batch` pending messages become a summary, and so does everything not yet
-    summarised when the session ends or nothing was said for `idle_flush_s`. `reflection_threshold` summaries of a
-    session cause a reflection. It is made of the newest `reflection_episodes` summaries; with fewer than half of these
-    (rounded up) it is skipped.
+    Window: a session's last `window_messages` are its window, until `window_ttl_s` after the last one. Older messages
+    are pending. `summary_batch` pending messages become a summary. So do all messages without one when the session ends
+    or is silent for `idle_flush_s`. After `reflection_threshold` summaries a session gets a reflection on the newest
+    `reflection_episodes` of them. With fewer than half of these (rounded up) it is skipped.
 
-    Fading: importance halves every `half_life_days` (of its kind, where named) since the last access, down to
-    `faded_floor`. Eviction archives what has faded below `evict_below`, is older than `evict_after_days` and was stored
-    with less than `kept_importance`; what is archived is deleted after `archive_days`.
+    Fading: importance halves every `half_life_days` (or the kind's own `half_lives`) since the last access, down to
+    `faded_floor`. Eviction archives memories that have faded below `evict_below`, are older than `evict_after_days` and
+    were stored with less than `kept_importance`. Archived memories are deleted after `archive_days`.
 
-    Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. With each run of one, jobs that
-    were done more than `done_jobs_days` ago and entries of the audit log older than `audit_days` go. `llm_tries`: after
-    so many failures of the language model a step does its work without it.
+    Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. Each scheduled run also deletes
+    jobs done more than `done_jobs_days` ago and audit entries older than `audit_days`. After `llm_tries` failures of
+    the language model a step works without it.
 
-    Each way to memories has its switch: `extracts`, facts are sought in what users say; `summarises`, what falls out of
-    the window is summarised; `reflects`, summaries are reflected on; `curates`, days are curated by night. One that is
-    switched off waits: what was said meanwhile is taken up when it is on again. `promotes_learnings`: a model is also
-    asked what its agent should learn from what users say. `consolidates`: choices of one thing, made again and again
-    over months, become one general preference. `graphs`: entities and relations are read into the graph by night.
-    `scores_health`: how well what is remembered of each user and agent is, is looked at and kept by night.
+    Switches: `extracts` facts from messages; `summarises` messages that leave the window; `reflects` on summaries;
+    `curates` days by night; `consolidates` repeated choices into preferences; `graphs` extracts entities and relations
+    by night; `scores_health` of each user's and agent's memories by night; `promotes_learnings` also asks a model what
+    the agent should learn from users. A switched-off step catches up when it is switched on again.
     """
 
     window_messages: int = 20
@@ -85,12 +79,12 @@ class LifeSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
-    """Where chats go, and what memory may do to them.
+    """The proxy's upstream server, and how it uses memory.
 
-    `upstream`: the base URL of an OpenAI-compatible server, `…/v1`; None: the proxy answers that it has none. `api_key`
-    is shown to it where the client's own is a key of Mnemic, or none. `user`: whose memory it is where nobody says and
-    no key is needed. Memory that takes longer than `memory_timeout_s` is left out of that chat. `timeout_s`: between
-    two pieces of an answer. `injects_context` False: nothing is put in front of the model, chats are still captured.
+    `upstream`: the base URL of an OpenAI-compatible server, `…/v1`. If None, the proxy answers with an error. `api_key`
+    is sent there if the client sends no key or one of Mnemic. `user`: the user of requests that name none, if no key is
+    needed. Memory that takes longer than `memory_timeout_s` is left out of a chat. `timeout_s`: maximum wait between
+    two pieces of an answer. `injects_context` False: prompts stay unchanged, chats are still captured.
     """
 
     upstream: str | None = None
@@ -102,8 +96,8 @@ class ProxySettings:
 
 
 class Quarantine(StrEnum):
-    """Which memories that give orders to the model are kept from recall until somebody trusts them: none, those that
-    the user did not say, or all.
+    """Which memories that contain instructions to the model are held back until a person trusts them: none, those
+    not from the user, or all.
     """
 
     OFF = "off"
@@ -112,7 +106,7 @@ class Quarantine(StrEnum):
 
 
 class Caps(StrEnum):
-    """What bounds the memories of a context beside the budget: nothing, or a number for each level."""
+    """What limits the memories of a context besides the budget: nothing, or a number per level."""
 
     BUDGET = "budget"
     LEVELS = "levels"
@@ -120,8 +114,8 @@ class Caps(StrEnum):
 
 @cache
 def coefficients() -> Mapping[str, float]:
-    """The coefficients of the linear score that come with the package, by feature: `weights.json`, which also says how
-    they were made and from which data under which licences.
+    """The shipped coefficients of the linear score, by feature. `weights.json` also has their data sources and
+    licences.
     """
     import json
 
@@ -136,10 +130,10 @@ def _shipped(feature: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Coefficients of the linear score; each multiplies the feature of its name (see `engine.recall.score`).
+    """Coefficients of the linear score. Each multiplies the feature of its name (see `engine.recall.score`).
 
-    One set for every kind of data, made by `benchmarks/fit/run.py`; any of them can be set otherwise. What each is
-    worth, and on which sets: docs/decisions/0007-ranking.md.
+    One set for every kind of data, fitted by `benchmarks/fit/run.py`; each can be overridden. Their effect per test
+    set: docs/decisions/0007-ranking.md.
     """
 
     keyword: float = _shipped("keyword")
@@ -171,10 +165,10 @@ def _level_limits() -> dict[Level, int]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Defaults of the engine. Units are in the names; limits are inclusive.
+    """Defaults of the engine. Units are in the names, limits are inclusive.
 
-    `min_relevance` None: contexts are judged (see `ranking.silence`), and recall leaves nothing out.
-    `redacts_secrets`: secrets are taken out of what is stored, but for the kinds in `secrets_passing`.
+    `min_relevance` None: contexts are filtered by `ranking.silence`, and recall drops nothing. `redacts_secrets`:
+    secrets are removed before storing, except the kinds in `secrets_passing`.
     """
 
     max_text_chars: int = 1_000_000

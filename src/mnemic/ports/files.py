@@ -75,7 +75,7 @@ class Files(Protocol):
 
     def read(self, file: FoundFile, max_bytes: int) -> bytes:
         """The whole content, as it was at one moment. Raises `UnavailableError` when the file is gone, is not readable,
-        is no plain file any more, has more than `max_bytes` or changes all the time.
+        is not a regular file any more, has more than `max_bytes` or changes all the time.
         """
         ...
 

@@ -247,7 +247,9 @@ class Proxy:
                 yield chunk
             is_ended = True
         except httpx2.HTTPError as error:
-            raise UnavailableError(f"the server behind the proxy broke off ({type(error).__name__})") from error
+            raise UnavailableError(
+                f"the server behind the proxy ended its answer early ({type(error).__name__})"
+            ) from error
         finally:
             listener.end()
             if around is not None and answer.is_success:

@@ -1,4 +1,4 @@
-"""The verbs of Mnemic over HTTP: `mnemic.connect(url, key)` gives them, for asyncio too."""
+"""Mnemic's verbs over HTTP: `mnemic.connect(url, key)`, and `connect_async` for asyncio."""
 
 from mnemic.remote.client import RemoteMnemic, connect, connect_async
 

@@ -1,7 +1,7 @@
-"""RemoteMnemic: the verbs of Mnemic on a server. No logic lives here; what an argument means is the server's matter.
+"""RemoteMnemic: Mnemic's verbs on a server. No logic lives here; the server checks the arguments.
 
-The verbs are made from those of the library: a call is bound to the signature, sent to the route of the table, and its
-answer read as the type that the signature promises. By hand are streams, files, and what a server refuses.
+The verbs are derived from the library's. A call is bound to the signature, sent to its route, and the answer is parsed
+as the signature's return type. Only streams, files and unsupported verbs are written by hand.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from mnemic.verbs import VERBS
 from mnemic.wire.reading import PROGRESS, event_from_wire, from_wire
 
 TIMEOUT_S = 60.0
-"""As long as a slow embedder of a server may take; what takes longer has a longer time of its own."""
+"""Enough for a slow embedder on the server. Longer work has its own, longer time limit."""
 
 REFUSALS: Mapping[str, tuple[str, str]] = {
-    "restore": ("restore", "a store is restored on its own machine: `mnemic restore`"),
-    "worker": ("worker", "jobs run on the server: `mnemic serve` has a worker"),
-    "tools.add": ("add", "a server cannot call functions of this process; name their module in tools.modules there"),
+    "restore": ("restore", "a store is restored on its own machine; run `mnemic restore` there"),
+    "worker": ("worker", "jobs run on the server; `mnemic serve` has a worker"),
+    "tools.add": ("add", "a server cannot call functions of this process; add their module to tools.modules there"),
 }
-"""Verbs that a server does not have: the capability that is missing, and what to do."""
+"""Verbs that a server lacks: the missing capability, and what to do instead."""
 
 HERE_ONLY = ("is_pruning", "config")
-"""Arguments of `ingest` that a server does not take: the one is for folders, the other is part of its configuration."""
+"""Arguments of `ingest` that a server does not accept: one is for folders, the other is in its configuration."""
 
 _Class = TypeVar("_Class", bound=type)
 
 
 def connect(url: str, key: str | None = None, *, timeout_s: float = TIMEOUT_S) -> RemoteMnemic:
-    """The verbs of Mnemic on the server at `url`, with the rights of `key`. Nothing is asked before the first verb."""
+    """Connect to the server at `url` with an API key. Sends no request before the first verb."""
     return RemoteMnemic(Connection(url, key, timeout_s))
 
 
 def connect_async(
     url: str, key: str | None = None, *, timeout_s: float = TIMEOUT_S, threads: int = DEFAULT_THREADS
 ) -> AsyncMnemic:
-    """The same for asyncio: each verb waits on one of `threads` threads and never on the event loop."""
+    """Like `connect`, for asyncio. Each verb waits on one of `threads` threads, never on the event loop."""
     remote = cast("Mnemic", connect(url, key, timeout_s=timeout_s))  # a test holds their verbs and arguments equal
     return AsyncMnemic(remote, threads=threads)
 
 
 def _ask_server_for(group: str = "") -> Callable[[_Class], _Class]:
-    """Lets a class ask a server for the verbs of the library that it inherits."""
+    """Replace a class's inherited verbs by requests to a server."""
 
     def made(cls: _Class) -> _Class:
         for verb in VERBS:
@@ -66,7 +66,7 @@ def _ask_server_for(group: str = "") -> Callable[[_Class], _Class]:
 
 
 def _make_verb(verb: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb with the signature of the library's."""
+    """Make a verb with the library's signature."""
 
     @wraps(function)
     def call(self: _Part, *arguments: Any, **named: Any) -> Any:
@@ -79,12 +79,12 @@ def _make_verb(verb: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _ask(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
-    """Ask a server; the answer as the type that the verb promises."""
+    """Call a verb on the server and parse its answer."""
     return connection.ask(verb, hints_of(verb)["return"], given.pop("scope", None), given)
 
 
 def _send(connection: Connection, verb: str, given: dict[str, Any], content: Mapping[str, Any]) -> Any:
-    """Send a content, or nothing but a query; whoever wants to know is told how far the work has come."""
+    """Send a body, or only a query, and report progress."""
     scope, progress = given.pop("scope", None), given.pop("progress", None)
     names = PROGRESS[verb]
 
@@ -92,7 +92,7 @@ def _send(connection: Connection, verb: str, given: dict[str, Any], content: Map
         if progress is not None:
             progress(*(event[name] for name in names))
 
-    # A connection of `research` would be idle for minutes, so that the server always tells.
+    # Without progress events, the connection of `research` would be idle for minutes.
     wanted: Progress | None = tell if progress is not None or verb == "research" else None
     return from_wire(hints_of(verb)["return"], connection.send_content(verb, scope, given, content, wanted))
 
@@ -106,74 +106,74 @@ class _Part:
 
 @_ask_server_for("profile.")
 class RemoteProfile(_Part, ProfileVerbs):
-    """As `ProfileVerbs`."""
+    """Like `ProfileVerbs`."""
 
 
 @_ask_server_for("documents.")
 class RemoteDocuments(_Part, DocumentVerbs):
-    """As `DocumentVerbs`."""
+    """Like `DocumentVerbs`."""
 
 
 @_ask_server_for("graph.")
 class RemoteGraph(_Part, GraphVerbs):
-    """As `GraphVerbs`."""
+    """Like `GraphVerbs`."""
 
 
 @_ask_server_for("tools.")
 class RemoteTools(_Part, ToolVerbs):
-    """As `ToolVerbs`."""
+    """Like `ToolVerbs`."""
 
 
 @_ask_server_for("jobs.")
 class RemoteJobs(_Part, JobVerbs):
-    """As `JobVerbs`."""
+    """Like `JobVerbs`."""
 
 
 @_ask_server_for("keys.")
 class RemoteKeys(_Part, KeyVerbs):
-    """As `KeyVerbs`; the hash of a key's secret stays on the server."""
+    """Like `KeyVerbs`. The hash of a key's secret stays on the server."""
 
 
 @_ask_server_for()
 class RemoteMnemic(_Part, MnemicVerbs, AbstractContextManager["RemoteMnemic"]):
-    """An open connection. Safe to use from several threads; close it, or use it in a `with` block.
+    """An open connection. Thread-safe. Close it, or use it in a `with` block.
 
-    The verbs, their arguments, answers and errors are those of `Mnemic`. The org of a scope must be the key's, or
+    It has the verbs of `Mnemic` with the same arguments, results and errors. A scope's org must be the key's org, or
     "default", which stands for it.
     """
 
     @property
     def profile(self) -> RemoteProfile:
-        """As `Mnemic.profile`."""
+        """Like `Mnemic.profile`."""
         return RemoteProfile(self.connection)
 
     @property
     def documents(self) -> RemoteDocuments:
-        """As `Mnemic.documents`."""
+        """Like `Mnemic.documents`."""
         return RemoteDocuments(self.connection)
 
     @property
     def graph(self) -> RemoteGraph:
-        """As `Mnemic.graph`."""
+        """Like `Mnemic.graph`."""
         return RemoteGraph(self.connection)
 
     @property
     def tools(self) -> RemoteTools:
-        """As `Mnemic.tools`: those of the server."""
+        """Like `Mnemic.tools`, with the server's tools."""
         return RemoteTools(self.connection)
 
     @property
     def jobs(self) -> RemoteJobs:
-        """As `Mnemic.jobs`."""
+        """Like `Mnemic.jobs`."""
         return RemoteJobs(self.connection)
 
     @property
     def keys(self) -> RemoteKeys:
-        """As `Mnemic.keys`."""
+        """Like `Mnemic.keys`."""
         return RemoteKeys(self.connection)
 
     def close(self) -> None:
-        """Let go of the connections; closing twice is harmless."""
+        """Close the connections. Idempotent."""
         self.connection.close()
 
     def __exit__(self, *_: object) -> None:
@@ -181,17 +181,17 @@ class RemoteMnemic(_Part, MnemicVerbs, AbstractContextManager["RemoteMnemic"]):
 
 
 def _stream_chat(connection: Connection, verb: str, given: dict[str, Any]) -> Generator[ChatEvent]:
-    """As `Mnemic.chat_stream`; the events come while the server makes them."""
+    """Like `Mnemic.chat_stream`. Events arrive while the server makes them."""
     return _read_events(connection.lines(verb, given.pop("scope"), given))
 
 
 def _stream_export(connection: Connection, verb: str, given: dict[str, Any]) -> Generator[str]:
-    """As `Mnemic.export`; the lines come while the server makes them."""
+    """Like `Mnemic.export`. Lines arrive while the server makes them."""
     return connection.lines(verb, given.pop("scope"), given)
 
 
 def _send_import(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
-    """As `Mnemic.import_`."""
+    """Like `Mnemic.import_`."""
     text = given.pop("text")
     content = text.encode() if isinstance(text, str) else text
     headers = {"Content-Type": "text/plain; charset=utf-8"}
@@ -199,13 +199,11 @@ def _send_import(connection: Connection, verb: str, given: dict[str, Any]) -> An
 
 
 def _send_file(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
-    """As `Mnemic.ingest`, of one file of this machine or of bytes. Raises UnsupportedError for a folder: call it
-    for each file.
-    """
+    """Like `Mnemic.ingest`, for one local file or bytes. Raises `UnsupportedError` for a folder."""
     given = {name: value for name, value in given.items() if value is not None}
     for name in HERE_ONLY:
         if given.pop(name, None):
-            raise UnsupportedError(f"a server takes no {name!r}", capability=name)
+            raise UnsupportedError(f"a server does not accept {name!r}; leave it out", capability=name)
     content = given.pop("content")
     data = content if isinstance(content, bytes) else _read_file(Path(fspath(cast("str", content))), given)
     file = (str(given.get("name") or given.get("source") or ""), data)
@@ -213,19 +211,19 @@ def _send_file(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
 
 
 def _send_question(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
-    """As `Mnemic.research`."""
+    """Like `Mnemic.research`."""
     sent = {name: given.pop(name) for name in list(given) if name not in ("scope", "progress")}
     body = json_of({name: value for name, value in sent.items() if value is not None})
     return _send(connection, verb, given, {"content": body, "headers": {"Content-Type": "application/json"}})
 
 
 def _send_nothing(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
-    """A verb that tells how far it has come, and whose arguments are all in the query."""
+    """Call a verb that reports progress and has all arguments in the query."""
     return _send(connection, verb, given, {})
 
 
 def _receive_backup(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
-    """As `Mnemic.backup`, of the server's store to a file on this machine; it needs an operator's key."""
+    """Like `Mnemic.backup`, from the server's store to a local file. Needs an operator's key."""
     here = {name: given.pop(name) for name in ("is_replacing", "progress") if name in given}
     return receive_backup(given.pop("path"), connection.content(verb, given), **here)
 
@@ -244,7 +242,7 @@ BY_HAND: Mapping[str, Callable[[Connection, str, dict[str, Any]], Any]] = {
 
 
 def _read_events(lines: Generator[str]) -> Generator[ChatEvent]:
-    """What the lines tell, until the reply. Raises the error that the server tells of."""
+    """Parse events up to the reply. Raises the error that the server reports."""
     with closing(lines):
         for line in lines:
             told = loads(line)
@@ -254,17 +252,17 @@ def _read_events(lines: Generator[str]) -> Generator[ChatEvent]:
                 yield event
             if isinstance(event, Replied):
                 return
-    raise BadReplyError("the server ended the answer before the reply was whole")
+    raise BadReplyError("the server ended the answer early; try again")
 
 
 def _read_file(path: Path, given: dict[str, Any]) -> bytes:
-    """The content of a file of this machine; its name and source go along as `Mnemic.ingest` would take them."""
+    """Read a local file, and add its name and source as `Mnemic.ingest` would."""
     if path.is_dir():
-        raise UnsupportedError(f"{path} is a folder; send its files one by one", capability="folder")
+        raise UnsupportedError(f"{path} is a folder; a server accepts one file at a time", capability="folder")
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        raise InvalidInputError(f"there is nothing at {path}") from error
+        raise InvalidInputError(f"{path} does not exist") from error
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     given["name"] = path.name

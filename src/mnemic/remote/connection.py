@@ -1,7 +1,4 @@
-"""From an answer that is a problem, or from no answer at all, to the exception that the library would have raised.
-
-One server, and how it is asked: the scope into the query, arguments to their places, the answer back to nouns.
-"""
+"""The connection to one server: requests, parsed answers, and problems as the exceptions of the library."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ NO_ROUTE = ("no_route", "no_method")
 
 
 def raise_problem(response: httpx2.Response) -> None:
-    """Raises what a problem stands for; answers that are none pass."""
+    """Raise the exception of a problem. Does nothing for other answers."""
     if response.status_code < 400:  # noqa: PLR2004 -- HTTP's own
         return
     try:
@@ -52,18 +49,16 @@ def raise_problem(response: httpx2.Response) -> None:
 
 
 def is_under_way(response: httpx2.Response) -> bool:
-    """True when the server still works on the same request, which came before with the same key."""
+    """True while the server still works on an earlier request with the same idempotency key."""
     return response.status_code == HTTPStatus.CONFLICT and f"{PROBLEM_PREFIX}under_way" in response.text
 
 
 def problem_error(status: int, body: Mapping[str, Any], retry_after: str | None = None) -> failures.MnemicError:
-    """The exception of a problem; its class by the type where that is known, else by the status."""
+    """The exception of a problem. Its class comes from the problem's type, else from the status."""
     kind = str(body.get("type", "")).removeprefix(PROBLEM_PREFIX)
     message = str(body.get("detail") or body.get("title") or f"the server answered {status}")
     if kind in NO_ROUTE:
-        return failures.UnsupportedError(
-            "the server does not know this verb; is it of an older version?", capability=kind
-        )
+        return failures.UnsupportedError("the server has no such verb; upgrade it to this version", capability=kind)
     error = KINDS.get(kind) or BY_STATUS.get(status, failures.BadReplyError)
     if issubclass(error, failures.UnsupportedError):
         return error(message, capability=kind)
@@ -73,7 +68,7 @@ def problem_error(status: int, body: Mapping[str, Any], retry_after: str | None 
 
 
 def transport_error(error: httpx2.HTTPError, url: str) -> failures.BackendError:
-    """The exception of a request that got no answer."""
+    """The exception of an unanswered request."""
     if isinstance(error, httpx2.TimeoutException):
         return failures.TimedOutError(f"{url} did not answer in time")
     return failures.UnavailableError(
@@ -89,7 +84,7 @@ KINDS: Mapping[str, type[failures.MnemicError]] = {
 
 
 def loads(line: str) -> Any:
-    """One line of an answer. Raises `BadReplyError`."""
+    """Parse one line of an answer. Raises `BadReplyError`."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -98,34 +93,34 @@ def loads(line: str) -> Any:
 
 NDJSON = "application/x-ndjson"
 LONG_TIMEOUT_S = 600.0
-"""How long what takes long is waited for at least: a model may make several answers, with tools between."""
+"""Minimum time limit of long verbs. A model may reply several times, with tool calls in between."""
 
 WAIT_S = 0.2
-"""How long to wait before a server is asked again that still works on the same request."""
+"""Wait between two checks whether the server has finished an earlier request."""
 
 OWN_ORG = "default"
 Progress = Callable[[Mapping[str, Any]], None]
 
 
 class Connection:
-    """Asks one server; safe to use from several threads. Errors are those of `mnemic.errors`."""
+    """A connection to one server. Thread-safe. Raises the errors of `mnemic.errors`."""
 
     def __init__(self, url: str, key: str | None, timeout_s: float) -> None:
         if not url.startswith(("http://", "https://")):
-            raise failures.ConfigError(f"{url!r} is no address of a server such as http://127.0.0.1:7700")
+            raise failures.ConfigError(f"{url!r} is not a server's address; use one like http://127.0.0.1:7700")
         headers = {"User-Agent": f"mnemic/{__version__}"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self.url = url.rstrip("/")
         try:
             self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout_s)
         except (httpx2.InvalidURL, UnicodeEncodeError) as error:
-            raise failures.ConfigError(f"{url!r} is no address of a server, or the key is none: {error}") from error
+            raise failures.ConfigError(f"the address {url!r} or the API key is invalid: {error}") from error
 
     def ask(self, verb: str, answer: Any, scope: Scope | None, arguments: Mapping[str, Any]) -> Any:
-        """Call a verb; the answer as the type, or annotation, `answer`."""
+        """Call a verb and parse its answer as the type `answer`."""
         return from_wire(answer, self.ask_wire(verb, scope, arguments))
 
     def ask_wire(self, verb: str, scope: Scope | None, arguments: Mapping[str, Any]) -> Any:
-        """The same, as the answer is on the wire."""
+        """Call a verb and return its answer as plain JSON."""
         request = self._build(verb, scope, arguments)
         if request.method != "GET":
             request.headers["Idempotency-Key"] = uuid.uuid4().hex
@@ -184,7 +179,7 @@ class Connection:
         if content is None:
             is_json = route.has_body
             content = {"content": json_of(body), "headers": {"Content-Type": "application/json"}} if is_json else {}
-        named = {**_named(scope), **parameters(query)}
+        named = {**_scope_parameters(scope), **parameters(query)}
         return self._client.build_request(route.method, path, params=named, timeout=self._timeout(route), **content)
 
     def _timeout(self, route: Verb) -> httpx2.Timeout:
@@ -194,8 +189,8 @@ class Connection:
         return timeout
 
     def _send(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer; asked for once more when a connection that was kept open turns out to be closed. The key of the
-        request lets the server do it once.
+        """Send a request, and retry once if a kept connection turns out to be closed. The idempotency key lets the
+        server run it only once.
         """
         try:
             return self._client.send(request)
@@ -203,9 +198,7 @@ class Connection:
             return self._send_again(request)
 
     def _send_again(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer of a request that the server may have got before. While it works on that, it is waited for as long
-        as for any answer.
-        """
+        """Repeat a request that the server may already have received, and wait while it works on the first one."""
         end = time.monotonic() + (request.extensions["timeout"]["read"] or LONG_TIMEOUT_S)
         while True:
             response = self._client.send(request)
@@ -214,7 +207,7 @@ class Connection:
             time.sleep(WAIT_S)
 
     def _open(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer before its body was read."""
+        """Send a request and return the response before its body is read."""
         try:
             response = self._client.send(request, stream=True)
             if response.is_error:
@@ -226,7 +219,7 @@ class Connection:
 
     @contextmanager
     def _reading(self, response: httpx2.Response) -> Generator[None]:
-        """Reads a body that was still unread, and closes it."""
+        """Translate errors while a body is read, and close it afterwards."""
         try:
             yield
         except httpx2.HTTPError as error:
@@ -236,7 +229,7 @@ class Connection:
 
 
 def split(pieces: Iterable[bytes]) -> Iterator[str]:
-    """The lines of a text that comes in pieces. Line feeds alone end them: texts within may hold other separators."""
+    """Split a stream into lines. Only line feeds end a line, because texts can contain other separators."""
     left = b""
     for piece in pieces:
         *whole, left = (left + piece).split(b"\n")
@@ -246,10 +239,10 @@ def split(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def parameters(query: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as parameters of a query: lists are repeated, mappings are JSON, None is left out."""
+    """Arguments as query parameters: lists are repeated, mappings are JSON, None is left out."""
     found: dict[str, Any] = {}
     for name, value in query.items():
-        wire = _told(value)
+        wire = _encode_value(value)
         if isinstance(wire, Mapping):
             found[name] = json.dumps(wire)
         elif isinstance(wire, bool):
@@ -260,15 +253,15 @@ def parameters(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_of(arguments: Mapping[str, Any]) -> bytes:
-    """Arguments as a JSON object. Raises `InvalidInputError` for what JSON cannot hold."""
+    """Arguments as a JSON object. Raises `InvalidInputError` if JSON cannot represent them."""
     try:
-        return json.dumps({name: _told(value) for name, value in arguments.items()}, allow_nan=False).encode()
+        return json.dumps({name: _encode_value(value) for name, value in arguments.items()}, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise failures.InvalidInputError(f"an argument cannot be written as JSON: {error}") from error
 
 
-def _told(value: Any) -> Any:
-    """Drafts leave out what they do not say; other iterables become lists."""
+def _encode_value(value: Any) -> Any:
+    """A value as JSON. Drafts leave out empty fields; other iterables become lists."""
     if is_dataclass(value) and not isinstance(value, type):
         fields: dict[str, Any] = to_wire(value)
         fields = {name: each for name, each in fields.items() if each is not None and each != []}
@@ -276,14 +269,14 @@ def _told(value: Any) -> Any:
             fields["content"] = fields.pop("text")
         return fields
     if isinstance(value, Mapping):
-        return {str(name): _told(each) for name, each in cast("Mapping[Any, Any]", value).items()}
+        return {str(name): _encode_value(each) for name, each in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return [_told(each) for each in cast("Iterable[Any]", value)]
+        return [_encode_value(each) for each in cast("Iterable[Any]", value)]
     return to_wire(value)
 
 
-def _named(scope: Scope | None) -> dict[str, str]:
-    """The parts of a scope as parameters. The org is the key's, and is named only where it is not the default."""
+def _scope_parameters(scope: Scope | None) -> dict[str, str]:
+    """A scope as query parameters. The org is the key's; it is sent only if it is not the default."""
     if scope is None:
         return {}
     parts = {"user": scope.user, "agent": scope.agent, "session": scope.session}
@@ -299,4 +292,4 @@ def _report(lines: Iterable[str], tell: Progress) -> Any:
         if event["event"] == "failed":
             raise problem_error(event["problem"]["status"], event["problem"])
         tell(event)
-    raise failures.BadReplyError("the server ended the answer before the work was done")
+    raise failures.BadReplyError("the server ended the answer early; try again")

@@ -1,4 +1,4 @@
-"""REST as one door: the routes of all resources, one form of errors, and the description of it all."""
+"""The REST application: all routes, one form of errors, and the OpenAPI description."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -31,13 +31,12 @@ from mnemic.web.problems import Problem, ProblemError, problem_of, problem_respo
 FILE_PATHS = (f"{PREFIX}/documents", f"{PREFIX}/import")
 DOCS, DESCRIPTION = "/docs", "/openapi.json"
 OPEN_PATHS = (DOCS, DESCRIPTION)
-ABOUT = """The memory of AI assistants: what is said is kept, and found again by meaning.
+ABOUT = """Long-term memory for AI assistants: store what is said and find it again by meaning.
 
-Whose memory it is, is said by `user`, `agent` and `session` in the query (or by the headers `Mnemic-User`,
-`Mnemic-Agent`, `Mnemic-Session`). A part that is not named hides its level, it never widens what is seen. The org is
-that of the key.
+Choose whose memory to use with `user`, `agent` and `session` in the query, or with the headers `Mnemic-User`,
+`Mnemic-Agent` and `Mnemic-Session`. Leaving one out returns less, never more. The org is the API key's.
 
-A write with an `Idempotency-Key` may be sent again for a day: it is done once, and answered as it was the first time.
+Writes with an `Idempotency-Key` are safe to retry for 24 hours. They run once and return the same response.
 """
 
 
@@ -106,7 +105,12 @@ def validation_problem(error: RequestValidationError) -> Problem:
     ]
     detail = "; ".join(f"{each['where']}: {each['what']}" for each in found[:3])
     return Problem(
-        422, "invalid_input", "An argument is not acceptable", detail, "change it; nothing was stored", found[:20]
+        422,
+        "invalid_input",
+        "An argument is invalid",
+        detail,
+        "change it and try again; nothing was stored",
+        found[:20],
     )
 
 

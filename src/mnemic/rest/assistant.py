@@ -107,7 +107,9 @@ def _check_turn(asked: Asked, mnemic: Mnemic, given: Given) -> None:
     if asked.caller.is_bound:
         tools: bool | list[str] = given.get("tools", True)
         if not isinstance(tools, bool) and FORGET in tools:
-            raise ForbiddenError(f"the tool {FORGET!r} may delete what others share; it needs a key that is not bound")
+            raise ForbiddenError(
+                f"the tool {FORGET!r} may delete shared memories; use a key that is not restricted to a user or agent"
+            )
         if tools is True:
             given["tools"] = [spec.name for spec in mnemic.tools.list() if spec.name != FORGET]
 
@@ -115,7 +117,7 @@ def _check_turn(asked: Asked, mnemic: Mnemic, given: Given) -> None:
 def _require_model(mnemic: Mnemic) -> None:
     if mnemic.model is None:
         raise ProblemError(
-            Problem(503, "config", "No language model is configured", NO_MODEL, "set one and start the server again")
+            Problem(503, "config", "No language model is configured", NO_MODEL, "set one and restart the server")
         )
 
 

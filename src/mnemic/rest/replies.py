@@ -153,7 +153,7 @@ class Replies:
             await self._app(scope, receive, send)
             return
         if not 0 < len(key) <= MAX_KEY_CHARS:
-            raise InvalidInputError(f"an Idempotency-Key has 1 to {MAX_KEY_CHARS} characters")
+            raise InvalidInputError(f"an Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters")
         body = await self._body(receive)
         if body is None:
             return
@@ -255,7 +255,7 @@ def _may_change(scope: Scope) -> bool:
 def _check_same(request: KeptRequest, fingerprint: str) -> None:
     """Raises `InvalidInputError` when the key came with another request before."""
     if fingerprint not in ("", request.fingerprint):
-        raise InvalidInputError("this Idempotency-Key came with another request before; choose a new one")
+        raise InvalidInputError("this Idempotency-Key was used for another request; choose a new one")
 
 
 def _fingerprint(scope: Scope, body: bytes) -> str:

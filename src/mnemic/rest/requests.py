@@ -36,9 +36,9 @@ from mnemic.rest.asking import unknown_name
 from mnemic.verbs import BY_NAME, Verb
 
 MOST_TOGETHER = 1000
-"""So many things in one request are one transaction that holds up others for no more than moments."""
+"""Items per request. One transaction of this size delays others only briefly."""
 
-Time = Annotated[str, Field(description="ISO 8601; without a zone it is UTC", examples=["2026-05-01T09:30:00Z"])]
+Time = Annotated[str, Field(description="ISO 8601. UTC unless it names a zone.", examples=["2026-05-01T09:30:00Z"])]
 Fraction = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
 Count = Annotated[StrictInt, Field(ge=0, le=MOST)]
 FRACTION: Mapping[str, Any] = {"ge": 0, "le": 1}
@@ -77,16 +77,15 @@ BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "graph.entities.after": {"max_length": MAX_NAME_CHARS},
     "import_.name": {"max_length": 255},
 }
-"""What a value may be at most, by the argument, or by the verb and the argument, or with a question mark by an argument
-in the query. An argument that is not named here has the bounds of its type.
+"""Bounds by argument, by verb and argument, or with a question mark by query argument. Others have their type's bounds.
 """
 
 TEXTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("description.toml").read_text(encoding="utf-8"))
-"""The texts of the description that no signature says."""
+"""Texts of the description that are not in a signature."""
 
 IDS: Mapping[str, Any] = {
     "": PathField(min_length=1, max_length=255, examples=["019b0f6e-2b1c-7cc0-8c45-1d3f0a6f5b11"]),
-    "documents": PathField(min_length=1, max_length=4096, description="its id, or its source, percent-encoded"),
+    "documents": PathField(min_length=1, max_length=4096, description="Its id, or its percent-encoded source."),
     "tools": PathField(min_length=1, max_length=64, examples=["calculator"]),
 }
 """What stands in the path, by the part of Mnemic that the verb is of."""
@@ -100,7 +99,7 @@ CONTENTS: Mapping[str, tuple[str, Any]] = {
 
 
 class Body(BaseModel):
-    """A JSON object whose names are all known."""
+    """A JSON object without unknown fields."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
 
@@ -120,13 +119,15 @@ class Body(BaseModel):
 
 
 class NewMessage(Body):
-    """One utterance; several contents are joined by line ends."""
+    """One message. Several contents are joined by newlines."""
 
     role: Role
     content: Annotated[str | list[str], Field(examples=["I sail on Sundays"])]
     name: str | None = None
     observed_at: Time | None = None
-    external_id: Annotated[str, Field(description="yours; a second message with it is not stored")] | None = None
+    external_id: (
+        Annotated[str, Field(description="Your own id. A message with a known id is not stored again.")] | None
+    ) = None
     trust: Trust | None = None
     metadata: Annotated[dict[str, Any], Field(examples=[{"project": "sails"}])] = {}
 

@@ -42,7 +42,7 @@ ASKING: Mapping[Access, Any] = {
     Access.OPERATOR: Operates,
 }
 
-TOLD = "With `Accept: application/x-ndjson` progress is told line by line, and the report ends it."
+TOLD = "With `Accept: application/x-ndjson` the response streams progress line by line and ends with the report."
 _PIECE = 1 << 18
 
 Arguments = dict[str, Any]
@@ -119,7 +119,7 @@ def _make_handler(mnemic: Mnemic, verb: Verb) -> Handler:
         if places is None:
             return call(mnemic)(*scope, **given)
         if not places.acquire(blocking=False):
-            raise UnavailableError(f"the server researches {RESEARCHED_AT_ONCE} documents already; try again later")
+            raise UnavailableError(f"the server is already researching {RESEARCHED_AT_ONCE} documents; try again later")
         try:
             return call(mnemic)(*scope, **given)
         finally:
@@ -191,12 +191,12 @@ def _check_erasure(_mnemic: Mnemic, asked: Asked, _request: Request, given: Argu
 
 def _check_receipts(_mnemic: Mnemic, asked: Asked, _request: Request, _given: Arguments) -> None:
     if asked.caller.is_bound:
-        raise ForbiddenError("the receipts are of the whole org; they need a key that is not bound")
+        raise ForbiddenError("receipts belong to the whole org; use a key that is not restricted to a user or agent")
 
 
 def _check_import(_mnemic: Mnemic, asked: Asked, _request: Request, _given: Arguments) -> None:
     if asked.caller.is_bound:
-        raise ForbiddenError("what is brought in may belong to others too; it needs a key that is not bound")
+        raise ForbiddenError("an import may change shared data; use a key that is not restricted to a user or agent")
 
 
 def _check_health(_mnemic: Mnemic, asked: Asked, request: Request, given: Arguments) -> None:

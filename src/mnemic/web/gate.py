@@ -89,7 +89,7 @@ class Caller:
         with one of the org `default` that is not bound.
         """
         if self.org != DEFAULT_ORG or self.is_bound:
-            raise ForbiddenError(f"this concerns the whole store: it needs {what} of the org 'default'")
+            raise ForbiddenError(f"this changes the whole store; it needs {what} of the org 'default'")
 
     def require_own(self, scope: Scope, partition: Partition) -> None:
         """Raises `ForbiddenError` when a bound caller would change an item that others share: one of a shared level,
@@ -98,7 +98,9 @@ class Caller:
         self.require_level(partition.level)
         is_of_user = self.key is not None and self.key.user is not None
         if is_of_user and partition.level is Level.SESSION and partition != scope.partition(Level.SESSION):
-            raise ForbiddenError("this was said in the session without naming a user; it needs a key that is not bound")
+            raise ForbiddenError(
+                "this session message has no user; use a key that is not restricted to a user or agent"
+            )
 
     def require_level(self, *levels: Level | str) -> None:
         """Raises `ForbiddenError` when a bound caller would change what others share: a key for one user changes that
@@ -108,7 +110,7 @@ class Caller:
             return
         shared = {Level.ORG} if self.key.user is None else {Level.ORG, Level.AGENT}
         if shared & set(levels):
-            raise ForbiddenError("this belongs to others too; it needs a key that is not bound to a user or an agent")
+            raise ForbiddenError("this is shared with others; use a key that is not restricted to a user or agent")
 
     def scope(self, named: NamedScope) -> Scope:
         """The scope of a request that names these. Raises `ForbiddenError` for an org, user or agent that is not the
@@ -132,7 +134,7 @@ def named_scope(request: HTTPConnection) -> NamedScope:
 
 def _bound(part: str, own: str | None, named: str | None) -> str | None:
     if own is not None and named not in (None, own):
-        raise ForbiddenError(f"this key is for one {part} alone, and the request names another")
+        raise ForbiddenError(f"this key is restricted to another {part}")
     return own if own is not None else named
 
 
@@ -187,7 +189,7 @@ class Gate:
         if token is None:  # once a store holds a key it stays so, and strangers cost no look at it
             self._always = self._always or await run_sync(lambda: self._admission.needs_key, limiter=self._checks)
             if self._always:
-                raise UnauthorisedError("this server needs a key")
+                raise UnauthorisedError("this server needs an API key")
             _check_origin(request)
             return Caller()
         self._attempts.check(address, take=0)
@@ -236,7 +238,7 @@ def _token(request: HTTPConnection) -> str | None:
     given = {each[len(BEARER) :].strip() for each in schemes if each.lower().startswith(BEARER)}
     given |= {value.strip() for value in request.headers.getlist(KEY_HEADER)}
     if len(given) > 1:
-        raise UnauthorisedError("the request shows more than one key")
+        raise UnauthorisedError("the request has more than one key")
     return given.pop() if given else None
 
 
@@ -249,11 +251,11 @@ def _check_origin(request: HTTPConnection) -> None:
     """Refuse what a page of another site may have sent."""
     host, *others = request.headers.getlist("host") or [""]
     if others or _NO_HOST.search(host) or _name(f"//{host}") not in LOOPBACK:
-        raise ForbiddenError("without keys this server answers to localhost and 127.0.0.1 only; make a key for others")
+        raise ForbiddenError("without API keys this server only answers on localhost; create a key for other addresses")
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
     is_foreign = origin is not None and origin not in (f"http://{host}", f"https://{host}")
     if is_foreign or site not in ("none", "same-origin"):
-        raise ForbiddenError("without keys this server answers no page of another site")
+        raise ForbiddenError("without API keys this server does not answer pages of other sites; create a key")
 
 
 def _name(url: str) -> str | None:

@@ -46,40 +46,36 @@ class _Row:
 
 
 STATUSES: Mapping[type[failures.MnemicError], _Row] = {
-    failures.MnemicError: _Row(500, "Something went wrong", "look into the log of the server", is_told=False),
-    failures.InvalidInputError: _Row(422, "An argument is not acceptable", "change it; nothing was stored"),
-    failures.UnauthorisedError: _Row(
-        401, "A key is needed", "send `Authorization: Bearer mn_…` with a key that has not ended"
-    ),
+    failures.MnemicError: _Row(500, "Something went wrong", "see the server's log", is_told=False),
+    failures.InvalidInputError: _Row(422, "An argument is invalid", "change it and try again; nothing was stored"),
+    failures.UnauthorisedError: _Row(401, "An API key is needed", "send `Authorization: Bearer mn_…` with a valid key"),
     failures.ForbiddenError: _Row(
         403, "The key does not allow this", "use a key with this right, or for this user or agent"
     ),
-    failures.NotFoundError: _Row(
-        404, "There is no such thing in this scope", "look for the id in the scope it was made in"
-    ),
+    failures.NotFoundError: _Row(404, "Nothing with this id exists in the scope", "check the id and the scope"),
     failures.ConflictError: _Row(409, "It exists already, or was changed meanwhile", "read it again, then decide"),
-    failures.UnsupportedError: _Row(501, "The server's set-up cannot do this"),
+    failures.UnsupportedError: _Row(501, "This server is not set up for this"),
     failures.ConfigError: _Row(
         500, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False
     ),
-    failures.BackendError: _Row(503, "A part of the server failed", "run `mnemic doctor` on the server"),
-    failures.UnavailableError: _Row(503, "A part of the server does not answer", "try again in a moment"),
-    failures.RateLimitedError: _Row(503, "A part of the server asks to slow down", "try again later"),
-    failures.TimedOutError: _Row(503, "A part of the server took too long", "try again, or allow it more time"),
+    failures.BackendError: _Row(503, "A backend of the server failed", "run `mnemic doctor` on the server"),
+    failures.UnavailableError: _Row(503, "A backend of the server does not answer", "try again in a moment"),
+    failures.RateLimitedError: _Row(503, "A backend of the server asks to slow down", "try again later"),
+    failures.TimedOutError: _Row(503, "A backend of the server took too long", "try again, or allow it more time"),
     failures.BadReplyError: _Row(
-        503, "A part of the server gave an unusable answer", "run `mnemic doctor` on the server"
+        503, "A backend of the server sent an unusable answer", "run `mnemic doctor` on the server"
     ),
 }
 
 HTTP_KINDS: Mapping[int, tuple[str, str, str]] = {
-    400: ("unreadable", "The request cannot be read", "send what the description at /openapi.json says"),
-    404: ("no_route", "There is no such route", "the routes are at /docs, in a machine's form at /openapi.json"),
-    405: ("no_method", "This route does not take this method", "the header Allow names those it takes"),
+    400: ("unreadable", "The request cannot be read", "see /openapi.json for the format"),
+    404: ("no_route", "This route does not exist", "see /docs or /openapi.json for the routes"),
+    405: ("no_method", "This route does not allow this method", "see the header Allow"),
     413: ("too_large", "The request is too large", "send less at once"),
 }
 """What frameworks raise by status alone: kind, title and hint."""
 
-UNEXPECTED = Problem(500, "unexpected", "Something went wrong", hint="look into the log of the server")
+UNEXPECTED = Problem(500, "unexpected", "Something went wrong", hint="see the server's log")
 
 
 def problem_of(error: BaseException) -> Problem:

@@ -30,7 +30,9 @@ def from_wire(kind: Any, value: Any) -> Any:
     try:
         return _read(kind, value)
     except (TypeError, ValueError, KeyError, LookupError) as error:
-        raise BadReplyError(f"an answer could not be read as {getattr(kind, '__name__', kind)}: {error}") from error
+        raise BadReplyError(
+            f"the server's answer could not be read as {getattr(kind, '__name__', kind)}: {error}"
+        ) from error
 
 
 @cache
@@ -144,5 +146,5 @@ def event_from_wire(told: Mapping[str, Any]) -> ChatEvent | None:
     """What `event_to_wire` was given; None for an event that this version does not know. Raises `BadReplyError`."""
     name = told.get(EVENT)
     if not isinstance(name, str):
-        raise BadReplyError("an event without a name")
+        raise BadReplyError("the server sent an event without a name")
     return cast("ChatEvent", from_wire(KINDS[name], told)) if name in KINDS else None

@@ -138,7 +138,7 @@ class TestAKeyring:
         path.write_bytes(content)
         ring = FileKeyring(path)
         for ask in (lambda: ring.issue(ORGS, THEN), lambda: ring.find(["a"]), lambda: ring.of(["globex"])):
-            with pytest.raises(ConfigError, match="damaged or no keyring"):
+            with pytest.raises(ConfigError, match="damaged or not a keyring"):
                 ask()
         assert path.read_bytes() == content
 

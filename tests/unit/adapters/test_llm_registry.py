@@ -141,7 +141,7 @@ class TestDoctor:
         with ChatServer(lambda _: ChatReply(status=401)) as server:
             finding = self.found(llm="openai:m", llm_options={"base_url": server.url})
         assert finding.condition is Condition.BROKEN
-        assert "refused the key" in finding.message
+        assert "rejected the key" in finding.message
         assert "rules" in finding.remedy
 
 

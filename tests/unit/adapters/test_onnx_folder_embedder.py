@@ -226,12 +226,12 @@ def test_other_tokens_without_the_package_are_refused_with_the_line_that_install
         ("1_Pooling/config.json", "[1]", "damaged"),
         ("config.json", "{", "damaged"),
         ("config.json", "[" * 100_000, "damaged"),
-        ("modules.json", '{"type": 1}', "no list of modules"),
+        ("modules.json", '{"type": 1}', "not a list of modules"),
         ("modules.json", '[{"type": "x.Transformer", "path": ""}, {"type": "x.Dense", "path": "2_Dense"}]', "Dense"),
         ("tokenizer.json", '{"model": {"type": "Magic"}}', "no tokenizer"),
         ("tokenizer.json", "\xff", "no JSON"),
         ("tokenizer.json", '{"model": {"type": "BPE"}}', "damaged"),
-        ("model.onnx", "nonsense", "no ONNX model"),
+        ("model.onnx", "nonsense", "not an ONNX model"),
     ],
 )
 def test_what_cannot_be_done_is_refused_when_the_memory_is_opened(folder: Path, name: str, content: str, message: str):
@@ -241,7 +241,9 @@ def test_what_cannot_be_done_is_refused_when_the_memory_is_opened(folder: Path, 
         Mnemic.open(Config(store="memory://", embedder=f"onnx:{folder}"))
 
 
-@pytest.mark.parametrize("missing, message", [("model.onnx", "holds no model"), ("tokenizer.json", "has no tokenizer")])
+@pytest.mark.parametrize(
+    "missing, message", [("model.onnx", "has neither model"), ("tokenizer.json", "has no tokenizer")]
+)
 def test_a_missing_file_is_named(folder: Path, missing: str, message: str):
     (folder / missing).unlink()
     with pytest.raises(ConfigError, match=message):

@@ -295,7 +295,7 @@ class TestFailures:
 
     def test_an_answer_that_breaks_off_is_a_bad_reply(self, server: ChatServer, llm: OpenAILlm):
         server.scripted.append(ChatReply(body='{"choices": [', ending=Ending.BREAK))
-        with pytest.raises(BadReplyError, match="broke off"):
+        with pytest.raises(BadReplyError, match="ended its reply early"):
             llm.complete(prompt())
 
     def test_an_answer_without_end_is_given_up(self, server: ChatServer, llm: OpenAILlm):

@@ -49,7 +49,7 @@ class TestAPart:
         "names", [{"secret": bytes(32)}, {"backup": "b2"}, {"part": "p2"}, {"backup": "b", "part": "1p1"}]
     )
     def test_opens_with_no_other_key_and_in_no_other_place(self, names: dict[str, str]):
-        with pytest.raises(InvalidInputError, match="damaged, or of another backup"):
+        with pytest.raises(InvalidInputError, match="damaged, or from another backup"):
             unseal(seal(b"a secret"), **names)  # type: ignore[arg-type] -- names of its arguments
 
     @pytest.mark.parametrize(
@@ -171,6 +171,6 @@ class TestASealedFile:
         part = bytearray(whole[f"parts/{key}.sealed"])
         part[len(part) // 2] ^= 1
         write(path, whole | {f"parts/{key}.sealed": bytes(part)})
-        with pytest.raises(InvalidInputError, match=f"the part {key} is not what was written"):
+        with pytest.raises(InvalidInputError, match=f"the part {key} has changed since it was written"):
             memory.restore(path, is_replacing=True)
         assert datetime.now(UTC) > FileKeyring(ring).of([ANA.org])[ANA.org][0].made_at

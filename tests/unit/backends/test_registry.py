@@ -159,7 +159,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_ones():
 
 
 def test_an_option_that_a_backend_does_not_take_is_refused():
-    with pytest.raises(ConfigError, match=r"'bm25' does not take these options.*db_path"):
+    with pytest.raises(ConfigError, match=r"'bm25' does not accept these options.*db_path"):
         MemoryRegistry.create("bm25", db_path="x")
 
 

@@ -196,7 +196,7 @@ def test_a_source_that_was_read_here_from_the_same_bytes_is_known_and_from_other
         ({"id": " "}, "id must not be blank"),
         ({"source": 7}, "source must be a text"),
         ({"source": "a\x00b"}, "U\\+0000"),
-        ({"pages": [0, 99]}, "inside its text"),
+        ({"pages": [0, 99]}, "within the text"),
         ({"pages": [0, -1]}, "pages cannot be -1"),
         ({"headings": [[0, 1]]}, "not usable"),
         ({"headings": [[0, 1, None]]}, "headings must be text"),

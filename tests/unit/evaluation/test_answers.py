@@ -123,12 +123,12 @@ def test_a_model_that_is_away_ends_the_run_with_its_reason(command: list[str], c
 
 
 def test_what_cannot_be_asked_is_refused(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    for wrong, told in ((["--ways", "luck"], "--ways takes"), (["--budget", "0"], "at least 1")):
+    for wrong, told in ((["--ways", "luck"], "--ways must be"), (["--budget", "0"], "at least 1")):
         assert main([*command, *wrong]) == EXIT_CODES[InvalidInputError]
         assert told in capsys.readouterr().err
     (tmp_path / "queries").write_text(json.dumps(QUERIES[3]) + "\n", encoding="utf-8")
     assert main(command) == EXIT_CODES[InvalidInputError]
-    assert "no question of this set has an answer" in capsys.readouterr().err
+    assert "no question of this set has the field answer" in capsys.readouterr().err
 
 
 def test_a_broken_run_file_is_named_with_its_line(tmp_path: Path):

@@ -62,5 +62,5 @@ def test_another_corpus_begins_anew(tmp_path: Path):
 
 def test_a_file_that_is_something_else_is_named(tmp_path: Path):
     (tmp_path / ".made.jsonl.unfinished").write_text("a letter\n", encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=r"made\.jsonl\.unfinished is no unfinished evaluation"):
+    with pytest.raises(InvalidInputError, match=r"made\.jsonl\.unfinished is not an unfinished evaluation"):
         extract_by_group(CORPUS, PLAIN, tmp_path / "made.jsonl")

@@ -62,7 +62,7 @@ def test_a_run_of_other_options_or_texts_begins_anew(tmp_path: Path):
 @pytest.mark.parametrize("content", ["", "nothing\n", '"k"\n', '{"key": "k"}\n{"qid": 1}\n', '{"key": "k"}\n[]\n'])
 def test_a_file_that_is_no_unfinished_run_is_refused(tmp_path: Path, content: str):
     (tmp_path / ".run.unfinished").write_text(content)
-    with pytest.raises(InvalidInputError, match="remove it to begin anew"):
+    with pytest.raises(InvalidInputError, match="remove it to start again"):
         UnfinishedRun(tmp_path / "run", "k")
 
 

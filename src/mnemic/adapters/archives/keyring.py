@@ -139,12 +139,12 @@ class FileKeyring:
                 held.keys[each["id"]] = (each["org"], _key(wrapping, each))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigError(
-                f"{self._path} is damaged or no keyring of Mnemic: bring back a copy of it; without one no sealed "
-                "backup opens, and when it is moved away, new ones get new keys"
+                f"{self._path} is damaged or not a keyring of Mnemic; restore a copy of it. Without one no sealed "
+                "backup can be opened. If you move it away, new backups get new keys"
             ) from error
         except InvalidTag as error:
             raise ConfigError(
-                f"the keyring {self._path} was made with another master key than MNEMIC_BACKUP_MASTER_KEY says"
+                f"the keyring {self._path} has another master key; correct MNEMIC_BACKUP_MASTER_KEY"
             ) from error
         return held
 
@@ -152,7 +152,7 @@ class FileKeyring:
         if not is_needed:
             return None
         if self._master is None:
-            raise ConfigError(f"the keyring {self._path} needs its master key: set MNEMIC_BACKUP_MASTER_KEY")
+            raise ConfigError(f"the keyring {self._path} needs its master key; set MNEMIC_BACKUP_MASTER_KEY")
         if salt not in self._wrapping:
             self._wrapping[salt] = AESGCM(hashlib.scrypt(self._master.encode(), salt=salt, dklen=KEY_BYTES, **_SCRYPT))
         return self._wrapping[salt]
@@ -233,7 +233,7 @@ def _check_format(told: Mapping[str, Any], path: Path) -> None:
     if told["format"] != FORMAT:
         raise ValueError(told["format"])
     if int(told["version"]) > VERSION:
-        raise ConfigError(f"the keyring {path} was made by a newer Mnemic: run `pip install --upgrade mnemic`")
+        raise ConfigError(f"the keyring {path} was made by a newer Mnemic; run `pip install --upgrade mnemic`")
 
 
 def _key_record(wrapping: AESGCM | None, org: str, key: DataKey) -> dict[str, object]:

@@ -59,7 +59,7 @@ def from_json(told: object, newest_schema: int) -> Manifest:
 
 def _checked_manifest(fields: Mapping[str, Any], newest_schema: int) -> Manifest:
     if fields["format"] != FORMAT:
-        raise InvalidInputError("it is no backup of Mnemic")
+        raise InvalidInputError("it is not a backup of Mnemic")
     version, schema, made_by = int(fields["version"]), int(fields["schema"]), str(fields["made_by"])[:40]
     if version > SEALED or schema > newest_schema:
         raise ConfigError(
@@ -126,7 +126,7 @@ def check_sums(packed: ZipFile, sealed: Sealing, told: Told) -> None:
 def check_part(packed: ZipFile, part: SealedPart) -> None:
     """The same of one part."""
     if _sum(packed, part.key) != (part.sha256, part.size):
-        raise InvalidInputError(f"the part {part.key} is not what was written")
+        raise InvalidInputError(f"the part {part.key} has changed since it was written")
 
 
 def _sum(packed: ZipFile, key: str) -> tuple[str, int]:

@@ -82,7 +82,7 @@ class PartCipher:
         try:
             return self._cipher.decrypt(nonce, chunk, self._bound + nonce)
         except InvalidTag as error:
-            raise InvalidInputError(f"the part {self._part} is damaged, or of another backup") from error
+            raise InvalidInputError(f"the part {self._part} is damaged, or from another backup") from error
 
 
 def _deflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -197,7 +197,7 @@ class _Reading:
         if shared is None:
             raise ConfigError(
                 f"it was sealed with the keyring {self._sealed.keyring}, and backup.keyring is "
-                f"{keyring.id or 'not there'}: without that keyring, or a copy of it, nothing of it can be read"
+                f"{keyring.id or 'not there'}: without that keyring, or a copy of it, it cannot be opened"
             )
         self._shared = shared
         self.lost = tuple(
@@ -210,7 +210,7 @@ class _Reading:
         """Rows, some of a table at a time, first what belongs to no org."""
         lines = self._lines(self._shared)
         if manifests.from_json(next(lines, None), self._manifest.schema) != self._manifest:
-            raise InvalidInputError("its manifest is not the one that it was sealed with")
+            raise InvalidInputError("its manifest was changed")
         yield from _blocks(lines)
         self._check_lost()
         for number, part in enumerate(self._sealed.parts):

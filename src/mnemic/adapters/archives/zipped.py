@@ -50,7 +50,7 @@ class ZipArchive:
         if target.is_dir() or not target.name:
             raise InvalidInputError(f"{target} is a folder; name the file to write")
         if not target.parent.is_dir():
-            raise InvalidInputError(f"there is no folder {target.parent}")
+            raise InvalidInputError(f"the folder {target.parent} does not exist")
         if os.path.lexists(target):
             _check_replaceable(target, is_replacing=is_replacing)
         with _room_for(f"{target} cannot be written"), scratch_folder(target.parent, "mnemic-backup") as folder:
@@ -116,7 +116,7 @@ class _Draft(_Rows):
         from mnemic.adapters.archives.sealed import write_parts
 
         if self._keyring is None:
-            raise ConfigError("there is no keyring: set backup.keyring")
+            raise ConfigError("there is no keyring; set backup.keyring")
         told_of = replace(manifest, made_by=version("mnemic"), schema=migrations()[-1][0])
         with _create_file(self._packed) as file:
             with zipfile.ZipFile(file, "w") as packed:
@@ -142,7 +142,7 @@ class _Draft(_Rows):
                 manifest = _manifest(packed)
             _check_packed(self._packed, manifest, None, told)
         except (InvalidInputError, KeyError, *_UNREADABLE) as error:
-            raise InvalidInputError("what came is damaged or no backup; ask for it again") from error
+            raise InvalidInputError("the received data is damaged or not a backup; try again") from error
         _publish(self._packed, self._target, is_replacing=self._is_replacing)
         return manifest
 
@@ -159,7 +159,7 @@ class _Opened(_Rows):
 def _check_file(path: str | Path) -> Path:
     source = Path(path)
     if not source.is_file():
-        raise InvalidInputError(f"there is no file {source}")
+        raise InvalidInputError(f"the file {source} does not exist")
     return source
 
 
@@ -178,7 +178,7 @@ def _unpack(source: Path, folder: Path, keyring: Keyring | None, told: Told) -> 
                     with packed.open(ROWS) as member:
                         digest = _copy_file(member, rows, manifest.size, "checking", told)
                     if digest != manifest.sha256:
-                        raise InvalidInputError("its rows are not those that it says they are")
+                        raise InvalidInputError("its checksum is wrong")
             if manifest.sealed is not None:
                 opened.lost = _open_sealed(packed, manifest, keyring, opened.rows, told)
         _check_rows(opened)
@@ -196,18 +196,18 @@ def _refusing(source: Path) -> Generator[None]:
         if error.errno != errno.EINVAL:  # a place before the beginning of the file
             raise
         raise InvalidInputError(
-            f"{source} is damaged or no backup: it is no whole zip file; use another one"
+            f"{source} is damaged or not a backup: it is not a complete zip file; use another one"
         ) from error
     except (InvalidInputError, KeyError, *_UNREADABLE) as error:
         reason = str(error) if isinstance(error, InvalidInputError) else "it is no whole zip file"
-        raise InvalidInputError(f"{source} is damaged or no backup: {reason}; use another one") from error
+        raise InvalidInputError(f"{source} is damaged or not a backup: {reason}; use another one") from error
 
 
 def _open_sealed(
     packed: zipfile.ZipFile, manifest: Manifest, keyring: Keyring | None, path: Path, told: Told
 ) -> tuple[LostOrg, ...]:
     if keyring is None:
-        raise ConfigError("it is sealed: set backup.keyring to the keyring that it was made with")
+        raise ConfigError("it is sealed; set backup.keyring to its keyring")
     from mnemic.adapters.archives.sealed import open_parts
 
     return open_parts(packed, manifest, keyring, path, told)
@@ -242,12 +242,12 @@ def _check_rows(opened: _Opened) -> None:
     except BackendError as error:
         raise InvalidInputError(f"its rows are damaged ({error})") from error
     if not opened.lost and {**counts} != {**opened.manifest.counts}:
-        raise InvalidInputError("its rows are not as many as it says")
+        raise InvalidInputError("its number of rows is wrong")
 
 
 def _manifest(packed: zipfile.ZipFile) -> Manifest:
     if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in packed.infolist()):
-        raise InvalidInputError("it is packed in a way that Mnemic does not use")
+        raise InvalidInputError("its compression is not supported")
     with packed.open(MANIFEST) as file:
         return manifests.from_text(file.read(_MANIFEST_BYTES), migrations()[-1][0])
 
@@ -262,7 +262,9 @@ def _check_packed(path: Path, manifest: Manifest, keyring: Keyring | None, told:
             is_same = all(each.destroyed_at for each in lost)  # erased while this was written
         is_same = is_same and _manifest(packed) == manifest
     if not is_same:
-        raise UnavailableError(f"what was written to {path.parent.parent} reads otherwise; the disk may be failing")
+        raise UnavailableError(
+            f"what was written to {path.parent.parent} differs when read again; the disk may be failing"
+        )
 
 
 def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:
@@ -282,7 +284,7 @@ def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told
     while piece := source.read(_PIECE):
         done += len(piece)
         if done > size:
-            raise InvalidInputError("its rows are larger than it says")
+            raise InvalidInputError("its size is wrong")
         digest.update(piece)
         target.write(piece)
         told(doing, done, size)
@@ -298,7 +300,7 @@ def _check_replaceable(target: Path, *, is_replacing: bool) -> None:
     except ConfigError:  # a backup of a newer Mnemic is one
         return
     except (InvalidInputError, OSError, KeyError, *_UNREADABLE) as error:
-        raise ConflictError(f"{target} is no backup and is not replaced; remove it yourself") from error
+        raise ConflictError(f"{target} is not a backup; remove it yourself, or choose another name") from error
 
 
 def _publish(packed: Path, target: Path, *, is_replacing: bool) -> None:
@@ -309,10 +311,10 @@ def _publish(packed: Path, target: Path, *, is_replacing: bool) -> None:
         try:
             os.link(packed, target)
         except FileExistsError as error:
-            raise ConflictError(f"{target} exists already; somebody else made it meanwhile") from error
+            raise ConflictError(f"{target} was created by someone else meanwhile; choose another name") from error
         except OSError:  # a file system without links
             if os.path.lexists(target):
-                raise ConflictError(f"{target} exists already; somebody else made it meanwhile") from None
+                raise ConflictError(f"{target} was created by someone else meanwhile; choose another name") from None
             packed.replace(target)
     if hasattr(os, "O_DIRECTORY"):
         folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)

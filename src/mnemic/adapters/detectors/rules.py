@@ -370,7 +370,7 @@ def open_detector(name: str) -> Detector:
             return cast("Callable[[], Detector]", point.load())()
         except (ImportError, AttributeError) as error:
             raise ConfigError(f"detector {name!r} of {point.value} cannot be loaded: {error}") from error
-    raise ConfigError(f"detector {name!r} is not known; there are {', '.join(detector_names())}")
+    raise ConfigError(f"unknown detector {name!r}; use one of {', '.join(detector_names())}")
 
 
 def detector_names() -> list[str]:

@@ -105,8 +105,8 @@ class FastEmbedEmbedder:
             )
         except (ValueError, OSError, *_runtime_errors()) as error:
             raise ConfigError(
-                f"fastembed cannot load {self._name} ({type(error).__name__}): fetch its files once with the "
-                "network on, or name their folder (embedder option `folder`)"
+                f"fastembed cannot load {self._name} ({type(error).__name__}): download its files once with the "
+                "network on, or set their folder (embedder option `folder`)"
             ) from error
 
 
@@ -130,7 +130,7 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
 
 def _check_folder(folder: Path) -> Path:
     if not folder.is_dir():
-        raise ConfigError(f"the embedder's folder {folder} is not there")
+        raise ConfigError(f"the embedder's folder {folder} does not exist")
     return folder
 
 

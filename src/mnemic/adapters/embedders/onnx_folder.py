@@ -71,7 +71,7 @@ def read_settings(folder: Path) -> FolderSettings:
     pooling_file, further = _modules(folder)
     pooling = onnx_models.read_table(pooling_file)
     if pooling.get("include_prompt") is False and (query or document):
-        raise ConfigError(f"{pooling_file} leaves the prefix out of the mean; that cannot be done here")
+        raise ConfigError(f"{pooling_file} leaves the prefix out of the mean, which is not supported")
     return FolderSettings(
         pooling=_pooling(pooling, pooling_file) or known.pooling,
         query_prefix=query,
@@ -102,7 +102,7 @@ def _modules(folder: Path) -> tuple[Path, tuple[str, ...]]:
         modules = json.loads(onnx_models.read_text(file))
         kinds = [(str(each["type"]).rpartition(".")[2], str(each["path"])) for each in modules]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ConfigError(f"{file} is damaged: it is no list of modules") from error
+        raise ConfigError(f"{file} is damaged: it is not a list of modules") from error
     path = next((path for kind, path in kinds if kind == "Pooling"), "1_Pooling")
     further = tuple(kind for kind, _ in kinds if kind not in _HARMLESS)
     return folder / Path(path).name / "config.json", further
@@ -181,7 +181,7 @@ class OnnxFolderEmbedder:
         damaged or unsupported.
         """
         if pooling is not None and pooling not in POOLINGS:
-            raise ConfigError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
+            raise ConfigError(f"pooling {pooling!r} must be one of {', '.join(POOLINGS)}")
         if threads < 1 or (max_tokens is not None and max_tokens < LEAST_TOKENS):
             raise ConfigError(f"threads must be at least 1, and max_tokens at least {LEAST_TOKENS}")
         self._folder, self._file = onnx_models.find_graph(Path(model).expanduser())

@@ -104,7 +104,7 @@ class EmbeddingsClient:
             raise TimedOutError(f"{self.place} did not answer within {timeout_s:g} s") from error
         except self._http.TransportError as error:
             raise UnavailableError(
-                f"{self.place} cannot be reached ({type(error).__name__}): is it running?"
+                f"{self.place} cannot be reached ({type(error).__name__}); is it running?"
             ) from error
         if reply.status_code != HTTPStatus.OK:
             refusal = model_servers.Refusal(reply.status_code, reply.headers, reply.text[:_SAID_CHARS])
@@ -112,7 +112,7 @@ class EmbeddingsClient:
         try:
             return reply.json()
         except ValueError as error:
-            raise BadReplyError(f"{self.place} answered something that is not JSON") from error
+            raise BadReplyError(f"{self.place} sent a reply that is not JSON") from error
 
 
 def _wait_s(error: BackendError, attempt: int) -> float:
@@ -206,7 +206,7 @@ class OpenAIEmbedder:
         """The embeddings of a reply, in the order of its indexes, which must be 0 to `count` - 1."""
         data = cast("Mapping[str, object]", reply).get("data") if isinstance(reply, dict) else None
         if not isinstance(data, list):
-            raise BadReplyError(f"{self._client.place} answered without a list of data")
+            raise BadReplyError(f"{self._client.place} sent a reply without data")
         entries = cast("list[object]", data)
         found: dict[int, object] = {}
         for place, entry in enumerate(entries):
@@ -214,7 +214,7 @@ class OpenAIEmbedder:
             index = fields.get("index", place)
             found[index if isinstance(index, int) else -1] = fields.get("embedding")
         if len(entries) != count or set(found) != set(range(count)):
-            raise BadReplyError(f"{self._client.place} was asked for {count} vectors and answered others")
+            raise BadReplyError(f"{self._client.place} was asked for {count} vectors and sent another number")
         return [found[place] for place in range(count)]
 
     def _dims(self) -> int:

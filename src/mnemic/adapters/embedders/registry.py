@@ -24,7 +24,7 @@ def _minilm(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.minilm import MinilmEmbedder
 
     if model is not None:
-        raise ConfigError(f"minilm is one model; it cannot be {model!r}")
+        raise ConfigError(f"minilm has only one model; leave out {model!r}")
     paths = {name: Path(str(options[name])) for name in ("model", "vocabulary") if name in options}
     return _EMBEDDERS.made("minilm", MinilmEmbedder, {**options, **paths})
 
@@ -45,7 +45,7 @@ def _onnx(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.onnx_folder import OnnxFolderEmbedder
 
     if model is None and "model" not in options:
-        raise ConfigError("embedder 'onnx' needs the folder of a model: say onnx:FOLDER")
+        raise ConfigError("embedder 'onnx' needs the folder of a model; use onnx:FOLDER")
     return _EMBEDDERS.made("onnx", OnnxFolderEmbedder, with_model(options, model))
 
 
@@ -57,7 +57,7 @@ def _sentence_transformers(model: str | None, options: Options) -> Embedder:
 
 def _openai(model: str | None, options: Options) -> Embedder:
     if "base_url" not in options:
-        raise ConfigError("embedder 'openai' needs the option base_url (texts leave this machine only when you say so)")
+        raise ConfigError("embedder 'openai' needs the option base_url; texts leave this machine only if you set it")
     return _open_on_server("openai", model, options)
 
 
@@ -70,7 +70,7 @@ def _open_on_server(name: str, model: str | None, options: Options) -> Embedder:
 
     model = model or cast("str | None", options.get("model"))
     if not model:
-        raise ConfigError(f"embedder {name!r} needs a model: say {name}:MODEL")
+        raise ConfigError(f"embedder {name!r} needs a model; use {name}:MODEL")
     return _EMBEDDERS.made_on_server(name, OpenAIEmbedder, Endpoint, with_model(options, model))
 
 

@@ -86,8 +86,8 @@ class SentenceTransformersEmbedder:
             return self._package.SentenceTransformer(self._source, device=self._device)
         except (OSError, ValueError) as error:
             raise ConfigError(
-                f"sentence-transformers cannot load {self._source!r} ({type(error).__name__}): fetch it once with the "
-                "network on, or name the folder of its files as the model"
+                f"sentence-transformers cannot load {self._source!r} ({type(error).__name__}): download it once "
+                "with the network on, or set the folder of its files as the model"
             ) from error
 
 

@@ -118,7 +118,7 @@ class IndexFile:
                 self._create(connection)
             connection.execute(SQL["commit"])
             if connection.execute(SQL["stamp"]).fetchone()[0] != self._analyser:
-                raise DamagedIndexError("its terms are of another analyser")
+                raise DamagedIndexError("it was built by another analyser")
             undo.pop_all()
         return connection
 
@@ -130,8 +130,8 @@ class IndexFile:
         if is_new or found == APPLICATION_ID:
             return
         if found >> 8 == APPLICATION_ID >> 8:
-            raise DamagedIndexError("it has another layout")
-        raise ConfigError(f"{self.path} is another program's database; the index needs a path of its own")
+            raise DamagedIndexError("it has an old format")
+        raise ConfigError(f"{self.path} is another program's database; use another path for the index")
 
     def _create(self, connection: sqlite3.Connection) -> None:
         for name, statement in SQL.items():
@@ -163,8 +163,8 @@ def _translate_errors(path: Path) -> Generator[None]:
         if code in _DAMAGED:
             raise DamagedIndexError(str(error)) from error
         if code in (*_PASSING, sqlite3.SQLITE_CANTOPEN):
-            raise UnavailableError(f"the index {path} cannot be used now: {error}; it may be deleted safely") from error
-        raise BackendError(f"the index {path} failed: {error}; it may be deleted safely") from error
+            raise UnavailableError(f"the index {path} is not available: {error}; deleting it is safe") from error
+        raise BackendError(f"the index {path} failed: {error}; deleting it is safe") from error
 
 
 _PLAIN = re.compile(r"[a-z0-9]+")

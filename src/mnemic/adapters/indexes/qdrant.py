@@ -161,7 +161,7 @@ class QdrantIndex:
         if vector is not None and vector.shape[0] != self._wanted.dims:
             raise InvalidInputError(
                 f"the query has {vector.shape[0]} dimensions, the stored vectors have {self._wanted.dims}: "
-                "vectors of two embedding spaces are never compared"
+                "vectors of different embedders cannot be compared"
             )
 
     def _evidence(self, query: IndexQuery, sought: Sought, looked: Looked) -> Evidence:
@@ -205,11 +205,11 @@ def open_qdrant(store: Store, space: Space, collection: QdrantCollection, folder
     Qdrant that is away is waited for in the background.
     """
     if not store.capabilities.is_durable:
-        raise ConfigError("a store in memory ends with this process and a collection does not: say a store in a file")
+        raise ConfigError("a store in memory cannot use a Qdrant collection, which outlives it; use a store in a file")
     try:
         options = QdrantOptions(**cast("Mapping[str, Any]", collection.options))
     except TypeError as error:
-        raise ConfigError(f"memory.index.qdrant.options: Qdrant does not take these options: {error}") from error
+        raise ConfigError(f"memory.index.qdrant.options: Qdrant does not accept these options: {error}") from error
     name = own_name(store)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnemic"
     words = Fts5Index((folder or cache / f"index-{name}") / "fts5.db", analyser=f"{Analyser().name} of {name}")

@@ -375,7 +375,7 @@ def address(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
-            "memory.index.qdrant.url is not the address of a Qdrant; say http://localhost:6333, https://…, the path of "
+            "memory.index.qdrant.url is not the address of a Qdrant; use http://localhost:6333, https://…, the path of "
             "a folder, or :memory:"
         )
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -454,9 +454,7 @@ def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
     )
     where = f"the collection {wanted.name!r} of Qdrant at {address}"
     if "mnemic_space" not in said or not isinstance(vectors, models.VectorParams):
-        raise ConfigError(
-            f"{where} was not made by Mnemic and is left alone; name another one with memory.index.qdrant.collection"
-        )
+        raise ConfigError(f"{where} was not made by Mnemic; choose another one with memory.index.qdrant.collection")
     if vectors.size != wanted.dims or said["mnemic_space"] != wanted.space:
         raise ConfigError(
             f"{where} holds vectors of {said.get('mnemic_model')}, {vectors.size} dims (space {said['mnemic_space']}), "

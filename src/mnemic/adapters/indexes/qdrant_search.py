@@ -117,7 +117,7 @@ class QdrantVectors:
             if change.vector is not None and change.vector.shape[0] != self._dims:
                 raise InvalidInputError(
                     f"a vector of {change.vector.shape[0]} dimensions among those of {self._dims}: "
-                    "vectors of two embedding spaces are never compared"
+                    "vectors of different embedders cannot be compared"
                 )
 
     def _drop(self, partition: Partition) -> None:

@@ -351,7 +351,7 @@ def checked(columns: Columns, vector: Floats) -> Floats:
     if vector.shape[0] != columns.dims:
         raise InvalidInputError(
             f"the query has {vector.shape[0]} dimensions, the stored vectors have {columns.dims}: "
-            "vectors of two embedding spaces are never compared"
+            "vectors of different embedders cannot be compared"
         )
     return vector
 

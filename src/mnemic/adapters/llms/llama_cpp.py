@@ -53,7 +53,9 @@ class LlamaCppLlm:
         """
         self._package: Any = import_extra("xllamacpp", "llama-cpp")
         if model is not None and not Path(model).is_file():
-            raise errors.ConfigError(f"llm llama-cpp: there is no file {model}; model must be the path of a GGUF file")
+            raise errors.ConfigError(
+                f"llm llama-cpp: the file {model} does not exist; model must be the path of a GGUF file"
+            )
         if model is None:
             import_extra(PACKAGED, "llama-cpp")
         self._model = None if model is None else Path(model)
@@ -91,7 +93,7 @@ class LlamaCppLlm:
                 if text := assembly.add(event):
                     yield Piece(text)
         if not assembly.is_finished:
-            raise errors.BadReplyError(f"{self.name} ended in the middle of its reply")
+            raise errors.BadReplyError(f"{self.name} ended its reply early")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:
@@ -146,8 +148,8 @@ class LlamaCppLlm:
     def _refusal(self, prompt: Prompt, error: ValueError) -> Exception:
         """What it means that the model would not begin."""
         if prompt.tools:
-            return errors.UnsupportedError(f"{self.name} takes no tools like these", capability="tools")
-        return errors.BadReplyError(f"{self.name} did not take the prompt ({type(error).__name__})")
+            return errors.UnsupportedError(f"{self.name} does not support these tools", capability="tools")
+        return errors.BadReplyError(f"{self.name} did not accept the prompt ({type(error).__name__})")
 
     def _body(self, prompt: Prompt, form: Form) -> dict[str, object]:
         body = request(self.name, prompt, Dialect(form=form), is_stream=True)
@@ -181,7 +183,7 @@ class LlamaCppLlm:
         if said is not None and is_too_long(said):
             raise errors.InvalidInputError(f"{self.name}: the prompt is longer than {self._context_tokens} tokens")
         if said is not None:
-            raise errors.UnavailableError(f"{self.name} failed in the middle of its reply")
+            raise errors.UnavailableError(f"{self.name} failed during its reply")
 
     def _late_error(self, deadline: Deadline) -> errors.TimedOutError:
         return errors.TimedOutError(f"{self.name} did not answer in full within {deadline.timeout_s:g} s")
@@ -215,7 +217,7 @@ def packaged_model(folder: Path | None = None) -> Path:
         except (OSError, ValueError) as error:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-            raise errors.ConfigError(f"llm llama-cpp: its model cannot be written to {folder} ({error})") from error
+            raise errors.ConfigError(f"llm llama-cpp: the model cannot be written to {folder} ({error})") from error
     return path
 
 

@@ -109,12 +109,12 @@ class Assembly:
     def add(self, event: object) -> str:
         """Take one part; the text that it adds. Raises `BadReplyError` for what is no part of a reply."""
         if not isinstance(event, dict):
-            raise errors.BadReplyError(f"{self.place} answered with something that is no JSON object")
+            raise errors.BadReplyError(f"{self.place} sent a reply that is not a JSON object")
         fields = cast("Mapping[str, object]", event)
         self._count(_table(fields.get("usage")))
         choices = fields.get("choices")
         if not isinstance(choices, list):
-            raise errors.BadReplyError(f"{self.place} answered without choices")
+            raise errors.BadReplyError(f"{self.place} sent a reply without choices")
         if not choices:
             return ""
         choice = _table(cast("Sequence[object]", choices)[0])
@@ -132,7 +132,7 @@ class Assembly:
     def completion(self, seconds: float) -> Completion:
         """The whole reply. Raises `BadReplyError` when no part of it came."""
         if not self._has_choice:
-            raise errors.BadReplyError(f"{self.place} answered without choices")
+            raise errors.BadReplyError(f"{self.place} sent a reply without choices")
         calls = tuple(
             ToolCall(call.id or f"call_{position}", call.name, call.arguments)
             for position, call in sorted(self._calls.items())
@@ -354,10 +354,10 @@ class ChatClient:
         except self._http.TimeoutException as error:
             if deadline.is_over or not isinstance(error, self._http.ConnectTimeout):
                 raise self._late(deadline) from error
-            raise errors.UnavailableError(f"{self.place} cannot be reached (ConnectTimeout): is it running?") from error
+            raise errors.UnavailableError(f"{self.place} cannot be reached (ConnectTimeout); is it running?") from error
         except self._http.TransportError as error:
             raise errors.UnavailableError(
-                f"{self.place} cannot be reached ({type(error).__name__}): is it running?"
+                f"{self.place} cannot be reached ({type(error).__name__}); is it running?"
             ) from error
 
     def _refuse(self, response: httpx2.Response, model: str, deadline: Deadline) -> None:
@@ -383,16 +383,14 @@ class ChatClient:
                 if deadline.is_over:
                     raise self._late(deadline)
                 if size > MAX_REPLY_BYTES:
-                    raise errors.BadReplyError(f"{self.place} answered more than {MAX_REPLY_BYTES} bytes")
+                    raise errors.BadReplyError(f"{self.place} sent more than {MAX_REPLY_BYTES} bytes")
                 yield chunk
         except self._http.TimeoutException as error:
             raise self._late(deadline) from error
         except (self._http.TransportError, self._http.DecodingError) as error:
             if deadline.is_over:
                 raise self._late(deadline) from error
-            raise errors.BadReplyError(
-                f"{self.place} broke off in the middle of its reply ({type(error).__name__})"
-            ) from error
+            raise errors.BadReplyError(f"{self.place} ended its reply early ({type(error).__name__})") from error
         if deadline.is_over:
             raise self._late(deadline)
 
@@ -400,7 +398,7 @@ class ChatClient:
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise errors.BadReplyError(f"{self.place} answered something that is not JSON") from error
+            raise errors.BadReplyError(f"{self.place} sent a reply that is not JSON") from error
 
     def _late(self, deadline: Deadline) -> errors.TimedOutError:
         return errors.TimedOutError(f"{self.place} did not answer in full within {deadline.timeout_s:g} s")
@@ -495,7 +493,7 @@ class OpenAILlm:
                     yield Piece(text)
                 event = next(events, None)
         if not assembly.is_finished:
-            raise errors.BadReplyError(f"{self._client.place} ended its stream in the middle of the reply")
+            raise errors.BadReplyError(f"{self._client.place} ended its reply early")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:
@@ -506,7 +504,7 @@ class OpenAILlm:
         if said is not None and model_servers.is_too_long(said):
             raise errors.InvalidInputError(f"{self._client.place}: the prompt is longer than its context")
         if said is not None:
-            raise errors.UnavailableError(f"{self._client.place} failed in the middle of its reply")
+            raise errors.UnavailableError(f"{self._client.place} failed during its reply")
 
     def _ask_adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
         """The answer to the first request that the server does not refuse; what it took is remembered."""

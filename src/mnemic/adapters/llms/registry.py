@@ -26,7 +26,7 @@ def open_llm(name: str, options: Options | None = None) -> Llm:
 
 def _openai(model: str | None, options: Options) -> Llm:
     if "base_url" not in options:
-        raise ConfigError("llm 'openai' needs the option base_url (texts leave this machine only when you say so)")
+        raise ConfigError("llm 'openai' needs the option base_url; texts leave this machine only if you set it")
     return _open_on_server("openai", model, options)
 
 
@@ -39,7 +39,7 @@ def _open_on_server(name: str, model: str | None, options: Options) -> Llm:
 
     model = model or cast("str | None", options.get("model"))
     if not model:
-        raise ConfigError(f"llm {name!r} needs a model: say {name}:MODEL, or the option model")
+        raise ConfigError(f"llm {name!r} needs a model; use {name}:MODEL, or the option model")
     return _LLMS.made_on_server(name, OpenAILlm, ChatEndpoint, with_model(options, model))
 
 

@@ -80,7 +80,7 @@ class CrossEncoderReranker:
         for rows in onnx_models.batches(lengths, 1) if model.is_dynamic else onnx_models.batches(lengths):
             answer, _ = model.graph.run(model.output, [pairs[row] for row in rows], model.pad_id)
             if answer.size != len(rows):
-                raise BadReplyError(f"{self.name} answers {answer.shape} for {len(rows)} pairs; it is no reranker")
+                raise BadReplyError(f"{self.name} answers {answer.shape} for {len(rows)} pairs; it is not a reranker")
             scores[rows] = answer.reshape(-1)
         return scores
 
@@ -115,8 +115,8 @@ def _fetch_folder(repository: str) -> Path:
         ]
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"the cross-encoder {repository!r} cannot be loaded ({type(error).__name__}): fetch it once with the "
-            "network on, or name the folder of its files as the model"
+            f"the cross-encoder {repository!r} cannot be loaded ({type(error).__name__}): download it once with the "
+            "network on, or set the folder of its files as the model"
         ) from error
     return files[0].parent
 

@@ -28,7 +28,7 @@ def _maxsim(model: str | None, options: Options) -> Reranker:
     from mnemic.adapters.rerankers.maxsim import MaxSimReranker
 
     if model is not None:
-        raise ConfigError(f"maxsim runs on the offline model alone; it cannot be {model!r}")
+        raise ConfigError(f"maxsim only works with the offline model; leave out {model!r}")
     return _RERANKERS.made("maxsim", MaxSimReranker, options)
 
 

@@ -183,7 +183,7 @@ def _client(url: str, options: RedisOptions) -> Redis:
         )
     except (ValueError, TypeError) as error:
         raise ConfigError(
-            "memory.window.url is not the address of a Redis; say redis://user:password@host:6379/0, rediss://… or "
+            "memory.window.url is not the address of a Redis; use redis://user:password@host:6379/0, rediss://… or "
             "unix:///path"
         ) from error
 

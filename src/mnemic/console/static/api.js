@@ -174,6 +174,6 @@ function problemOf(status, text) {
   try {
     return new Problem({ ...JSON.parse(text), status });
   } catch {
-    return new Problem({ status, title: `The server answered ${status}`, hint: "look into the log of the server" });
+    return new Problem({ status, title: `The server answered ${status}`, hint: "see the server's log" });
   }
 }

@@ -122,7 +122,7 @@ def test_a_collection_that_somebody_else_made_is_left_alone(
 ):
     server.ask("/collections/theirs", {"vectors": {"size": 1024, "distance": "Cosine"}}, "PUT")
     variables = environment(server, mxbai, tmp_path) | {"MNEMIC_MEMORY_INDEX_QDRANT_COLLECTION": "theirs"}
-    with pytest.raises(ConfigError, match="was not made by Mnemic and is left alone"):
+    with pytest.raises(ConfigError, match="was not made by Mnemic"):
         build(load_config(environment=variables))
     assert server.points("theirs") == []
 
@@ -150,7 +150,7 @@ def test_a_wrong_key_is_told_without_the_key_and_words_are_found(
         ({"embedder": "none"}, "name one"),
         ({"store": "memory://"}, "a store in a file"),
         ({"qdrant_url": "ftp://somewhere"}, "http://localhost:6333"),
-        ({"qdrant_options": {"patience": 3}}, "does not take these options"),
+        ({"qdrant_options": {"patience": 3}}, "does not accept these options"),
         ({"qdrant_options": {"timeout_s": 0}}, "timeout_s must be a whole number above 0"),
         ({"qdrant_options": {"m": 1.5}}, "m must be a whole number"),
     ],

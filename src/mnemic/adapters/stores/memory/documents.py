@@ -313,7 +313,7 @@ class MemoryErasure(Port):
     def add(self, receipt: Receipt) -> None:
         receipts = self._transaction.writable.receipts
         if (receipt.org, receipt.id) in receipts:
-            raise ConflictError(f"receipt {receipt.id} is there already")
+            raise ConflictError(f"receipt {receipt.id} exists already")
         receipts[receipt.org, receipt.id] = receipt
 
     def receipts(self, org: str) -> list[Receipt]:

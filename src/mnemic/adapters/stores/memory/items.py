@@ -159,7 +159,7 @@ class MemoryMemories(Port):
         if memory.state in (State.ACTIVE, State.QUARANTINED):
             holder = self.holder(memory.partition, memory.private_agent, memory.dedup_key)
             if holder is not None and holder.id != memory.id:
-                raise ConflictError("another memory in the same place already says that")
+                raise ConflictError("another memory at this level already has this text")
         changed = self._transaction.changed(memory.partition)
         kept = copy_mappings(memory)
         self._transaction.writable.memories[key] = Row(kept, terms, changed, old.number)

@@ -113,7 +113,7 @@ class Transaction:
         known = self.writable.spaces.setdefault(space, dims)
         if known != dims:
             raise InvalidInputError(
-                f"a vector of {dims} dimensions cannot be kept in space {space}, whose vectors have {known}"
+                f"a vector of {dims} dimensions does not fit space {space}, whose vectors have {known}"
             )
 
     def changed(self, partition: Partition) -> int:

@@ -94,7 +94,7 @@ _MEANINGS: Mapping[type[psycopg.Error], tuple[type[failures.MnemicError], str]] 
     errors.DeadlockDetected: (failures.UnavailableError, _IN_THE_WAY),
     errors.LockNotAvailable: (
         failures.UnavailableError,
-        "locked by another transaction; try again when it is done writing",
+        "locked by another transaction; try again later",
     ),
     errors.QueryCanceled: (failures.TimedOutError, "the statement took longer than allowed and was undone"),
     errors.DiskFull: (failures.UnavailableError, "no room left on the server's disk; nothing was changed"),
@@ -173,7 +173,7 @@ class Target:
             parts = conninfo_to_dict(self.url)
         except psycopg.ProgrammingError:  # its message may quote the password, so it is not passed on
             raise failures.ConfigError(
-                "the address of the PostgreSQL store is not valid; write postgresql://user:password@host:5432/database"
+                "the address of the PostgreSQL store is invalid; use postgresql://user:password@host:5432/database"
             ) from None
         host, port = parts.get("host") or "localhost", parts.get("port") or 5432
         return f"PostgreSQL at {host}:{port}/{parts.get('dbname') or parts.get('user') or ''}"
@@ -201,7 +201,7 @@ class Connections:
         """
         if not self._free.acquire(timeout=self._target.lock_wait_s):
             raise failures.UnavailableError(
-                f"all {self._target.pool_size} connections to {self._place} are in use; raise pool_size or try again"
+                f"all {self._target.pool_size} connections to {self._place} are in use; try again, or raise pool_size"
             )
         with ExitStack() as if_it_fails:
             if_it_fails.callback(self._free.release)

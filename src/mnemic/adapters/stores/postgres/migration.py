@@ -50,7 +50,7 @@ def _prepare(connection: Connection[Row], schema: str, place: str) -> None:
     encoding = _value(connection, named["encoding"])
     if encoding != "UTF8":
         raise ConfigError(
-            f"{place} keeps texts as {encoding}; make a database that holds every text: "
+            f"{place} uses the encoding {encoding}; create a database with UTF-8: "
             "CREATE DATABASE mnemic ENCODING 'UTF8' TEMPLATE template0"
         )
     connection.execute(query(named["lock_migrations"]), {"key": _ADVISORY_KEY})
@@ -64,7 +64,7 @@ def _run(connection: Connection[Row], number: int, script: str, place: str) -> N
         connection.execute(query(script))
     except (errors.DuplicateTable, errors.DuplicateFunction) as error:
         raise ConfigError(
-            f"{place}: there are tables of another program ({error.diag.message_primary}); choose another schema"
+            f"{place}: it has tables of another program ({error.diag.message_primary}); choose another schema"
         ) from error
     except (errors.FeatureNotSupported, errors.UndefinedFile, errors.InsufficientPrivilege) as error:
         raise ConfigError(

@@ -136,14 +136,14 @@ class PostgresStore:
 
     def _commit(self, connection: Connection[Row]) -> None:
         if connection.info.transaction_status is TransactionStatus.INERROR:
-            raise UnavailableError(f"{self.place}: a statement had failed, so that nothing was committed")
+            raise UnavailableError(f"{self.place}: a statement failed, so nothing was committed")
         try:
             with translated_errors("committing", self.place):
                 connection.execute(query(statements("connection")["commit"]))
         except UnavailableError as error:
             if connection.closed:
                 raise UnavailableError(
-                    f"{error}; whether the last unit of work was committed is not known: look before writing it again"
+                    f"{error}; it is unknown whether the last write was committed; check before you repeat it"
                 ) from error
             raise
 

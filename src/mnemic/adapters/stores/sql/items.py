@@ -193,7 +193,7 @@ class SqlMemories(SqlPort, topic="memories"):
         if old is None:
             return False
         if self._session.write(self._sql["replace"], self._columns(memory, terms, place)).rowcount == 0:
-            raise ConflictError("another memory in the same place already says that")
+            raise ConflictError("another memory at this level already has this text")
         self._session.advance(pid)
         link_sources(self._session, [(pid, memory)], is_relinked=True)
         GraphLinks(self._session).follow(pid, memory, is_same_text=old[0] == memory.text)

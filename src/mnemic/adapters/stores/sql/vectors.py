@@ -218,5 +218,5 @@ def check_dims(session: SqlSession, rows: Sequence[VectorRow | EntityVector]) ->
             known = session.run(sql["dims"], key).fetchone()  # somebody else may have been quicker
         if known is not None and known[0] != dims:
             raise InvalidInputError(
-                f"a vector of {dims} dimensions cannot be kept in space {space}, whose vectors have {known[0]}"
+                f"a vector of {dims} dimensions does not fit space {space}, whose vectors have {known[0]}"
             )

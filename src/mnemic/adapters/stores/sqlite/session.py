@@ -66,17 +66,15 @@ def translated_errors(doing: str) -> Generator[None]:
 def _translate_error(error: Exception, doing: str) -> BackendError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return UnavailableError(f"the store is locked by another process ({doing}); try again when it is done writing")
+        return UnavailableError(f"the store is locked by another process ({doing}); try again later")
     if code == sqlite3.SQLITE_FULL:
-        return UnavailableError(
-            f"no room left on the disk ({doing}); nothing was changed: free some space and try again"
-        )
+        return UnavailableError(f"the disk is full ({doing}); nothing was changed. Free some space and try again")
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         return UnavailableError(f"the disk cannot be read or written ({doing}): {error}; nothing was changed")
     if code == sqlite3.SQLITE_READONLY:
-        return BackendError(f"the store cannot be written ({doing}): check the rights of its file and folder")
+        return BackendError(f"the store cannot be written ({doing}): check the permissions of its file and folder")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return BackendError(f"the store's file is damaged or no Mnemic store ({doing}): {error}; restore a backup")
+        return BackendError(f"the store's file is damaged or not a Mnemic store ({doing}): {error}; restore a backup")
     return BackendError(f"the store failed ({doing}): {error}")
 
 

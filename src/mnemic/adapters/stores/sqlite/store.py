@@ -290,7 +290,7 @@ def _split(script: str) -> Iterator[str]:
             yield statement
             statement = ""
     if statement.strip():
-        raise UnsupportedError("a migration ends within a statement", capability="migration")
+        raise UnsupportedError("a migration has an incomplete statement", capability="migration")
 
 
 _: type[Store] = SqliteStore
