@@ -22,7 +22,7 @@ from mnemic.adapters.stores.sql import dialect
 from mnemic.adapters.stores.sql.session import FilterCompiler, Parameters, SqlSession, partition_key
 from mnemic.adapters.stores.sql.vectors import SqlEntityVectors
 from mnemic.adapters.stores.sql.work import SqlWork
-from mnemic.errors import BackendError, ConflictError, UnavailableError
+from mnemic.errors import BackendError, ConflictError, DamagedError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.filter import Scalar
 from mnemic.model.scope import Partition, Visibility
@@ -61,6 +61,11 @@ def translated_errors(doing: str) -> Generator[None]:
         yield
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _translate_error(error, doing) from error
+    except UnicodeDecodeError as error:  # sqlite3 raises it when it quotes a text that is no UTF-8 in its own error
+        raise DamagedError(f"the store holds a text that cannot be read ({doing}); {_RESCUE}") from error
+
+
+_RESCUE = "restore a backup, or save what is left by `mnemic rescue`"
 
 
 def _translate_error(error: Exception, doing: str) -> BackendError:
@@ -76,7 +81,9 @@ def _translate_error(error: Exception, doing: str) -> BackendError:
     if code == sqlite3.SQLITE_READONLY:
         return BackendError(f"the store cannot be written ({doing}): check the rights of its file and folder")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return BackendError(f"the store's file is damaged or no Mnemic store ({doing}): {error}; restore a backup")
+        return DamagedError(f"the store's file is damaged or no Mnemic store ({doing}): {error}; {_RESCUE}")
+    if str(error).startswith("Could not decode"):  # the rest of the message is the text itself
+        return DamagedError(f"the store holds a text that cannot be read ({doing}); {_RESCUE}")
     return BackendError(f"the store failed ({doing}): {error}")
 
 
