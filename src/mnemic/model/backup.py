@@ -85,6 +85,15 @@ class BackupReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RescueReport:
+    """What was saved of a damaged store into the new one at `path`: rows by table, and what is lost, in words."""
+
+    path: str
+    rows: Mapping[str, int]
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreReport:
     """What a restore did, or (`is_dry_run`) would do. `counts`: rows by table that the store then holds; `replaced`:
     those it held. `replayed`: erasures made after the backup that were made again in it, and `erased`: the rows they

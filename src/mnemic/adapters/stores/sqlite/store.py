@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sqlite3
@@ -26,6 +27,8 @@ _LOOK_S = 0.03
 """At most, when a store is opened: a command takes 0.3 s, and this checks some 4 MB."""
 
 _LOOK_STEPS = 2000
+_CHECK_EVERY_S = 600.0
+"""A whole look takes 80 ms a megabyte; whoever exports often does not pay for it each time."""
 _REMEDY = "stop every process that uses it and restore a backup, or save what is left by `mnemic rescue`"
 _PARTS_METADATA = 16
 """The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
@@ -52,6 +55,7 @@ class SqliteStore:
         self._guard = threading.Lock()
         self._is_closed = False
         self._damage = ""
+        self._checked_at = -math.inf
         self._file = StoreFile(self.path)
         self._migrate()
 
@@ -75,6 +79,7 @@ class SqliteStore:
             return [Finding("store", Condition.BROKEN, message, remedy or f"check {self.path} and its folder")]
         if not is_quick:
             self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
+            self._checked_at = time.monotonic()
         if self._damage:
             message = f"{self.path} is damaged: {self._damage}; reading goes on, writing has stopped"
             return [Finding("store", Condition.BROKEN, message, _REMEDY)]
@@ -86,6 +91,15 @@ class SqliteStore:
             *self._writing(is_quick=is_quick),
             _room(free, self.path),
         ]
+
+    def check(self) -> None:
+        self._file.check()
+        if time.monotonic() - self._checked_at > _CHECK_EVERY_S:
+            answers = self._look_inside(is_quick=False)
+            self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
+            self._checked_at = time.monotonic()
+        if self._damage:
+            raise DamagedError(f"{self.path} is damaged: {self._damage}; {_REMEDY}")
 
     def _look_inside(self, *, is_quick: bool) -> list[str]:
         """What SQLite finds wrong in the file. A thorough look compares indexes with tables, and reads every text."""
@@ -205,6 +219,11 @@ class SqliteStore:
             self._commit(connection, is_writing=is_writing)
         except DamagedError as error:
             self._note_damage(error)
+            raise
+        except UnavailableError:
+            if is_writing:  # a log that was cut looks like a disk that fails
+                self._file.check()
+                self._file.check_beside(connection.beside)
             raise
         finally:
             with suppress(sqlite3.Error):  # the first error is the one to tell; a lost connection rolls back by itself
