@@ -110,7 +110,7 @@ class StoreFile:
             if self._place_of(suffix) != place:
                 raise DamagedError(f"{self.path}{suffix} was replaced by another file while in use; {_STOP}")
         salt, size = self._read_log()
-        if salt == self._log[0] and size < self._log[1]:
+        if (size and not salt) or (salt == self._log[0] and size < self._log[1]):
             raise self._cut()
 
     def note_commit(self) -> None:
