@@ -34,6 +34,7 @@ EXAMPLES = ("mnemic.examples.calculator", "mnemic.examples.units")
 
 if TYPE_CHECKING:
     from mnemic.adapters.indexes.qdrant import QdrantIndex
+    from mnemic.model.backup import RescueReport
 
 _log = logging.getLogger("mnemic")
 
@@ -83,6 +84,13 @@ def archive(keyring: Keyring | None = None) -> Archive:
     from mnemic.adapters.archives.zipped import ZipArchive
 
     return ZipArchive(keyring)
+
+
+def rescue_store(source: Path, target: Path) -> RescueReport:
+    """Save what can be read of a damaged store in a file."""
+    from mnemic.adapters.stores.sqlite.rescue import rescue
+
+    return rescue(source, target)
 
 
 def open_keyring(config: Config) -> Keyring | None:

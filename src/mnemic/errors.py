@@ -12,7 +12,8 @@
         ├── UnavailableError   it does not answer, is locked, or is full
         ├── RateLimitedError   it asks to slow down; `retry_after_s` may say for how long
         ├── TimedOutError      it did not answer within the time given
-        └── BadReplyError      it answered something that cannot be used
+        ├── BadReplyError      it answered something that cannot be used
+        └── DamagedError       stored data is lost or damaged: stop writing, restore a backup or rescue what is left
 
 Adapters translate the errors of their technology into these at the port, with `raise … from`. Each door owns one
 table from these classes to its exit code, HTTP status or protocol code.
@@ -88,6 +89,10 @@ class TimedOutError(BackendError):
 
 class BadReplyError(BackendError):
     """A backend sent an unusable answer, such as broken JSON."""
+
+
+class DamagedError(BackendError):
+    """Stored data is lost, replaced or damaged. The message says what happened and what to do; reading may go on."""
 
 
 def error_kind(error: type[BaseException]) -> str:

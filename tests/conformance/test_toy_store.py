@@ -51,6 +51,9 @@ class FileStore:
         condition = Condition.OK if self.path.parent.is_dir() else Condition.BROKEN
         return [Finding("store", condition, f"every commit writes {self.path}")]
 
+    def check(self) -> None:
+        return
+
     def scrub(self) -> tuple[str, ...]:
         return ()
 

@@ -179,6 +179,10 @@ def test_a_folder_without_the_right_to_write_is_told(open_folder: Path, start: S
         answer = there.ask("open", place, WAIT_S)
         assert answer.startswith(("BackendError", "UnavailableError"))
         assert str(place) in answer
+    path.chmod(0o644)
+    assert there.ask("open", path, WAIT_S) == "ok"
+    assert there.texts() == []
+    assert "check the rights" in there.ask("add", "coffee")
     open_folder.chmod(0o755)
 
 

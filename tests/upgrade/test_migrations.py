@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.adapters.stores.sqlite import store as sqlite_store
+from mnemic.adapters.stores.sqlite import session as sqlite_session
 from mnemic.adapters.stores.sqlite.session import migrations
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.chat import Usage
@@ -51,7 +51,7 @@ def make_first(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(KNOWN[0][1] + ROWS)
         connection.execute("PRAGMA user_version = 1")
-        connection.execute(f"PRAGMA application_id = {sqlite_store.APPLICATION_ID}")
+        connection.execute(f"PRAGMA application_id = {sqlite_session.APPLICATION_ID}")
         connection.commit()
 
 
@@ -125,7 +125,7 @@ def test_a_migration_that_fails_leaves_the_old_version_and_its_rows(path: Path, 
     before = tables(path)
     script = "CREATE TABLE half_done (x);\nDELETE FROM memories;\nCREATE TABLE memories (x);\n"
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_store, "migrations", lambda: [*KNOWN, (NEWEST + 1, script)])
+        patch.setattr(sqlite_session, "migrations", lambda: [*KNOWN, (NEWEST + 1, script)])
         with pytest.raises(BackendError, match="setting up the store"):
             SqliteStore(path)
     assert (version(path), tables(path)) == (NEWEST, before)
@@ -136,11 +136,11 @@ def test_a_migration_that_fails_leaves_the_old_version_and_its_rows(path: Path, 
 
 def test_migrations_of_several_versions_run_together_or_not_at_all(path: Path, monkeypatch: pytest.MonkeyPatch):
     steps = [(NEWEST + 1, "CREATE TABLE one (x);\n"), (NEWEST + 2, "CREATE TABLE one (x);\n")]
-    monkeypatch.setattr(sqlite_store, "migrations", lambda: [*KNOWN, *steps])
+    monkeypatch.setattr(sqlite_session, "migrations", lambda: [*KNOWN, *steps])
     with pytest.raises(BackendError):
         SqliteStore(path)
     assert (version(path), tables(path)) == (0, set())
-    monkeypatch.setattr(sqlite_store, "migrations", lambda: [*KNOWN, steps[0]])
+    monkeypatch.setattr(sqlite_session, "migrations", lambda: [*KNOWN, steps[0]])
     SqliteStore(path).close()
     assert version(path) == NEWEST + 1
     assert "one" in tables(path)

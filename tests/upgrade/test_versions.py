@@ -14,8 +14,7 @@ import pytest
 
 from mnemic import Mnemic
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.adapters.stores.sqlite.session import migrations
-from mnemic.adapters.stores.sqlite.store import APPLICATION_ID
+from mnemic.adapters.stores.sqlite.session import APPLICATION_ID, migrations
 from mnemic.config import Config
 from mnemic.errors import ConfigError
 from tests.upgrade.old_backup import pack
@@ -34,7 +33,7 @@ def broken_off(script):
     for statement in whole(script):
         yield statement
     print("in the middle", flush=True)
-    if script == store.migrations()[-1][1]:
+    if script == store.session.migrations()[-1][1]:
         sys.stdin.read()
 
 store._split = broken_off

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from mnemic.build import archive, open_keyring
+from mnemic.build import rescue_store as save_rows
 from mnemic.config import Config
 from mnemic.engine import access as keys
 from mnemic.engine import access as requests
@@ -22,7 +23,7 @@ from mnemic.engine.access import Claim
 from mnemic.engine.backup import check, receive
 from mnemic.engine.context import is_waiting
 from mnemic.engine.engine import Engine
-from mnemic.model.backup import BackupReport
+from mnemic.model.backup import BackupReport, RescueReport
 from mnemic.model.records import ApiKey, AuditEntry, KeptRequest, Outcome
 from mnemic.model.scope import Level, Scope
 
@@ -164,6 +165,13 @@ def check_backup(
     keyring = None if config is None else open_keyring(config)
     told = progress or ignore_backup_progress
     return check(archive(keyring), path, room=None if room is None else Path(room), told=told)
+
+
+def rescue_store(store: str | Path, new: str | Path) -> RescueReport:
+    """Save every readable row of a damaged store's file into a new store at `new`; the damaged one stays as it is.
+    Raises `DamagedError` if not even the list of its tables can be read, `ConflictError` if there is a file at `new`.
+    """
+    return save_rows(Path(store), Path(new))
 
 
 def receive_backup(

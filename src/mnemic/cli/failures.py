@@ -32,6 +32,7 @@ EXIT_CODES: Mapping[type[MnemicError], int] = {
     errors.BadReplyError: 11,
     errors.UnauthorisedError: 12,
     errors.ForbiddenError: 13,
+    errors.DamagedError: 15,
 }
 
 PHRASES: Mapping[str, str] = {

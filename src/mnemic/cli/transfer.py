@@ -15,7 +15,7 @@ import typer
 from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.input import STDIN, open_replacement, read_file
-from mnemic.cli.options import IsSure, ScopeOptions
+from mnemic.cli.options import AsJson, IsSure, ScopeOptions
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
 from mnemic.model.scope import Level, Scope
 from mnemic.text.chatlogs import FORMATS
@@ -24,7 +24,7 @@ from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
     from mnemic.engine.import_files import ImportReport
-    from mnemic.model.backup import BackupReport, LostOrg, RestoreReport
+    from mnemic.model.backup import BackupReport, LostOrg, RescueReport, RestoreReport
     from mnemic.model.records import Receipt
 
 LINES_SHOWN = 20
@@ -157,6 +157,20 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
         report = mnemic.restore(**arguments, progress=tell)
     output.show_answer(report, _show_restore, as_json=options.as_json)
+
+
+@command("rescue", examples="mnemic rescue memory.db saved.db")
+def rescue(
+    store: Annotated[str, typer.Argument(help="The damaged store. It is read and never written.", metavar="STORE")],
+    new: Annotated[str, typer.Argument(help="The new store. It must not exist yet.", metavar="NEW")],
+    as_json: AsJson = False,
+) -> None:
+    """Save every readable row of a damaged store into a new one, and list what is lost. Stop the processes that use the
+    store first.
+    """
+    from mnemic.api.doors import rescue_store
+
+    output.show_answer(rescue_store(store, new), _show_rescue, as_json=as_json)
 
 
 @command(
@@ -303,6 +317,13 @@ def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
         output.write(f"  sealed: {output.format_count(len(manifest.sealed.parts), 'orgs')}, each with its own key")
     _show_lost(report.lost)
     output.note_all(report.notes)
+
+
+def _show_rescue(report: RescueReport) -> None:
+    filled = {name: count for name, count in report.rows.items() if count}
+    output.write(f"{output.one_line(report.path)}: saved {_list_sorted(filled)}")
+    _show_lines(report.lost, "losses", output.note)
+    output.write("nothing is lost" if not report.lost else f"{len(report.lost)} losses")
 
 
 def _show_restore(report: RestoreReport) -> None:

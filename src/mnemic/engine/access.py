@@ -329,6 +329,10 @@ class ClaimingStore:
         """As of the store."""
         return self._store.diagnose(is_quick=is_quick)
 
+    def check(self) -> None:
+        """As of the store."""
+        self._store.check()
+
     def scrub(self) -> tuple[str, ...]:
         """As of the store."""
         return self._store.scrub()

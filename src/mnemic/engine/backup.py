@@ -257,6 +257,7 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
 
 
 def _seal_store(engine: Engine, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
+    engine.store.check()
     """Seal what a moment holds, unless an org was erased between that moment and the issue of its key: then a key that
     nobody destroys would open what was erased.
     """
@@ -300,7 +301,9 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
 
 def _check_sound(store: Store) -> None:
     if any(each.condition is Condition.BROKEN for each in store.diagnose()):
-        raise errors.BackendError("the store is damaged, and a backup of it would be: `mnemic doctor` tells more")
+        raise errors.DamagedError(
+            "the store is damaged, so would be a backup; `mnemic doctor` shows more, `mnemic rescue` saves the rest"
+        )
 
 
 def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:

@@ -16,7 +16,7 @@ from enum import Enum, auto
 from mnemic.engine.access import forget_answers
 from mnemic.engine.assimilate import MIN_SUPPORT, carried, supported
 from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
-from mnemic.engine.dependants import Hand, Place, flag_all, own, with_flag
+from mnemic.engine.dependants import IS_DERIVED, Hand, Place, flag_all, own, told, with_flag
 from mnemic.engine.digest import Derived, covered, derived_memory
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import erase_memories, filled_of
@@ -31,9 +31,11 @@ from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
 from mnemic.text import prompts
 from mnemic.text.choices import choice_of
+from mnemic.text.normalise import dedup_key
+from mnemic.text.sentences import sentences
 
-IS_DERIVED = "is_derived"
-"""Noted in the history of a memory that was made anew, whose older entries are empty: whether it needs its sources."""
+TAKEN_OUT = "[REDACTED: deleted]"
+"""The text of a memory of which nothing is left until it is made again."""
 
 _ALL_GONE = "all that it was made of is deleted"
 
@@ -51,7 +53,7 @@ class Cascaded:
         if not self.flagged:
             return ()
         note = f"{self.flagged} memories were made of this and of other things: they are flagged, and until a worker "
-        return (f"{note}has made them anew they may still tell of it",)
+        return (f"{note}has made them again, facts among them may still tell of it",)
 
 
 @dataclass(slots=True)
@@ -147,12 +149,41 @@ def _flag(hand: Hand, loss: _Loss) -> None:
     memory = without(old, loss.entries)
     for flag in flags:
         memory = with_flag(memory, flag)
+    memory = take_out(hand, memory)
     reason = f"it was made of {', '.join(sorted(loss.entries)[:5])}, which is erased, and of other things"
     memory = hand.put(old, memory, Action.FLAGGED, reason)
     for flag in flags:
-        if flag in memory.flags:
-            flag_all(hand, (memory.partition, memory.id), flag)
+        for made in flag_all(hand, (memory.partition, memory.id), flag) if flag in memory.flags else ():
+            (found,) = hand.work.memories.get(own(made), [made.id])  # what it was made of says less by now
+            less = take_out(hand, found)
+            if less != found:
+                hand.put(found, less, Action.FLAGGED, told(flag))
     hand.work.jobs.add([remake_job(hand, memory)])
+
+
+def take_out(hand: Hand, memory: Memory) -> Memory:
+    """The memory without what no source carries any more: the sentences of a digest, the context and snippet of any.
+    A fact may say in its own words what is left, so a job judges it. One that somebody said by himself stays as it is.
+    """
+    if stands_alone(hand, memory):
+        return memory
+    sources = [each.text for each in hand.work.dependants.sources(memory) if each.partition.may_feed(memory.partition)]
+
+    def keep(text: str) -> str:
+        lines = (
+            " ".join(part for span in sentences(line) if is_carried(part := line[span[0] : span[1]]))
+            for line in text.splitlines()
+        )
+        return text if is_carried(text) else "\n".join(line for line in lines if line.strip())
+
+    def is_carried(text: str) -> bool:
+        return bool(sources) and carried(hand.engine, text, sources) == 1
+
+    snippet = memory.snippet if any(memory.snippet in text for text in sources) else ""
+    if memory.kind in (Kind.SUMMARY, Kind.REFLECTION) and (text := keep(memory.text)) != memory.text:
+        unique = text or f"{TAKEN_OUT} {memory.id}"  # two of which nothing is left are not the same
+        memory = replace(memory, text=text or TAKEN_OUT, dedup_key=dedup_key(f"{memory.kind.value}: {unique}"))
+    return replace(memory, context=keep(memory.context), snippet=snippet)
 
 
 def without(memory: Memory, ids: Collection[str]) -> Memory:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import differences
-from mnemic.engine.indexing import indexed_text
+from mnemic.engine.indexing import indexed_text, put_vectors
 from mnemic.errors import ConflictError
 from mnemic.model.item import Cause, Flag, Memory, State
 from mnemic.model.records import Action, HistoryEntry
@@ -26,6 +26,9 @@ _OF_ACTIONS: Mapping[Action, Cause] = {
     Action.QUARANTINED: Cause.QUARANTINED,
     Action.FEEDBACK: Cause.OUTDATED,
 }
+IS_DERIVED = "is_derived"
+"""Noted in the history of a memory whose older entries were emptied: whether it needs its sources."""
+
 _SAYS_OTHER = (Action.UPDATED, Action.MERGED)
 _FOR_NOW = frozenset({Cause.SUPERSEDED, Cause.OUTDATED, Cause.DISPUTED, Cause.QUARANTINED, Cause.REJECTED})
 """Causes that are over once the source is believed again; a correction is over when it is taken back."""
@@ -44,11 +47,17 @@ class Hand:
     now: datetime
 
     def put(self, old: Memory, new: Memory, action: Action, reason: str) -> Memory:
-        """Replace `old` by `new`, and record what changed. Raises `ConflictError` if it was changed meanwhile."""
+        """Replace `old` by `new`, and record what changed. A text that lost its source leaves nothing in the history.
+        Raises `ConflictError` if it was changed meanwhile.
+        """
         new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
         if not self.work.memories.replace(new, self.engine.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; try again")
         before, after = differences(old, new)
+        if action is Action.FLAGGED and (old.text, old.context, old.snippet) != (new.text, new.context, new.snippet):
+            self.work.history.scrub(new.partition, [new.id])
+            put_vectors(self.engine, self.work, [(new.partition, new.id)], None, self.now)
+            before, after = {}, {IS_DERIVED: True}
         entry = HistoryEntry(
             id=new_id(self.now),
             partition=new.partition,

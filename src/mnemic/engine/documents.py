@@ -85,7 +85,7 @@ def delete_document(engine: Engine, scope: Scope, reference: str, *, actor: str,
     with engine.store.write() as work:
         document = _found(work, scope.visibility, reference)
         counts, followed = erase_documents(Hand(engine, work, actor, now), [document], reason=reason)
-    notes = (*followed.notes, *reached(engine, [document.partition]))
+    notes = (*followed.notes, *engine.store.scrub(), *reached(engine, [document.partition]))
     return Receipt(now, {**counts, "chunks": document.chunks}, notes=notes)
 
 

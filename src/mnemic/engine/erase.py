@@ -60,7 +60,7 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
             counts["profiles"] = taken
         forget_answers(work, [partition])
     is_gone = not messages or engine.window is None or engine.window.clear(partition, messages[0].session)
-    left = (*reached(engine, [partition]), *(() if is_gone else (COPIES_LEFT,)))
+    left = (*engine.store.scrub(), *reached(engine, [partition]), *(() if is_gone else (COPIES_LEFT,)))
     return Receipt(now, counts, notes=(*followed.notes, *left))
 
 
@@ -82,7 +82,7 @@ def clear(engine: Engine, scope: Scope, levels: Sequence[Level], *, actor: str, 
         followed = cascade(Hand(engine, work, actor, now), entries)
         counts["memories"] += followed.erased
     left = reached(engine, scope.visibility.at(*levels).partitions)
-    return Receipt(now, counts, notes=(*followed.notes, *left))
+    return Receipt(now, counts, notes=(*followed.notes, *engine.store.scrub(), *left))
 
 
 SEPARATOR = "\x1f"  # of the parts of an owner, and of what is hashed; it cannot be part of an id

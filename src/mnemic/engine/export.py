@@ -275,8 +275,9 @@ _LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 
 def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
     """The lines of an export, each without its line feed. Levels that the scope does not name are left out; what all
-    of the org shares is only written when ORG is among `levels`.
+    of the org shares is only written when ORG is among `levels`. Raises `DamagedError` if rows of the store are lost.
     """
+    engine.store.check()
     visible = scope.visibility.at(*levels) if levels else scope.visibility
 
     def read_memories(

@@ -85,6 +85,15 @@ class BackupReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RescueReport:
+    """What was saved of a damaged store into the new one at `path`: rows by table, and what is lost, in words."""
+
+    path: str
+    rows: Mapping[str, int]
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreReport:
     """The result of a restore, or its plan (`is_dry_run`). `counts`: the store's rows by table afterwards;
     `replaced`: before. `replayed`: erasures made after the backup and repeated in it; `erased`: rows they removed,

@@ -462,6 +462,12 @@ class Store(Protocol):
         """
         ...
 
+    def check(self) -> None:
+        """Look for damage in every row, before all of them are copied or written out; an answer may be minutes old.
+        Raises `DamagedError` if rows are lost or cannot be read.
+        """
+        ...
+
     def scrub(self) -> tuple[str, ...]:
         """Remove from the files what was deleted from the rows, as far as the technology can; what it cannot, in words
         for a person: what a reader still holds after the usual wait is among these.

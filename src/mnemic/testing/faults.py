@@ -122,6 +122,10 @@ class FaultyStore:
         """What the store within says of itself."""
         return self._store.diagnose(is_quick=is_quick)
 
+    def check(self) -> None:
+        """As of the store."""
+        self._store.check()
+
     def scrub(self) -> tuple[str, ...]:
         """What the store within could not remove from its files."""
         return self._store.scrub()

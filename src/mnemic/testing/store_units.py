@@ -196,6 +196,10 @@ class UnitsContract:
         assert findings
         assert [finding for finding in findings if finding.condition == Condition.BROKEN] == []
 
+    def test_a_healthy_store_is_not_damaged(self, store: Store):
+        add_memories(store, a_memory())
+        store.check()
+
     def test_a_closed_store_is_unavailable_and_closing_twice_is_harmless(self, store: Store):
         store.close()
         store.close()

@@ -62,6 +62,9 @@ STATUSES: Mapping[type[failures.MnemicError], _Row] = {
     failures.UnavailableError: _Row(503, "A backend of the server does not answer", "try again in a moment"),
     failures.RateLimitedError: _Row(503, "A backend of the server asks to slow down", "try again later"),
     failures.TimedOutError: _Row(503, "A backend of the server took too long", "try again, or allow it more time"),
+    failures.DamagedError: _Row(
+        503, "The store is lost or damaged", "run `mnemic doctor` on the server; nothing more is written until then"
+    ),
     failures.BadReplyError: _Row(
         503, "A backend of the server sent an unusable answer", "run `mnemic doctor` on the server"
     ),

@@ -36,20 +36,38 @@ class Form:
     kind: str
     needs: tuple[str, ...]
     expression: re.Pattern[str]
+    judge: str = ""
 
 
 @cache
-def load_forms() -> tuple[Form, ...]:
-    """Every form, in the order in which they are looked for."""
-    text = resources.files(__package__ or "").joinpath("tokens.toml").read_text(encoding="utf-8")
+def load_forms(name: str = "tokens") -> tuple[Form, ...]:
+    """Every form of a file, in order: `tokens` (issued) or `spoken` (as people write them)."""
+    text = resources.files(__package__ or "").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    compile_form = _compile_alone if name == "tokens" else _compile_spoken
     return tuple(
-        Form(form["kind"], tuple(form["needs"].split()), _compile_alone(form["expression"].replace("{WORD}", _WORD)))
+        Form(
+            form["kind"],
+            tuple(form["needs"].split()),
+            compile_form(form["expression"].replace("{WORD}", _WORD)),
+            form.get("judge", ""),
+        )
         for form in tomllib.loads(text)["forms"]
     )
 
 
 def _compile_alone(expression: str) -> re.Pattern[str]:
     return late_pattern(rf"(?<![A-Za-z0-9_]){expression}(?![A-Za-z0-9])")
+
+
+def _compile_spoken(expression: str) -> re.Pattern[str]:
+    """A number ends where no date, price, measure or count of digits goes on."""
+    return late_pattern(rf"(?i)(?<![a-z0-9_]){expression}(?![0-9a-z_]|[.,:/-]\d| ?(?:%|€|\$|£)|{_UNIT})")
+
+
+_UNIT = (
+    r"[ -](?:digits?|stellig|characters?|zeichen|pages?|lines?|times|years?|pins?|nails|mm|cm|km|m|kg|ms|px|euros?)"
+    r"(?![a-z])"
+)
 
 
 KEY_BESIDE = late_pattern(r"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
@@ -80,8 +98,8 @@ _CODE = late_pattern(
 _MEASURE = late_pattern(
     r"(?i)^\d+[+-]?(?:st|nd|rd|th|x|%|[ -]?(?:char|digit|letter|word|bit|byte|round|day|week|month|year|min|hour|sec"
     r"|s|time)[a-z]{0,8})\W{0,3}$"
-    r"|^(?:sha|md5|aes|bcrypt|argon|scrypt|pbkdf|rsa|base64|utf|oauth|http|tls|ssl|wpa|saml|win|ipv|mp3|v\d|2fa|mfa"
-    r"|u2f|fido|k8s|s3|ec2)[\w+-]*$"
+    r"|^(?:sha|md5|aes|bcrypt|argon|scrypt|pbkdf|rsa|base64|utf|oauth|http|tls|ssl|wpa|saml|ipv|mp3|2fa|mfa"
+    r"|u2f|fido)[\w+-]*$|^(?:win|k8s|s3|ec2|v)[\d._-]*$"
     r"|^(?:pbkdf2|scrypt|argon2|bcrypt)[:$]"
     r"|^\d{1,4}[-/.:]\d{1,2}(?:[-/.:]\d{1,4})?(?:[ap]m)?$|^\d{1,2}(?::\d\d)?[ap]m$"
 )
@@ -146,7 +164,7 @@ PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET = "password", "api-key", "private-key
 BESIDE_CHARS = 400
 
 _PASSWORDS = (
-    r"pass[ _-]?words?|pass[ _-]?wd|pass[ _-]?phrase|pass[ _-]?code|(?<![a-z])pwd|(?<![a-z])pass(?=[\"']?\s?[=:])"
+    r"pass[ _-]?words?|pass[ _-]?wd|pass[ _-]?phrase|pass[ _-]?code|(?<![a-z])pwd|(?<![a-z])pass(?=[\"']?\s?=)"
     r"|passwort|kennwort|contrase[nñ]a|senha|mot[ _]de[ _]passe|парол[ья]"
     r"|密[码碼]|口令|パスワード|暗証番号|비밀번호|كلمة (?:المرور|السر)"
 )
@@ -211,7 +229,13 @@ class RuleDetector:
     @property
     def capabilities(self) -> DetectorCapabilities:
         """As the port promises."""
-        kinds = {*(form.kind for form in load_forms()), PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET}
+        kinds = {
+            *(form.kind for form in (*load_forms(), *load_forms("spoken"))),
+            PASSWORD,
+            API_KEY,
+            PRIVATE_KEY,
+            AWS_SECRET,
+        }
         return DetectorCapabilities(kinds=tuple(sorted(kinds)), is_local=True)
 
     def find(self, text: str) -> list[SecretSpan]:
@@ -219,7 +243,7 @@ class RuleDetector:
         lowered = text.lower()
         if len(lowered) != len(text):  # positions must agree; then words in upper case are not found
             lowered = text
-        found = list(_find_announced(text, lowered))
+        found = [*_find_announced(text, lowered), *_find_spoken(text, lowered)]
         if _RUN.search(text) is not None:
             found += _find_issued(text, lowered)
             if "private key" in lowered:
@@ -242,6 +266,44 @@ def _find_issued(text: str, lowered: str) -> Iterator[SecretSpan]:
             yield SecretSpan(start, end, form.kind)
             if form.kind == "aws-access-key":
                 yield from _find_key_pair(text, start, end)
+
+
+def _find_spoken(text: str, lowered: str) -> Iterator[SecretSpan]:
+    """Passwords, PINs and codes as people write them to an assistant."""
+    for form in load_forms("spoken"):
+        if not any(need in lowered for need in form.needs):
+            continue
+        for match in form.expression.finditer(text):
+            value = match["secret"] if form.judge == "number" else match["secret"].rstrip(".,;:?)]}'\"*`")
+            if _JUDGES[form.judge](value):
+                yield SecretSpan(match.start("secret"), match.start("secret") + len(value), form.kind)
+
+
+def _is_strong(value: str) -> bool:
+    """True for a password and no name: digits or signs between letters, and at least three sorts of characters."""
+    sorts = sum(
+        (any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value)), _has_symbol(value))
+    )
+    return sorts >= _LEAST_SORTS and _BETWEEN.search(value) is not None and _is_mixed_password(value)
+
+
+def _is_mixed_password(value: str) -> bool:
+    """True for a password that is no word, whatever word announces it."""
+    return (is_mixed(value) or _has_symbol(value)) and is_password(value, is_quoted=False, is_setting=False)
+
+
+def _has_symbol(value: str) -> bool:
+    return not _SYMBOLS.isdisjoint(value)
+
+
+_JUDGES: dict[str, Callable[[str], bool]] = {
+    "number": bool,
+    "mixed": _is_mixed_password,
+    "strong": _is_strong,
+}
+_BETWEEN = late_pattern(r"[A-Za-z][0-9!@#$%^&*+=?~]{1,8}[A-Za-z]")
+_LEAST_SORTS = 3
+"""Of lower case, upper case, digits and signs: `Office365` has three too, but nothing between its letters."""
 
 
 def _find_key_pair(text: str, start: int, end: int) -> Iterator[SecretSpan]:

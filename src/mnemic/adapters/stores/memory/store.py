@@ -74,6 +74,9 @@ class MemoryStore:
         message = "rows are kept in this process and are gone with it"
         return [Finding("store", Condition.DEGRADED, message, "open a path to keep them")]
 
+    def check(self) -> None:
+        return
+
     def scrub(self) -> tuple[str, ...]:
         return ()
 

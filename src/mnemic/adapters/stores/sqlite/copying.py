@@ -54,12 +54,12 @@ def attach(connection: sqlite3.Connection, path: Path) -> None:
 def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: Told) -> None:
     """Put the rows of the attached copy in the place of all, but for tables to keep, within the open transaction."""
     sql = statements("copying")
-    tables = _tables(connection, "main")
-    if tables != _tables(connection, "taken"):
+    tables = list_tables(connection, "main")
+    if tables != list_tables(connection, "taken"):
         raise InvalidInputError("the copy has other tables than this store; it must be brought up to date first")
     version = new_age(int(connection.execute(sql["newest"]).fetchone()[0]))
     names = [name for name in tables if name not in kept]
-    sizes = {name: int(connection.execute(_name_table("count", "taken", name)).fetchone()[0]) for name in names}
+    sizes = {name: int(connection.execute(name_table("count", "taken", name)).fetchone()[0]) for name in names}
     done, total = 0, sum(sizes.values())
     for name in names:
         connection.execute(sql["empty"].format(table=_quote_name(name)))
@@ -81,12 +81,12 @@ class CopyFile:
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._connection.executescript(statements("copying")["quick"])
-        self.tables: Mapping[str, Sequence[str]] = _tables(self._connection, "main")
+        self.tables: Mapping[str, Sequence[str]] = list_tables(self._connection, "main")
         self._ordered = {str(row[0]) for row in self._connection.execute(statements("copying")["by_key"])}
 
     def count(self, table: str) -> int:
         """How many rows a table has."""
-        return int(self._connection.execute(_name_table("count", "main", table)).fetchone()[0])
+        return int(self._connection.execute(name_table("count", "main", table)).fetchone()[0])
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[object, ...]]:
         """The rows of a table in the order of their writing."""
@@ -117,9 +117,7 @@ class CopyFile:
             self._connection.execute(statements("connection")["commit"])
 
     def _add(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        values = ", ".join("?" for _ in columns)
-        sql = statements("copying")["add"].format(table=_quote_name(table), columns=_list_names(columns), values=values)
-        self._connection.executemany(sql, rows)
+        self._connection.executemany(add_statement(table, columns), rows)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -131,7 +129,7 @@ class SqliteRows:
 
     def __init__(self, connection: sqlite3.Connection, work: UnitOfWork) -> None:
         self._connection, self.work = connection, work
-        tables = _tables(connection, "main")
+        tables = list_tables(connection, "main")
         self.tables = {name: columns for name, columns in tables.items() if name not in PASSING_TABLES}
 
     def orgs(self) -> list[str]:
@@ -140,7 +138,7 @@ class SqliteRows:
         return sorted({str(row[0]) for name in named for row in self._connection.execute(sql.format(table=name))})
 
     def count(self) -> int:
-        counting = (self._connection.execute(_name_table("count", "main", table)).fetchone() for table in self.tables)
+        counting = (self._connection.execute(name_table("count", "main", table)).fetchone() for table in self.tables)
         return sum(int(row[0]) for row in counting)
 
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
@@ -176,7 +174,7 @@ def make_empty(path: str | Path, version: int) -> None:
         connection.commit()
 
 
-def _tables(connection: sqlite3.Connection, schema: str) -> dict[str, tuple[str, ...]]:
+def list_tables(connection: sqlite3.Connection, schema: str = "main") -> dict[str, tuple[str, ...]]:
     """The columns of every table, in order."""
     sql = statements("copying")
     names = [str(row[0]) for row in connection.execute(sql["tables"].format(schema=schema))]
@@ -186,8 +184,15 @@ def _tables(connection: sqlite3.Connection, schema: str) -> dict[str, tuple[str,
     }
 
 
-def _name_table(statement: str, schema: str, table: str) -> str:
+def name_table(statement: str, schema: str, table: str) -> str:
+    """A statement about one table of a schema."""
     return statements("copying")[statement].format(schema=schema, table=_quote_name(table))
+
+
+def add_statement(table: str, columns: Sequence[str]) -> str:
+    """The statement that adds one row."""
+    values = ", ".join("?" for _ in columns)
+    return statements("copying")["add"].format(table=_quote_name(table), columns=_list_names(columns), values=values)
 
 
 def _list_names(names: Iterable[str]) -> str:

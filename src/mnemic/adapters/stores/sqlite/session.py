@@ -22,7 +22,7 @@ from mnemic.adapters.stores.sql import dialect
 from mnemic.adapters.stores.sql.session import FilterCompiler, Parameters, SqlSession, partition_key
 from mnemic.adapters.stores.sql.vectors import SqlEntityVectors
 from mnemic.adapters.stores.sql.work import SqlWork
-from mnemic.errors import BackendError, ConflictError, UnavailableError
+from mnemic.errors import BackendError, ConflictError, DamagedError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.filter import Scalar
 from mnemic.model.scope import Partition, Visibility
@@ -61,21 +61,39 @@ def translated_errors(doing: str) -> Generator[None]:
         yield
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _translate_error(error, doing) from error
+    except UnicodeDecodeError as error:  # sqlite3 raises it when it quotes a text that is no UTF-8 in its own error
+        raise DamagedError(f"the store holds a text that cannot be read ({doing}); {_RESCUE}") from error
+
+
+_RESCUE = "restore a backup, or save what is left by `mnemic rescue`"
 
 
 def _translate_error(error: Exception, doing: str) -> BackendError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return UnavailableError(f"the store is locked by another process ({doing}); try again later")
-    if code == sqlite3.SQLITE_FULL:
-        return UnavailableError(f"the disk is full ({doing}); nothing was changed. Free some space and try again")
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-        return UnavailableError(f"the disk cannot be read or written ({doing}): {error}; nothing was changed")
-    if code == sqlite3.SQLITE_READONLY:
-        return BackendError(f"the store cannot be written ({doing}): check the permissions of its file and folder")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return BackendError(f"the store's file is damaged or not a Mnemic store ({doing}): {error}; restore a backup")
-    return BackendError(f"the store failed ({doing}): {error}")
+        return DamagedError(f"the store's file is damaged or not a Mnemic store ({doing}): {error}; {_RESCUE}")
+    if str(error).startswith("Could not decode"):  # the rest of the message is the text itself
+        return DamagedError(f"the store holds a text that cannot be read ({doing}); {_RESCUE}")
+    kind, message = _MESSAGES.get(code, (BackendError, "the store failed ({doing}): {error}"))
+    return kind(message.format(doing=doing, error=error))
+
+
+_LOCKED = "the store is locked by another process ({doing}); try again later"
+_DISK = "the disk cannot be read or written ({doing}): {error}; nothing was changed"
+_MESSAGES: dict[int, tuple[type[BackendError], str]] = {
+    sqlite3.SQLITE_BUSY: (UnavailableError, _LOCKED),
+    sqlite3.SQLITE_LOCKED: (UnavailableError, _LOCKED),
+    sqlite3.SQLITE_FULL: (
+        UnavailableError,
+        "the disk is full ({doing}); nothing was changed. Free some space and try again",
+    ),
+    sqlite3.SQLITE_IOERR: (UnavailableError, _DISK),
+    sqlite3.SQLITE_CANTOPEN: (UnavailableError, _DISK),
+    sqlite3.SQLITE_READONLY: (
+        BackendError,
+        "the store cannot be written ({doing}): check the permissions of its file and folder",
+    ),
+}
 
 
 class SqliteFilters(FilterCompiler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sqlite3
@@ -14,14 +15,29 @@ from pathlib import Path
 from mnemic.adapters.stores.sql.former import part_bookkeeping
 from mnemic.adapters.stores.sqlite import session
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
-from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
+from mnemic.adapters.stores.sqlite.file import Place, StoreFile
+from mnemic.adapters.stores.sqlite.rescue import find_unreadable
+from mnemic.errors import BackendError, ConfigError, DamagedError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000
 _SWITCH_PAUSE_S = 0.01
+_LOOK_S = 0.03
+"""At most, when a store is opened: a command takes 0.3 s, and this checks some 4 MB."""
+
+_LOOK_STEPS = 2000
+_CHECK_EVERY_S = 600.0
+"""A whole look takes 80 ms a megabyte; whoever exports often does not pay for it each time."""
+_REMEDY = "stop every process that uses it and restore a backup, or save what is left by `mnemic rescue`"
 _PARTS_METADATA = 16
 """The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
+
+
+class _Connection(sqlite3.Connection):
+    """A connection, and the files beside the store that it has open since its first transaction."""
+
+    beside: tuple[Place, ...] = ()
 
 
 class SqliteStore:
@@ -35,9 +51,12 @@ class SqliteStore:
     def __init__(self, path: str | Path, *, lock_wait_s: float = 10.0) -> None:
         self.path = Path(path)
         self._lock_wait_s = lock_wait_s
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[_Connection] = []
         self._guard = threading.Lock()
         self._is_closed = False
+        self._damage = ""
+        self._checked_at = -math.inf
+        self._file = StoreFile(self.path)
         self._migrate()
 
     @contextmanager
@@ -51,31 +70,58 @@ class SqliteStore:
             yield work
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
-        if not self.path.exists():
-            remedy = "bring the file back, or stop every process that uses it and restore a backup"
-            return [
-                Finding("store", Condition.BROKEN, f"{self.path} is gone; what is written now goes with it", remedy)
-            ]
         try:
-            connection = self._borrow()
-            try:
-                self._schema_version(connection)
-                with session.translated_errors("checking"):
-                    sql = session.statements("connection")["glance" if is_quick else "check"]
-                    answers = [row[0] for row in connection.execute(sql)]
-            finally:
-                self._give_back(connection)
+            self._file.check()
+            answers = self._look_inside(is_quick=is_quick)
             free = shutil.disk_usage(self.path.parent).free
         except (BackendError, ConfigError, OSError) as error:
-            remedy = f"check {self.path} and its folder"
-            return [Finding("store", Condition.BROKEN, str(error), remedy)]
-        sound = Finding("store", Condition.OK, "the store answers") if is_quick else _integrity(answers, self.path)
-        return [sound, *self._writing(is_quick=is_quick), _room(free, self.path)]
+            message, _, remedy = str(error).partition("; ")
+            return [Finding("store", Condition.BROKEN, message, remedy or f"check {self.path} and its folder")]
+        if not is_quick:
+            self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
+            self._checked_at = time.monotonic()
+        if self._damage:
+            message = f"{self.path} is damaged: {self._damage}; reading goes on, writing has stopped"
+            return [Finding("store", Condition.BROKEN, message, _REMEDY)]
+        sound = "the store answers" if is_quick else f"{self.path} is sound"
+        rights = [] if is_quick else self._file.mend_rights()
+        return [
+            Finding("store", Condition.OK, sound),
+            *rights,
+            *self._writing(is_quick=is_quick),
+            _room(free, self.path),
+        ]
+
+    def check(self) -> None:
+        self._file.check()
+        if time.monotonic() - self._checked_at > _CHECK_EVERY_S:
+            answers = self._look_inside(is_quick=False)
+            self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
+            self._checked_at = time.monotonic()
+        if self._damage:
+            raise DamagedError(f"{self.path} is damaged: {self._damage}; {_REMEDY}")
+
+    def _look_inside(self, *, is_quick: bool) -> list[str]:
+        """What SQLite finds wrong in the file. A thorough look compares indexes with tables, and reads every text."""
+        connection = self._borrow()
+        try:
+            self._schema_version(connection)
+            with session.translated_errors("checking"):
+                connection.execute(session.statements("connection")["begin_read"])
+                if connection.beside:
+                    self._file.check_beside(connection.beside)
+                sql = session.statements("connection")["glance" if is_quick else "check"]
+                answers = [str(row[0]) for row in connection.execute(sql)]
+            return answers if is_quick or answers != ["ok"] else find_unreadable(connection) or answers
+        finally:
+            with suppress(sqlite3.Error):
+                connection.rollback()
+            self._give_back(connection)
 
     def _writing(self, *, is_quick: bool) -> list[Finding]:
         """Why nothing can be written, where that is so; only a look at the rights when it must be quick."""
         rights = f"let this user write {self.path} and its folder"
-        if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+        if self._file.is_read_only or not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             return [Finding("writing", Condition.DEGRADED, f"{self.path} or its folder is read-only", rights)]
         if is_quick:
             return []
@@ -153,12 +199,15 @@ class SqliteStore:
         with self._guard:
             self._is_closed = True
             idle, self._idle = self._idle, []
+        self._file.release()
         for connection in idle:
             connection.close()
 
     @contextmanager
     def _transaction(self, begin: str, *, is_writing: bool) -> Generator[UnitOfWork]:
         sql = session.statements("connection")
+        if is_writing and self._damage:
+            raise DamagedError(f"{self.path} is damaged, and nothing more is written: {self._damage}; {_REMEDY}")
         connection = self._borrow()
         try:
             with session.translated_errors("starting a transaction"):
@@ -167,14 +216,39 @@ class SqliteStore:
                 connection.execute(sql[begin])
             with session.translated_errors("reading or writing rows"):
                 yield session.SqliteUnitOfWork(session.Session(connection, is_writing=is_writing))
-            with session.translated_errors("committing"):
-                connection.execute(sql["commit"])
+            self._commit(connection, is_writing=is_writing)
+        except DamagedError as error:
+            self._note_damage(error)
+            raise
+        except UnavailableError:
+            if is_writing:  # a log that was cut looks like a disk that fails
+                self._file.check()
+                self._file.check_beside(connection.beside)
+            raise
         finally:
             with suppress(sqlite3.Error):  # the first error is the one to tell; a lost connection rolls back by itself
                 connection.rollback()
             self._give_back(connection)
 
-    def _borrow(self) -> sqlite3.Connection:
+    def _commit(self, connection: _Connection, *, is_writing: bool) -> None:
+        """Commit what no other file can take away: a write to a file without a name would be lost with this process."""
+        if is_writing:
+            self._file.check()
+            connection.beside = connection.beside or self._file.look_beside()
+            self._file.check_beside(connection.beside)
+        with session.translated_errors("committing"):
+            connection.execute(session.statements("connection")["commit"])
+        if is_writing:
+            self._file.note_commit()
+
+    def _note_damage(self, error: DamagedError) -> None:
+        """Pages that SQLite cannot read stop all writing: what it would hang on to them is lost. The path is looked at
+        again with each write, as a file may be brought back.
+        """
+        if isinstance(error.__cause__, sqlite3.Error | UnicodeDecodeError):
+            self._damage = str(error)
+
+    def _borrow(self) -> _Connection:
         with self._guard:
             if self._is_closed:
                 raise UnavailableError("the store is closed; open it again")
@@ -182,20 +256,29 @@ class SqliteStore:
                 return self._idle.pop()
         return self._connect()
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def _give_back(self, connection: _Connection) -> None:
         with self._guard:
             if not self._is_closed and _is_usable(connection):
                 self._idle.append(connection)
                 return
         connection.close()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> _Connection:
+        self._file.check()
         with session.translated_errors(f"opening {self.path}"):
-            return sqlite3.connect(self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False)
+            return sqlite3.connect(
+                self._file.uri(),
+                uri=True,
+                timeout=self._lock_wait_s,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=_Connection,
+            )
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> _Connection:
         connection = self._open()
         try:
+            self._file.check()  # SQLite opened what was at the path a moment after the first look
             with session.translated_errors(f"opening {self.path}"):
                 connection.executescript(session.statements("connection")["set_up"])
         except BackendError:
@@ -204,15 +287,32 @@ class SqliteStore:
         return connection
 
     def _migrate(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"the folder of the store {self.path} cannot be made: {error}") from error
+        self._file.make()
         with closing(self._open()) as connection:
-            if self._schema_version(connection) < session.migrations()[-1][0]:
+            is_old = self._schema_version(connection) < session.migrations()[-1][0]
+            if self._file.is_read_only:
+                if is_old:
+                    raise ConfigError(f"{self.path} is of an older version and read-only: make it writable once")
+                return
+            if is_old:
                 with session.translated_errors("setting up the store"):
                     self._run_migrations(connection)
             self._write_ahead(connection)
+            self._look_while_opening(connection)
+
+    def _look_while_opening(self, connection: sqlite3.Connection) -> None:
+        """Find damage before a write hits it: all of a small file, of a large one as much as the time allows."""
+        deadline = time.monotonic() + _LOOK_S
+        connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _LOOK_STEPS)
+        try:
+            answers = [str(row[0]) for row in connection.execute(session.statements("connection")["brief_check"])]
+        except sqlite3.OperationalError:
+            return  # the time is up
+        except sqlite3.DatabaseError as error:
+            answers = [str(error)]
+        finally:
+            connection.set_progress_handler(None, 0)
+        self._damage = "" if answers == ["ok"] else answers[0]
 
     def _run_migrations(self, connection: sqlite3.Connection) -> None:
         sql = session.statements("connection")
@@ -265,13 +365,6 @@ def _is_usable(connection: sqlite3.Connection) -> bool:
         return not connection.in_transaction
     except sqlite3.Error:
         return False  # it was closed while in use
-
-
-def _integrity(answers: list[str], path: Path) -> Finding:
-    if answers == ["ok"]:
-        return Finding("store", Condition.OK, f"{path} is sound")
-    remedy = "stop every process that uses it and restore a backup"
-    return Finding("store", Condition.BROKEN, f"{path} is damaged: {'; '.join(answers[:3])}", remedy)
 
 
 def _room(free: int, path: Path) -> Finding:

@@ -26,7 +26,9 @@ PRAGMA user_version = {version};
 PRAGMA application_id = {application_id};
 -- name: glance
 SELECT count(*) FROM sqlite_master;
+-- name: brief_check
+PRAGMA quick_check(1);
 -- name: check
-PRAGMA quick_check(3);
+PRAGMA integrity_check(3);
 -- name: truncate_write_ahead
 PRAGMA wal_checkpoint(TRUNCATE);

@@ -48,3 +48,19 @@ SELECT {columns} FROM {table} WHERE org = :org;
 SELECT {columns} FROM {table} WHERE pid IN (SELECT pid FROM partitions WHERE org = :org);
 -- name: orgs
 SELECT DISTINCT org FROM {table};
+-- name: scan
+SELECT * FROM {schema}.{table} NOT INDEXED;
+-- name: rows_up
+SELECT rowid, * FROM {schema}.{table} NOT INDEXED ORDER BY rowid;
+-- name: rows_down
+SELECT rowid, * FROM {schema}.{table} NOT INDEXED ORDER BY rowid DESC;
+-- name: row_at
+SELECT * FROM {schema}.{table} NOT INDEXED WHERE rowid = :rowid;
+-- name: key
+SELECT name FROM pragma_table_info(:table) WHERE pk > 0 ORDER BY pk;
+-- name: keys_down
+SELECT * FROM {schema}.{table} ORDER BY {order};
+-- name: orphans
+SELECT "table", rowid FROM pragma_foreign_key_check() WHERE rowid IS NOT NULL;
+-- name: drop_row
+DELETE FROM {schema}.{table} WHERE rowid = :rowid;

@@ -1,0 +1,180 @@
+"""The file of a store on disk: whether its path still leads to what this process opened, whole, and who may read it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import threading
+import weakref
+from errno import ENOTDIR
+from pathlib import Path
+
+from mnemic.errors import ConfigError, DamagedError
+from mnemic.model.health import Condition, Finding
+
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+_BESIDE = ("-wal", "-shm")
+"""What SQLite keeps beside a store in use. Another process would make new ones in the place of lost ones."""
+
+_LOG_HEAD = struct.Struct(">I12x8s8x")
+"""The head of a write-ahead log: a magic number and the salt, which is another one each time the log begins again."""
+
+_LOG_MAGICS = (0x377F0682, 0x377F0683)
+_STOP = "stop every process that uses it, then bring the file back or restore a backup (`mnemic restore`)"
+_opened: weakref.WeakSet[StoreFile] = weakref.WeakSet()
+_opened_guard = threading.Lock()
+
+Place = tuple[int, int]
+
+
+class StoreFile:
+    """The file at `path`, by device and inode. SQLite goes on with a file that has no name any more, and takes the log
+    of one file for that of another: neither is noticed by it, and both lose what was written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.is_read_only = False
+        self._place: Place | None = None
+        self._size = 0
+        self._log: tuple[bytes, int] = (b"", 0)
+
+    def make(self) -> None:
+        """Make the file and its folder if missing, for the user's own account only, whatever the umask says."""
+        try:
+            make_folder(self.path.parent)
+        except OSError as error:
+            raise ConfigError(f"the folder of the store {self.path} cannot be made: {error}") from error
+        self._refuse_second()
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+        except OSError:
+            self.is_read_only = self.path.is_file() and os.access(self.path, os.R_OK)
+            if not self.is_read_only:
+                return  # SQLite says what is the matter
+        self.is_read_only = self.is_read_only or not os.access(self.path.parent, os.W_OK)
+        self._identify()
+
+    def uri(self) -> str:
+        """How SQLite is to open the file. It never makes another in place of a lost one. A store on a read-only disk is
+        read without files beside it.
+        """
+        if not self.is_read_only:
+            return f"{self.path.absolute().as_uri()}?mode={'rw' if self._place else 'rwc'}"
+        try:
+            is_settled = Path(f"{self.path}-wal").stat().st_size == 0
+        except OSError:
+            is_settled = True
+        is_fixed = is_settled and not os.access(self.path.parent, os.W_OK)
+        return f"{self.path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_fixed else ''}"
+
+    def _identify(self) -> None:
+        """Take what is at the path now for the store, until the end."""
+        found = self.path.stat()
+        self._place, self._size = (found.st_dev, found.st_ino), found.st_size
+        with _opened_guard:
+            _opened.add(self)
+
+    def release(self) -> None:
+        """The store is closed: another file may be opened at its path."""
+        with _opened_guard:
+            _opened.discard(self)
+
+    def check(self) -> None:
+        """Raises `DamagedError` unless the path leads to the file that was opened, at least as long as it was."""
+        if self._place is None:
+            return
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            raise DamagedError(f"{self.path} was deleted or renamed while in use; {_STOP}") from error
+        if (found.st_dev, found.st_ino) != self._place:
+            raise DamagedError(f"{self.path} was replaced by another file while in use; {_STOP}")
+        if found.st_size < self._size:
+            raise DamagedError(
+                f"{self.path} was cut from {self._size} to {found.st_size} bytes while in use; {_STOP}, or save what "
+                "is left by `mnemic rescue`"
+            )
+        self._size = found.st_size
+
+    def look_beside(self) -> tuple[Place, ...]:
+        """The places of log and index of the log, which exist while a transaction is open. Raises `DamagedError`."""
+        return tuple(self._place_of(suffix) for suffix in _BESIDE)
+
+    def check_beside(self, known: tuple[Place, ...]) -> None:
+        """Raises `DamagedError` if these are other files than a connection has open (none known: not looked at), or if
+        the log lost its end.
+        """
+        for suffix, place in zip(_BESIDE, known, strict=False):
+            if self._place_of(suffix) != place:
+                raise DamagedError(f"{self.path}{suffix} was replaced by another file while in use; {_STOP}")
+        salt, size = self._read_log()
+        if (size and not salt) or (salt == self._log[0] and size < self._log[1]):
+            raise self._cut()
+
+    def note_commit(self) -> None:
+        """Remember how far the log goes after a commit. Raises `DamagedError` if the log has no head."""
+        salt, size = self._read_log()
+        if size and not salt:
+            raise self._cut()
+        self._log = salt, size
+
+    def mend_rights(self) -> list[Finding]:
+        """Close files to other accounts that earlier versions left open, and tell of it."""
+        files = [Path(f"{self.path}{suffix}") for suffix in ("", *_BESIDE)]
+        opened = [path for path in files if path.exists() and path.stat().st_mode & 0o077]
+        if not opened:
+            return []
+        names = ", ".join(path.name for path in opened)
+        try:
+            for path in opened:
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
+        except OSError:
+            message = f"other accounts of this machine may read {names}"
+            return [Finding("rights", Condition.DEGRADED, message, f"as the owner, run `chmod 600 {self.path}*`")]
+        message = f"other accounts of this machine could read {names}; doctor has closed them (mode 600)"
+        return [Finding("rights", Condition.OK, message)]
+
+    def _refuse_second(self) -> None:
+        """A second file is never opened beside a first one that this process still has at the same path."""
+        with _opened_guard:
+            for other in _opened:
+                if other.path == self.path:
+                    other.check()
+
+    def _place_of(self, suffix: str) -> Place:
+        try:
+            found = Path(f"{self.path}{suffix}").stat()
+        except OSError as error:
+            raise DamagedError(f"{self.path}{suffix} was deleted or renamed while in use; {_STOP}") from error
+        return found.st_dev, found.st_ino
+
+    def _read_log(self) -> tuple[bytes, int]:
+        """The salt of the log, empty without a valid head, and its size. SQLite locks nothing in this file, so closing
+        it gives no lock up.
+        """
+        try:
+            with Path(f"{self.path}-wal").open("rb", buffering=0) as log:
+                head, size = log.read(_LOG_HEAD.size), os.fstat(log.fileno()).st_size
+        except OSError:
+            return b"", 0
+        if len(head) < _LOG_HEAD.size:
+            return b"", size
+        magic, salt = _LOG_HEAD.unpack(head)
+        return (salt if magic in _LOG_MAGICS else b""), size
+
+    def _cut(self) -> DamagedError:
+        return DamagedError(
+            f"{self.path}-wal was cut while in use, and the last writes with it; stop every process that uses it and "
+            "read what is left: it may lack what was written since the last checkpoint"
+        )
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it if missing: for the user's own account only."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    if not folder.is_dir():
+        raise NotADirectoryError(ENOTDIR, "a file is in its place", str(folder))
