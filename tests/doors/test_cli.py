@@ -79,8 +79,17 @@ class TestFailures:
     def test_a_text_that_looks_like_an_option_is_none(self):
         assert not failures.wants_json(["remember", "--", "--json"])
 
-    def test_a_scope_that_names_nobody_cannot_own_a_memory(self):
-        assert run(["remember", "x"], [])[0] == 2
+    def test_without_a_user_a_memory_belongs_to_the_login_name(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("LOGNAME", "lena")
+        code, _, err = run(["remember", "Lena likes tea"], [])
+        assert (code, err) == (0, "mnemic: stored as fact of user lena\n")
+        assert "Lena likes tea" in run(["recall", "tea", "--user", "lena"], [])[1]
+        assert "Lena likes tea" not in run(["recall", "tea", *ANA], [])[1]
+
+    def test_in_an_org_or_for_an_agent_no_user_is_assumed(self):
+        assert run(["remember", "x", "--org", "acme"], [])[0] == 2
+        assert run(["remember", "x", "--agent", "coder"], [])[0] == 0
+        assert run(["memory", "list", "--agent", "coder"], [])[1].endswith("\n")
 
     def test_a_store_that_nobody_knows_is_a_matter_of_configuration(self):
         assert run(["memory", "list", "--store", "oracle://x"], [])[0] == 6

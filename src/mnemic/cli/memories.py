@@ -90,7 +90,10 @@ class Conditions:
 def remember(memory: Memory) -> None:
     """Store one memory. If the same text is already stored at this level, that memory is returned instead."""
     output.write(memory.id)
-    output.note(f"stored as {memory.kind.value}, importance {memory.importance:.2f}, level {memory.level.value}")
+    owner = output.one_line(memory.partition.owner) if memory.partition.owner else ""
+    output.note(f"stored as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
+    if memory.state is State.QUARANTINED:
+        output.note("it reads like an order to a model and waits for your review: `mnemic memory review`")
 
 
 @command(

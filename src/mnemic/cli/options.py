@@ -39,7 +39,13 @@ NONE = "none"
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 User = Annotated[
     str | None,
-    typer.Option("--user", "-u", envvar="MNEMIC_USER", help="The user. Default: the configured one.", metavar="ID"),
+    typer.Option(
+        "--user",
+        "-u",
+        envvar="MNEMIC_USER",
+        help="The user. Default: the configured one, else your login name.",
+        metavar="ID",
+    ),
 ]
 Agent = Annotated[str | None, typer.Option("--agent", envvar="MNEMIC_AGENT", help="The assistant.", metavar="ID")]
 Session = Annotated[
@@ -67,7 +73,7 @@ Works = Annotated[bool, typer.Option("--worker/--no-worker", help="Run backgroun
 @dataclass(frozen=True, slots=True)
 class ScopeOptions:
     """The scope, the store and the output format. Leaving out a part of the scope hides its level; it never shows more.
-    --user defaults to the configured user.
+    --user defaults to the configured user, then to the login name.
     """
 
     user: User = None
@@ -80,13 +86,17 @@ class ScopeOptions:
 
     @property
     def scope(self) -> Scope:
-        """The scope, with the configured user by default. Raises `InvalidInputError` for an invalid id."""
+        """The scope. The user defaults to the configured one, then, if no part of the scope is named, to the login
+        name. Raises `InvalidInputError` for an invalid id.
+        """
         from mnemic.config import load_config
 
         stated = self.stated_scope
         if stated.user is not None:
             return stated
-        return replace(stated, user=load_config(self.store, file=self.config).user)
+        user = load_config(self.store, file=self.config).user
+        is_bare = stated == Scope()
+        return replace(stated, user=find_login_name() if user is None and is_bare else user)
 
     @property
     def stated_scope(self) -> Scope:
