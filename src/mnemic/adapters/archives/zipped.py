@@ -199,7 +199,7 @@ def _refusing(source: Path) -> Generator[None]:
             f"{source} is damaged or not a backup: it is not a complete zip file; use another one"
         ) from error
     except (InvalidInputError, KeyError, *_UNREADABLE) as error:
-        reason = str(error) if isinstance(error, InvalidInputError) else "it is no whole zip file"
+        reason = str(error) if isinstance(error, InvalidInputError) else "it is not a complete zip file"
         raise InvalidInputError(f"{source} is damaged or not a backup: {reason}; use another one") from error
 
 
