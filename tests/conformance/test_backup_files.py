@@ -39,23 +39,23 @@ class TestAFileThatCannotBeUsed:
             check_backup(backup)
 
     def test_because_it_is_missing(self, tmp_path: Path):
-        self.refused(tmp_path / "none.zip", InvalidInputError, "there is no file")
+        self.refused(tmp_path / "none.zip", InvalidInputError, "does not exist")
 
     @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
     def test_because_it_is_cut_short(self, backup: Path, share: float):
         backup.write_bytes(backup.read_bytes()[: int(backup.stat().st_size * share)])
-        self.refused(backup, InvalidInputError, "damaged or no backup")
+        self.refused(backup, InvalidInputError, "damaged or not a backup")
 
     @pytest.mark.parametrize("share", [0.05, 0.2, 0.5, 0.8])
     def test_because_a_byte_of_it_is_another(self, backup: Path, share: float):
         content = bytearray(backup.read_bytes())
         content[int(len(content) * share)] ^= 0xFF
         backup.write_bytes(content)
-        self.refused(backup, InvalidInputError, "damaged or no backup")
+        self.refused(backup, InvalidInputError, "damaged or not a backup")
 
     def test_because_it_is_something_else(self, backup: Path):
         backup.write_text("Dear diary", encoding="utf-8")
-        self.refused(backup, InvalidInputError, "no whole zip file")
+        self.refused(backup, InvalidInputError, "not a complete zip file")
         with zipfile.ZipFile(backup, "w") as packed:
             packed.writestr("manifest.json", '{"format": "a game"}')
         self.refused(backup, InvalidInputError, "not a backup of Mnemic")

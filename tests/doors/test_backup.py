@@ -84,7 +84,7 @@ class TestTheCommandLine:
         run(["remember", "--user", "boris", "Drinks beer"], [])
         code, out, _ = run(["restore", file, "--replace"], [])
         assert code == 0
-        assert "the store holds nothing" in out
+        assert "the store has nothing" in out
         assert "instead of 1 memory" in out
         assert "repeated 1 erasure made since" in out
 

@@ -82,7 +82,7 @@ class TestFailures:
     def test_without_a_user_a_memory_belongs_to_the_login_name(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("LOGNAME", "lena")
         code, _, err = run(["remember", "Lena likes tea"], [])
-        assert (code, err) == (0, "mnemic: stored as fact of user lena\n")
+        assert (code, err) == (0, "stored as fact of user lena\n")
         assert "Lena likes tea" in run(["recall", "tea", "--user", "lena"], [])[1]
         assert "Lena likes tea" not in run(["recall", "tea", *ANA], [])[1]
 

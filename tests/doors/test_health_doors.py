@@ -49,7 +49,7 @@ def test_a_person_reads_the_score_and_what_to_do_and_can_do_it():
 
 def test_what_would_be_ended_is_told_first():
     told("remember", "Thank you so much!", *ANA)
-    assert "1 finding would be ended" in told("health", *ANA, "--fix", "junk", "--dry-run")
+    assert "1 finding would be fixed" in told("health", *ANA, "--fix", "junk", "--dry-run")
     assert "1 finding fixed; `mnemic memory undo` reverts a fix" in told("health", *ANA, "--fix", "junk")
 
 

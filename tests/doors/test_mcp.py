@@ -62,7 +62,7 @@ def test_over_stdio_a_client_remembers_recalls_corrects_and_forgets(home: Path):
             assert "Nori" in said(await client.call_tool("update_memory", fixed))
             assert "a slip" in said(await client.call_tool("get_memory", {"id": memory_id}))
             assert "Nori" in said(await client.call_tool("list_memories", {"limit": 3}))
-            assert "kept as turn 1" in said(
+            assert "stored as turn 1" in said(
                 await client.call_tool("capture", {"user": "I moved to Lisbon", "assistant": "How is it?"})
             )
             context = said(await client.call_tool("context", {"query": "Where did I move? And my cat?"}))

@@ -71,7 +71,7 @@ def test_a_person_reads_the_plan_the_answer_its_quotes_and_what_it_cost():
     assert f'[1] characters {place} to {place + len(FACT)}: "{FACT}"' in err
     assert re.search(r"2 calls, .* 0 pieces read before", err)
     code, out, err = run(["--user", "ana"], ["research", *asked])
-    assert re.search(r"0 calls, .* 1 pieces read before", err)
+    assert re.search(r"0 calls, .* 1 piece read before", err)
 
 
 def test_progress_is_told_line_by_line_and_a_key_that_only_reads_may_ask(store: str):

@@ -78,7 +78,7 @@ def test_a_database_that_may_not_grow_is_unavailable_and_keeps_its_old_state(pat
     for connection in store.connections:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(UnavailableError, match="no room left"):
+    with pytest.raises(UnavailableError, match="the disk is full"):
         add_memories(store, a_memory("small"), a_memory("large " * 10_000))
     assert state_of(store) == old
     store.close()

@@ -157,7 +157,7 @@ def test_operations_that_skip_the_methods_are_checked_too(here: Mnemic):
     ):
         with pytest.raises((InvalidNamespaceError, InvalidInputError)):
             store.batch([op])
-    with pytest.raises(InvalidInputError, match="fits no layout"):
+    with pytest.raises(InvalidInputError, match="matches no layout"):
         store.put(("other", "ana"), "k", {})
 
 

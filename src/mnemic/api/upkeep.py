@@ -148,8 +148,7 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: ResearchProgress | None = None,
     ) -> ResearchReport:
-        """Answer a question from the whole of one ingested document, however long, with the configured language
-        model.
+        """Answer a question from one whole document, however long, with the configured language model.
 
         The model reads the document piece by piece and combines its notes into an answer with quotes, pages and
         offsets. If the limits do not allow all of it, the passages that recall finds are read first, and the answer

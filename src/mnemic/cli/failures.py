@@ -37,14 +37,16 @@ EXIT_CODES: Mapping[type[MnemicError], int] = {
 
 PHRASES: Mapping[str, str] = {
     "level='org'": "--level org",
-    "as user=… and session=…": "by --user and --session",
-    "say which, as session=…": "say which, by --session",
+    "this scope has no user, agent or session;": "no user given;",
+    "add one of them, or": "pass --user NAME or set MNEMIC_USER, or",
+    "say which, as user=… and session=…": "pass --user and --session",
+    "say which, as session=…": "pass --session",
     "is_private=True": "--private",
     "is_pruning=True": "--prune",
     "secrets='redact'": "--secrets redact",
     "name='report.pdf'": "--name report.pdf",
     "or None for no limit": "or --all for no limit",
-    "exists already; say that it is to be replaced, or": "exists already; --force replaces it, or",
+    "exists already; pass is_replacing=True, or": "exists already; --force replaces it, or",
     "already; say that it is to be replaced, or": "already; --replace puts the backup in its place, or",
 }
 """Phrases of the library's messages, and the options for them."""

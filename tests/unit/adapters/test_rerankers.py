@@ -120,7 +120,7 @@ def test_an_unknown_name_is_refused(name: str):
 
 
 def test_an_unknown_option_is_refused():
-    with pytest.raises(ConfigError, match="does not take"):
+    with pytest.raises(ConfigError, match="does not accept"):
         open_reranker("maxsim", {"colour": "red"})
 
 

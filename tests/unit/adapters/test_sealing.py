@@ -120,7 +120,7 @@ class TestASealedFile:
         content = path.read_bytes()
         for size in random.Random(1).sample(range(len(content)), 100):
             damaged.write_bytes(content[:size])
-            with pytest.raises(InvalidInputError, match="damaged or no backup"):
+            with pytest.raises(InvalidInputError, match="damaged or not a backup"):
                 check_backup(damaged)
 
     def test_with_a_part_or_manifest_of_another_or_without_one_is_refused(
@@ -145,9 +145,9 @@ class TestASealedFile:
         before = memory.list(ANA).memories
         for content in forged:
             write(tmp_path / "forged.zip", content)
-            with pytest.raises(InvalidInputError, match="damaged or no backup"):
+            with pytest.raises(InvalidInputError, match="damaged or not a backup"):
                 check_backup(tmp_path / "forged.zip", config=Config(backup_keyring=ring))
-            with pytest.raises(InvalidInputError, match="damaged or no backup"):
+            with pytest.raises(InvalidInputError, match="damaged or not a backup"):
                 memory.restore(tmp_path / "forged.zip", is_replacing=True)
         assert memory.list(ANA).memories == before
         write(tmp_path / "forged.zip", whole)

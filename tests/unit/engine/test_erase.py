@@ -138,7 +138,7 @@ def test_an_org_goes_whole_and_another_stays(memory: Mnemic, parts: Engine):
 
 
 def test_the_user_is_meant_where_no_level_is_said_and_the_org_never(memory: Mnemic, parts: Engine):
-    with pytest.raises(InvalidInputError, match="names no user"):
+    with pytest.raises(InvalidInputError, match="no user, agent or session"):
         memory.erase(Scope())
     fill(memory, ANA)
     memory.erase(ANA)

@@ -62,7 +62,7 @@ def test_other_fields_may_hold_the_gold_and_the_category(tmp_path: Path):
         ({"id": "x", "group": "", "text": "x"}, "line 2: group must be text"),
         ({"id": "x", "group": "a\nb", "text": "x"}, "line 2: .*user"),
         (ROW, "line 2: the id 'r1' appears twice"),
-        (ROW | {"id": "x", "role": "pope"}, "line 2: role 'pope' is none of"),
+        (ROW | {"id": "x", "role": "pope"}, "line 2: role 'pope' is not one of"),
         (ROW | {"id": "x", "time": "noon"}, "line 2: time='noon' is not an ISO 8601 time"),
         (ROW | {"id": "x", "speaker": 7}, "line 2: speaker must be text"),
     ],

@@ -199,7 +199,7 @@ def _refusing(source: Path) -> Generator[None]:
             f"{source} is damaged or not a backup: it is not a complete zip file; use another one"
         ) from error
     except (InvalidInputError, KeyError, *_UNREADABLE) as error:
-        reason = str(error) if isinstance(error, InvalidInputError) else "it is no whole zip file"
+        reason = str(error) if isinstance(error, InvalidInputError) else "it is not a complete zip file"
         raise InvalidInputError(f"{source} is damaged or not a backup: {reason}; use another one") from error
 
 
@@ -293,7 +293,7 @@ def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told
 
 def _check_replaceable(target: Path, *, is_replacing: bool) -> None:
     if not is_replacing:
-        raise ConflictError(f"{target} exists already; say that it is to be replaced, or choose another name")
+        raise ConflictError(f"{target} exists already; pass is_replacing=True, or choose another name")
     try:
         with zipfile.ZipFile(target) as packed:
             _manifest(packed)
