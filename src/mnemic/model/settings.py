@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from mnemic.model.chat import AssistantSettings
+from mnemic.model.document import MEBIBYTE
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
 
@@ -180,7 +181,7 @@ class Settings:
     max_text_chars: int = 1_000_000
     max_metadata_bytes: int = 65_536
     max_query_chars: int = 20_000
-    max_file_bytes: float = 100 * (1 << 20)
+    max_file_bytes: float = 100 * MEBIBYTE
     read_timeout_s: float = 60.0
     chunk_size: int | None = None
     chunk_overlap: int | None = None
