@@ -21,8 +21,8 @@ from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 DEFAULT_MODEL = "bge-small-en-v1.5-q"
-BATCH_TEXTS = 32
-_BLOCK_BYTES = 1 << 20
+BATCH_TEXTS = 32  # bounds the memory of one run: a batch is padded to its longest text
+_BLOCK_BYTES = 1 << 20  # read at once to hash a model file: bounds memory
 
 
 class _Model(Protocol):

@@ -40,7 +40,7 @@ _LEAD = "\x01"
 _CODES = {"\x00": "\x01\x02\x02", "\x01": "\x01\x02\x03", "\x02": "\x01\x03\x02", "\x03": "\x01\x03\x03"}
 _CHARACTERS = {code: character for character, code in _CODES.items()}
 _RARE, _CODE = re.compile("[\x00-\x03]"), re.compile("\x01[\x02\x03]{2}")
-_EXACT_INTEGERS = 2.0**53
+_EXACT_INTEGERS = 2.0**53  # from there a float of 64 bits no longer holds every whole number
 
 
 def encode_text(text: str) -> str:

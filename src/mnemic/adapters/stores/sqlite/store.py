@@ -18,8 +18,8 @@ from mnemic.errors import BackendError, ConfigError, UnavailableError, Unsupport
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
-LOW_ROOM_BYTES = 200_000_000
-_SWITCH_PAUSE_S = 0.01
+LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
+_SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within milliseconds
 _PARTS_METADATA = 16
 """The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
 
