@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from mnemic.model.graph import MAX_NAME_CHARS
 from mnemic.model.item import MessageDraft, Role, Trust
 
-MAX_NAME_CHARS = 255
 _MILLISECONDS_FROM = 1e11  # a Unix time above this is in milliseconds: in seconds it would lie after the year 5138
 _ROLES = {
     "user": Role.USER,
