@@ -29,8 +29,8 @@ from mnemic.text.research import (
 )
 from mnemic.text.wordings import wording
 
-MOST_STRETCHES = 100
-TOLD_STRETCHES = 5
+MOST_STRETCHES = 100  # unread parts listed in a report; bounds its size
+TOLD_STRETCHES = 5  # named in the answer; the others are counted
 
 
 def coverage_of(
