@@ -51,7 +51,7 @@ HELP = (
     ("/session", "which conversation this is"),
     ("/quit", "end the chat"),
 )
-LISTED = 10
+LISTED = 10  # memories; fits one screen
 
 
 @command(

@@ -132,7 +132,7 @@ def line(noun: object) -> bytes:
 WAITING_THREADS = 16
 """Threads for quick work where the store is a server; so many also do long work."""
 
-LEAST_QUICK, LEAST_WRITERS = 2, 2
+LEAST_QUICK, LEAST_WRITERS = 2, 2  # so that one slow request does not hold up every other
 
 
 class Lanes:
