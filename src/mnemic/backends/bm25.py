@@ -115,6 +115,7 @@ class _Index:
 
 
 def _weights(items: int, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    # 0.5 smooths: no logarithm of 0 (Robertson and Sparck Jones 1976)
     return np.log(items - frequencies + 0.5) - np.log(frequencies + 0.5)
 
 

@@ -154,6 +154,7 @@ def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tu
 
 def _nearest(place: str) -> str:
     """A hint at the key that was probably meant."""
+    # similarity: a typing error or two in a long key
     found = difflib.get_close_matches(place, [*keys.KEY_OF, *keys.SPELLINGS, *_SECTIONS], n=1, cutoff=0.6)
     return f"; did you mean {found[0]}?" if found else "; `mnemic config show` lists all keys"
 

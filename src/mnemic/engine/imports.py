@@ -112,7 +112,7 @@ def restore_export(
 
 def is_export(text: str) -> bool:
     """True when the text begins with the header of an export."""
-    return f'"format":"{FORMAT}"' in text[:200].replace(" ", "")
+    return f'"format":"{FORMAT}"' in text[:200].replace(" ", "")  # the header is the first line
 
 
 def _tell(progress: Progress | None, done: int) -> None:

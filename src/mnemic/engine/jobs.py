@@ -86,7 +86,7 @@ def zone_of(name: str) -> tzinfo:
         if not known:
             remedy = "this machine has no time zones: `pip install tzdata`"
         else:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)  # similarity: a typing error or two
             remedy = f"did you mean {near[0]}?" if near else "it is a name such as Europe/Berlin, or UTC"
         raise ConfigError(f"{name!r} is no time zone; {remedy}") from error
 

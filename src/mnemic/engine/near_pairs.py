@@ -238,6 +238,7 @@ class Pairs:
         for memory in live:
             place = (partition, memory.private_agent)
             if memory.kind not in _DERIVED:
+                # bounds the time: longer memories are compared by their beginning
                 self._words[" ".join(sorted(key_words(memory.text[:2000])))].append(memory.id)
             if memory.level in (Level.USER, Level.SESSION):
                 self._note(place, memory)

@@ -140,6 +140,7 @@ class Reading:
 
     def worst(self, piece: Piece) -> Cost:
         """What asking about a piece costs at most, before its prompt is made."""
+        # characters a token: below English's four, so that the estimate is high
         size = math.ceil((piece.end - piece.start) / 2.5)
         return Cost(1, max(size, self.asking.reply_tokens) + self.asking.frame_tokens + self.asking.reply_tokens)
 

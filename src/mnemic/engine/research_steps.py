@@ -90,6 +90,7 @@ class Budget:
 
     def timeout_s(self, *, is_last: bool) -> float:
         """How long one call may take."""
+        # a model takes no timeout of 0 or less
         return max(min(self._call_timeout_s, self.left_s(is_last=is_last)), 1e-3)
 
 

@@ -170,7 +170,7 @@ def _spoken(messages: Sequence[object]) -> list[dict[str, object]]:
         text, role = _text(message.get("content")), message.get("role")
         if role not in ("user", "assistant") or not text.strip():
             continue
-        digest = hashlib.sha256(f"{role}\0{text}".encode()).hexdigest()[:32]
+        digest = hashlib.sha256(f"{role}\0{text}".encode()).hexdigest()[:32]  # 128 bits: no two messages share an id
         at = message.get("timestamp")
         seen[digest] += 1
         which = at if isinstance(at, int | float | str) and not isinstance(at, bool) else seen[digest]

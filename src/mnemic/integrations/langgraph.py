@@ -126,7 +126,7 @@ class Kept:
 def item_id(namespace: Namespace, key: str | None = None) -> str:
     """A digest of a namespace, and of a key in it; no two of them share one."""
     told = json.dumps([list(namespace), key])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    return hashlib.sha256(told.encode()).hexdigest()[:32]  # 128 bits: no two keys share an id
 
 
 def searched_texts(

@@ -20,6 +20,7 @@ from mnemic.model.scope import Level
 
 
 def _half_lives() -> dict[Kind, float]:
+    # days: states pass sooner than events, working notes first
     return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0}
 
 

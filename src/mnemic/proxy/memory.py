@@ -130,6 +130,7 @@ def _with_block(content: object, block: str) -> object:
 
 
 def _digest(*texts: str) -> str:
+    # 96 bits: no two texts share it
     return hashlib.sha256("\0".join(texts).encode(errors="replace")).hexdigest()[:24]
 
 

@@ -97,7 +97,7 @@ Operates = Annotated[Asked, Depends(_operates)]
 
 def unknown_name(name: str, known: Iterable[str], what: str) -> str:
     """What to tell of a name that nobody knows: the nearest one that is known."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)  # similarity: a typing error or two
     return f"there is no {what} {name[:80]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 

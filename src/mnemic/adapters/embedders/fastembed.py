@@ -142,7 +142,7 @@ def _checksum(files: Iterable[Path]) -> str:
             with file.open("rb") as stream:
                 while block := stream.read(_BLOCK_BYTES):
                     digest.update(block)
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()[:12]  # 48 bits tell models apart
 
 
 if TYPE_CHECKING:

@@ -224,7 +224,7 @@ class Deadline:
     @property
     def left_s(self) -> float:
         """Seconds that are left, at least a thousandth."""
-        return max(self._end - time.monotonic(), 1e-3)
+        return max(self._end - time.monotonic(), 1e-3)  # the client takes no negative timeout
 
     @property
     def is_over(self) -> bool:

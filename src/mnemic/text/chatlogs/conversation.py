@@ -109,6 +109,7 @@ def draft_of(
     """A draft of an imported message. Without an id of its own it gets one from its place and text, so that a second
     import knows it again.
     """
+    # 64 bits tell messages of one file apart
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     known = _name_of(external_id) or f"{place}:{digest}"
     return MessageDraft(

@@ -39,7 +39,7 @@ def time_before(text: str, day: datetime) -> datetime:
 
 def date_of_name(stem: str) -> datetime | None:
     """The date in the name of a file, as in `2026-01-02`, `2026-01-02-1430` or `2026-01-02-standup`."""
-    return _moment(_NAME.match(stem[:255]))
+    return _moment(_NAME.match(stem[:255]))  # the longest file name of most systems
 
 
 def _moment(match: re.Match[str] | None) -> datetime | None:
