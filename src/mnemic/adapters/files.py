@@ -22,7 +22,7 @@ from mnemic.model.document import MEBIBYTE
 from mnemic.ports.files import Files, FoundFile, LeftOut, Place
 
 NAME = ".gitignore"
-MAX_BYTES = 1 << 20
+MAX_BYTES = MEBIBYTE  # of a `.gitignore`: longer is no list of patterns, and is skipped
 MAX_STARS = 3
 """In one pattern, and as many double ones. The time to match grows by a power with every star, so that a folder of
 somebody else could stop us: five take seconds for one name. Hardly a real pattern has more than two.
@@ -94,6 +94,7 @@ def _is_obeyed(pattern: str) -> bool:
     return True
 
 
+# no waiting for a pipe, no descriptor for child processes, no changed line ends
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
@@ -184,7 +185,7 @@ def file_reason(name: str) -> str | None:
     return None if kind is None else f"it is {kind}, by its name"
 
 
-TRIES = 3
+TRIES = 3  # a file that changes during each of three reads is being written
 
 
 class LocalFiles:

@@ -10,16 +10,16 @@ from contextlib import closing
 from mnemic.adapters.sql_files import named_statements
 from mnemic.errors import InvalidInputError
 
-MAX_ROWS = 1_000_000
+MAX_ROWS = 1_000_000  # bounds memory: all rows are held while they become JSON
 MAX_STEPS = 200
 """How often a million steps of the database are granted; reading as many rows takes a tenth of it."""
 
-MAX_VALUE_BYTES = 16_000_000
+MAX_VALUE_BYTES = 16_000_000  # SQLite refuses a longer text, so that a forged file cannot fill the memory
 MAX_GROWTH = 10
 """So many times its size a database may become as JSON: more is computed, not kept."""
 
 TABLES = ("history", "messages")
-_STEPS = 1_000_000
+_STEPS_A_CHECK = 1_000_000  # a handful of milliseconds; fewer slow SQLite down
 _FORMAT_VERSIONS = slice(18, 20)
 _NO_WAL = b"\x01\x01"
 """In memory there is no log beside the file; what a log held that is not in the file was never handed in."""
@@ -40,7 +40,7 @@ def history_lines(content: bytes) -> str:
     try:
         with closing(sqlite3.connect(":memory:")) as connection:
             connection.deserialize(content[: _FORMAT_VERSIONS.start] + _NO_WAL + content[_FORMAT_VERSIONS.stop :])
-            connection.set_progress_handler(is_over, _STEPS)
+            connection.set_progress_handler(is_over, _STEPS_A_CHECK)
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
             connection.row_factory = sqlite3.Row
             for name in ("untrusted", "checked"):

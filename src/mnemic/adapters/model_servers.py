@@ -19,7 +19,7 @@ OLLAMA_URL = "http://localhost:11434/v1"
 FIRST_WAIT_S = 0.5
 """Before the second try; each later wait is twice as long, unless the server names its own."""
 
-CONNECT_TIMEOUT_S = 5.0
+CONNECT_TIMEOUT_S = 5.0  # a server that is up answers in milliseconds; recall must not wait for one that is down
 
 _TOO_LONG = re.compile(
     r"too (?:long|large|many tokens)|context (?:length|size|window)"

@@ -345,7 +345,7 @@ def describe(graph: Path, others: Sequence[Path]) -> GraphFile:
                 is_dynamic = is_dynamic or (file == graph and content.find(_DYNAMIC) >= 0)
         except (OSError, ValueError) as error:
             raise ConfigError(f"{file} cannot be read: {error}") from error
-    return GraphFile(digest.hexdigest()[:12], is_dynamic)
+    return GraphFile(digest.hexdigest()[:12], is_dynamic)  # 48 bits tell models apart
 
 
 def runtime_errors() -> tuple[type[Exception], ...]:

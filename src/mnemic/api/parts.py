@@ -34,14 +34,14 @@ from mnemic.text.blocks import Language, profile_block
 if TYPE_CHECKING:
     from mnemic.engine.tools.toolbox import Toolbox
 
-LISTED = 50
-MOST_LISTED = 1000
-MOST_DEPTH = 4
-MOST_HOPS = 8
+LISTED = 50  # rows that fit a screen or two; a caller may ask for more
+MOST_LISTED = 1000  # bounds the size of one answer
+MOST_DEPTH = 4  # relations from the entity: beyond four nearly everything is reached
+MOST_HOPS = 8  # relations of a path: a longer one explains little and takes longer to find
 UNFINISHED = (JobState.PENDING, JobState.RUNNING, JobState.DEAD)
 DEFAULT_RIGHTS = (Right.READ, Right.WRITE)
-OVERLAP_S = 3600.0
-AUDIT_PAGE = 100
+OVERLAP_S = 3600.0  # the old key stays valid for an hour, so that running clients can be changed
+AUDIT_PAGE = 100  # entries that fit a screen or two; a caller may ask for more
 TOOL_ACTOR = "tool"
 """The actor of a tool's changes in the history, unless a caller is known."""
 

@@ -57,8 +57,8 @@ from mnemic.text.research import LEAST_ROOM
 
 Content = str | PathLike[str] | bytes
 """The path of a file or folder, or the bytes of a file."""
-REVIEW_LIMIT = 50
-HEALTH_LISTED = 100
+REVIEW_LIMIT = 50  # as many as a person judges at one sitting
+HEALTH_LISTED = 100  # findings a caller sees unless it asks for more; all are counted
 MAX_QUESTION_CHARS = 4000
 """Every prompt repeats the question, so a longer one would crowd out the document."""
 

@@ -17,8 +17,8 @@ from mnemic.backends.in_memory import Arrays, Document, InMemoryBackend, Scored
 from mnemic.backends.primitive import FACTS, MemoryRegistry
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 
-K1 = 1.5
-B = 0.75
+K1 = 1.5  # how soon repeats of a word stop counting; 1.2 to 2 is usual (Robertson and Zaragoza 2009)
+B = 0.75  # how much longer texts are held back: 0 not at all, 1 fully; 0.75 is usual
 EPSILON = 0.25
 """The part of the average weight that a word of more than half of the documents gets instead of a negative one."""
 
@@ -115,6 +115,7 @@ class _Index:
 
 
 def _weights(items: int, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    # 0.5 smooths: no logarithm of 0 (Robertson and Sparck Jones 1976)
     return np.log(items - frequencies + 0.5) - np.log(frequencies + 0.5)
 
 

@@ -28,7 +28,7 @@ DEFAULT_CHECKPOINT = "colbert-ir/colbertv2.0"
 QUERY_TOKENS = 32
 """What ColBERT fills a query up to with [MASK], whose vectors stand for words the query might have had."""
 
-DOCUMENT_TOKENS = 220
+DOCUMENT_TOKENS = 220  # as ColBERTv2's default; longer texts are cut
 QUERY_MARKER, DOCUMENT_MARKER = "[unused0]", "[unused1]"
 
 

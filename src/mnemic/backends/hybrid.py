@@ -25,7 +25,7 @@ OVER_FETCH = 3
 TAG = "mnemic.hybrid"
 """The key in the metadata of both parts by which one document is known again; callers never see it."""
 
-_TAG_CHARACTERS = 32
+_TAG_CHARACTERS = 32  # hexadecimal digits of a 128-bit tag
 Part = primitive.MemoryBackend | str
 
 

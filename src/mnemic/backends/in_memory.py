@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult, check_document, check_request
 from mnemic.errors import BackendError, ConfigError, NotFoundError, UnavailableError
 
-LAYOUT = 1
+LAYOUT = 1  # of the saved file; raise it when an older version must not read the file
 Arrays = Mapping[str, NDArray[Any]]
 
 

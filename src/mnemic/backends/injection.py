@@ -22,7 +22,7 @@ from mnemic.text.analyser import Analyser
 from mnemic.text.blocks import clean_passage, sourced_block
 from mnemic.text.sentences import cut_at_sentence, cut_at_word
 
-MAX_CONTEXT_TOKENS = 2048
+MAX_CONTEXT_TOKENS = 2048  # leaves half of a 4,096-token model for the question and the answer
 TOKEN_CHARACTERS = 64
 """Longer than any word: where words are longer on average, every so many characters count as a token, so that a text
 without blanks cannot flood a prompt as "one word".

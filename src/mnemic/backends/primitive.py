@@ -279,6 +279,7 @@ class MemoryRegistry:
                 return cast("Build", point.load())
             except (ImportError, AttributeError) as error:
                 raise ConfigError(f"memory backend {name!r} of {point.value} cannot be loaded: {error}") from error
+        # similarity: a typing error or two
         near = difflib.get_close_matches(name.lower(), cls.names(), n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(cls.names())}"
         raise ConfigError(f"memory backend {name!r} is not known; {hint}")

@@ -30,7 +30,7 @@ APPLICATION_ID = 0x4D4E4231  # "MNB1", so that a file of another program is neve
 MAX_MATCH_TERMS = 256
 """Words of a query that are searched for, the rarest first: FTS5's time grows faster than the number of words."""
 
-_SWITCH_PAUSE_S = 0.01
+_SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within milliseconds
 
 
 @primitive.MemoryRegistry.register("sqlite")

@@ -33,7 +33,7 @@ from mnemic.web.gate import Gate
 from mnemic.web.limits import Board, Limits
 from mnemic.web.monitoring import Health, Look, Metrics, Shared, processes
 
-MOST_HEAPS = 4
+MOST_HEAPS = 4  # more let threads wait less for each other, and keep more memory
 _ARENA_MAX = -8
 """`M_ARENA_MAX` of glibc's <malloc.h>."""
 
@@ -48,7 +48,7 @@ def share_heaps() -> None:
 
 
 ACTOR = "server"
-GRACE_S = 20
+GRACE_S = 20  # seconds that running requests get to finish when the server ends
 SWITCH_S = 0.0005
 """How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
 
@@ -57,7 +57,7 @@ DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.console.app", "mnemic.res
 so it is the last.
 """
 
-LEAST_THREADS = 2
+LEAST_THREADS = 2  # so that one slow read does not hold up every other
 FILES_OF_A_CONNECTION, SPARE_FILES = 2, 256
 """Open files: a chat through the proxy has a connection on both sides; the store and its readers need some too."""
 

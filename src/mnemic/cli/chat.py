@@ -51,7 +51,7 @@ HELP = (
     ("/session", "show the current conversation"),
     ("/quit", "end the chat"),
 )
-LISTED = 10
+LISTED = 10  # memories; fits one screen
 
 
 @command(

@@ -24,7 +24,7 @@ from mnemic.errors import MnemicError, error_kind
 if TYPE_CHECKING:
     from mnemic.cli.answering import Plan, Tells
 
-LENGTH_BYTES = 8
+LENGTH_BYTES = 8  # of a 64-bit length
 LAST_S = 10.0
 """How much longer than its grace a process may take to end, when nobody is left to end it."""
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Files that a report lists of each outcome; `--json` has all."""
 
-QUOTES = 3
-QUOTE_CHARS = 200
+QUOTES = 3  # per citation: enough to judge it without leaving the screen
+QUOTE_CHARS = 200  # two or three lines of a terminal
 RESUMABLE = "what was read is kept: the same command goes on from there"
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SPEED_ROWS = ("remember", "window", "context", "recall", "search", "embedding", "scan")
 BLOCK_COLUMNS = ("evidence", "all", "sessions", "all_sessions", "answer_words", "tokens")
-MEGABYTE = 1_000_000
+MEGABYTE = 1_000_000  # bytes; decimal, as disks are sold
 MISSES_SHOWN = 10
 """Wrongly judged texts that are shown of each section."""
 

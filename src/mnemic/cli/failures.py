@@ -11,12 +11,12 @@ from types import TracebackType
 from mnemic import errors
 from mnemic.errors import MnemicError, error_kind
 
-UNEXPECTED = 1
+UNEXPECTED = 1  # the shell's code for any failure
 PARTIAL = 14
 """A part failed; the rest is done."""
 
-INTERRUPTED = 130
-READER_GONE = 141
+INTERRUPTED = 130  # 128 + SIGINT (2), as shells report it
+READER_GONE = 141  # 128 + SIGPIPE (13), as shells report it
 
 EXIT_CODES: Mapping[type[MnemicError], int] = {
     MnemicError: UNEXPECTED,

@@ -26,13 +26,14 @@ from mnemic.cli.mcp import describe_change, list_options, show_change
 from mnemic.cli.options import IsDryRun, ScopeOptions
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
+from mnemic.model.document import MEBIBYTE
 
 if TYPE_CHECKING:
     from mnemic.integrations.memory import AnyMnemic
 
-TIMEOUT_S = 10.0
-CAPTURE_TIMEOUT_S = 55.0
-MAX_EVENT_BYTES = 64 * (1 << 20)
+TIMEOUT_S = 10.0  # a person waits for the prompt; memory that is late is left out
+CAPTURE_TIMEOUT_S = 55.0  # ends before the 60 s that Claude Code gives a hook
+MAX_EVENT_BYTES = 64 * MEBIBYTE  # of an event: bounds memory; one may hold what a tool printed
 KEY_VARIABLE = "MNEMIC_KEY"
 _OPENCLAW_NEXT = """  then let OpenClaw load it, and let it read conversations:
     openclaw plugins enable mnemic

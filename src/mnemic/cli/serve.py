@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.cli.answering import Plan, Tells
 
-HOST, PORT = "127.0.0.1", 7700
+HOST, PORT = "127.0.0.1", 7700  # this machine only, so that no key is needed
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server needs missing packages ({}); run `pip install 'mnemic[server]'`"
-MOST_PROCESSES = 64
+MOST_PROCESSES = 64  # more than the cores of most servers; each holds its own index
 FIRST = "console"
 """The address that is printed first."""
 
@@ -94,7 +94,8 @@ def serve(
         raise ConfigError(INSTALL.format(", ".join(missing)))
     from mnemic.cli.answering import Plan, answer, open_memory
     from mnemic.config import load_config
-    from mnemic.web.limits import MEBIBYTE, Limits
+    from mnemic.model.document import MEBIBYTE
+    from mnemic.web.limits import Limits
     from mnemic.web.monitoring import log_to_stderr
 
     _open_standard_files()

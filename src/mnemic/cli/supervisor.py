@@ -35,16 +35,16 @@ from mnemic.web.monitoring import FOLDER_VARIABLE
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
 """Before a process is started anew; twice as long for each time that it died in `WINDOW_S`."""
 
-WINDOW_S = 600.0
+WINDOW_S = 600.0  # deaths longer ago are forgotten
 MOST_DEATHS = 8
 """Of one process in `WINDOW_S`: after so many it stays away until the first of them is so long ago."""
 
-LOOK_S = 1.0
-SOON_S = 0.05
+LOOK_S = 1.0  # between two looks at the processes: bounds how late a dead one is noticed
+SOON_S = 0.05  # between two looks while a process begins or ends
 STILL_S, MOST_STILL_LOOKS = 5.0, 120
 """A process whose event loop has not turned for `STILL_S` stands still; it is killed when so many looks saw it."""
 
-KILLED = 1
+KILLED = 1  # the exit code after a process had to be killed
 _log = logging.getLogger("mnemic.web")
 
 

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from mnemic.engine.reembed import Estimate, ReembedReport
     from mnemic.engine.upkeep import DecayReport, EvictReport
 
-SCORES_SHOWN = 10
+SCORES_SHOWN = 10  # the newest, on one line
 FINDINGS_LISTED = 20
 """Findings of a kind that fit a screen or two; the library lists 100."""
 
-MOST_RETRIED = 1000
+MOST_RETRIED = 1000  # jobs per call; call again for the rest
 SECONDS_OF_AN_HOUR = 3600
 SECONDS_OF_A_MINUTE = 60
-POLL_S = 5.0
+POLL_S = 5.0  # a job waits at most this long; lower wakes an idle machine more often
 REPORT_S = 0.1
 """How soon a finished job is reported and a signal is noticed."""
 

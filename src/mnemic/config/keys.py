@@ -11,7 +11,6 @@ from typing import Any, cast
 from mnemic.config import values
 from mnemic.model.settings import Settings
 
-MILLION_BYTES = 1 << 20
 SLIP = 0.85
 """How like the name of a variable another must be to be taken for a slip of it."""
 

@@ -31,6 +31,7 @@ from mnemic.config.values import (
 from mnemic.engine.ingest_plan import chunk_config
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.chat import AssistantSettings
+from mnemic.model.document import MEBIBYTE
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
 from mnemic.model.settings import LifeSettings, ProxySettings, Settings
@@ -153,6 +154,7 @@ def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tu
 
 def _nearest(place: str) -> str:
     """A hint at the key that was probably meant."""
+    # similarity: a typing error or two in a long key
     found = difflib.get_close_matches(place, [*keys.KEY_OF, *keys.SPELLINGS, *_SECTIONS], n=1, cutoff=0.6)
     return f"; did you mean {found[0]}?" if found else "; `mnemic config show` lists all keys"
 
@@ -361,7 +363,7 @@ def _config(values: Mapping[str, Value]) -> Config:
         embedder_options=options,
         embedder_writings=_writings(of("embedder.writings")),
         tool_modules=_listed(of("tools.modules")),
-        index_budget_bytes=of("memory.index.budget-mb") * keys.MILLION_BYTES,
+        index_budget_bytes=of("memory.index.budget-mb") * MEBIBYTE,
         settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(keys.SECRETS_PASSING)))),
         backend=_backend(values),
     )

@@ -24,8 +24,8 @@ MEMORY_URL = "memory://"
 MIN_COSINE = 0.1
 """The lowest score that context injection takes of a memory backend whose scores are cosines."""
 
-LEAST_BUDGET_MIB = 1024
-BUDGET_SHARE = 8
+LEAST_BUDGET_MIB = 1024  # about 450,000 memories, also on a small machine
+BUDGET_SHARE = 8  # an eighth of the memory: leaves room for the model and for other programs
 LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """What a container may use of the machine's memory, as it sees it itself; of control groups of version 2 and 1."""
 

@@ -30,13 +30,13 @@ from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 PREFIX = "mn"
-ID_BYTES = 9
-SECRET_BYTES = 32
-MAX_TOKEN_CHARS = 200
-MAX_OVERLAP_S = 30 * 86_400.0
-MAX_AUDIT_PAGE = 1000
-MAX_PLACE = 2**63 - 1
-_NO_HASH = "0" * 64
+ID_BYTES = 9  # 18 hexadecimal digits: no two keys share an id; it is not secret
+SECRET_BYTES = 32  # 256 bits: cannot be guessed, so that one SHA-256 protects it
+MAX_TOKEN_CHARS = 200  # a token has about 90; longer ones are refused without hashing them
+MAX_OVERLAP_S = 30 * 86_400.0  # 30 days: a longer overlap would be a second key
+MAX_AUDIT_PAGE = 1000  # entries: bounds the size of one answer
+MAX_PLACE = 2**63 - 1  # the largest number of a 64-bit column
+_NO_HASH = "0" * 64  # compared for an unknown key, so that its refusal takes as long as any other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

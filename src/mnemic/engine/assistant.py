@@ -31,7 +31,7 @@ from mnemic.text.blocks import guidance
 from mnemic.text.prompts import language_of
 from mnemic.text.wordings import wording
 
-CHARS_PER_TOKEN = 3
+CHARS_PER_TOKEN = 3  # below English's four: overestimates the prompt, so that the reply still fits
 SHARES = (0.25, 0.0)
 """A prompt that is too long is tried again with a quarter of memory's budget, then with nothing of it."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mnemic import errors
 from mnemic.engine.access import forget_answers
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
 from mnemic.engine.erase import COPIES_LEFT, Place, Plan, carried_out, derived, keyed_hash
 from mnemic.engine.indexing import INDEX_LEFT, adopt_spaces, forget, sides
 from mnemic.model.backup import BackupReport, Contents, LostOrg, Manifest, RestoreReport
@@ -63,7 +63,6 @@ def named(lost: Sequence[LostOrg], keyring: Keyring | None, orgs: Iterable[str])
     return tuple(replace(each, org=names.get(each.key)) for each in lost)
 
 
-_PAGE = 500
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -154,14 +153,14 @@ def _look_through(work: UnitOfWork, partition: Partition, key: bytes, gone: Mapp
 
 def _messages(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
     after: str | None = None
-    while page := work.messages.page(Visibility((partition,), None), after, _PAGE):
+    while page := work.messages.page(Visibility((partition,), None), after, PAGE_ROWS):
         yield from (_place_of_item(message) for message in page)
         after = page[-1].id
 
 
 def _memories(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
     after = ""
-    while page := work.upkeep.memories(partition, after, _PAGE):
+    while page := work.upkeep.memories(partition, after, PAGE_ROWS):
         yield from (_place_of_item(memory) for memory in page)
         after = page[-1].id
 
@@ -185,7 +184,7 @@ def _receipt(org: str, plan: Plan, key: bytes, now: datetime) -> Receipt:
     return Receipt(now, counts, id=new_id(now), org=org, hashes=tuple(sorted(plan.hashes(key))))
 
 
-_ATTEMPTS = 5
+_ATTEMPTS = 5  # tries when an org is erased meanwhile, which is rare
 _UNOPENED = (
     "it is sealed, and was checked without its keys: its parts are as they were written, their rows were not read"
 )

@@ -17,7 +17,7 @@ from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import UnitOfWork
 
-MAX_PAGE = 1000
+MAX_PAGE = 1000  # rows: bounds the size of one answer
 
 
 def get(engine: Engine, scope: Scope, item_id: str) -> Item:

@@ -28,7 +28,7 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.choices import GENERAL_VERSION, Choice, choice_of, general_preference, general_prompt, read_general
 from mnemic.text.prompts import language_of
 
-LEAST_CHOICES = 3
+LEAST_CHOICES = 3  # different days; two may be chance
 LEAST_SPAN = timedelta(days=60)
 """So many choices of one thing, and as long from the first to the last, show a preference."""
 
@@ -42,7 +42,7 @@ GROUPS_AT_ONCE = 20
 """One job makes so many preferences; the next job makes the next ones."""
 
 _KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE)
-_CONFIDENCE = 0.8
+_CONFIDENCE = 0.8  # inferred from single choices, so not certain
 _log = logging.getLogger("mnemic.consolidate")
 
 

@@ -170,8 +170,8 @@ def _reason_of(gems: Gems) -> str:
     return f": {gems.rejected[0].reason}" if gems.rejected else ""
 
 
-MOST_CONVERSATIONS = 100_000
-_PAGE = 256
+MOST_CONVERSATIONS = 100_000  # bounds the list that one job reads
+_PAGE = 256  # messages read at once: about a day of one conversation
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -268,7 +268,7 @@ PARTS_AT_ONCE = 3
 DAYS_AT_ONCE = 50
 """One job reads so many by rules."""
 
-REASON_CHARS = 300
+REASON_CHARS = 300  # of an error, for a line of the log
 _log = logging.getLogger("mnemic.curate")
 
 

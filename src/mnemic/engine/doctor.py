@@ -30,8 +30,8 @@ _MOST_AHEAD = timedelta(minutes=5)
 _BYTES_A_ROW = 1000
 """What an index holds of an item beside its vectors: ids, times, and the places of some dozen words."""
 
-_BYTES_A_NUMBER = 4
-_JOBS_LOOKED_AT = 1000
+_BYTES_A_NUMBER = 4  # of a 32-bit float
+_MOST_JOBS = 1000  # bounds the time of a check; beyond it the report counts 1,000
 
 
 def clock_finding(engine: Engine) -> Finding:
@@ -81,7 +81,7 @@ def _newest(engine: Engine) -> datetime | None:
     query = MemoryQuery(now=engine.clock.now(), order=Order.NEWEST, limit=1)
     with engine.store.read() as work:
         memories = work.memories.list(Visibility(tuple(work.partitions.all()), None), query)
-        jobs = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_LOOKED_AT)
+        jobs = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _MOST_JOBS)
     times = [memory.created_at for memory in memories] + [job.created_at for job in jobs]
     with suppress(ConfigError):  # of a schedule that cannot be is told elsewhere
         times += [at.last for at in timetables(engine, HANDLERS) if at.last is not None]
@@ -92,7 +92,6 @@ def _format(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}Z"
 
 
-_JOBS_SHOWN = 1000
 _OVERDUE = timedelta(days=1)
 _LEFT = timedelta(hours=1)
 
@@ -100,8 +99,8 @@ _LEFT = timedelta(hours=1)
 def job_findings(engine: Engine) -> list[Finding]:
     """Of the jobs of the whole store, and of the schedules that have handlers."""
     with engine.store.read() as work:
-        waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_SHOWN)
-        dead = work.jobs.list(None, (JobState.DEAD,), _JOBS_SHOWN)
+        waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _MOST_JOBS)
+        dead = work.jobs.list(None, (JobState.DEAD,), _MOST_JOBS)
     findings = [Finding("jobs", Condition.OK, f"{len(waiting)} jobs are waiting")]
     now = engine.clock.now()
     left = [job for job in waiting if _is_left(job, now)]
@@ -148,7 +147,7 @@ def _schedule(at: Timetable, now: datetime) -> Finding:
     return Finding("schedules", Condition.OK, message)
 
 
-_MISSING_SHOWN = 1000
+_MISSING_SHOWN = 1000  # items per owner that are looked for: bounds the time of a check
 _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens=4, timeout_s=15.0)
 
 

@@ -131,14 +131,14 @@ def _found(work: UnitOfWork, visible: Visibility, reference: str) -> Document:
     return found[0]
 
 
-GROUP_FILES = 64
+GROUP_FILES = 64  # files of one transaction: one flush for all, and other writers wait only a moment
 GROUP_BYTES = 256 << 10
 """Of files that share a transaction; a larger one has its own."""
 
 EMBEDDED = 256
 """Passages that are embedded at once, so that a book does not stand in memory twice."""
 
-_ATTEMPTS = 3
+_ATTEMPTS = 3  # tries when the document changes between reading and storing
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ from mnemic.ports.store import MAIN_VIEW, Reading, Store, UnitOfWork
 from mnemic.text.analyser import Analyser
 from mnemic.text.normalise import Writing, writing_of
 
-MAX_PENDING = 1000
+PAGE_ROWS = 500  # read at once where all rows are walked: bounds memory, larger is no faster
+MAX_PENDING = 1000  # memories: bounds what a crash forgets; lower means more writes of their own
 _log = logging.getLogger("mnemic.accesses")
 
 
@@ -132,7 +133,7 @@ class RetiredSpace:
         return any(work.vectors.get(partition, [item_id], MAIN_VIEW, space) for space in spaces)
 
 
-MOST_READERS = 4
+MOST_READERS = 4  # parsers at once: each may take a GiB
 KEPT_IDLE = 1
 """Readers that stay when nothing is read, so that the next file need not wait for a process to start."""
 

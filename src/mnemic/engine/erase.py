@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from mnemic.engine.access import forget_answers
 from mnemic.engine.cascade import cascade
 from mnemic.engine.dependants import Hand
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
 from mnemic.engine.fields import deletion, erase_memories
 from mnemic.engine.indexing import forget, reached
 from mnemic.engine.lasting_facts import profile_job, take_back, told_in
@@ -188,9 +188,6 @@ def _add(counts: dict[str, int], more: Iterable[tuple[str, int]]) -> None:
             counts[table] = counts.get(table, 0) + count
 
 
-_PAGE = 500
-
-
 def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = False) -> Receipt:
     """Erase all of the owner of `level`, and derivatives, in one transaction; a dry run returns the plan. Session: its
     messages, memories, and what was made of them. User: all sessions. Agent: its level and private items. Org: all but
@@ -278,7 +275,7 @@ def _private(
 def _session_messages(work: UnitOfWork, partition: Partition, session: str) -> list[str]:
     ids: list[str] = []
     after = 0
-    while page := work.conversations.messages(partition, session, after, _PAGE):
+    while page := work.conversations.messages(partition, session, after, PAGE_ROWS):
         ids += [message.id for message in page]
         after = page[-1].position
     return ids

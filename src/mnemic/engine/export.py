@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from mnemic.engine import inputs
 from mnemic.engine.dependants import MAX_FLAGS
-from mnemic.engine.engine import Engine
+from mnemic.engine.engine import PAGE_ROWS, Engine
 from mnemic.engine.fields import from_json, held_key, to_json
 from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
 from mnemic.engine.secrets import fact_without_secrets, fields_without_secrets, redact, tell_redacted, without_secrets
@@ -33,9 +33,7 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.former_metadata import FormerMemory, part_document, part_entry, part_memory
 from mnemic.text.outline import last_page_of
 
-MAX_WHOLE = 2**31 - 1
-_PAGE = 500
-_ALL = 1 << 40
+NO_LIMIT = 1 << 40  # more rows than a store can hold
 _COUNTED = ("partition", "characters", "chunks", "headings")
 _SPAN = (
     *("id", "index", "start", "end", "token_count", "page", "last_page"),
@@ -59,7 +57,7 @@ def whole_documents(engine: Engine, visible: Visibility) -> Iterator[tuple[Whole
 
     def read_page(work: UnitOfWork, last: Document | None) -> list[Document]:
         after = None if last is None else (last.source, last.id)
-        return work.documents.list(visible, DocumentQuery(limit=_PAGE, after=after))
+        return work.documents.list(visible, DocumentQuery(limit=PAGE_ROWS, after=after))
 
     for listed in _read_pages(engine, read_page):
         with engine.store.read() as work:
@@ -75,7 +73,7 @@ def _read_pages(engine: Engine, read: Callable[[UnitOfWork, _RowT | None], Seque
         with engine.store.read() as work:
             page = read(work, last)
         yield from page
-        if len(page) < _PAGE:
+        if len(page) < PAGE_ROWS:
             return
         last = page[-1]
 
@@ -83,7 +81,7 @@ def _read_pages(engine: Engine, read: Callable[[UnitOfWork, _RowT | None], Seque
 def _read(work: UnitOfWork, visible: Visibility, document_id: str) -> tuple[WholeDocument, list[HistoryEntry]] | None:
     for document in work.documents.get(visible, [document_id]):
         text = work.documents.text(visible, document.id) or ""
-        chunks = tuple(work.documents.passages(visible, document.id, 0, _ALL))
+        chunks = tuple(work.documents.passages(visible, document.id, 0, NO_LIMIT))
         return WholeDocument(document, text, chunks), work.history.of(visible, document.id)
     return None
 
@@ -255,7 +253,7 @@ def _text(value: Any, name: str) -> str:
 
 
 def _whole(value: Any, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_WHOLE:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= inputs.MAX_WHOLE:
         raise InvalidInputError(f"{name} cannot be {value!r:.60}")
     return value
 
@@ -268,7 +266,7 @@ def _time(record: Mapping[str, Any], name: str) -> datetime:
 
 
 FORMAT = "mnemic-export"
-VERSION = 1
+VERSION = 1  # raise it when an older Mnemic must not read the file
 OWN_LEVELS = (Level.SESSION, Level.USER, Level.AGENT)
 _LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 
@@ -284,7 +282,7 @@ def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS)
         work: UnitOfWork, last: tuple[Memory, list[HistoryEntry]] | None
     ) -> list[tuple[Memory, list[HistoryEntry]]]:
         after = None if last is None else last[0].id
-        query = MemoryQuery(now=_LONG_AGO, states=(), order=Order.OLDEST, limit=_PAGE, after=after)
+        query = MemoryQuery(now=_LONG_AGO, states=(), order=Order.OLDEST, limit=PAGE_ROWS, after=after)
         return [(m, work.history.of(visible, m.id)) for m in work.memories.list(visible, query)]
 
     header = {"format": FORMAT, "version": VERSION, "exported_at": to_json(engine.clock.now())}
@@ -294,7 +292,7 @@ def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS)
             break
         yield _line("profile", {**_place(entry.partition), **_values(entry)})
     talks: dict[tuple[Partition, str], None] = {}
-    for message in _read_pages(engine, lambda work, last: work.messages.page(visible, last and last.id, _PAGE)):
+    for message in _read_pages(engine, lambda work, last: work.messages.page(visible, last and last.id, PAGE_ROWS)):
         talks[message.partition, message.session] = None
         yield _line("message", {**_place(message.partition), **_values(message)})
     for (partition, session), cursors in _cursors(engine, talks):
@@ -522,7 +520,7 @@ def _check_types(noun: object) -> None:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """True when a value is of the type that a field declares; whole numbers are from 0 to `MAX_WHOLE`."""
+    """True when a value is of the type that a field declares; whole numbers are from 0 to `inputs.MAX_WHOLE`."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, choice) for choice in arguments)
@@ -530,7 +528,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, tuple) and all(_fits(v, arguments[0]) for v in cast("tuple[object, ...]", value))
     if hint in (int, float):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and (hint is float or (isinstance(value, int) and 0 <= value <= MAX_WHOLE))
+        return is_number and (hint is float or (isinstance(value, int) and 0 <= value <= inputs.MAX_WHOLE))
     if hint in (Provenance, Flag) and isinstance(value, Provenance | Flag):
         _check_types(value)
         return True

@@ -23,9 +23,9 @@ MOST_RELATIONS = 50
 MOST_NODES = 2000
 """So many nodes are looked at for a path from each side."""
 
-CITATIONS = 3
-MENTIONS = 10
-MOST_CITED_CHARACTERS = 300
+CITATIONS = 3  # per relation: enough to believe it, and the answer stays short
+MENTIONS = 10  # per entity: enough to show where it occurs
+MOST_CITED_CHARACTERS = 300  # one or two sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

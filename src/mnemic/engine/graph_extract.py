@@ -25,7 +25,7 @@ from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph
 ALIAS_ROUNDS = 3
 """Names of names are followed so far."""
 
-MOST_ALIASES = 20
+MOST_ALIASES = 20  # other names followed per entity; more are mistakes of extraction
 
 
 class Nodes:
@@ -134,7 +134,7 @@ class Nodes:
             self._members[kept] += self._members.pop(gone)
 
 
-VECTOR_PAGE = 1024
+VECTOR_PAGE = 1024  # names embedded between two commits: bounds memory
 A_JOB = 4096
 """One job embeds so many names in each space, well within its lease."""
 
@@ -189,8 +189,8 @@ def _rows(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[EntityVe
 PAGE = 100
 """With rules, one transaction holds what so many items say."""
 
-MODEL_PAGE = 5
-PAGES_A_JOB = 100
+MODEL_PAGE = 5  # items per transaction with a model, which takes seconds for each
+PAGES_A_JOB = 100  # 10,000 items with rules: well within a job's lease
 MODEL_PAGES_A_JOB = 4
 """With a model, one job reads twenty memories: well within its lease."""
 

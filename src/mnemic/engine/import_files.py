@@ -31,7 +31,7 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.chatlogs import LoggedConversation, LogReading
 from mnemic.text.memoryfiles import Entry, MemoryReading
 
-BATCH_MESSAGES = 64
+BATCH_MESSAGES = 64  # one transaction and one embedding batch
 OWN_BLOCKS = "blocks that Mnemic itself had put into a prompt"
 Progress = Callable[[int, int | None], None]
 """Called with how many records are done, and how many there are where that is known."""
@@ -133,11 +133,11 @@ def _known_messages(engine: Engine, scope: Scope, messages: Sequence[MessageDraf
 ALIKE = 0.6
 """Two texts under the same titles that share so much are one line before and after an edit."""
 
-MAX_FORMER = 10_000
-MAX_COMPARED = 200
-MAX_COMPARED_CHARS = 2_000
-TOLD_CHARS = 80
-_AT_ONCE = 200
+MAX_FORMER = 10_000  # earlier entries of a file that are compared; bounds memory
+MAX_COMPARED = 200  # per entry: SequenceMatcher takes time for each
+MAX_COMPARED_CHARS = 2_000  # SequenceMatcher's time grows with the square of the length
+TOLD_CHARS = 80  # one line of a report
+_IDS_AT_ONCE = 200  # below the 500 values that a filter may list
 _TICK = timedelta(microseconds=1)
 _LIVE = (State.ACTIVE, State.QUARANTINED, State.DISPUTED)
 
@@ -183,8 +183,8 @@ class _Revising:
         """What was imported from the same file, or under the same ids, and is not gone."""
         if self._origins:
             origins = sorted(self._origins)
-            for start in range(0, len(origins), _AT_ONCE):
-                wanted = has_origin(origins[start : start + _AT_ONCE])
+            for start in range(0, len(origins), _IDS_AT_ONCE):
+                wanted = has_origin(origins[start : start + _IDS_AT_ONCE])
                 yield from work.memories.list(self._scope.visibility, self._query(wanted))
         elif self._file:
             yield from work.memories.list(self._scope.visibility, self._query(is_from_file(self._file)))
@@ -192,8 +192,8 @@ class _Revising:
     def returned(self, work: UnitOfWork) -> Iterator[tuple[Memory, Memory]]:
         """What was superseded by an edit that was taken back, each with the text of that edit."""
         ids = [id_ for id_ in self._revision.entries if id_ not in self._revision.written]
-        for start in range(0, len(ids), _AT_ONCE):
-            known = work.memories.get(self._scope.visibility, ids[start : start + _AT_ONCE])
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            known = work.memories.get(self._scope.visibility, ids[start : start + _IDS_AT_ONCE])
             gone = [
                 m for m in known if m.state is State.SUPERSEDED and m.other_id not in (None, *self._revision.entries)
             ]
@@ -280,7 +280,7 @@ def _likeness(one: str, other: str) -> float:
     return matcher.ratio()
 
 
-BATCH = 64
+BATCH = 64  # entries: one transaction and one embedding batch
 TRIES = 3
 """Somebody else may import the same at the same time; then what is new is looked up again."""
 

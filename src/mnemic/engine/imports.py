@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from mnemic.engine.engine import Engine
-from mnemic.engine.export import FORMAT, VERSION, Cursors, Record, RecordReader, WholeDocument
+from mnemic.engine.export import FORMAT, NO_LIMIT, VERSION, Cursors, Record, RecordReader, WholeDocument
 from mnemic.engine.export import FORMAT as EXPORT_FORMAT
 from mnemic.engine.import_files import ImportReport, Progress, import_logs, import_memories
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
@@ -81,8 +81,7 @@ def _store(engine: Engine, whole: WholeDocument, history: Sequence[HistoryEntry]
         put_vectors(engine, work, items, vectors, document.updated_at)
 
 
-BATCH = 200
-_ALL = 1 << 40
+BATCH = 200  # records of one transaction: one flush for all, and other writers wait only a moment
 _KEEPS_ITS_KEY = (State.ACTIVE, State.QUARANTINED)
 
 
@@ -113,7 +112,7 @@ def restore_export(
 
 def is_export(text: str) -> bool:
     """True when the text begins with the header of an export."""
-    return f'"format":"{FORMAT}"' in text[:200].replace(" ", "")
+    return f'"format":"{FORMAT}"' in text[:200].replace(" ", "")  # the header is the first line
 
 
 def _tell(progress: Progress | None, done: int) -> None:
@@ -317,7 +316,7 @@ class _Restoring:
         key = (message.partition, message.session)
         if key not in self._taken:
             visible = Visibility((message.partition,), None)
-            said = work.messages.latest(visible, message.session, _ALL) if conversation.messages else []
+            said = work.messages.latest(visible, message.session, NO_LIMIT) if conversation.messages else []
             self._taken[key] = {other.position for other in said}
         is_free = not is_appended and message.position not in self._taken[key]
         place = message.position if is_free else conversation.messages + 1

@@ -30,7 +30,7 @@ INDEX_LEFT = (
     "the index in Qdrant could not be reached; this process removes what it holds of it when it answers again, and "
     "`mnemic doctor` does too"
 )
-_ATTEMPTS = 20
+_ATTEMPTS = 20  # one or two suffice unless the budget is far too small
 _SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
 
 
@@ -331,14 +331,14 @@ def add_embed_job(work: UnitOfWork, partition: Partition, at: datetime) -> None:
 MOST_REFUSED = 8
 """When more texts are refused one by one and none was answered, the embedder itself is broken: its error rises."""
 
-FILL_LIMIT = 1024
+FILL_LIMIT = 1024  # texts embedded per call, so that a job ends within its lease
 PAGE = 1024
 """Texts that are read at once; several batches of an embedder."""
 
 Told = Callable[[int], object]
 """Called after each batch with the number of texts that were worked on."""
 
-_JOBS_LOOKED_AT = 1000
+_JOBS_LOOKED_AT = 1000  # bounds the time of the check
 
 
 @dataclass(frozen=True, slots=True)

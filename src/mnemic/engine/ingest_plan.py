@@ -35,7 +35,7 @@ from mnemic.text.outline import last_page_of, page_of
 Progress = Callable[[int, int, str], None]
 """Called with how many files are done, how many there are, and the source of the one at hand ("" at the end)."""
 
-MAX_SOURCE_CHARS = 4096
+MAX_SOURCE_CHARS = 4096  # Linux's longest path (PATH_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def why_nothing(files: Sequence[documents.FileReport], *, is_dry_run: bool) -> s
 
 
 CODE = "text/x-code"
-MAX_ABOUT = 32
+MAX_ABOUT = 32  # fields of a file's own metadata that are kept; a forged file may have thousands
 MAX_ABOUT_CHARS = 500
 """Of what a file says of itself: entries, and characters of one."""
 
@@ -391,7 +391,7 @@ def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
         yield batch
 
 
-AHEAD_FILES = 32
+AHEAD_FILES = 32  # read while others are stored; more only hold memory
 AHEAD_BYTES = 16 << 20
 """Of files that are read and wait to be stored; one file may be larger."""
 

@@ -19,15 +19,15 @@ from mnemic.errors import InvalidInputError, TimedOutError
 from mnemic.model import item as nouns
 from mnemic.model.candidates import DOCUMENT, MESSAGE
 from mnemic.model.filter import EVERYTHING, Filter
+from mnemic.model.graph import MAX_NAME_CHARS
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, as_utc, check_unicode
 from mnemic.model.settings import Settings
 from mnemic.text.normalise import SameTexts
 
-MAX_NAME_CHARS = 255
-MAX_WHOLE = 2**31 - 1
-MAX_CATEGORIES = 32
-MAX_METADATA_DEPTH = 32
+MAX_WHOLE = 2**31 - 1  # the largest 32-bit number, which both databases take
+MAX_CATEGORIES = 32  # more are no categories; bounds a row
+MAX_METADATA_DEPTH = 32  # levels; keeps every JSON parser within its recursion limit
 _MESSAGE_FIELDS = ("role", "content", "text", "name", "observed_at", "external_id", "id", "trust", "metadata")
 _CHOICES: Mapping[str, type[StrEnum]] = {"kind": nouns.Kind, "level": Level, "trust": nouns.Trust}
 _LEADS_ELSEWHERE = re.compile(r"[/\\?#%]|^\.+$")

@@ -36,7 +36,7 @@ from mnemic.ports.store import UnitOfWork
 FIELDS = (
     "five fields (minute hour day month weekday), or six with seconds first, such as '30 2 * * *' or '0 30 2 * * ?'"
 )
-_HOUR, _DAY, _WEEKDAY = 2, 3, 5
+_HOUR, _DAY, _WEEKDAY = 2, 3, 5  # places of these fields in a cron line that begins with seconds
 _FROM = datetime(2024, 1, 1, tzinfo=UTC)
 """Somewhere to begin when a line is tried out."""
 
@@ -86,7 +86,7 @@ def zone_of(name: str) -> tzinfo:
         if not known:
             remedy = "this machine has no time zones: `pip install tzdata`"
         else:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)  # similarity: a typing error or two
             remedy = f"did you mean {near[0]}?" if near else "it is a name such as Europe/Berlin, or UTC"
         raise ConfigError(f"{name!r} is no time zone; {remedy}") from error
 
@@ -106,7 +106,7 @@ IDLE_AT_ONCE = 100
 THEN = "then"
 """Key of a payload: the kinds of jobs that follow in the same partition, each when the one before is done."""
 
-_LOOKED_AT = 1000
+_MOST_JOBS_READ = 1000  # bounds one read of the queue
 _CLOCK_WENT_BACK = timedelta(days=1)
 _schedule_log = logging.getLogger("mnemic.schedules")
 
@@ -243,8 +243,8 @@ def _flush_idle(engine: Engine) -> int:
 
 def _summaries(unit: UnitOfWork) -> set[tuple[Partition, str]]:
     """The conversations that have an unfinished or dead job of summarising."""
-    waiting = unit.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _LOOKED_AT)
-    dead = unit.jobs.list(None, (JobState.DEAD,), _LOOKED_AT)
+    waiting = unit.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _MOST_JOBS_READ)
+    dead = unit.jobs.list(None, (JobState.DEAD,), _MOST_JOBS_READ)
     return {(job.partition, job.key) for job in (*waiting, *dead) if job.kind == SUMMARISE}
 
 
@@ -256,10 +256,10 @@ LEASE_S = 600.0
 """How long a worker holds a job. A handler does at most so much in one go as surely fits, and leaves the rest to the
 next job."""
 
-FIRST_RETRY_S = 5.0
-LONGEST_RETRY_S = 3600.0
-TRY_LIMIT = 8
-LISTED = 100
+FIRST_RETRY_S = 5.0  # before the second try; doubles with each further one
+LONGEST_RETRY_S = 3600.0  # caps the wait that a server's Retry-After asks for; doubling ends at 320 s
+TRY_LIMIT = 8  # tries; the waits between them add up to about 11 minutes
+LISTED = 100  # jobs that fit a few screens; a caller may ask for more
 
 FollowUp = Callable[[UnitOfWork], Sequence[Job]]
 Handler = Callable[[Engine, Job], FollowUp]
@@ -441,9 +441,9 @@ def _describe_owner(job: Job) -> str:
     return f"session {session}" if session else f"{job.partition.level} {job.partition.owner}"
 
 
-POLL_S = 5.0
-SHORTEST_S = 0.1
-_JOBS_LOOKED_AT = 100
+POLL_S = 5.0  # a job waits at most this long; lower wakes an idle machine more often
+SHORTEST_S = 0.1  # no busy loop while a due job is held by another worker
+_JOBS_LOOKED_AT = 100  # the oldest suffice to know when the next one is due
 _worker_log = logging.getLogger("mnemic.worker")
 
 Told = Callable[[JobRun], object]

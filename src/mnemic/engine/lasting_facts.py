@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mnemic.engine.dependants import Hand, is_believed
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
 from mnemic.engine.fields import filled_of
 from mnemic.engine.kinds import REMAKE
 from mnemic.model.bookkeeping import fills_slot
@@ -72,8 +72,7 @@ def _is_derived(entry: ProfileEntry) -> bool:
 Facts = Mapping[str, tuple[str, datetime]]
 """Values by key, and when they were said."""
 
-MAX_RIVALS = 32
-PAGE = 500
+MAX_RIVALS = 32  # memories that may fill one profile entry; only the newest decide
 _OWN_TRUST = (Trust.USER, Trust.IMPORTED)
 
 
@@ -142,11 +141,11 @@ def find_again(engine: Engine, partition: Partition, key: str) -> None:
     visible, after, found = Visibility((partition,), None), None, dict[str, tuple[str, datetime]]()
     while True:
         with engine.store.read() as work:
-            page = work.messages.page(visible, after, PAGE)
+            page = work.messages.page(visible, after, PAGE_ROWS)
         said = lasting_facts(page, {}).get(key)
         if said is not None and (key not in found or found[key][1] <= said[1]):
             found[key] = said
-        if len(page) < PAGE:
+        if len(page) < PAGE_ROWS:
             break
         after = page[-1].id
     if found:

@@ -32,11 +32,11 @@ from mnemic.text.outline import names_in, title_key
 RELATED = "related"
 """The feature of the score."""
 
-MOST_NEAR = 3
+MOST_NEAR = 3  # more names of like meaning lead the walk astray
 LEAST_NEAR = 0.4
 """The cosine from which on a name means what the question asks about; at most so many of them."""
 
-FIRST_HITS = 5
+FIRST_HITS = 5  # whose entities begin the walk; later hits have less to do with the question
 FROM_HITS = 0.2
 """How firmly the walk begins at what the first hit names; what the question names is 1. No more than the first relation
 from the least near name leaves, so that a way begins where the question does."""
@@ -44,10 +44,10 @@ from the least near name leaves, so that a way begins where the question does.""
 FADING = 0.5
 """So much of it is left after each relation."""
 
-MOST_BEGUN = 24
-MOST_MEANT = 4
-MOST_PATHS = 5
-COMMON = 20
+MOST_BEGUN = 24  # entities a walk begins at: bounds its time
+MOST_MEANT = 4  # entities a question names: their pairs are searched for ways
+MOST_PATHS = 5  # shown per question; the shortest say most
+COMMON = 20  # items; below it even a small store has no common things
 COMMON_SHARE = 0.05
 """A thing that more items name than so many, and than such a share of all, says little of any of them, and what it is
 related to little of a question: nothing leads on from it, but ways between two things may lead over it.
@@ -332,8 +332,8 @@ def _join_flags(found: Candidates, beside: Candidates) -> NDArray[np.bool_] | No
 
 
 FEATURE = "linked"
-FIRST_PASSAGES = 2
-MOST_LINKED = 8
+FIRST_PASSAGES = 2  # whose named titles are followed; lower ranks name unrelated documents
+MOST_LINKED = 8  # documents added per question: bounds the time, and the share of the hits
 MOST_PASSAGES = 32
 """Of a long document its first passages stand for it."""
 

@@ -74,7 +74,7 @@ class Remedies:
         return " ".join(part for part in ("mnemic", command, *map(shlex.quote, operands), self._options) if part)
 
 
-TEXT_CHARS = 120
+TEXT_CHARS = 120  # one line of a report
 _UNUSED_KINDS = (Kind.SUMMARY, Kind.REFLECTION, Kind.PERSONA)
 """Of these it is no fault that no question found them."""
 
@@ -209,7 +209,7 @@ SHARED_OTHERWISE = 0.85
 MAX_VECTORS = 250_000
 """About 800 MB while they are compared; of more memories the newest are not compared by vector, which is told."""
 
-_AT_ONCE = 400
+_IDS_AT_ONCE = 400  # per query: bounds memory
 _DERIVED = (Kind.SUMMARY, Kind.REFLECTION, Kind.DOCUMENT)
 """What sums others up may be like them."""
 
@@ -238,6 +238,7 @@ class Pairs:
         for memory in live:
             place = (partition, memory.private_agent)
             if memory.kind not in _DERIVED:
+                # bounds the time: longer memories are compared by their beginning
                 self._words[" ".join(sorted(key_words(memory.text[:2000])))].append(memory.id)
             if memory.level in (Level.USER, Level.SESSION):
                 self._note(place, memory)
@@ -350,9 +351,9 @@ class Pairs:
 
     def _read(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         found: dict[str, Memory] = {}
-        for start in range(0, len(ids), _AT_ONCE):
+        for start in range(0, len(ids), _IDS_AT_ONCE):
             with self.engine.store.read() as work:
-                found |= {m.id: m for m in work.memories.get(self.visible, ids[start : start + _AT_ONCE])}
+                found |= {m.id: m for m in work.memories.get(self.visible, ids[start : start + _IDS_AT_ONCE])}
         return {id_: memory for id_, memory in found.items() if memory.state is State.ACTIVE}
 
 

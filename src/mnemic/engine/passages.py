@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemic.engine.engine import Engine
+from mnemic.engine.engine import PAGE_ROWS, Engine
 from mnemic.engine.inputs import Question
 from mnemic.model.candidates import IndexQuery
 from mnemic.model.document import Document, DocumentQuery
@@ -14,7 +14,6 @@ from mnemic.model.item import Chunk, Kind, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Visibility
 
-_PAGE = 500
 _GAP = 8
 """Chunks that follow each other with no more characters between them belong together: that is white space."""
 
@@ -46,7 +45,7 @@ def _admitted_passages(engine: Engine, visible: Visibility, filter_: Filter) -> 
     known = 0
     with engine.store.read() as work:
         after: tuple[str, str] | None = None
-        while page := work.documents.list(visible, DocumentQuery(limit=_PAGE, after=after)):
+        while page := work.documents.list(visible, DocumentQuery(limit=PAGE_ROWS, after=after)):
             known += len(page)
             admitted += [document for document in page if meets(lambda path, d=document: _field(d, path), filter_)]
             after = (page[-1].source, page[-1].id)

@@ -12,9 +12,9 @@ from mnemic.model.item import Profile, ProfileEntry
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope, check_unicode
 
-MAX_KEY_CHARS = 100
-MAX_VALUE_CHARS = 2000
-DYNAMIC_MEMORIES = 10
+MAX_KEY_CHARS = 100  # a key is a name such as `home.city`, and is part of every prompt
+MAX_VALUE_CHARS = 2000  # about 500 tokens: the profile is part of every prompt
+DYNAMIC_MEMORIES = 10  # shown beside the profile in every prompt: a few hundred tokens
 
 
 def profile_partition(scope: Scope) -> Partition:

@@ -21,7 +21,7 @@ NAME_KEYS = frozenset(
 )
 """Keys of the profile that hold what the user is called, with blanks for other separators."""
 
-NAME_FACTS = 5
+NAME_FACTS = 5  # memories searched for the user's name; the right one ranks first
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CAPITAL = re.compile(r"\b[A-ZÀ-Þ][\w'-]*")
 _SAID_NAME = re.compile(
@@ -29,7 +29,7 @@ _SAID_NAME = re.compile(
     r"|^用户(?:的?(?:名字|姓名|昵称))?(?:是|叫做?)\s*(?P<zh>[^\s，。,.]{1,6})"
     r"|^El usuario se llama (?P<es>[A-ZÀ-Þ][\w'-]*)"
 )
-_LEAST_CHARS = 2
+_LEAST_CHARS = 2  # a single letter is no name
 
 
 def with_user_named(engine: Engine, scope: Scope, question: Question) -> Question:

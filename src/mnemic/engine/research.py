@@ -33,15 +33,15 @@ PIECE_TOKENS = 16_000
 REPLY_TOKENS = 1000
 """The most tokens of one reply; at most a sixth of the model's context."""
 
-SERVER_CALLS = 4
-MAX_PARALLEL = 64
+SERVER_CALLS = 4  # at a time: servers batch a few calls; a model in this process takes one
+MAX_PARALLEL = 64  # calls at a time: no more than a server's usual queue
 RANKED = 400
 """So many passages rank the pieces of a document."""
 
 PASSAGES = 8
 """So many passages are shown where no model answers."""
 
-_GOLDEN = 0.6180339887498949
+_GOLDEN = 0.6180339887498949  # of the golden ratio: its multiples, modulo 1, spread evenly over the document
 NO_MODEL = "no language model is configured"
 TOO_LITTLE = "the limits allow no piece to be read and answered from"
 

@@ -29,8 +29,8 @@ from mnemic.text.research import (
 )
 from mnemic.text.wordings import wording
 
-MOST_STRETCHES = 100
-TOLD_STRETCHES = 5
+MOST_STRETCHES = 100  # unread parts listed in a report; bounds its size
+TOLD_STRETCHES = 5  # named in the answer; the others are counted
 
 
 def coverage_of(
@@ -140,6 +140,7 @@ class Reading:
 
     def worst(self, piece: Piece) -> Cost:
         """What asking about a piece costs at most, before its prompt is made."""
+        # characters a token: below English's four, so that the estimate is high
         size = math.ceil((piece.end - piece.start) / 2.5)
         return Cost(1, max(size, self.asking.reply_tokens) + self.asking.frame_tokens + self.asking.reply_tokens)
 

@@ -27,7 +27,7 @@ from mnemic.text.research import again
 ANSWER_SHARE = 4
 """One part in so many of the time is set aside for combining and the answer."""
 
-_MESSAGE_TOKENS = 8
+_MESSAGE_TOKENS = 8  # of a chat template's frame around each message, with some to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,7 @@ class Budget:
 
     def timeout_s(self, *, is_last: bool) -> float:
         """How long one call may take."""
+        # a model takes no timeout of 0 or less
         return max(min(self._call_timeout_s, self.left_s(is_last=is_last)), 1e-3)
 
 
@@ -105,7 +106,7 @@ LONGEST_WAIT_S = 30.0
 CHANGED = "the document was changed or removed while it was researched; ask again"
 UNREADABLE = "the model's reply could not be read"
 TOO_LONG = "it is longer than the model's context"
-_LOOKED_UP = 500
+_KEYS_A_QUERY = 500  # bounds the length of the statement
 _log = logging.getLogger("mnemic.research")
 _T = TypeVar("_T")
 
@@ -143,8 +144,8 @@ class Steps:
         """Those of these replies that are kept."""
         found: dict[str, Step] = {}
         with self.engine.store.read() as work:
-            for first in range(0, len(keys), _LOOKED_UP):
-                found |= work.research.get(self.place, self.document, keys[first : first + _LOOKED_UP])
+            for first in range(0, len(keys), _KEYS_A_QUERY):
+                found |= work.research.get(self.place, self.document, keys[first : first + _KEYS_A_QUERY])
         return {key: Completion(step.reply) for key, step in found.items()}
 
     def ask(self, wish: Wish[_T]) -> _T | Missed:

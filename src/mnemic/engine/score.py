@@ -45,8 +45,8 @@ from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 from mnemic.ranking.fusion import Population, fitting, linear, zscores
 from mnemic.text.asking import Asking
 
-NEUTRAL_IMPORTANCE = 0.5
-SPEAKS_FOR_ITSELF_TERMS = 80.0
+NEUTRAL_IMPORTANCE = 0.5  # middle of 0 to 1: an unrated memory is neither raised nor lowered
+SPEAKS_FOR_ITSELF_TERMS = 80.0  # a message of 80 terms takes 37 % (1/e) of its neighbours' weight, a short one all
 FULL_SHARE = 3.0
 """A row that reaches a third of the highest BM25 that the question's terms could give counts in full: one occurrence of
 every term in a row of average length reaches 0.45."""

@@ -21,7 +21,7 @@ from mnemic.text.sanitise import findings
 
 _log = logging.getLogger("mnemic.secrets")
 
-MAX_REASON_CHARS = 4000
+MAX_REASON_CHARS = 4000  # a page; it is kept in the item's history for good
 MAX_ROUNDS = 4
 """What stands around a secret may read like one once it is out; after so many looks the text is as it is."""
 

@@ -9,7 +9,7 @@ from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 
-PAGE = 200
+PAGE = 200  # memories per transaction: writers wait only a moment
 PAGES_A_JOB = 250
 """So many pages one job goes over (50,000 memories); the next job goes on from there."""
 

@@ -32,7 +32,7 @@ from mnemic.model.settings import LifeSettings
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.fusion import decayed
 
-LEAST_TOMBSTONES = 100
+LEAST_TOMBSTONES = 100  # fewer take no room worth a transaction
 LEAST_SHARE = 0.1
 """Fewer of the rows of a partition stay until the next night."""
 

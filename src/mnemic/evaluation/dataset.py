@@ -44,9 +44,8 @@ from typing import Any, TypeVar, cast
 
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Role
-from mnemic.model.scope import Scope, as_utc
+from mnemic.model.scope import MAX_ID_CHARS, Scope, as_utc
 
-MAX_ID_CHARS = 255
 ROLES = frozenset(role.value for role in Role)
 Row = Mapping[str, object]
 
@@ -334,7 +333,7 @@ class Unfinished:
             self._place.unlink(missing_ok=True)
 
 
-SPAN_CUTS = (1, 5, 10)
+SPAN_CUTS = (1, 5, 10)  # passages, as papers report them
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -382,9 +381,9 @@ def _characters(spans: Iterable[DocumentSpan]) -> int:
     return sum(span.end - span.start for span in spans)
 
 
-RECALL_CUTS = (1, 5, 10, 20)
-ANY_ALL_CUTS = (5, 10)
-DEPTH = 10
+RECALL_CUTS = (1, 5, 10, 20)  # hits, as papers report them
+ANY_ALL_CUTS = (5, 10)  # hits, as papers report them
+DEPTH = 10  # hits counted by NDCG@10 and MRR@10
 SESSION_METRICS = ("R@5", "any@5", "all@5", "nDCG@10")
 Scores = Mapping[str, float]
 

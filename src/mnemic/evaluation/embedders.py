@@ -9,7 +9,7 @@ import numpy as np
 from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
-SYNTHETIC_DIMS = 384
+SYNTHETIC_DIMS = 384  # of the default embedder, so that timings compare
 KeptVectors = MutableMapping[str, MutableMapping[str, Vectors]]
 """Document vectors by the id of their space and by text."""
 

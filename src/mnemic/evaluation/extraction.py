@@ -22,7 +22,7 @@ from typing import Any
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
-from mnemic.engine.engine import Engine
+from mnemic.engine.engine import PAGE_ROWS, Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EXTRACT
@@ -33,7 +33,6 @@ from mnemic.evaluation.retrieval import Progress
 from mnemic.model.item import Memory, Role, State
 from mnemic.model.scope import Scope, as_utc
 
-PAGE = 500
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -147,7 +146,7 @@ def _read_written(engine: Engine, group: str, sources: Mapping[str, CorpusRow]) 
     memories: list[Memory] = []
     with engine.store.read() as unit:
         after = ""
-        while page := unit.upkeep.memories(Scope(user=group).message_partition, after, PAGE):
+        while page := unit.upkeep.memories(Scope(user=group).message_partition, after, PAGE_ROWS):
             memories += [each for each in page if any(entry.extractor == EXTRACT for entry in each.provenance)]
             after = page[-1].id
     replaced: dict[str, list[str]] = {}

@@ -30,8 +30,8 @@ _STOP = words(
     "shall she should so some such than that the their theirs them themselves then there these they this those to too "
     "us very was we were what when where which who whom whose why will with would you your yours s t am"
 )
-_LEAST_STEMMED = 3
-_NAMED_SHARE = 10
+_LEAST_STEMMED = 3  # letters; shorter words have no ending to remove
+_NAMED_SHARE = 10  # a name must open one text in ten
 _USER_WORDS = re.compile(r"\b(?:the user|user|i|me|my|mine|myself)\b")
 _WORD = re.compile(USER + r"|\d+\.\d+|[^\W_]+")
 _NOT = re.compile(r"n't\b")
@@ -85,8 +85,8 @@ def share(part: Bag, texts: Collection[Bag]) -> float:
 SAID = 0.5
 """From this F1 on, a sentence of the sources is what the row was made of."""
 
-GROUNDED = 0.25
-THANKS_WORDS = 6
+GROUNDED = 0.25  # below a quarter of its words, a row was not made of this text
+THANKS_WORDS = 6  # more words say something beside the thanks
 
 _COURTESY = frozenset(
     stem(word)

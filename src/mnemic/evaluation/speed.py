@@ -39,9 +39,9 @@ from mnemic.model.scope import Scope
 from mnemic.ports.index import Index
 from mnemic.ports.models import Embedder
 
-SHORTEST_WORDS = 6
-LONGEST_WORDS = 30
-QUESTION_WORDS = 7
+SHORTEST_WORDS = 6  # of a memory: a short sentence
+LONGEST_WORDS = 30  # of a memory: two or three sentences
+QUESTION_WORDS = 7  # as many as people usually ask with
 _UNCOMMON_RANK = 50  # a question is made of words behind this rank, as people ask about something
 
 
@@ -81,11 +81,11 @@ class GeneratedTexts:
 
 
 SYNTHETIC = "synthetic"
-DEFAULT_SIZES = (1_000, 10_000)
+DEFAULT_SIZES = (1_000, 10_000)  # memories; larger stores take minutes to fill
 _USER = "speed"
-_WARM_UP = 5
-_SAID = 20
-_PROBE_HITS = 10
+_WARM_UP = 5  # questions not timed: they load the index and the model
+_WINDOW_MESSAGES = 20  # fill the default window
+_PROBE_HITS = 10  # as a recall of 10 hits would need
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -249,7 +249,7 @@ class _Run:
     def _context(self, mnemic: Mnemic) -> tuple[Spread, Spread]:
         """The window of a session, and a whole context in it."""
         scope = replace(self._scope, session="speed")
-        said = list(self._texts.texts(_SAID))
+        said = list(self._texts.texts(_WINDOW_MESSAGES))
         mnemic.capture_many(scope, [[{"role": "user", "content": text}] for text in said])
         mnemic.profile.set(scope, {"name": "Anna", "home": "Lisbon"})
         window = [timed_ms(lambda: mnemic.window(scope)) for _ in range(self._options.singles)]

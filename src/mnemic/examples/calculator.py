@@ -19,12 +19,12 @@ from typing import Any, cast
 from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
 
-MAX_CHARS = 500
-MAX_NODES = 300
+MAX_CHARS = 500  # of an expression: bounds the time to parse it
+MAX_NODES = 300  # of its tree: bounds depth, and so the recursion
 MAX_BITS = 12_000
 """Of a numerator or denominator: about 3,600 digits."""
 
-MAX_FACTORIAL = 1000
+MAX_FACTORIAL = 1000  # its result has about 2,600 digits
 DIGITS = 15
 """Significant digits of what is not exact, or has no end."""
 

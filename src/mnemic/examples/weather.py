@@ -13,12 +13,13 @@ from urllib.parse import quote, urlsplit
 
 from mnemic.adapters.extras import import_extra
 from mnemic.errors import BadReplyError, ConfigError, InvalidInputError, NotFoundError, UnavailableError
+from mnemic.model.document import MEBIBYTE
 
 if TYPE_CHECKING:
     import httpx2
 
-MAX_BYTES = 1 << 20
-MAX_CITY_CHARS = 100
+MAX_BYTES = MEBIBYTE  # of an answer: a forecast takes a few KiB
+MAX_CITY_CHARS = 100  # the longest name of a place has 85 letters
 
 
 class Weather:

@@ -18,17 +18,18 @@ from typing import Any, cast
 
 from mnemic.errors import InvalidInputError
 from mnemic.integrations.memory import MOST_KNOWN, AnyMnemic, recall_block
+from mnemic.model.document import MEBIBYTE
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
 
-BUDGET_TOKENS = 1500
+BUDGET_TOKENS = 1500  # fits the 10,000 characters that Claude Code shows, with headings
 MAX_SHOWN_CHARS = 9_500
 """Claude Code puts no more than 10,000 characters of a hook before its model; of a longer text only the beginning."""
 
-MAX_LINES_BYTES = 64 * (1 << 20)
-MAX_ID_CHARS = 200
-_KNOWN = 200
-_BATCH = 200
+MAX_LINES_BYTES = 64 * MEBIBYTE  # of a transcript: bounds the memory of reading one
+MAX_EXTERNAL_ID_CHARS = 200  # within the 255 of every id; the programs' own ids have 36
+_COMPARED_MESSAGES = 200  # of the session's newest; older ones were captured by an earlier event
+_BATCH_EXCHANGES = 200  # per request: bounds the time that one call takes
 _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "Caveat: ")
 
 Event = Mapping[str, Any]
@@ -95,7 +96,7 @@ def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, ob
 
     So a hook costs what is new, and calling it again changes nothing.
     """
-    known = {each.external_id for each in mnemic.window(scope, limit=_KNOWN, include_closed=True)}
+    known = {each.external_id for each in mnemic.window(scope, limit=_COMPARED_MESSAGES, include_closed=True)}
     last = max((place for place, each in enumerate(messages) if each["external_id"] in known), default=-1)
     fresh = [each for each in messages[last + 1 :] if each["external_id"] not in known]
     for batch in _exchanges(fresh):
@@ -127,7 +128,7 @@ def _exchanges(messages: Sequence[Mapping[str, object]]) -> Iterator[list[list[M
     """Exchanges, each from a message of the user to before the next, some at a time."""
     batch: list[list[Mapping[str, object]]] = []
     for message in messages:
-        if message["role"] is Role.USER and len(batch) >= _BATCH:
+        if message["role"] is Role.USER and len(batch) >= _BATCH_EXCHANGES:
             yield batch
             batch = []
         if message["role"] is Role.USER or not batch:
@@ -151,7 +152,7 @@ def _entry(line: str) -> dict[str, object] | None:
         return None
     text, uid = _text(cast("dict[str, object]", said).get("content")), entry.get("uuid")
     is_command = kind == "user" and text.lstrip().startswith(_COMMANDS)
-    if is_command or not text.strip() or not isinstance(uid, str) or not 0 < len(uid) <= MAX_ID_CHARS:
+    if is_command or not text.strip() or not isinstance(uid, str) or not 0 < len(uid) <= MAX_EXTERNAL_ID_CHARS:
         return None
     message: dict[str, object] = {"role": Role(kind), "content": text, "external_id": f"claude-code-{uid}"}
     at = entry.get("timestamp")
@@ -169,11 +170,13 @@ def _spoken(messages: Sequence[object]) -> list[dict[str, object]]:
         text, role = _text(message.get("content")), message.get("role")
         if role not in ("user", "assistant") or not text.strip():
             continue
-        digest = hashlib.sha256(f"{role}\0{text}".encode()).hexdigest()[:32]
+        digest = hashlib.sha256(f"{role}\0{text}".encode()).hexdigest()[:32]  # 128 bits: no two messages share an id
         at = message.get("timestamp")
         seen[digest] += 1
         which = at if isinstance(at, int | float | str) and not isinstance(at, bool) else seen[digest]
-        spoken.append({"role": Role(role), "content": text, "external_id": f"openclaw-{which}-{digest}"[:MAX_ID_CHARS]})
+        spoken.append(
+            {"role": Role(role), "content": text, "external_id": f"openclaw-{which}-{digest}"[:MAX_EXTERNAL_ID_CHARS]}
+        )
     return spoken
 
 

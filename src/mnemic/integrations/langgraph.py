@@ -23,14 +23,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.integrations.memory import AnyMnemic, Namespace, Place, explain_absence, parse_layouts
+from mnemic.integrations.memory import MAX_QUERY_CHARS, AnyMnemic, Namespace, Place, explain_absence, parse_layouts
 from mnemic.model.filter import Scalar
 from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.scope import Scope, as_utc
 
 KEY = "langgraph"
-MAX_SEARCHED_CHARS = 20_000
-_MARK = 12
+MAX_SEARCHED_CHARS = 20_000  # about 5,000 tokens: most embedders read less
+_MARK_DIGITS = 12  # hexadecimal digits of the id: texts of two keys never look equal
 _PUSHED = {"$eq": "eq", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -61,7 +61,7 @@ class Put:
         """What the memory says."""
         said = "an item of LangGraph" if self.texts is None else "\n".join(self.texts)[:MAX_SEARCHED_CHARS].strip()
         clean = said.replace("\0", " ").encode(errors="replace").decode()
-        return f"{clean}\n#{self.id[:_MARK]}".strip()
+        return f"{clean}\n#{self.id[:_MARK_DIGITS]}".strip()
 
     def metadata(self, now: datetime) -> dict[str, object]:
         """What the memory keeps beside its text. Raises `InvalidInputError` for a value that is no JSON.
@@ -126,7 +126,7 @@ class Kept:
 def item_id(namespace: Namespace, key: str | None = None) -> str:
     """A digest of a namespace, and of a key in it; no two of them share one."""
     told = json.dumps([list(namespace), key])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    return hashlib.sha256(told.encode()).hexdigest()[:32]  # 128 bits: no two keys share an id
 
 
 def searched_texts(
@@ -214,9 +214,8 @@ def _comparable(value: object) -> float | str | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-PAGE = 500
-MOST_IDS = 100
-MAX_QUERY_CHARS = 20_000
+PAGE = 500  # memories per request: bounds the size of one answer
+MOST_IDS = 100  # per filter: well below the 500 values that it may list
 _KEPT = tuple(state for state in State if state is not State.ERASED)
 _CHANGEABLE = (State.ACTIVE, State.QUARANTINED)
 

@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
     raise shared.explain_absence(error, "llama-index", "llama_index") from error
 
 SOURCE = "llama-index"
-HISTORY_MESSAGES = 40
+HISTORY_MESSAGES = 40  # twenty exchanges; older ones come back by recall
 _ROLES = {
     MessageRole.USER: Role.USER,
     MessageRole.ASSISTANT: Role.ASSISTANT,

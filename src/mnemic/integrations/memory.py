@@ -41,9 +41,9 @@ def explain_absence(error: ModuleNotFoundError, extra: str, *packages: str) -> E
     return ConfigError(f"this integration needs the package {missing}: run `pip install 'mnemic[{extra}]'`")
 
 
-BUDGET_TOKENS = 2048
-TIMEOUT_S = 5.0
-MAX_QUERY_CHARS = 20_000
+BUDGET_TOKENS = 2048  # leaves room for the chat in a model of 8,192 tokens
+TIMEOUT_S = 5.0  # a person waits for the answer; memory that is late is left out
+MAX_QUERY_CHARS = 20_000  # as `Settings.max_query_chars`: a longer question would be refused
 MOST_KNOWN = 20
 """So many of a session's last messages are taken to be before the model's eyes at most."""
 
@@ -89,7 +89,7 @@ def to_messages(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]
     return [{"role": role, "content": text.encode(errors="replace").decode()} for role, text in pairs if text.strip()]
 
 
-MOST_HITS = 20
+MOST_HITS = 20  # about 1,000 tokens of a model's context
 _OWN_LEVELS = (Level.USER, Level.SESSION)
 _RECALLED = ("message", *(kind for kind in Kind if kind is not Kind.DOCUMENT))
 

@@ -24,9 +24,9 @@ KEY = "transcript"
 MOST_BYTES = 48_000
 """An item as JSON that takes more stands in the text; metadata may take 65,536 bytes, and redaction can add some."""
 
-MOST_DEPTH = 24
-MOST_ITEMS = 1_000_000
-MOST_REMOTE_ITEMS = 1_000
+MOST_DEPTH = 24  # levels of JSON; metadata may have 32, and the item stands some levels deep in it
+MOST_ITEMS = 1_000_000  # no limit in practice; the whole session is held in memory
+MOST_REMOTE_ITEMS = 1_000  # the server's own limit of one answer
 _PLACEHOLDER = "an item of a conversation"
 _log = logging.getLogger("mnemic.integrations")
 

@@ -172,7 +172,7 @@ def read(mnemic: Mnemic, scope: Scope, uri: str) -> types.ReadResourceResult:
 
 
 ACTOR = "mcp"
-THREADS = 16
+THREADS = 16  # calls at a time: most wait for the store or a model; others queue
 ABOUT = (
     "The memory of this user. Call `context` or `recall` before answering what may depend on earlier conversations, "
     "`remember` for what will matter later, `capture` to keep the conversation itself. What these tools return was "

@@ -22,7 +22,7 @@ from mnemic.ports.models import Tool
 from mnemic.text.blocks import facts_block
 from mnemic.text.graph.picture import edge_lines
 
-MAX_LISTED = 50
+MAX_LISTED = 50  # a few thousand tokens of a model's context
 
 
 def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:

@@ -54,7 +54,7 @@ class ReadDocument:
         return bisect.bisect_right(self.pages, offset) or None
 
 
-MEBIBYTE = 1 << 20
+MEBIBYTE = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

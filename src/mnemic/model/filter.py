@@ -33,11 +33,11 @@ TIME_FIELDS = ("observed_at", "created_at", "updated_at", "valid_from", "valid_t
 NUMBER_FIELDS = ("importance", "confidence", "access_count")
 TEXT_FIELDS = ("kind", "state", "level", "source", "agent", "trust", "text")
 FIELDS = (*TEXT_FIELDS, *NUMBER_FIELDS, "is_pinned", "categories", *TIME_FIELDS)
-MAX_CONDITIONS = 100
+MAX_CONDITIONS = 100  # bounds the length of the SQL statement
 MAX_VALUES = 500
 """Of all lists of values (`in`) together."""
 
-MAX_DEPTH = 10
+MAX_DEPTH = 10  # levels; bounds recursion and what a database must parse
 _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
 
 

@@ -11,11 +11,13 @@ from functools import cache
 from pathlib import Path
 
 from mnemic.model.chat import AssistantSettings
+from mnemic.model.document import MEBIBYTE
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
 
 
 def _half_lives() -> dict[Kind, float]:
+    # days: states pass sooner than events, working notes first
     return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0}
 
 
@@ -174,7 +176,7 @@ class Settings:
     max_text_chars: int = 1_000_000
     max_metadata_bytes: int = 65_536
     max_query_chars: int = 20_000
-    max_file_bytes: float = 100 * (1 << 20)
+    max_file_bytes: float = 100 * MEBIBYTE
     read_timeout_s: float = 60.0
     chunk_size: int | None = None
     chunk_overlap: int | None = None

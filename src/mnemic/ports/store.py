@@ -127,6 +127,7 @@ class Dependants(Protocol):
         ...
 
 
+STORE_SECRET_BYTES = 32  # as long as the SHA-256 hashes that it keys: longer adds nothing
 MAIN_VIEW = "item"
 
 

@@ -35,7 +35,7 @@ from mnemic.web.problems import Problem, ProblemError
 REMEMBERED_S = 600.0
 """So long a caller who was let in is let in again without the store: a chat must not end because of its memory."""
 
-MAX_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000  # callers: bounds memory; the oldest are checked in the store again
 
 
 class Entry:

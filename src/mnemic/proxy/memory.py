@@ -27,7 +27,7 @@ from mnemic.model.scope import Scope
 from mnemic.model.settings import ProxySettings
 
 SYSTEM_ROLES = ("system", "developer")
-MAX_MESSAGES = 10_000
+MAX_MESSAGES = 10_000  # of a request: bounds the time spent before it is passed on
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,12 @@ def _with_block(content: object, block: str) -> object:
 
 
 def _digest(*texts: str) -> str:
+    # 96 bits: no two texts share it
     return hashlib.sha256("\0".join(texts).encode(errors="replace")).hexdigest()[:24]
 
 
-MAX_CHARS = 1_000_000
-MAX_LINE_BYTES = 4 << 20
+MAX_CHARS = 1_000_000  # of an answer that are captured: bounds memory, and is the limit of a message
+MAX_LINE_BYTES = 4 << 20  # of an event in a stream: bounds the memory that a broken server can take
 
 
 class Listener:
@@ -201,8 +202,8 @@ class Listener:
             self.is_whole = True
 
 
-THREADS = 8
-MAX_HISTORY = 20
+THREADS = 8  # captures and recalls at a time: the answer never waits for more
+MAX_HISTORY = 20  # messages that the model sees anyway, so that recall does not repeat them
 SHOWN_BLOCKS = ("profile", "facts", "documents")
 """What must be there to be worth changing a request: the date alone is not."""
 

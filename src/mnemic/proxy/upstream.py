@@ -11,8 +11,8 @@ import httpx2
 from mnemic.model.settings import ProxySettings
 from mnemic.web.gate import LOOPBACK
 
-CONNECT_TIMEOUT_S = 10.0
-MAX_CONNECTIONS = 1000
+CONNECT_TIMEOUT_S = 10.0  # twice that of recall's models: without this server there is no answer at all
+MAX_CONNECTIONS = 1000  # to the server behind: bounds open files; more requests queue
 OWN_KEY = "mn_"
 VIA = "1.1 mnemic"
 """The header by which a proxy that was pointed at itself finds out."""
@@ -47,7 +47,7 @@ _OF_ITS_SITE = ("access-control-", "alt-svc", "clear-site-data", "mnemic-", "ref
 SENT_ELSEWHERE = (301, 302, 303, 307, 308)
 """Answers that would have the client ask another server, with its key for this one."""
 
-LAST_STATUS = 599
+LAST_STATUS = 599  # RFC 9110 defines no status above
 
 
 def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:

@@ -85,6 +85,7 @@ class Bm25:
     def idf(self, statistics: CollectionStatistics) -> Floats:
         """Weight of each term, `(t,) float32`, positive: the rarer the term, the larger."""
         frequencies = statistics.document_frequencies.astype(np.float64)
+        # 0.5 smooths: no division by 0
         return np.log1p((statistics.items - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
 
     def contributions(self, counts: ArrayLike, lengths: ArrayLike, statistics: CollectionStatistics) -> Floats:

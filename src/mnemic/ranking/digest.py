@@ -75,6 +75,7 @@ def _weight(sentence: str, matters: Sequence[str]) -> float:
         return -1.0
     lowered = f" {sentence.lower()}"
     shared = sum(needle in lowered for needle in matters)
+    # 2 for a word of the question, 1 for a number or name however many, half a point less for a question
     return 2.0 * shared + (_SPECIFIC.search(sentence) is not None) - 0.5 * (_QUESTION.search(sentence) is not None)
 
 

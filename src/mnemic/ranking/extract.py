@@ -16,10 +16,10 @@ from mnemic.text.sentences import sentences
 OWN, OTHERS = 1.0, 0.6
 """How much of its weight a sentence keeps by who said it."""
 
-FIRST_PERSON = 1.4
-SPECIFIC = 1.25
-QUESTION = 0.35
-CODE = 0.2
+FIRST_PERSON = 1.4  # factor: what people say about themselves is worth keeping
+SPECIFIC = 1.25  # factor: names, numbers and dates are harder to find again than opinions
+QUESTION = 0.35  # factor: a question tells little unless its answer is kept
+CODE = 0.2  # factor: code is no summary, whatever its words
 LEAST = 0.3
 """A sentence of less than this share of the best one's weight is not worth its room."""
 

@@ -27,8 +27,8 @@ from mnemic.web.limits import BUSY
 from mnemic.web.problems import Problem, ProblemError
 from mnemic.wire.reading import event_to_wire
 
-THREADS = 8
-WAITING = 16
+THREADS = 8  # a model server answers few requests at a time; more only wait there
+WAITING = 16  # twice as many as run; later callers are told at once that the server is busy
 FORGET = "forget"
 """The tool that deletes what others may share."""
 

@@ -19,7 +19,7 @@ NDJSON = "application/x-ndjson"
 SSE = "text/event-stream"
 ZIP = "application/zip"
 Tell = Callable[[object], None]
-MOST_AT_ONCE = 16
+MOST_AT_ONCE = 16  # each holds a thread until its work ends, even when its caller is gone
 _places = threading.BoundedSemaphore(MOST_AT_ONCE)
 _log = logging.getLogger("mnemic.web")
 

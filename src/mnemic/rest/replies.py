@@ -26,10 +26,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mnemic.api.doors import Repeats
 from mnemic.engine.access import Claim
 from mnemic.errors import InvalidInputError, MnemicError
+from mnemic.model.document import MEBIBYTE
 from mnemic.model.records import KeptRequest, Outcome, Right
 from mnemic.verbs import PREFIX
 from mnemic.web.gate import caller_of, scope_of
-from mnemic.web.limits import MEBIBYTE, TOO_LARGE
+from mnemic.web.limits import TOO_LARGE
 from mnemic.web.problems import Problem, ProblemError
 
 UNDER_WAY = Problem(
@@ -79,7 +80,7 @@ REPLAYED = (b"idempotency-replayed", b"true")
 MOST_BYTES = MEBIBYTE
 """The largest answer that is kept."""
 
-MAX_KEY_CHARS = 255
+MAX_KEY_CHARS = 255  # a UUID has 36; other services allow 255 too
 METHODS = ("POST", "PATCH", "PUT", "DELETE")
 WITH_THEIR_WORK = tuple(
     f"{PREFIX}/{name}"

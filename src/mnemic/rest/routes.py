@@ -43,7 +43,7 @@ ASKING: Mapping[Access, Any] = {
 }
 
 TOLD = "With `Accept: application/x-ndjson` the response streams progress line by line and ends with the report."
-_PIECE = 1 << 18
+_PIECE_BYTES = 1 << 18  # sent at once: bounds the memory of a download
 
 Arguments = dict[str, Any]
 Handler = Callable[[Asked, Request, Arguments], Response | Awaitable[Response]]
@@ -259,5 +259,5 @@ def _backup(mnemic: Mnemic, _asked: Asked, _request: Request, given: Arguments) 
 
 def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
     with file:
-        while piece := file.read(_PIECE):
+        while piece := file.read(_PIECE_BYTES):
             yield piece

@@ -25,7 +25,7 @@ _FURTHER_MONTHS = (
 )
 _FURTHER_LEADS = "en|em|de|di|a|depuis|dès|desde|hasta|até|dal|fino"
 _NUMBERS = late_pattern(r"(?<!\d)(?:(\d{4})-(\d{1,2})(?:-(\d{1,2}))?|(\d{1,2})\.(\d{1,2})\.(\d{4}))(?!\d)")
-_LAST_MONTH, _LAST_DAY = 12, 31
+_LAST_MONTH, _LAST_DAY = 12, 31  # of the calendar
 _FURTHER_ASSISTANT = late_pattern(
     r"\b(?:tu m'as|vous m'avez|m'as-tu|m'avez-vous)\b|\b(?:me )?(?:recomendaste|dijiste|sugeriste|mencionaste)\b"
 )

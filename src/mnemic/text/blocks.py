@@ -237,7 +237,7 @@ UNKNOWN_SOURCE = "unknown"
 MAX_SOURCE_CHARACTERS = 300
 """A longer name of a source keeps its end, which tells files apart."""
 
-_READ_SOURCE_CHARACTERS = 10 * MAX_SOURCE_CHARACTERS
+_READ_SOURCE_CHARACTERS = 10 * MAX_SOURCE_CHARACTERS  # cleaning shortens a name, rarely to a tenth; bounds its time
 _TAG = re.compile(r"(?P<hit>\[)\s*+sources?\s*+:")
 _ROUND = str.maketrans("[]", "()")
 

@@ -23,9 +23,9 @@ GENERAL_VERSION = "general-1"
 MOST_TERMS = 6
 """A thing of more words is a story, not a thing that is chosen again."""
 
-MAX_TEXT_CHARS = 300
-TIMEOUT_S = 60.0
-REPLY_TOKENS = 256
+MAX_TEXT_CHARS = 300  # a choice or a preference is one or two sentences
+TIMEOUT_S = 60.0  # a job of its own waits for it; a slow model needs most of it
+REPLY_TOKENS = 256  # one sentence of JSON, with room for a model that explains itself
 
 
 _SCHEMA: dict[str, object] = {"type": "object", "properties": {"gem": {"type": "string"}}, "required": ["gem"]}

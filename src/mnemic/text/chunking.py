@@ -25,9 +25,9 @@ Span = tuple[int, int]
 TokenSpans = Callable[[str], Sequence[Span]]
 """Where the tokens of a text are: half-open character offsets, ascending, holding all that is not white space."""
 
-DEFAULT_CHUNK_SIZE = 512
-DEFAULT_CHUNK_OVERLAP = 64
-DEFAULT_MIN_CHUNK_SIZE = 50
+DEFAULT_CHUNK_SIZE = 512  # tokens: most embedders read no more; smaller chunks lose their context
+DEFAULT_CHUNK_OVERLAP = 64  # an eighth: what a cut divides stands whole in one of two chunks
+DEFAULT_MIN_CHUNK_SIZE = 50  # tokens: shorter chunks say little alone, and are discarded
 
 _analyser = Analyser()
 
@@ -130,8 +130,8 @@ def _filled(borders: Sequence[int], config: ChunkConfig) -> Iterator[Span]:
 EDGE_LINES = 3
 """Lines at the top of a page, and at its bottom, that may be its head or foot."""
 
-MAX_LINE_CHARS = 150
-MIN_PAGES = 4
+MAX_LINE_CHARS = 150  # a running head or foot is one short line
+MIN_PAGES = 4  # on fewer a repeat may be chance
 MIN_SHARE = 0.3
 """Of the pages must have a line for it to be repeated: left and right pages, or chapters, may have their own."""
 

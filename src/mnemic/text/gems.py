@@ -21,9 +21,9 @@ from mnemic.text.prompts import counted
 from mnemic.text.replies import Reading, Refused, clean_text, list_schema, read_items
 from mnemic.text.sentences import sentences
 
-MAX_SNIPPET_CHARS = 800
-MAX_LINE_CHARS = 300
-MAX_LINES = 6
+MAX_SNIPPET_CHARS = 800  # about 200 tokens: a snippet is a quote, not the conversation
+MAX_LINE_CHARS = 300  # two or three sentences
+MAX_LINES = 6  # three exchanges
 _MARK = "\u2026"
 _GAP = late_pattern(r"\s*(?:\[?(?:\u2026|\.\.\.)\]?)\s*")
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
@@ -112,10 +112,10 @@ def _best(wanted: frozenset[str], message: Message) -> tuple[int, str]:
 MAX_GEMS = 30
 """More gems of one reply are refused: a curator who keeps everything chooses nothing."""
 
-MAX_GEM_CHARS = 500
-MAX_CONTEXT_CHARS = 1000
-MAX_CATEGORIES = 4
-_SHOWN_CHARS = 60
+MAX_GEM_CHARS = 500  # a few sentences: more is a summary
+MAX_CONTEXT_CHARS = 1000  # a paragraph: what one must know to understand the gem
+MAX_CATEGORIES = 4  # more say nothing
+_SHOWN_CHARS = 60  # of a refused gem, for a line of the log
 
 FIELDS = tuple(field.name for field in fields(Gem))
 REPLY_SCHEMA: Mapping[str, object] = list_schema(

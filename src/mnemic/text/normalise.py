@@ -83,9 +83,9 @@ INVISIBLE = (
 """Format characters and variation selectors: nothing to see, used to hyphenate, to order, or to hide words."""
 
 
-_LOOKED_AT_CHARS = 2000
-_MOST_OTHERS = 0.25
-_LATIN_ENDS = 0x250
+_LOOKED_AT_CHARS = 2000  # show the script, in less than a millisecond
+_MOST_OTHERS = 0.25  # lets an English text name a few foreign words
+_LATIN_ENDS = 0x250  # the first code point behind Latin Extended-B
 _LATIN_FURTHER = ((0x1E00, 0x1F00), (0xFF21, 0xFF5B))
 """Latin Extended Additional (Vietnamese and others), and the full-width letters."""
 

@@ -277,8 +277,8 @@ MOST_WORDS = 10
 PLAIN_WORDS = 4
 """A name that ends in a word without a capital ("the Lease agreement") has at most so many."""
 
-LEAST_CHARACTERS = 3
-MOST_TITLE_CHARACTERS = 200
+LEAST_CHARACTERS = 3  # shorter titles ("It") occur in every text
+MOST_TITLE_CHARACTERS = 200  # longer is a sentence
 WORDS_READ = 400
 """Of a text so many words are read, from its beginning."""
 

@@ -28,13 +28,13 @@ SUMMARY_WORDS = 60
 SUMMARY_CHARACTERS = 100
 """How long a summary is to be: words of English, characters of Chinese."""
 
-REFLECTION_WORDS = 120
-REFLECTION_CHARACTERS = 200
+REFLECTION_WORDS = 120  # twice a summary: it holds several
+REFLECTION_CHARACTERS = 200  # twice a summary: it holds several
 SUMMARY_LENGTH: Mapping[Language, int] = {"en": SUMMARY_WORDS, "zh": SUMMARY_CHARACTERS}
 REFLECTION_LENGTH: Mapping[Language, int] = {"en": REFLECTION_WORDS, "zh": REFLECTION_CHARACTERS}
 """The same by language: what one counts in words, another counts in characters."""
 
-MAX_MESSAGE_CHARS = 2000
+MAX_MESSAGE_CHARS = 2000  # about 500 tokens, so that twenty messages fit a small context
 MAX_TOOL_CHARS = 300
 """More of one message, or of what a tool gave, is not shown to the model."""
 

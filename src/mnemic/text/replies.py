@@ -25,7 +25,7 @@ from typing import Any, cast
 
 from mnemic.text.normalise import late_pattern
 
-MAX_DEPTH = 40
+MAX_DEPTH = 40  # levels; bounds recursion where a model repeats brackets
 
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+)*+")
 _JSON_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -385,8 +385,8 @@ _MENDERS: dict[str, Callable[[Any, Mapping[str, object]], object]] = {
 MAX_REPLY_CHARS = 400_000
 """More of a reply is not read."""
 
-MAX_ITEMS = 100
-_EXCERPT_CHARS = 160
+MAX_ITEMS = 100  # of one list: a model that repeats itself ends there
+_EXCERPT_CHARS = 160  # of a refused item, for a line of the log
 _NESTING = 3
 """Objects around the list that are looked into: {"result": {"facts": […]}}."""
 

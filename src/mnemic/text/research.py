@@ -31,9 +31,9 @@ from mnemic.text.wordings import every_wording, wording
 MAX_NOTES = 6
 """Of one piece."""
 
-MAX_MERGED = 40
-MAX_SAYS = 300
-MAX_TITLE = 200
+MAX_MERGED = 40  # notes of one reduction: more would not shrink towards one prompt
+MAX_SAYS = 300  # of a note: one or two sentences
+MAX_TITLE = 200  # of a document: it stands in every prompt
 SECOND_TRY = 0.3
 """The temperature of a question that is asked again."""
 
@@ -69,7 +69,7 @@ class Note:
         return tokens(self.says) + tokens(self.text) + _LINE_TOKENS
 
 
-_LINE_TOKENS = 24
+_LINE_TOKENS = 24  # of a note's JSON around its texts, with some to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _prompt(system: str, told: str, asking: Asking, schema: dict[str, object] | 
     return Prompt(messages=messages, schema=schema, max_tokens=asking.reply_tokens)
 
 
-MAX_QUOTE_CHARACTERS = 600
+MAX_QUOTE_CHARACTERS = 600  # a paragraph: a longer quote proves nothing in particular
 LEAST_WEIGHT = 8
 """Of letters and digits; those outside of Latin, Greek and Cyrillic weigh two. Less could stand anywhere."""
 
@@ -204,7 +204,7 @@ _GAP = re.compile(r"\s*(?:\[\s*(?:\u2026|\.{3})\s*\]|\u2026|\.{3})\s*")
 _MARKS = "\"'`\uff02\u201c\u201d\u201e\u201f\u301d\u301e\u275d\u275e\u2018\u2019\u201a\u201b\u00ab\u00bb"
 _EDGE = _MARKS + " \t\r\n.,;:!?\u3002\uff0c\uff01\uff1f-\u2013\u2014*_"
 _PARTS = re.compile(rf"(?P<space>\s+)|(?P<mark>[{re.escape(_MARKS)}])|(?P<plain>[^\s{re.escape(_MARKS)}]+)")
-_NARROW_BELOW = 0x0590
+_NARROW_BELOW = 0x0590  # where Hebrew begins; below are Latin, Greek, Cyrillic and Armenian
 
 Span = tuple[int, int]
 

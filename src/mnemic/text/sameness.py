@@ -164,10 +164,10 @@ def _swapped(words: list[str]) -> list[str]:
     return [*words[place + 1 :], "is", *words[:place]]
 
 
-MAX_PAIRS = 10
-REPLY_TOKENS = 512
-TIMEOUT_S = 15.0
-MAX_STATEMENT_CHARS = 400
+MAX_PAIRS = 10  # of one prompt: small models lose count of more
+REPLY_TOKENS = 512  # ten verdicts of about 40 tokens, with some to spare
+TIMEOUT_S = 15.0  # a write waits for it; on a timeout the rules decide
+MAX_STATEMENT_CHARS = 400  # a statement is one or two sentences
 
 _ITEM: dict[str, object] = {
     "type": "object",

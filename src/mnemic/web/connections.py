@@ -130,7 +130,7 @@ HEAD_BYTES = 64 * 1024
 HEAD_WITHIN_S = 20.0
 """From the moment that a connection is open, or that something of the next request has come."""
 
-LOOK_S = 20.0
+LOOK_S = 20.0  # between two looks; shorter cuts slow but honest uploads
 BODY_BYTES = 16 * 1024
 """What must come of a body, unless it ends, from one look to the next: less than 1 KB a second is no upload."""
 
@@ -330,9 +330,9 @@ LEAVES_S = 0.005
 RETIRES_WITHIN_S = 5.0
 """How long a connection may stay open while its process retires, so that what is asked on it next is answered still."""
 
-RETIRE_LOOK_S = 0.05
-NO_ROOM_S = 1.0
-BEAT_S = 1.0
+RETIRE_LOOK_S = 0.05  # between two looks: bounds how late a retiring process ends
+NO_ROOM_S = 1.0  # a pause; requests that run may give files back meanwhile
+BEAT_S = 1.0  # a heartbeat: the supervisor kills a process that misses it for long
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _log = logging.getLogger("mnemic.web")
 

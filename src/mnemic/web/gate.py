@@ -156,7 +156,7 @@ def _decoded(header: str) -> str:
 BEARER = "bearer "
 KEY_HEADER = "x-api-key"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-CHECKS_AT_ONCE = 4
+CHECKS_AT_ONCE = 4  # threads that look keys up: guesses must not take those of real requests
 _CALLER = "mnemic.caller"
 _NO_HOST = re.compile(r"[@/?#\\\s]")
 
@@ -268,7 +268,7 @@ def _name(url: str) -> str | None:
 WITHIN_S = 0.5
 """How long an entry may wait before it is written; what waits is lost when the process is killed."""
 
-MOST_WAITING = 10_000
+MOST_WAITING = 10_000  # entries: bounds memory while the store cannot be written
 _log = logging.getLogger("mnemic.web")
 
 

@@ -24,12 +24,13 @@ from typing import NamedTuple, Protocol
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mnemic.model.document import MEBIBYTE
 from mnemic.web.problems import Problem, ProblemError
 
-SLOT_NUMBERS = 8
-SETS, WAYS, ENTRY_NUMBERS = 2048, 8, 3
-NUMBER_BYTES = 8
-TABLES = 2
+SLOT_NUMBERS = 8  # of a process: five are used; 64 bytes are a cache line of its own
+SETS, WAYS, ENTRY_NUMBERS = 2048, 8, 3  # 16,384 callers in 8 places a set; an entry is its mark, level and time
+NUMBER_BYTES = 8  # of a 64-bit float
+TABLES = 2  # one for rates, one for refused keys
 TABLE_NUMBERS = SETS * WAYS * ENTRY_NUMBERS
 NAME_BITS = 52
 """Of a hash, so that it is a whole number that a float holds."""
@@ -177,8 +178,7 @@ def _size(slots: int) -> int:
     return (slots * SLOT_NUMBERS + TABLES * TABLE_NUMBERS) * NUMBER_BYTES
 
 
-MEBIBYTE = 1 << 20
-_BUCKETS = 10_000
+_MOST_BUCKETS = 10_000  # callers: bounds memory; the oldest begin with a full bucket again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ class OwnLevels:
         """Keep the level of a bucket."""
         self._levels[name] = level, at
         self._levels.move_to_end(name)
-        while len(self._levels) > _BUCKETS:
+        while len(self._levels) > _MOST_BUCKETS:
             self._levels.popitem(last=False)
 
 

@@ -12,7 +12,7 @@ from mnemic import errors as failures
 from mnemic.wire import PROBLEM_PREFIX
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_S = 1
+RETRY_S = 1  # the least that the header can say
 _NO_HEADERS: Mapping[str, str] = {}
 
 

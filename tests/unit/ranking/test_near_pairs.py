@@ -51,7 +51,7 @@ def test_of_many_nearly_all_are_found_and_nothing_else(monkeypatch: pytest.Monke
 def test_a_bucket_that_is_too_full_does_not_stop_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "EXACT_TO", 10)
     monkeypatch.setattr(module, "BUCKET_MOST", 16)
-    monkeypatch.setattr(module, "_BLOCK", 8)
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 8)
     one = np.zeros((200, 4), dtype=np.float32)
     one[:, 0] = 1.0
     found = near_pairs(one, COSINE)

@@ -27,11 +27,11 @@ from mnemic.adapters.indexes.hnsw import lease_at_once
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.ports.files import DataKey, Destroy, Keyring
 
-FORMAT, VERSION = "mnemic-keyring", 1
-SHORTEST_MASTER = 16
-_NONCE_BYTES = 12
+FORMAT, VERSION = "mnemic-keyring", 1  # raise the version when an older Mnemic must not read the file
+SHORTEST_MASTER = 16  # characters: 64 bits if it is hexadecimal, and scrypt slows down each guess
+_NONCE_BYTES = 12  # 96 bits, as NIST SP 800-38D recommends for GCM
 _SCRYPT = {"n": 1 << 15, "r": 8, "p": 1, "maxmem": 1 << 26}
-_PAUSE_S = 0.02
+_PAUSE_S = 0.02  # between two tries for the lock, which is held for milliseconds
 
 
 @dataclass(slots=True)

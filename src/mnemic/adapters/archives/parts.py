@@ -27,7 +27,7 @@ FORMAT = "mnemic-backup"
 PLAIN, SEALED = 1, 2
 """Versions of the format: a Mnemic that knows of no sealed backups refuses one as newer than itself."""
 
-_MOST_COUNTS = 100_000
+_MOST_COUNTS = 100_000  # entries a manifest may have; bounds the memory that a forged one takes
 _KEY_ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -107,7 +107,7 @@ def _counts(told: Mapping[str, Any]) -> dict[str, int]:
     return {str(name): int(count) for name, count in told.items()}
 
 
-_PIECE_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 20  # read at once to hash a file: bounds memory, larger is no faster
 
 
 def member(key: str) -> str:

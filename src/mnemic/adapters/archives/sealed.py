@@ -34,10 +34,10 @@ from mnemic.model.backup import LostOrg, Manifest, SealedPart, Sealing
 from mnemic.ports.files import DataKey, Keyring, Told
 from mnemic.ports.store import SHARED_TABLES, Rows
 
-KEY_BYTES = 32
-_CHUNK_BYTES = 1 << 20
-_TAG_BYTES = 16
-_QUICK = 1
+KEY_BYTES = 32  # of AES-256
+_CHUNK_BYTES = 1 << 20  # sealed at once: bounds memory; each chunk adds a tag of 16 bytes
+_TAG_BYTES = 16  # of GCM's full tag; shorter ones are easier to forge
+_COMPRESSION_LEVEL = 1  # zlib's fastest: vectors hardly shrink at any level, texts do at each
 _NAME = "mnemic sealed part, format 1"
 
 
@@ -86,7 +86,7 @@ class PartCipher:
 
 
 def _deflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    packer = zlib.compressobj(_QUICK)
+    packer = zlib.compressobj(_COMPRESSION_LEVEL)
     yield from map(packer.compress, pieces)
     yield packer.flush()
 
@@ -106,7 +106,7 @@ def _nonce(number: int, *, is_last: bool) -> bytes:
     return number.to_bytes(11) + bytes([is_last])
 
 
-_ROWS_AT_ONCE = 500
+_ROWS_AT_ONCE = 500  # bounds the memory of one block when a row holds a long text
 Block = tuple[str, Sequence[str], Sequence[Sequence[object]]]
 """Some rows of a table: its name, their columns, and they."""
 

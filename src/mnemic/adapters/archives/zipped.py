@@ -32,9 +32,9 @@ from mnemic.ports.files import Archive, Checked, DataKey, Keyring, Told
 from mnemic.ports.store import Rows
 
 ROWS, MANIFEST = "rows.db", "manifest.json"
-_MANIFEST_BYTES = 50_000_000
-_PIECE = 1 << 20
-_QUICK = 1  # deflate's quickest level: vectors hardly shrink at any, and texts do at each
+_MANIFEST_BYTES = 50_000_000  # bounds the memory that a forged manifest takes
+_PIECE_BYTES = 1 << 20  # copied at once: bounds memory
+_COMPRESSION_LEVEL = 1  # deflate's quickest level: vectors hardly shrink at any, and texts do at each
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
@@ -99,7 +99,7 @@ class _Draft(_Rows):
             manifest, made_by=version("mnemic"), schema=migrations()[-1][0], size=self.rows.stat().st_size, sha256=""
         )
         with _create_file(self._packed) as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_QUICK) as packed:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as packed:
                 entry = zipfile.ZipInfo(ROWS)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 with self.rows.open("rb") as rows, packed.open(entry, "w", force_zip64=True) as member:
@@ -271,7 +271,7 @@ def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:
     digest = hashlib.sha256()
     done = 0
     with packed.open(ROWS) as member:
-        while piece := member.read(_PIECE):
+        while piece := member.read(_PIECE_BYTES):
             digest.update(piece)
             done += len(piece)
             told("checking", done, size)
@@ -281,7 +281,7 @@ def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:
 def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told: Told) -> str:
     """Copy a file of a size that is known; the SHA-256 of what came. More than that is damage, or an attack."""
     digest, done = hashlib.sha256(), 0
-    while piece := source.read(_PIECE):
+    while piece := source.read(_PIECE_BYTES):
         done += len(piece)
         if done > size:
             raise InvalidInputError("its size is wrong")

@@ -108,11 +108,13 @@ _LINK = late_pattern(r"(?i)^(?:https?:|ftp:|www\.|[\w.+-]+@[\w-]+\.[a-z]{2,}\W?$
 _PATH = late_pattern(r"^\.{0,2}/|^[A-Za-z]:\\|^~/")
 _FEW_LETTERS = 5
 """A long value of fewer different characters is a mask, such as `xxxxxxxx`."""
-_LEAST_KEY, _JUDGED = 12, 80
+# shorter values are mostly words; 80 characters suffice to see disorder and bound the time
+_LEAST_KEY_CHARS, _JUDGED_CHARS = 12, 80
 _LEAST_ENTROPY = 2.8
 """Bits per character: random hexadecimal of 16 has about 3.2, words and identifiers with a number mostly less."""
 _PATH_ENTROPY = 4.3
 """What begins like a path is one, unless it is that much out of order: a key in base64 may begin with a slash."""
+# characters; a PIN has 4 digits. In prose 6, since short words abound. 21 digits or more are data
 _LEAST_SETTING, _LEAST_SAID, _MOST_DIGITS = 4, 6, 20
 _SYMBOLS = frozenset("!@#$%^&*+=?~")
 
@@ -130,8 +132,8 @@ def is_mixed(value: str) -> bool:
 
 def is_key(value: str, *, takes_uuid: bool) -> bool:
     """True when a value looks as if a machine had drawn it: a dozen letters and digits at least, in no order."""
-    value = value[:_JUDGED]
-    if len(value) < _LEAST_KEY or is_stand_in(value) or _CODE.search(value) or _LINK.search(value):
+    value = value[:_JUDGED_CHARS]
+    if len(value) < _LEAST_KEY_CHARS or is_stand_in(value) or _CODE.search(value) or _LINK.search(value):
         return False
     if _UUID.match(value):
         return takes_uuid
@@ -161,7 +163,7 @@ def _entropy_bits(value: str) -> float:
 
 
 PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET = "password", "api-key", "private-key", "aws-secret-key"
-BESIDE_CHARS = 400
+BESIDE_CHARS = 400  # characters either side of a key id: both halves stand within a few lines of a file
 
 _PASSWORDS = (
     r"pass[ _-]?words?|pass[ _-]?wd|pass[ _-]?phrase|pass[ _-]?code|(?<![a-z])pwd|(?<![a-z])pass(?=[\"']?\s?=)"
@@ -178,8 +180,8 @@ _HINT = late_pattern(
     "pass|pwd|kennwort|contrase|senha|парол|密|口令|パスワード|暗証|비밀|كلمة|key|secret|token|credential|令牌|トークン"
 )
 _TOLD = late_pattern(r"[=:：＝是為为改设は은는—]|(?<![a-z])(?:is|was|are|ist|lautet|es|est|era|é|to|это)(?![a-z])")
-"""What must follow within `_REACH` characters of a hint; most of what is written about passwords ends here."""
-_REACH = 110
+"""What must follow within `_REACH_CHARS` characters of a hint; most of what is written about passwords ends here."""
+_REACH_CHARS = 110  # characters; longer finds values that belong to another sentence
 _LEAD = 16
 """The most characters of a word for a secret before the part of it that `_HINT` finds."""
 _LOOSE_KEYS = ("secret", "token", "credential", "credentials", "令牌")
@@ -213,7 +215,7 @@ _BODY = late_pattern(
     r"(?:[A-Za-z0-9+/=\s]|\\[nrt]|(?:Proc-Type|DEK-Info|Comment|Version|Charset)[^\n\\]{0,100}){0,20000}+"
 )
 _BASE64 = late_pattern(r"[A-Za-z0-9+/]")
-_LEAST_BODY = 40
+_LEAST_BODY_CHARS = 40  # base64 characters: the shortest private key (Ed25519) has 64; fewer is an example
 _RUN = late_pattern(r"[!-~]{16}")
 """What every issued secret has: so many characters without a blank. Ordinary prose has it in addresses only."""
 _WORDS_OF_LOGIN = frozenset(("password", "pass", "pwd", "pw", "passwd", "secret", "token", "p", "x", "user"))
@@ -320,7 +322,7 @@ def _private_keys(text: str) -> Iterator[SecretSpan]:
     for head in _HEAD.finditer(text):
         body = _BODY.match(text, head.end())
         end = body.end() if body else head.end()
-        if len(_BASE64.findall(text[head.end() : end])) < _LEAST_BODY:
+        if len(_BASE64.findall(text[head.end() : end])) < _LEAST_BODY_CHARS:
             continue
         foot = _FOOT.match(text, end)
         yield SecretSpan(head.start(), foot.end() if foot else _trim_value(text, head.end(), end), PRIVATE_KEY)
@@ -344,7 +346,7 @@ def _find_announced(text: str, lowered: str) -> Iterator[SecretSpan]:
     taken = 0
     for hint in _HINT.finditer(lowered):
         is_argument = hint.start() > 0 and lowered[hint.start() - 1] == "-"
-        if not is_argument and not _TOLD.search(lowered, hint.start(), hint.end() + _REACH):
+        if not is_argument and not _TOLD.search(lowered, hint.start(), hint.end() + _REACH_CHARS):
             continue
         for start in _starts(text, hint.start()):
             if start >= taken:

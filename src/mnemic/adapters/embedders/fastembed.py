@@ -21,8 +21,8 @@ from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 DEFAULT_MODEL = "bge-small-en-v1.5-q"
-BATCH_TEXTS = 32
-_BLOCK_BYTES = 1 << 20
+BATCH_TEXTS = 32  # bounds the memory of one run: a batch is padded to its longest text
+_BLOCK_BYTES = 1 << 20  # read at once to hash a model file: bounds memory
 
 
 class _Model(Protocol):
@@ -142,7 +142,7 @@ def _checksum(files: Iterable[Path]) -> str:
             with file.open("rb") as stream:
                 while block := stream.read(_BLOCK_BYTES):
                     digest.update(block)
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()[:12]  # 48 bits tell models apart
 
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 from mnemic.text.wordpiece import WordPiece
 
-DIMS = 384
+DIMS = 384  # of the model card
 
 MAX_TOKENS = 256
 """The model card's limit; the position table would allow 512."""
@@ -37,7 +37,7 @@ THREADS = 2
 tokens (1.9 ms instead of 1.2 for a question), and nearly twice the processor.
 """
 
-PADDING_ID = 0
+PADDING_ID = 0  # of `[PAD]` in the model's vocabulary
 
 _REPAIR = "run `pip install --force-reinstall --no-deps mnemic` (in a checkout: `python scripts/build_minilm.py`)"
 

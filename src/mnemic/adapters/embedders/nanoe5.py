@@ -17,8 +17,8 @@ from mnemic.errors import ConfigError
 from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
-DIMS = 384
-BATCH_TEXTS = 32
+DIMS = 384  # of the model card
+BATCH_TEXTS = 32  # bounds the memory of one run: a batch is padded to its longest text
 
 MAX_TOKENS = 512
 """One window of the engine. It would read on, but at seconds a page, and a write waits for it."""

@@ -31,7 +31,7 @@ MAX_TOKENS = 512
 """The most that is read of a text unless told otherwise: a model that could read more takes seconds for it, and a write
 waits for its vector."""
 
-LEAST_TOKENS = 8
+LEAST_TOKENS = 8  # fewer leave no room for a text beside the prefix and the two tokens that frame it
 
 _FLAGS = {
     "pooling_mode_cls_token": "cls",
@@ -135,7 +135,7 @@ def _number(value: object) -> int:
     return int(value) if isinstance(value, int | float) and 0 <= value < math.inf else 0
 
 
-BATCH_TEXTS = 64
+BATCH_TEXTS = 64  # enough to sort by length, so that little of a run is padding
 BATCH_TOKENS = 512
 """Tokens, padding included, of one run of the model, as for the offline model."""
 

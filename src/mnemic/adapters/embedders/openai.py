@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import httpx2
 
 
-_SAID_CHARS = 2000
+_ERROR_CHARS = 2000  # of a refusal: enough for its reason, and bounds what is parsed and logged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class EmbeddingsClient:
                 f"{self.place} cannot be reached ({type(error).__name__}); is it running?"
             ) from error
         if reply.status_code != HTTPStatus.OK:
-            refusal = model_servers.Refusal(reply.status_code, reply.headers, reply.text[:_SAID_CHARS])
+            refusal = model_servers.Refusal(reply.status_code, reply.headers, reply.text[:_ERROR_CHARS])
             raise self._server.error(refusal, str(body.get("model", "")))
         try:
             return reply.json()
@@ -120,7 +120,7 @@ def _wait_s(error: BackendError, attempt: int) -> float:
     return model_servers.FIRST_WAIT_S * 2 ** (attempt - 1) if wish is None else wish
 
 
-BATCH_TEXTS = 32
+BATCH_TEXTS = 32  # the least limit of a common server (TEI allows 32 inputs a request by default)
 
 CHARS_PER_TOKEN = 6
 """Texts are sent up to so many characters per token that the model reads. English has about four, so nothing is lost;

@@ -18,7 +18,7 @@ from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-BATCH_TEXTS = 32
+BATCH_TEXTS = 32  # the package's own default; larger needs more memory
 
 
 class SentenceTransformersEmbedder:

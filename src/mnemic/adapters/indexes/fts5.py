@@ -24,7 +24,7 @@ from mnemic.ports.index import Index, IndexCapabilities
 
 SQL = named_statements("mnemic.adapters.indexes", "fts5.sql")
 APPLICATION_ID = 0x4D4E4932  # "MNI2": another layout gets another number, and then the file is made anew
-_SWITCH_PAUSE_S = 0.01
+_SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within milliseconds
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PASSING = (*_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)

@@ -32,14 +32,14 @@ from mnemic.errors import ConfigError
 from mnemic.model.candidates import Floats
 from mnemic.model.scope import Partition
 
-CONNECTIVITY = 16
-EXPANSION_ADD = 64
-EXPANSION_SEARCH = 100
+CONNECTIVITY = 16  # usearch's default; more links find more, and need more memory
+EXPANSION_ADD = 64  # usearch's default is 128; 64 builds faster, for slightly worse links
+EXPANSION_SEARCH = 100  # candidates per search; fewer are faster and miss more of the nearest rows
 SPARE_ROWS = 5_000
 """Rows that are scanned beside a graph, in about a millisecond."""
 GONE_SHARE = 0.1
 """A graph with a larger share of gone rows is made anew."""
-_SPARE_SHARE = 0.01
+_SPARE_SHARE = 0.01  # rows scanned beside a large graph, so that it is not rebuilt after each write
 _HEAD = 4  # numbers of a vector by which a row is known to be the same as when the graph was made
 _CHUNK = 64  # vectors per call: about 10 ms, after which a program that closes is noticed
 _IDS_END = "\0"
@@ -172,7 +172,7 @@ def _usearch() -> Any:
     return importlib.import_module("usearch.index")
 
 
-_POLL_S = 0.5
+_POLL_S = 0.5  # until a process notices that the lease is free or that it must end
 
 if sys.platform == "win32":
     import msvcrt
@@ -223,7 +223,7 @@ def _wait_for_lock(descriptor: int, stop: threading.Event) -> bool:
 
 
 _SAVED_SHARE = 0.1  # a file that lacks less than that is not written again
-_NICENESS = 10
+_NICENESS = 10  # half of the way to the lowest priority: a search never waits for a rebuild
 _log = logging.getLogger("mnemic.index")
 
 

@@ -27,7 +27,7 @@ from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
 
-_TOLD = 65_536
+_MOST_VERSIONS = 65_536  # partitions; bounds the cache's memory; when full it starts empty
 _log = logging.getLogger("mnemic.qdrant")
 
 
@@ -86,7 +86,7 @@ class QdrantIndex:
         else:
             held = min(held, 0 if state is None else state.version)
         with self._guard:
-            if len(self._told) >= _TOLD:
+            if len(self._told) >= _MOST_VERSIONS:
                 self._told.clear()
             self._told[partition] = held
         return held

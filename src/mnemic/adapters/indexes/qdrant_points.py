@@ -52,7 +52,7 @@ FIELDS: dict[str, models.PayloadSchemaType | models.KeywordIndexParams] = {
 
 SHOWN = ["item", "session", "position", "author", "role", "question"]
 NOBODY = ""
-_NEVER = 1 << 60
+_NEVER = 1 << 60  # seconds, later than any date: rows without an expiry pass the same range filter
 _NAMESPACE = UUID("5b1a7c0e-4f9d-4d57-9a3e-0c6f2e8d71b4")
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 

@@ -24,10 +24,10 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import Change, IndexQuery, Surroundings
 from mnemic.model.scope import Partition
 
-_KNOWN = 65_536
-_GONE_KEPT_S = 3600
-_POLL_S = 0.05
-_PAGE = 1000
+_MOST_STATES = 65_536  # partitions; bounds the cache's memory; others are read from the server again
+_GONE_KEPT_S = 3600  # seconds: a slower process that still writes the row must see that it is gone
+_POLL_S = 0.05  # between two looks whether another process has filled the partition
+_PAGE = 1000  # points per request: bounds the size of one answer
 _Operations = list[models.UpdateOperation]
 
 
@@ -67,7 +67,7 @@ class QdrantVectors:
             self._known.pop(partition, None)
             if state is not None:
                 self._known[partition] = state
-            while len(self._known) > _KNOWN:
+            while len(self._known) > _MOST_STATES:
                 self._known.popitem(last=False)
         return state
 

@@ -24,8 +24,8 @@ from mnemic.ports.index import Index, IndexCapabilities
 from mnemic.ranking.bm25 import CollectionStatistics
 
 _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with tracemalloc
-_POSTING_BYTES = 8
-_SPARSE_ROWS = 1024
+_POSTING_BYTES = 8  # two 32-bit numbers: row and count
+_SPARSE_ROWS = 1024  # smaller tables are not rebuilt: their gaps take less than 1 MiB
 _BATCH_ROWS = 20_000  # taken in at once, so that a partition that loads needs little more memory than it will hold
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 

@@ -27,11 +27,11 @@ SCORED_ROWS = 4_096
 """So many of the rows with a rarer term, the best by these, are scored with the common terms too."""
 PAIRED_ROWS = 65_536
 """Terms that more rows hold are not looked for together with others."""
-PAIRS = 3
+PAIRS = 3  # each further pair costs one intersection, and its terms are more common
 _FRESH_SHARE = 0.02  # champions are chosen anew when so much of the posting was written since
-_FRESH_ROWS = 1_024
+_FRESH_ROWS = 1_024  # beside the share, so that a small posting is not sorted again after each write
 _RUN_ROWS = 1_024  # fewer are added to the postings of their terms at once
-_RUNS = 64
+_MOST_RUNS = 64  # a search looks through each of them; fewer mean more merging on writes
 _SPLIT_ROWS = 256  # split at once: the memory that their words take is used again for those of the next
 _NO_POSTING = Postings()
 _NO_SLOTS = np.zeros(0, dtype=np.int32)
@@ -154,7 +154,7 @@ class Words:
     def _keep(self, run: _Run) -> None:
         """Keep a run; of many, small ones become one, so that there are never many to look through."""
         self._runs.append(run)
-        while len(self._runs) > _RUNS and len(self._runs[-2].slots) <= len(self._runs[-1].slots):
+        while len(self._runs) > _MOST_RUNS and len(self._runs[-2].slots) <= len(self._runs[-1].slots):
             later = self._runs.pop()
             self._runs[-1] = self._runs[-1].followed_by(later)
 

@@ -224,7 +224,7 @@ class Deadline:
     @property
     def left_s(self) -> float:
         """Seconds that are left, at least a thousandth."""
-        return max(self._end - time.monotonic(), 1e-3)
+        return max(self._end - time.monotonic(), 1e-3)  # the client takes no negative timeout
 
     @property
     def is_over(self) -> bool:
@@ -235,7 +235,7 @@ class Deadline:
 MAX_REPLY_BYTES = 8 << 20
 """A reply that is longer is no reply: the longest contexts of models are a few million characters."""
 
-_MAX_SAID_BYTES = 4000
+_MAX_ERROR_BYTES = 4000  # of a refusal: enough for its reason, and bounds memory
 _DONE = "[DONE]"
 _ABOUT_REQUEST = frozenset({400, 422, 501})
 """Refusals that a request which asks for less may not get."""
@@ -366,9 +366,9 @@ class ChatClient:
         with suppress(errors.BackendError), closing(response):
             for chunk in self._chunks(response, deadline):
                 beginning += chunk
-                if len(beginning) >= _MAX_SAID_BYTES:
+                if len(beginning) >= _MAX_ERROR_BYTES:
                     break
-        said = beginning[:_MAX_SAID_BYTES].decode("utf-8", "replace")
+        said = beginning[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
         error = self._server.error(model_servers.Refusal(response.status_code, response.headers, said), model)
         if isinstance(error, errors.BadReplyError | errors.UnavailableError) and response.status_code in _ABOUT_REQUEST:
             raise RefusedRequestError(said, error)

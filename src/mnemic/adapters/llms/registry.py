@@ -55,8 +55,8 @@ _LLMS = NamedParts[Llm]("llm", {"llama-cpp": _llama_cpp, "ollama": _ollama, "ope
 Script = str | Completion | Exception
 """One answer: its text, a whole completion, or an error to raise."""
 
-PIECE_CHARS = 8
-CHARS_PER_TOKEN = 4
+PIECE_CHARS = 8  # about two tokens: looks like a stream where the model gives its reply at once
+CHARS_PER_TOKEN = 4  # of English; close enough where the model has no tokenizer
 
 
 class ScriptedLlm:

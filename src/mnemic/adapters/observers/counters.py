@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from mnemic.ports.observer import Attribute, Observer, Span
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
-_KEPT = 1000
+_KEPT_TIMINGS = 1000  # per name: enough for a 99th percentile, and bounds memory
 
 
 class CounterObserver(Observer):
@@ -27,7 +27,7 @@ class CounterObserver(Observer):
 
     def timing(self, name: str, ms: float, **tags: str) -> None:
         with self._guard:
-            self.timings_ms.setdefault((name, tuple(sorted(tags.items()))), deque(maxlen=_KEPT)).append(ms)
+            self.timings_ms.setdefault((name, tuple(sorted(tags.items()))), deque(maxlen=_KEPT_TIMINGS)).append(ms)
 
 
 _: type[Observer] = CounterObserver

@@ -21,9 +21,9 @@ from mnemic.errors import ConfigError
 from mnemic.ports.observer import Attribute, Observer, Span
 
 TRACES_PATH = "/v1/traces"
-SEND_TIMEOUT_S = 5.0
-CLOSE_TIMEOUT_MS = 3000
-_MICRO = 1_000_000
+SEND_TIMEOUT_S = 5.0  # sent by a thread of its own; a collector that is down must not pile up batches
+CLOSE_TIMEOUT_MS = 3000  # how long closing may wait for the last spans
+_NS_PER_MS = 1_000_000  # spans count nanoseconds
 
 
 class OpenTelemetryObserver(Observer):
@@ -97,7 +97,7 @@ class _TracedSpan(Span):
         at, inside = self._begun, trace.set_span_in_context(self._span)
         for step, ms in timings_ms.items():
             made = self._tracer.start_span(f"{self._name}.{step}", context=inside, start_time=at)
-            at += int(ms * _MICRO)
+            at += int(ms * _NS_PER_MS)
             made.end(end_time=at)
 
 

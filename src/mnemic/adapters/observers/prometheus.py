@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from mnemic.ports.observer import Observer
 
+# from an index lookup (0.5 ms) to a slow model (1 min)
 BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 _Metric = TypeVar("_Metric", Counter, Histogram)
 _BROKEN = re.compile(r"[^a-zA-Z0-9_]")

@@ -17,8 +17,8 @@ from mnemic.ports.files import UnreadableError
 RATIO_FLOOR_BYTES = 10 * MEBIBYTE
 """Small archives may be packed very well: a blank sheet is a thousand equal rows."""
 
-ENCRYPTED_FLAG = 0x1
-PIECE_BYTES = 1 << 16
+ENCRYPTED_FLAG = 0x1  # bit 0 of the zip format's general purpose flags
+PIECE_BYTES = 1 << 16  # unpacked between two checks of the limit, so that a zip bomb passes it by no more
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """Of the container of older office files; a modern one is in it when it is encrypted."""
 

@@ -16,7 +16,7 @@ from mnemic.errors import MnemicError
 from mnemic.model.document import ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, Unreadable, UnreadableError
 
-LENGTH_BYTES = 8
+LENGTH_BYTES = 8  # of a 64-bit length
 GRACE_S = 5.0
 """How much later than the parent's the child's own alarm rings: for when there is no parent any more."""
 

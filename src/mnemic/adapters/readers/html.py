@@ -29,7 +29,7 @@ SKIPPED, VOID, BLOCKS, IN_HEAD = (frozenset(names.split()) for names in (_SKIPPE
 _HEADING = re.compile(r"h[1-6]$")
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE)
-DECLARATION_BYTES = 4096
+DECLARATION_BYTES = 4096  # browsers look for the charset in the first 1,024; some pages have scripts before it
 _CLOSED_BY = {
     "li": frozenset({"ul", "ol", "menu"}),
     "p": BLOCKS,

@@ -16,8 +16,8 @@ from mnemic.ports.files import Reader, ReaderCapabilities
 ENCRYPTED_CODES = (4, 5)
 """Of FPDF_GetLastError: a password is needed, or an unknown way of encryption is used."""
 
-MAX_OUTLINE = 5_000
-MAX_OUTLINE_DEPTH = 15
+MAX_OUTLINE = 5_000  # entries; bounds the time that a forged outline takes
+MAX_OUTLINE_DEPTH = 15  # levels; an outline may refer to itself
 METADATA = ("Author", "Subject", "Keywords", "CreationDate", "ModDate")
 
 _HYPHEN = re.compile("[\x02\ufffe]\n?")

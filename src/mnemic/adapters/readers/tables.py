@@ -9,7 +9,7 @@ from mnemic.adapters.readers.text import decode, is_binary
 from mnemic.model.document import ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, ReaderCapabilities
 
-SAMPLE_LINES = 20
+SAMPLE_LINES = 20  # show which character divides the columns
 SEPARATORS = ",;\t|"
 
 

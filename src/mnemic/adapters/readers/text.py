@@ -18,7 +18,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-SAMPLE_BYTES = 64 * 1024
+SAMPLE_BYTES = 64 * 1024  # show the encoding; the whole file would take long to guess
 MIN_ZERO_SHARE = 0.4
 """Of every second byte of a text in UTF-16 that is mostly in Latin letters, digits and blanks."""
 

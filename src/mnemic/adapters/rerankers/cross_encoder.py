@@ -26,11 +26,11 @@ MAX_TOKENS = 512
 LEAST_TOKENS = 5
 """What frames a pair, and a token of each."""
 
-MAX_TEXTS = 100
+MAX_TEXTS = 100  # bounds the time of a recall: each is a run of the model over query and text
 WEIGHT = 2.0
 """So that it decides among candidates of like scores. Not measured here: a reranker of your own data is."""
 
-THREADS = 2
+THREADS = 2  # leaves the other cores to further recalls
 
 
 class CrossEncoderReranker:

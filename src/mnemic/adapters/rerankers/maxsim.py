@@ -20,7 +20,7 @@ from mnemic.text.wordpiece import WordPiece
 THREADS = 2
 """Of one run: it judges whole texts, many at once."""
 
-MAX_TEXTS = 200
+MAX_TEXTS = 200  # bounds the time of a recall; twice the cross-encoder's, since the model is small
 WEIGHT = 0.25
 """Measured: the most that took nothing away from any set (docs/decisions/0009-rerankers.md)."""
 

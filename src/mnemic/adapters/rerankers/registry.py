@@ -41,9 +41,9 @@ def _cross_encoder(model: str | None, options: Options) -> Reranker:
 _RERANKERS = NamedParts[Reranker]("reranker", {"cross-encoder": _cross_encoder, "maxsim": _maxsim})
 
 
-MAX_TEXTS = 10
-TEXT_CHARS = 2_000
-MOST = 10.0
+MAX_TEXTS = 10  # each is a call of its own to the model
+TEXT_CHARS = 2_000  # about 500 tokens: fits any model's context with the instruction
+MOST = 10.0  # of the scale that the prompt names
 
 _SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")

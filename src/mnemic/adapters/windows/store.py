@@ -57,7 +57,7 @@ class StoreWindow:
 _: type[Window] = StoreWindow
 
 
-MOST_SESSIONS = 1000
+MOST_SESSIONS = 1000  # the oldest copies go first; bounds memory
 _Place = TypeVar("_Place")
 
 

@@ -299,4 +299,4 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
 
 
-_SHOWN_CHARS = 60
+_SHOWN_CHARS = 60  # of a wrong argument, for a one-line error

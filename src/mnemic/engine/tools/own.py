@@ -33,15 +33,15 @@ from mnemic.text.blocks import Excerpt, documents_block, facts_block
 from mnemic.text.graph.picture import edge_lines
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MAX_HITS = 20
-MAX_HOPS = 4
+MAX_HITS = 20  # about 1,000 tokens of a model's context
+MAX_HOPS = 4  # relations; beyond four nearly everything is reached
 _DOCUMENTS = frozenset({Kind.DOCUMENT.value})
 _NO_DOCUMENTS = frozenset({MESSAGE, *(kind.value for kind in Kind if kind is not Kind.DOCUMENT)})
 
 
-LEAST_CALLS, MAX_CALLS = 2, 200
-MAX_QUESTION_CHARS = 4000
-TIMEOUT_S, DEADLINE_S = 300.0, 240.0
+LEAST_CALLS, MAX_CALLS = 2, 200  # one to read and one to answer; 200 bound the cost of one tool call
+MAX_QUESTION_CHARS = 4000  # about 1,000 tokens: each of the calls carries the question
+TIMEOUT_S, DEADLINE_S = 300.0, 240.0  # the research ends a minute before the tool does, so that its answer arrives
 QUOTES = 3
 """So many quotes of each citation are shown."""
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from mnemic.model.graph import MAX_NAME_CHARS
 from mnemic.model.item import MessageDraft, Role, Trust
 
-MAX_NAME_CHARS = 255
 _MILLISECONDS_FROM = 1e11  # a Unix time above this is in milliseconds: in seconds it would lie after the year 5138
 _ROLES = {
     "user": Role.USER,
@@ -109,6 +109,7 @@ def draft_of(
     """A draft of an imported message. Without an id of its own it gets one from its place and text, so that a second
     import knows it again.
     """
+    # 64 bits tell messages of one file apart
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     known = _name_of(external_id) or f"{place}:{digest}"
     return MessageDraft(

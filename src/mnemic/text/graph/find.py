@@ -31,12 +31,12 @@ from mnemic.text.wordings import wording
 EXTRACTOR = "rules-1"
 """Who read it: it changes with any rule of this package."""
 
-MOST_CHARACTERS = 20_000
-MOST_NAMES = 40
-MOST_RELATIONS = 60
-MOST_JOINED = 6
-MOST_FILLERS = 2
-_GAP_CHARACTERS = 80
+MOST_CHARACTERS = 20_000  # read of a text: bounds the time of the rules
+MOST_NAMES = 40  # of one text: a text with more is a list
+MOST_RELATIONS = 60  # of one text: a text with more is a list
+MOST_JOINED = 6  # names joined by "and": every pair of two such lists is a relation
+MOST_FILLERS = 2  # words between a phrase and its name; more belong to another clause
+_GAP_CHARACTERS = 80  # between two names that one phrase relates; more holds another clause
 
 _MINE = re.compile(r"(?<![\w'\u2019])[Mm]y\s+(?=(?:new |old |big |little |older |younger )?[a-z]{3,20}(?: is|,)? )")
 _CLAUSE = late_pattern("[^\uff0c,\u3002\uff1b;\uff01!\uff1f?\u3001\uff1a:\n\uff08\uff09()]+")
@@ -377,9 +377,9 @@ def _owned(text: str, words: Sequence[str], name: spelling.Name) -> spelling.Phr
 PROMPT_VERSION = "graph-1"
 """Part of the name of the reader; it changes with any wording here."""
 
-TIMEOUT_S = 20.0
-REPLY_TOKENS = 700
-MAX_SHOWN_CHARS = 4000
+TIMEOUT_S = 20.0  # a job waits for it; on a timeout the rules' findings stay
+REPLY_TOKENS = 700  # about twenty names and relations as JSON
+MAX_SHOWN_CHARS = 4000  # about 1,000 tokens: fits any model's context with the instruction
 _BEGIN, _END = "---BEGIN TEXT---", "---END TEXT---"
 _FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+text\s*[-=_*#>\]]*", re.IGNORECASE)
 _LIST: dict[str, object] = {"type": "array", "items": {"type": "object"}}

@@ -152,7 +152,7 @@ _EDGES = (
 _ARTICLE = "the "
 _INSIDE = frozenset(("of", "de", "da", "do", "dos", "del", "di", "von", "van", "der", "den", "la", "le", "al", "bin"))
 _SPEAKERS = ("i", "user", "assistant")
-_FEW_WORDS = 6
+_FEW_WORDS = 6  # a sentence of fewer may consist of names ("Anna met Bob.")
 _MOSTLY_NAMES = 0.34
 """Where more of the words inside a sentence have capitals, these do not tell names: German, titles, shouting."""
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from mnemic.model.graph import Edge, EntityType, Node
 from mnemic.text.sanitise import one_line
 
-MOST_LABEL_CHARACTERS = 60
-_SIZE = 900
-_RADIUS = 330
+MOST_LABEL_CHARACTERS = 60  # longer labels overlap their neighbours
+_SIZE = 900  # units of the view box; the picture scales to any size
+_RADIUS = 330  # of the outer ring: leaves room for labels within the view box
 _ALONE = 60
 """So much wider is a ring that is the only one."""
 
-_FIRST_RING = 12
+_FIRST_RING = 12  # nodes of the inner ring before their labels overlap
 _COLOURS: Mapping[EntityType, str] = {
     EntityType.PERSON: "#2a6f97",
     EntityType.PROJECT: "#bc6c25",

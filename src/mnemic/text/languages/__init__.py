@@ -32,7 +32,7 @@ MOST_FOREIGN = 0.1
 too.
 """
 
-CODE_CHARS = 2
+CODE_CHARS = 2  # of ISO 639-1
 TECHNICAL = (
     r"\b(?:APIs?|SQL\w*|database|Postgres\w*|SQLite|Redis|Python|Rust|TypeScript|JavaScript|Java|Docker|Kubernetes|Linux"
     r"|server|compiler|bug|cache|index|regex|git|library|framework|embedding|vector|model|query|test suite|deploy\w*"

@@ -17,7 +17,7 @@ MEMORY_FORMATS = ("mem0", "markdown")
 """The formats of memories; a format of conversations is `mnemic.text.chatlogs.FORMATS`."""
 
 _SUFFIXES = (".md", ".markdown", ".mdown", ".mkd")
-_LINES_TRIED = 20
+_LINES_TRIED = 20  # show the format, though the first ones may be broken
 _KEYS = ('"memory"', '"data"', '"memory_id"', '"session_scope"')
 """What has none of these is not parsed to find out: an export of chats may be large."""
 

@@ -9,6 +9,8 @@ from mnemic.model.item import Kind
 from mnemic.model.scope import Level
 from mnemic.text.chatlogs import LoggedConversation
 
+MAX_TAG_CHARS = 64  # a longer tag is a sentence, and is left out
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
-from mnemic.text.memoryfiles.entry import Entry, MemoryReading
+from mnemic.text.memoryfiles.entry import MAX_TAG_CHARS, Entry, MemoryReading
 from mnemic.text.outline import Block, BlockKind, blocks
 
 _DATE = r"(?P<year>[12]\d{3})-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
@@ -39,7 +39,7 @@ def time_before(text: str, day: datetime) -> datetime:
 
 def date_of_name(stem: str) -> datetime | None:
     """The date in the name of a file, as in `2026-01-02`, `2026-01-02-1430` or `2026-01-02-standup`."""
-    return _moment(_NAME.match(stem[:255]))
+    return _moment(_NAME.match(stem[:255]))  # the longest file name of most systems
 
 
 def _moment(match: re.Match[str] | None) -> datetime | None:
@@ -53,8 +53,7 @@ def _moment(match: re.Match[str] | None) -> datetime | None:
         return None
 
 
-MAX_TAGS = 16
-MAX_TAG_CHARS = 64
+MAX_TAGS = 16  # half of the 32 categories that a memory may have
 _FIELD = re.compile(r"(?P<key>[\w-]{1,40})[ \t]*:[ \t]*(?P<value>.*)")
 _ELEMENT = re.compile(r"[ \t]*-[ \t]+(?P<value>.+)")
 _TITLES = ("title", "name", "label", "description")
@@ -98,7 +97,7 @@ def _bare(value: str) -> str:
     return value.strip().strip("\"'").strip()
 
 
-TAB_COLUMNS = 4
+TAB_COLUMNS = 4  # of the CommonMark specification
 MAX_ABOVE = 8
 """Items that one is said to stand under, the nearest ones."""
 

@@ -17,7 +17,7 @@ from mnemic.model.item import MessageDraft
 from mnemic.model.scope import Level
 from mnemic.text.chatlogs import LoggedConversation
 from mnemic.text.chatlogs.conversation import Json, as_list, as_mapping, draft_of, role_of, time_of
-from mnemic.text.memoryfiles.entry import Entry, MemoryReading, Owner
+from mnemic.text.memoryfiles.entry import MAX_TAG_CHARS, Entry, MemoryReading, Owner
 
 LISTS = ("results", "memories", "data", "items")
 """Under which names a list of records may stand."""
@@ -25,8 +25,7 @@ LISTS = ("results", "memories", "data", "items")
 MAX_EARLIER = 10
 """Texts that a memory had before, the newest of them, that come along with it."""
 
-MAX_EARLIER_CHARS = 500
-MAX_TAG_CHARS = 64
+MAX_EARLIER_CHARS = 500  # of each earlier wording, kept in the metadata: bounds a row
 MAX_BROKEN = 1000
 """Places at which a broken document is read again; behind so many it is given up."""
 

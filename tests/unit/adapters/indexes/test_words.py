@@ -107,7 +107,7 @@ def test_rows_are_counted_alike_whether_they_came_at_once_or_one_by_one(monkeypa
         one_by_one.apply(HERS, [row], version)
     wanted = one_by_one.search(query)
     monkeypatch.setattr(words_module, "_RUN_ROWS", 20)
-    monkeypatch.setattr(words_module, "_RUNS", 2)
+    monkeypatch.setattr(words_module, "_MOST_RUNS", 2)
     joined = _index([])
     for version, start in enumerate(range(0, len(rows), 40), start=2):
         joined.apply(HERS, rows[start : start + 40], version)

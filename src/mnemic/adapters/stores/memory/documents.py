@@ -19,7 +19,7 @@ from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Step
 from mnemic.model.item import Chunk, Memory, State
 from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.store import SourceText
+from mnemic.ports.store import STORE_SECRET_BYTES, SourceText
 from mnemic.text.outline import title_key
 
 
@@ -242,7 +242,6 @@ class MemoryDependants(Port):
         ]
 
 
-KEY_BYTES = 32
 _BY_PARTITION = (
     "conversations",
     "messages",
@@ -307,7 +306,7 @@ class MemoryErasure(Port):
 
     def key(self, inherited: bytes = b"") -> bytes:
         if not self._transaction.tables.secret and self._transaction.is_writing:
-            self._transaction.writable.secret = inherited or secrets.token_bytes(KEY_BYTES)
+            self._transaction.writable.secret = inherited or secrets.token_bytes(STORE_SECRET_BYTES)
         return self._transaction.tables.secret
 
     def add(self, receipt: Receipt) -> None:

@@ -40,7 +40,7 @@ _LEAD = "\x01"
 _CODES = {"\x00": "\x01\x02\x02", "\x01": "\x01\x02\x03", "\x02": "\x01\x03\x02", "\x03": "\x01\x03\x03"}
 _CHARACTERS = {code: character for character, code in _CODES.items()}
 _RARE, _CODE = re.compile("[\x00-\x03]"), re.compile("\x01[\x02\x03]{2}")
-_EXACT_INTEGERS = 2.0**53
+_EXACT_INTEGERS = 2.0**53  # from there a float of 64 bits no longer holds every whole number
 
 
 def encode_text(text: str) -> str:
@@ -97,7 +97,10 @@ _MEANINGS: Mapping[type[psycopg.Error], tuple[type[failures.MnemicError], str]] 
         "locked by another transaction; try again later",
     ),
     errors.QueryCanceled: (failures.TimedOutError, "the statement took longer than allowed and was undone"),
-    errors.DiskFull: (failures.UnavailableError, "the server's disk is full; nothing was changed. Free some space and try again"),
+    errors.DiskFull: (
+        failures.UnavailableError,
+        "the server's disk is full; nothing was changed. Free some space and try again",
+    ),
     errors.InsufficientPrivilege: (
         failures.ConfigError,
         "this role lacks a right; grant it, or connect as another role",

@@ -25,8 +25,8 @@ from mnemic.model.filter import Scalar
 from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility
 
-_STREAMED_ROWS = 1000
-_ROWS_AT_ONCE = 2000
+_STREAMED_ROWS = 1000  # fetched at once by a server-side cursor: bounds memory
+_ROWS_AT_ONCE = 2000  # per statement: bounds its size, and the time other writers wait
 _DOING = "reading or writing rows"
 _COLUMNS = {"metadata": "filterable", "bookkeeping": "filterable_bookkeeping"}
 """Where a field is kept in the form that conditions look at."""

@@ -14,9 +14,7 @@ from mnemic.model.columns import partition_of
 from mnemic.model.item import Memory
 from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition
-from mnemic.ports.store import SourceText
-
-KEY_BYTES = 32
+from mnemic.ports.store import STORE_SECRET_BYTES, SourceText
 
 TABLES = (
     "research_steps",
@@ -131,7 +129,7 @@ class SqlErasure(SqlPort, topic="erasure"):
         row = self._session.run(self._sql["key"]).fetchone()
         secret = bytes(row[0]) if row else b""
         if not secret and self._session.is_writing:
-            secret = inherited or secrets.token_bytes(KEY_BYTES)
+            secret = inherited or secrets.token_bytes(STORE_SECRET_BYTES)
             self._session.write(self._sql["put_key"], {"secret": secret})
         return secret
 

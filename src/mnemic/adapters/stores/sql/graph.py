@@ -13,7 +13,7 @@ from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility, to_microseconds
 
 _BEHIND_ALL = "\U0010ffff"
-_ALL_KEYS = 2**31 - 1
+_NO_LIMIT = 2**31 - 1  # SQL's LIMIT needs a number: the largest of 32 bits, which both databases take
 
 
 class GraphLinks(SqlPort, topic="graph"):
@@ -126,7 +126,7 @@ class SqlGraph:
             after=query.after,
             types=self._session.list_values([each.value for each in query.types]),
             has_types=int(bool(query.types)),
-            limit=_ALL_KEYS if query.limit is None else max(query.limit, 0),
+            limit=_NO_LIMIT if query.limit is None else max(query.limit, 0),
         )
         return [ENTITY.noun(row) for row in rows]
 

@@ -22,8 +22,8 @@ _HOLDERS = (State.ACTIVE, State.QUARANTINED)
 Place = tuple[int, int, str]
 """When a message was said (microseconds), its position, and its id: the order of a listing."""
 
-_LATEST: Place = ((1 << 63) - 1, 0, "")
-_EARLIEST = -(1 << 63)
+_LATEST: Place = ((1 << 63) - 1, 0, "")  # a place behind every row: the largest number of a 64-bit column
+_EARLIEST = -(1 << 63)  # the smallest number of a 64-bit column
 
 
 class SqlMessages(SqlPort, topic="messages"):

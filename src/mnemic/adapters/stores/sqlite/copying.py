@@ -12,7 +12,7 @@ from mnemic.adapters.stores.sqlite.session import APPLICATION_ID, migrations, st
 from mnemic.errors import InvalidInputError, UnsupportedError
 from mnemic.ports.store import PASSING_TABLES, SHARED_TABLES, VERSIONS_OF_AN_AGE, Rows, Told, UnitOfWork
 
-_PAGES_AT_ONCE = 1024
+_PAGES_AT_ONCE = 1024  # 4 MiB of 4 KiB pages between two reports of progress
 _LONGEST_LEAP = 1000  # ages; a file of an index that outlived its store is so hardly ever of the age that begins
 
 

@@ -21,14 +21,14 @@ from mnemic.errors import BackendError, ConfigError, DamagedError, UnavailableEr
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
-LOW_ROOM_BYTES = 200_000_000
-_SWITCH_PAUSE_S = 0.01
+LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
+_SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within milliseconds
 _LOOK_S = 0.03
 """At most, when a store is opened: a command takes 0.3 s, and this checks some 4 MB."""
 
 _LOOK_STEPS = 2000
 _CHECK_EVERY_S = 600.0
-"""A whole look takes 80 ms a megabyte; whoever exports often does not pay for it each time."""
+"""A whole look takes 80 ms a megabyte; frequent exports must not pay for it each time."""
 _REMEDY = "stop every process that uses it and restore a backup, or save what is left by `mnemic rescue`"
 _PARTS_METADATA = 16
 """The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
