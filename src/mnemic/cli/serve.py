@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.cli.answering import Plan, Tells
 
-HOST, PORT = "127.0.0.1", 7700  # this machine only, so that no key is needed
+HOST, PORT = "127.0.0.1", 7700  # this machine only: no other can connect
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server needs missing packages ({}); run `pip install 'mnemic[server]'`"
 MOST_PROCESSES = 64  # more than the cores of most servers; each holds its own index

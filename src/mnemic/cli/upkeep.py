@@ -36,8 +36,7 @@ FINDINGS_LISTED = 20
 """Findings of a kind that fit a screen or two; the library lists 100."""
 
 MOST_RETRIED = 1000  # jobs per call; call again for the rest
-SECONDS_OF_AN_HOUR = 3600
-SECONDS_OF_A_MINUTE = 60
+SECONDS_OF_AN_HOUR, SECONDS_OF_A_MINUTE = 3600, 60  # for durations that people read
 POLL_S = 5.0  # a job waits at most this long; lower wakes an idle machine more often
 REPORT_S = 0.1
 """How soon a finished job is reported and a signal is noticed."""

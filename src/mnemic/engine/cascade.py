@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from enum import Enum, auto
 
 from mnemic.engine.access import forget_answers
@@ -27,7 +26,7 @@ from mnemic.engine.summaries import Summarising
 from mnemic.model.bookkeeping import choice_in, chosen_in, renewed, session_in, without_sources
 from mnemic.model.item import Cause, Fact, Flag, Kind, Memory, Remembered, State
 from mnemic.model.records import Action, HistoryEntry, Job
-from mnemic.model.scope import Partition, Visibility
+from mnemic.model.scope import MICROSECOND, Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
 from mnemic.text import prompts
 from mnemic.text.choices import choice_of
@@ -335,9 +334,6 @@ def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
     return work.memories.get(visible, [source.id for source in seen.sources]) if partitions else []
 
 
-_TICK = timedelta(microseconds=1)
-
-
 class Remade(Enum):
     """How a try ended: `DONE`, nothing is left to do; `LATER`, a source comes first; `AGAIN`, it changed meanwhile."""
 
@@ -424,7 +420,7 @@ def _lost_flags(memory: Memory) -> tuple[Flag, ...]:
 
 def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
     """Store the new form; its history keeps what was done, and nothing of what the memory said."""
-    new = replace(new, updated_at=max(hand.now, old.updated_at + _TICK))
+    new = replace(new, updated_at=max(hand.now, old.updated_at + MICROSECOND))
     hand.work.memories.replace(new, hand.engine.terms(indexed_text(new)), old.updated_at)
     hand.work.history.scrub(new.partition, [new.id])
     entry = HistoryEntry(

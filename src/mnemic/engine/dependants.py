@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import differences
@@ -14,7 +14,7 @@ from mnemic.engine.indexing import indexed_text, put_vectors
 from mnemic.errors import ConflictError
 from mnemic.model.item import Cause, Flag, Memory, State
 from mnemic.model.records import Action, HistoryEntry
-from mnemic.model.scope import Partition, Visibility
+from mnemic.model.scope import MICROSECOND, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 
 MAX_FLAGS = 20
@@ -33,7 +33,6 @@ _SAYS_OTHER = (Action.UPDATED, Action.MERGED)
 _FOR_NOW = frozenset({Cause.SUPERSEDED, Cause.OUTDATED, Cause.DISPUTED, Cause.QUARANTINED, Cause.REJECTED})
 """Causes that are over once the source is believed again; a correction is over when it is taken back."""
 
-_TICK = timedelta(microseconds=1)
 Place = tuple[Partition, str]
 
 
@@ -50,7 +49,7 @@ class Hand:
         """Replace `old` by `new`, and record what changed. A text that lost its source leaves nothing in the history.
         Raises `ConflictError` if it was changed meanwhile.
         """
-        new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
+        new = replace(new, updated_at=max(self.now, old.updated_at + MICROSECOND))
         if not self.work.memories.replace(new, self.engine.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; try again")
         before, after = differences(old, new)
@@ -207,4 +206,4 @@ def _cause(old: Memory, new: Memory, entry: HistoryEntry) -> Cause | None:
 def _has_ended(memory: Memory, now: datetime) -> bool:
     """Also for one that ends as soon as it may: the end is later than the beginning."""
     begun = memory.valid_from or memory.observed_at
-    return memory.valid_to is not None and memory.valid_to <= max(now, begun + _TICK)
+    return memory.valid_to is not None and memory.valid_to <= max(now, begun + MICROSECOND)

@@ -26,7 +26,7 @@ from mnemic.ports.store import UnitOfWork
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 """Before this version of Mnemic was there, so that no right clock can show it."""
 
-_MOST_AHEAD = timedelta(minutes=5)
+_MOST_AHEAD = timedelta(minutes=5)  # clocks of two machines may differ by minutes
 _BYTES_A_ROW = 1000
 """What an index holds of an item beside its vectors: ids, times, and the places of some dozen words."""
 
@@ -92,8 +92,8 @@ def _format(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}Z"
 
 
-_OVERDUE = timedelta(days=1)
-_LEFT = timedelta(hours=1)
+_OVERDUE = timedelta(days=1)  # a machine may be off at night
+_LEFT = timedelta(hours=1)  # jobs are due within seconds: after an hour no worker runs
 
 
 def job_findings(engine: Engine) -> list[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any, cast
 
 from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
@@ -17,7 +16,7 @@ from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.bookkeeping import merged_in, note_merged
 from mnemic.model.item import TRUST_ORDER, Memory, State, Trust
 from mnemic.model.records import Action, HistoryEntry
-from mnemic.model.scope import Scope, Visibility
+from mnemic.model.scope import MICROSECOND, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
 UNDOABLE = (
@@ -31,7 +30,6 @@ UNDOABLE = (
     Action.ARCHIVED,
     Action.FEEDBACK,
 )
-_TICK = timedelta(microseconds=1)
 
 
 class Editor:
@@ -56,7 +54,7 @@ class Editor:
         before, after = differences(old, new)
         if not after and not notes:
             return old
-        new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
+        new = replace(new, updated_at=max(self.now, old.updated_at + MICROSECOND))
         if not self._work.memories.replace(new, self._engine.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; read it again")
         entry = self.note(new, action, reason, before, {**after, **notes})
@@ -217,7 +215,7 @@ def feedback(
             editor.note(old, Action.FEEDBACK, reason or "relevant", {}, {})
             return editor.get(memory_id)
         start = old.valid_from or old.observed_at
-        ended = replace(old, valid_to=max(editor.now, start + _TICK))
+        ended = replace(old, valid_to=max(editor.now, start + MICROSECOND))
         return editor.put(old, ended, Action.FEEDBACK, reason or "outdated")
 
 

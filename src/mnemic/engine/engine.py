@@ -42,7 +42,7 @@ from mnemic.ports.store import MAIN_VIEW, Reading, Store, UnitOfWork
 from mnemic.text.analyser import Analyser
 from mnemic.text.normalise import Writing, writing_of
 
-PAGE_ROWS = 500  # read at once where all rows are walked: bounds memory, larger is no faster
+PAGE_ROWS = 500  # read at once where all rows are walked: bounds memory
 MAX_PENDING = 1000  # memories: bounds what a crash forgets; lower means more writes of their own
 _log = logging.getLogger("mnemic.accesses")
 

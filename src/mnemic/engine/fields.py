@@ -10,7 +10,7 @@ import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from mnemic.engine.access import forget_answers
@@ -20,7 +20,7 @@ from mnemic.model.bookkeeping import slot_in
 from mnemic.model.columns import field_types, plain_reader, to_plain
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.records import Action, HistoryEntry
-from mnemic.model.scope import Partition
+from mnemic.model.scope import MICROSECOND, Partition
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 from mnemic.text.slots import Filled
@@ -83,7 +83,6 @@ def filled_of(memory: Memory) -> Filled | None:
 
 
 EXPIRED = "it had expired"
-_TICK = timedelta(microseconds=1)
 
 
 def is_lasting(memory: Memory) -> bool:
@@ -94,7 +93,9 @@ def is_lasting(memory: Memory) -> bool:
 def archive(engine: Engine, work: UnitOfWork, memory: Memory, *, actor: str, reason: str) -> bool:
     """Archive a memory now; False when somebody else changed it meanwhile."""
     now = engine.clock.now()
-    archived = replace(memory, state=State.ARCHIVED, retired_at=now, updated_at=max(now, memory.updated_at + _TICK))
+    archived = replace(
+        memory, state=State.ARCHIVED, retired_at=now, updated_at=max(now, memory.updated_at + MICROSECOND)
+    )
     if not work.memories.replace(archived, engine.terms(indexed_text(memory)), memory.updated_at):
         return False
     before, after = differences(memory, archived)

@@ -25,7 +25,7 @@ from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph
 ALIAS_ROUNDS = 3
 """Names of names are followed so far."""
 
-MOST_ALIASES = 20  # other names followed per entity; more are mistakes of extraction
+MOST_ALIASES = 20  # other names followed per entity: bounds the walk
 
 
 class Nodes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from difflib import SequenceMatcher
 
 from mnemic.engine.conversation import Heard, capture
@@ -26,7 +25,7 @@ from mnemic.model.filter import Filter
 from mnemic.model.item import Kind, Memory, MemoryDraft, MessageDraft, State, Trust
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action
-from mnemic.model.scope import MAX_ID_CHARS, Partition, Scope, Visibility
+from mnemic.model.scope import MAX_ID_CHARS, MICROSECOND, Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.chatlogs import LoggedConversation, LogReading
 from mnemic.text.memoryfiles import Entry, MemoryReading
@@ -138,7 +137,6 @@ MAX_COMPARED = 200  # per entry: SequenceMatcher takes time for each
 MAX_COMPARED_CHARS = 2_000  # SequenceMatcher's time grows with the square of the length
 TOLD_CHARS = 80  # one line of a report
 _IDS_AT_ONCE = 200  # below the 500 values that a filter may list
-_TICK = timedelta(microseconds=1)
 _LIVE = (State.ACTIVE, State.QUARANTINED, State.DISPUTED)
 
 
@@ -253,7 +251,7 @@ class _Revising:
     def _supersede(self, editor: Editor, old: Memory, by: str, place: str) -> None:
         known = editor.get(old.id)
         if known.state in _LIVE:
-            ends = max(editor.now, (known.valid_from or known.observed_at) + _TICK)
+            ends = max(editor.now, (known.valid_from or known.observed_at) + MICROSECOND)
             gone = replace(known, state=State.SUPERSEDED, other_id=by, valid_to=ends)
             editor.put(known, gone, Action.SUPERSEDED, f"{place} says otherwise now")
 

@@ -36,7 +36,7 @@ from mnemic.ports.store import UnitOfWork
 FIELDS = (
     "five fields (minute hour day month weekday), or six with seconds first, such as '30 2 * * *' or '0 30 2 * * ?'"
 )
-_HOUR, _DAY, _WEEKDAY = 2, 3, 5  # places of these fields in a cron line that begins with seconds
+_HOUR, _DAY, _WEEKDAY = 2, 3, 5  # places of the fields in a cron line with seconds first
 _FROM = datetime(2024, 1, 1, tzinfo=UTC)
 """Somewhere to begin when a line is tried out."""
 

@@ -72,7 +72,7 @@ def _is_derived(entry: ProfileEntry) -> bool:
 Facts = Mapping[str, tuple[str, datetime]]
 """Values by key, and when they were said."""
 
-MAX_RIVALS = 32  # memories that may fill one profile entry; only the newest decide
+MAX_RIVALS = 32  # memories that may fill one profile entry: bounds one read
 _OWN_TRUST = (Trust.USER, Trust.IMPORTED)
 
 

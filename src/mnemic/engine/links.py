@@ -32,7 +32,7 @@ from mnemic.text.outline import names_in, title_key
 RELATED = "related"
 """The feature of the score."""
 
-MOST_NEAR = 3  # more names of like meaning lead the walk astray
+MOST_NEAR = 3  # entities of like meaning: with more the walk strays from the question
 LEAST_NEAR = 0.4
 """The cosine from which on a name means what the question asks about; at most so many of them."""
 

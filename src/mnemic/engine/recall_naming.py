@@ -21,7 +21,7 @@ NAME_KEYS = frozenset(
 )
 """Keys of the profile that hold what the user is called, with blanks for other separators."""
 
-NAME_FACTS = 5  # memories searched for the user's name; the right one ranks first
+NAME_FACTS = 5  # memories searched for the user's name: leaves room for other people's
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CAPITAL = re.compile(r"\b[A-ZÀ-Þ][\w'-]*")
 _SAID_NAME = re.compile(

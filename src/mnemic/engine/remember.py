@@ -19,7 +19,7 @@ from mnemic.model.bookkeeping import fills_slot, note_slot
 from mnemic.model.item import TRUST_ORDER, Decision, Judgement, Kind, Memory, MemoryDraft, State, Verdict
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, HistoryEntry
-from mnemic.model.scope import Level, Scope, Visibility
+from mnemic.model.scope import MICROSECOND, Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 from mnemic.text.sameness import denials, may_be_same, same_statement
@@ -31,7 +31,6 @@ TOGETHER = timedelta(hours=1)
 MAX_RIVALS = 32
 """Memories with one slot that are looked at, the newest first."""
 
-_TICK = timedelta(microseconds=1)
 _LIVE = (State.ACTIVE, State.DISPUTED)
 
 
@@ -235,9 +234,9 @@ def _rank(memory: Memory) -> int:
 def _end_memory(old: Memory, by: Memory, now: datetime) -> Memory:
     """`old` as it ends with what `by` says; one that ends in the future stays active until then."""
     start, end = old.valid_from or old.observed_at, by.valid_from or by.observed_at
-    ends = max(end, start + _TICK)
+    ends = max(end, start + MICROSECOND)
     ends = ends if old.valid_to is None else min(old.valid_to, ends)
-    state = State.SUPERSEDED if ends <= max(now, by.observed_at, start + _TICK) else old.state
+    state = State.SUPERSEDED if ends <= max(now, by.observed_at, start + MICROSECOND) else old.state
     return replace(old, valid_to=ends, state=state, other_id=by.id)
 
 
@@ -270,7 +269,7 @@ def _remember_drafts(
 ) -> list[Memory]:
     now = engine.clock.now()
     clean = [without_secrets(engine, draft) for draft in drafts]
-    memories = [_memory(engine, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]
+    memories = [_memory(engine, scope, draft, now + place * MICROSECOND) for place, (draft, _) in enumerate(clean)]
     memories = [replace(memory, id=id_) for memory, id_ in zip(memories, ids, strict=True)] if ids else memories
     if notes:
         noted_on = zip(memories, notes, strict=True)

@@ -34,7 +34,7 @@ REPLY_TOKENS = 1000
 """The most tokens of one reply; at most a sixth of the model's context."""
 
 SERVER_CALLS = 4  # at a time: servers batch a few calls; a model in this process takes one
-MAX_PARALLEL = 64  # calls at a time: no more than a server's usual queue
+MAX_PARALLEL = 64  # calls at a time: bounds the threads that one research takes
 RANKED = 400
 """So many passages rank the pieces of a document."""
 

@@ -26,7 +26,7 @@ MOST_BYTES = 48_000
 
 MOST_DEPTH = 24  # levels of JSON; metadata may have 32, and the item stands some levels deep in it
 MOST_ITEMS = 1_000_000  # no limit in practice; the whole session is held in memory
-MOST_REMOTE_ITEMS = 1_000  # the server's own limit of one answer
+MOST_REMOTE_ITEMS = 1_000  # as many as a server returns in one answer
 _PLACEHOLDER = "an item of a conversation"
 _log = logging.getLogger("mnemic.integrations")
 

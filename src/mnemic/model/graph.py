@@ -17,7 +17,7 @@ from mnemic.model.scope import Partition
 
 MAX_NAME_CHARS = 255  # longer is a sentence; the limit of ids too, so that any id may be a name
 MAX_TYPE_CHARS = 50  # a type is one or two words, such as `works_at`
-MAX_OTHER_NAMES = 8  # spellings shown of an entity; more are rarely right
+MAX_OTHER_NAMES = 8  # spellings of an entity: bounds an answer
 
 
 class EntityType(StrEnum):

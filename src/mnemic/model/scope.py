@@ -153,7 +153,7 @@ def _check_id(part: str, value: object) -> None:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)  # the stores' resolution: the least that makes a moment later
 
 
 def as_utc(value: datetime | str, name: str) -> datetime:
@@ -178,7 +178,7 @@ def as_utc(value: datetime | str, name: str) -> datetime:
 
 def to_microseconds(value: datetime) -> int:
     """Microseconds since 1970-01-01 UTC; exact."""
-    return (value - _EPOCH) // _MICROSECOND
+    return (value - _EPOCH) // MICROSECOND
 
 
 def from_microseconds(value: int) -> datetime:

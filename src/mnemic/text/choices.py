@@ -24,7 +24,7 @@ MOST_TERMS = 6
 """A thing of more words is a story, not a thing that is chosen again."""
 
 MAX_TEXT_CHARS = 300  # a choice or a preference is one or two sentences
-TIMEOUT_S = 60.0  # a job of its own waits for it; a slow model needs most of it
+TIMEOUT_S = 60.0  # a job waits for it, not a caller, so that a slow model may answer
 REPLY_TOKENS = 256  # one sentence of JSON, with room for a model that explains itself
 
 

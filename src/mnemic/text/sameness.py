@@ -164,7 +164,7 @@ def _swapped(words: list[str]) -> list[str]:
     return [*words[place + 1 :], "is", *words[:place]]
 
 
-MAX_PAIRS = 10  # of one prompt: small models lose count of more
+MAX_PAIRS = 10  # of one prompt: bounds its length, and that of the reply
 REPLY_TOKENS = 512  # ten verdicts of about 40 tokens, with some to spare
 TIMEOUT_S = 15.0  # a write waits for it; on a timeout the rules decide
 MAX_STATEMENT_CHARS = 400  # a statement is one or two sentences

@@ -34,7 +34,7 @@ CLEAN_KNOWN = 1 << 16
 in front of the model again and again, and looking through one takes 0.1 ms.
 """
 
-_KEY = os.urandom(16)
+_KEY = os.urandom(16)  # 128 bits, of this process: a caller cannot make two texts with one digest
 _clean = set[bytes]()
 _BEGIN = 3
 """Literals are looked for by so many first letters: one pass over a text then spares most of them."""

@@ -16,7 +16,7 @@ MAX_WORD_CHARACTERS = 100
 MAX_CACHED_WORDS = 50_000
 """Words whose pieces are remembered, about 10 MB; a full cache is emptied and fills again."""
 
-_CJK_RANGES = (
+_CJK_RANGES = (  # of BERT's own tokenizer
     range(0x3400, 0x4DC0),
     range(0x4E00, 0xA000),
     range(0xF900, 0xFB00),

@@ -143,7 +143,7 @@ KEEP_ALIVE_S = 65
 LAST_WORD_S = 1.0
 """How long a connection that has asked nothing may still ask when the server ends: its request may be on the way."""
 
-NOT_LINGERING = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+NOT_LINGERING = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # of 0 s: closing resets at once
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 REFUSALS = {
     Entered.ADDRESS_FULL: b"HTTP/1.1 429 Too Many Requests\r\n",

@@ -107,7 +107,7 @@ def _counts(told: Mapping[str, Any]) -> dict[str, int]:
     return {str(name): int(count) for name, count in told.items()}
 
 
-_PIECE_BYTES = 1 << 20  # read at once to hash a file: bounds memory, larger is no faster
+_PIECE_BYTES = 1 << 20  # read at once to hash a file: bounds memory
 
 
 def member(key: str) -> str:

@@ -39,7 +39,7 @@ SPARE_ROWS = 5_000
 """Rows that are scanned beside a graph, in about a millisecond."""
 GONE_SHARE = 0.1
 """A graph with a larger share of gone rows is made anew."""
-_SPARE_SHARE = 0.01  # rows scanned beside a large graph, so that it is not rebuilt after each write
+_SPARE_SHARE = 0.01  # of the live rows may be scanned beside a large graph; lower rebuilds it more often
 _HEAD = 4  # numbers of a vector by which a row is known to be the same as when the graph was made
 _CHUNK = 64  # vectors per call: about 10 ms, after which a program that closes is noticed
 _IDS_END = "\0"

@@ -286,7 +286,7 @@ def _make_view(columns: Columns, now: int, agent: int, *, include_inactive: bool
 Slots = NDArray[np.int64]
 NO_SLOTS: Slots = np.zeros(0, dtype=np.int64)
 SAMPLE_ROWS = 2048  # the standard deviation of 2,048 rows is off by less than 2 %
-_STALE_SHARE = 0.1  # rows added or removed until the sample is drawn again; lower draws more often
+_STALE_SHARE = 0.1  # of the rows may come or go before the sample is drawn again; lower draws more often
 _MOST_OVERFETCH = 8  # rows asked of a graph for one that is wanted; beyond that a scan of the wanted rows is quicker
 
 

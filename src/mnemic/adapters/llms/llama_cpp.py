@@ -28,7 +28,7 @@ PACKAGED_STOP = "<|im_end|>"
 """It was not trained to chat: it writes the end of a message as plain text."""
 
 CONTEXT_TOKENS = 4096  # a prompt and its reply; memory grows with it
-THREADS = 2  # leaves the other cores to recall, which waits for nobody
+THREADS = 2  # leaves other cores to recalls and writes meanwhile
 BATCH_TOKENS = 128
 """How much of a prompt is read between two looks at the clock: about half a second on a slow machine."""
 

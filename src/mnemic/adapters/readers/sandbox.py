@@ -23,7 +23,7 @@ MAX_FILES = 500
 """Files that one process reads before it is replaced: what parsers leak must not add up."""
 
 START_TIMEOUT_S = 60.0  # a cold disk needs seconds to load the parsers
-EXIT_TIMEOUT_S = 10.0  # how long the process may take to end before it is killed, and to be gone afterwards
+EXIT_TIMEOUT_S = 10.0  # how long a killed process may take to be gone
 _CODE = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from mnemic.adapters.readers.child import serve; serve()"
 )
