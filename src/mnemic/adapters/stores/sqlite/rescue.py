@@ -74,7 +74,7 @@ def _copy_rows(damaged: Path, fresh: Path) -> _Rescued:
         try:
             tables, version = copying.list_tables(old), _version(old)
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            message = f"the first pages of the store are lost, and with them the list of its tables"
+            message = "the first pages of the store are lost, and with them the list of its tables"
             raise DamagedError(f"{message}; restore a backup") from error
         copying.make_empty(fresh, version)
         with translated_errors("writing what is saved"), closing(sqlite3.connect(fresh, isolation_level=None)) as new:
