@@ -102,31 +102,28 @@ class MarkupText:
 
     def _read_markup(self, text: str, start: int) -> int:
         """Read what begins at a `<`; where the rest goes on."""
-        if text.startswith("<!--", start):
-            if text.startswith((">", "->"), start + 4):
-                return text.index(">", start) + 1
-            end = _COMMENT_END.search(text, start + 4)
-            return end.end() if end else len(text)
         is_end = text.startswith("</", start)
         name = _TAG_NAME.match(text, start + 1 + is_end)
-        if name is None and not is_end and text[start + 1 : start + 2] not in ("!", "?"):
-            self._handle_data("<")
-            return start + 1
-        if name is None:  # a declaration, or what the standard calls a bogus comment
-            end_at = text.find(">", start)
-            return len(text) if end_at < 0 else end_at + 1
+        if name is not None:
+            return self._read_tag(text, name, is_end=is_end)
+        if is_end or text.startswith(("!", "?"), start + 1):
+            return _skip_comment(text, start)
+        self._handle_data("<")
+        return start + 1
+
+    def _read_tag(self, text: str, name: re.Match[str], *, is_end: bool) -> int:
         attributes, place = _read_attributes(text, name.end())
-        if place < 0:
-            return len(text)
         tag = name.group().lower()
-        if is_end:
+        if place < 0:
+            place = len(text)
+        elif is_end:
             self._handle_endtag(tag)
-            return place
-        self._handle_starttag(tag, attributes)
-        if text[place - 2] == "/":
-            self._handle_endtag(tag)
-        elif tag in RAW:
-            return self._read_raw(tag, text, place)
+        else:
+            self._handle_starttag(tag, attributes)
+            if text[place - 2] == "/":
+                self._handle_endtag(tag)
+            elif tag in RAW:
+                place = self._read_raw(tag, text, place)
         return place
 
     def _read_raw(self, tag: str, text: str, place: int) -> int:
@@ -247,6 +244,16 @@ class MarkupText:
                 self._skipped[closed] -= 1
         elif tag in _CLOSED_BY.get(self._skipping[0], ()):
             self._skipping = []
+
+
+def _skip_comment(text: str, start: int) -> int:
+    """Where a comment ends; a declaration, too, and what the standard calls a bogus comment."""
+    end = re.compile(r">")
+    if text.startswith("<!--", start):
+        start += 4
+        end = end if text.startswith((">", "->"), start) else _COMMENT_END
+    found = end.search(text, start)
+    return found.end() if found else len(text)
 
 
 def _read_attributes(text: str, place: int) -> tuple[dict[str, str], int]:

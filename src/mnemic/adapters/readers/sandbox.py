@@ -24,7 +24,7 @@ MAX_FILES = 500
 
 START_TIMEOUT_S = 60.0
 LEAST_S, S_PER_MEGABYTE = 15.0, 10.0
-"""What a file may take by its size, up to the limit: every reader is linear, and a small file must not hold others up."""
+"""What a file may take by its size, up to the limit: readers are linear, and a small file must not hold others up."""
 
 EXIT_TIMEOUT_S = 10.0
 _CODE = (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from mnemic.adapters.readers.html import HtmlReader
-from mnemic.errors import MnemicError
 from mnemic.model.document import ReadLimits
+from mnemic.ports.files import UnreadableError
 
 READ = [
     ("before <!-- not <b>this</b> --> after", "before after"),
@@ -39,10 +41,8 @@ def test_markup_is_read_as_a_browser_shows_it(markup: str, text: str):
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_repeats_are_read_to_their_end(piece: str):
     page = f"<html><body>seen {piece * 100_000}".encode()
-    try:
+    with suppress(UnreadableError):  # more lines than a document may have
         assert HtmlReader().read(page, "a.html", ReadLimits()).text.startswith("seen")
-    except MnemicError as error:
-        assert "limit" in str(error)
 
 
 def test_a_number_of_thousands_of_digits_is_no_character():
