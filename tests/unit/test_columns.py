@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mnemic.adapters.stores.sql.dialect import NOUNS
+from mnemic.errors import DamagedError
 from mnemic.model.columns import Columns, field_types, plain_reader, to_plain
 from mnemic.model.document import Document, DocumentStatus, Heading
 from mnemic.model.item import Cause, Flag, Kind, Memory, Provenance, State
@@ -132,3 +133,9 @@ def test_json_of_an_export_is_read_by_the_annotation_of_its_field():
     assert read(written) == FULL.flags
     with pytest.raises(TypeError):
         read([{"source_id": "m1"}])
+
+
+def test_a_row_with_values_that_were_never_written_is_damage():
+    row = ("acme", "no level", "anna", *NOTES.row(FULL).values())
+    with pytest.raises(DamagedError, match="a Note"):
+        NOTES.noun(row)

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from mnemic.errors import DamagedError
 from mnemic.model.document import Heading
 from mnemic.model.scope import Level, Partition, from_microseconds, to_microseconds
 
@@ -97,14 +98,18 @@ class Columns(Generic[NounT]):
 
     def noun(self, row: Row, **further: object) -> NounT:
         """The noun of a row: where it has a partition that one's columns, then `names`. `further` are fields that are
-        in no column.
+        in no column. Raises `DamagedError` for values that were never written.
         """
-        if self._has_place:
-            further["partition"] = partition_of(*row[:PLACE])
-            row = row[PLACE:]
-        for (name, read), value in zip(self._readers, row, strict=True):
-            further[name] = value if read is None or value is None else read(value)
-        return self.kind(**further)
+        try:
+            if self._has_place:
+                further["partition"] = partition_of(*row[:PLACE])
+                row = row[PLACE:]
+            for (name, read), value in zip(self._readers, row, strict=True):
+                further[name] = value if read is None or value is None else read(value)
+            return self.kind(**further)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            message = f"a row of the store, a {self.kind.__name__}, holds a value that cannot be read"
+            raise DamagedError(f"{message}; restore a backup") from error
 
 
 @cache

@@ -16,7 +16,9 @@ from mnemic.text.prompts import CUT_MARK, counted
 from mnemic.text.sanitise import one_line, sanitise
 
 BEGIN, END = "---BEGIN DAY---", "---END DAY---"
-_FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+day\s*[-=_*#>\]]*", re.IGNORECASE)
+_FORGED = late_pattern(r"(?<![-=_*#<\[])[-=_*#<\[]++\s*+(?:begin|end)[\s_-]++day\s*+[-=_*#>\]]*+", re.IGNORECASE)
+"""A run of marks is looked at from its first one only: from each of them, a long run would take its length squared."""
+
 _LINE_TOKENS = 16
 """For a line with the number of a turn and its time, or that of a conversation."""
 

@@ -10,19 +10,22 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import IO, Any, cast
 
 from mnemic.adapters.readers import child, refusals
 from mnemic.adapters.readers.registry import all_readers, joined
 from mnemic.errors import BadReplyError, ConfigError, MnemicError
-from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.model.document import MEBIBYTE, ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, ReaderCapabilities, Unreadable, UnreadableError
 
 MAX_FILES = 500
 """Files that one process reads before it is replaced: what parsers leak must not add up."""
 
 START_TIMEOUT_S = 60.0  # a cold disk needs seconds to load the parsers
+LEAST_S, S_PER_MEGABYTE = 15.0, 10.0
+"""What a file may take by its size, up to the limit: readers are linear, and a small file must not hold others up."""
+
 EXIT_TIMEOUT_S = 10.0  # how long a killed process may take to be gone
 _CODE = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from mnemic.adapters.readers.child import serve; serve()"
@@ -54,6 +57,8 @@ class SandboxReader:
     def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
         if len(data) > limits.max_bytes:
             raise refusals.too_large(name, limits)
+        due_s = LEAST_S + S_PER_MEGABYTE * len(data) / MEBIBYTE
+        limits = replace(limits, timeout_s=min(limits.timeout_s, due_s))
         with self._lock:
             if self._process is not None and self._process.files >= MAX_FILES:
                 self._end()
