@@ -252,7 +252,7 @@ class TestWithoutTheKeys:
         backup = tmp_path / "b.zip"
         memory.backup(backup)
         with opened(place) as other:
-            self.refused(other, backup, r"it is sealed: set backup\.keyring")
+            self.refused(other, backup, r"it is sealed; set backup\.keyring")
         copy = ring.read_bytes()
         ring.unlink()
         self.refused(memory, backup, "without that keyring, or a copy of it, it cannot be opened")

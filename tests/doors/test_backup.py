@@ -106,7 +106,7 @@ class TestTheCommandLine:
         for words, error, text in (
             (["backup", file], ConflictError, "exists already"),
             (["restore", file], ConflictError, "the store holds 1 messages, 1 memories already"),
-            (["restore", str(home / "none.zip"), "--replace"], InvalidInputError, "there is no file"),
+            (["restore", str(home / "none.zip"), "--replace"], InvalidInputError, "does not exist"),
             (["backup", "--verify", str(home / "memory.db")], InvalidInputError, "no backup"),
             (["backup", "--verify", file, "--force"], InvalidInputError, "--verify writes nothing"),
         ):

@@ -103,7 +103,7 @@ def test_only_the_last_messages_are_given_from_one_of_the_user_on(here: Mnemic):
     assert shown == ["question 2", "called 2", "result 2"]
     with pytest.raises(InvalidInputError, match="session"):
         MnemicMemory.from_defaults(mnemic=here, scope=Scope(user="ana"))
-    with pytest.raises(InvalidInputError, match="name mnemic"):
+    with pytest.raises(InvalidInputError, match="pass mnemic"):
         MnemicMemory.from_defaults()
 
 

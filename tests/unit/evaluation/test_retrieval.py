@@ -109,7 +109,7 @@ def test_progress_counts_up_to_everything_stored_and_asked():
 
 
 def test_options_that_make_no_sense_are_refused():
-    with pytest.raises(InvalidInputError, match="none of sqlite, memory"):
+    with pytest.raises(InvalidInputError, match="not one of sqlite, memory"):
         RetrievalOptions(store="paper")
     with pytest.raises(InvalidInputError, match="at least 1"):
         RetrievalOptions(limit=0)
