@@ -13,14 +13,14 @@ from pathlib import Path
 from mnemic.errors import ConfigError, DamagedError
 from mnemic.model.health import Condition, Finding
 
-PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # the owner alone: memories are personal
 _BESIDE = ("-wal", "-shm")
 """What SQLite keeps beside a store in use. Another process would make new ones in the place of lost ones."""
 
 _LOG_HEAD = struct.Struct(">I12x8s8x")
 """The head of a write-ahead log: a magic number and the salt, which is another one each time the log begins again."""
 
-_LOG_MAGICS = (0x377F0682, 0x377F0683)
+_LOG_MAGICS = (0x377F0682, 0x377F0683)  # of SQLite's file format: checksums little- or big-endian
 _STOP = "stop every process that uses it, then bring the file back or restore a backup (`mnemic restore`)"
 _opened: weakref.WeakSet[StoreFile] = weakref.WeakSet()
 _opened_guard = threading.Lock()

@@ -16,7 +16,7 @@ from mnemic.adapters.stores.sqlite.session import APPLICATION_ID, migrations, st
 from mnemic.errors import ConflictError, DamagedError, InvalidInputError
 from mnemic.model.backup import RescueReport
 
-_SHOWN = 3
+_MOST_PROBLEMS = 3  # a few show the damage; a broken file has thousands
 _PROBED = 200_000
 """Row numbers that are tried one by one in a hole of a table; the rest of a larger hole is left."""
 
@@ -40,8 +40,8 @@ def find_unreadable(connection: sqlite3.Connection) -> list[str]:
         for table, columns in tables.items():
             for row in connection.execute(copying.name_table("scan", "main", table)):
                 found += [f"{table} holds {problem}" for problem in _problems(row, columns)]
-                if len(found) >= _SHOWN:
-                    return found[:_SHOWN]
+                if len(found) >= _MOST_PROBLEMS:
+                    return found[:_MOST_PROBLEMS]
     finally:
         connection.text_factory = former
     return found

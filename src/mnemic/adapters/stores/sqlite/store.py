@@ -26,7 +26,7 @@ _SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within m
 _LOOK_S = 0.03
 """At most, when a store is opened: a command takes 0.3 s, and this checks some 4 MB."""
 
-_LOOK_STEPS = 2000
+_LOOK_STEPS = 2000  # SQLite instructions between two looks at the clock: far less than `_LOOK_S`
 _CHECK_EVERY_S = 600.0
 """A whole look takes 80 ms a megabyte; frequent exports must not pay for it each time."""
 _REMEDY = "stop every process that uses it and restore a backup, or save what is left by `mnemic rescue`"
