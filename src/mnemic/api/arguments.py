@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import math
+import os
+from collections import abc
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
-from functools import wraps
-from types import FunctionType
-from typing import Any, Final, Literal, TypeVar
+from functools import cache, wraps
+from pathlib import PurePath
+from types import FunctionType, NoneType, UnionType
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from mnemic.engine.inputs import check_choice, check_id, memory_draft
 from mnemic.errors import InvalidInputError
 from mnemic.model.filter import parse_filter
 from mnemic.model.item import Kind, MessageDraft, State
 from mnemic.model.recall import MemoryQuery, MessageQuery, Order
-from mnemic.model.scope import Scope, as_utc
+from mnemic.model.scope import Scope, as_utc, check_unicode
 from mnemic.model.settings import Settings
 
 MOST = 2**31
@@ -26,6 +30,9 @@ MOST_HOPS = 4
 
 LONGEST_MS = 86_400_000.0
 """One day. A longer time limit is a mistake in the unit."""
+
+LONGEST_NAME = 255
+"""Bytes that a name in a folder may have, on every file system that we know."""
 
 MessageLike = MessageDraft | Mapping[str, object]
 """A message to capture: a draft, or a mapping with role and content."""
@@ -62,8 +69,9 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def check_arguments(group: str = "") -> Callable[[_Class], _Class]:
-    """Make a class's public methods raise `InvalidInputError` for an unknown argument. Otherwise a mistyped
-    condition would be ignored. `group` is a prefix for the names, such as "documents.".
+    """Make a class's public methods raise `InvalidInputError` for an unknown argument, or for one of the wrong type,
+    before anything is done. Otherwise a mistyped condition would be ignored. `group` is a prefix for the names, such as
+    "documents.".
     """
 
     def made(cls: _Class) -> _Class:
@@ -79,17 +87,101 @@ def _refusing(verb: str, function: FunctionType) -> Callable[..., Any]:
     code = function.__code__
     known = frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
     options = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    takes_scope = code.co_varnames[1:2] == ("scope",)
+    names = code.co_varnames[: code.co_argcount]
 
     @wraps(function)
     def checked(*arguments: Any, **named: Any) -> Any:
         if not named.keys() <= known:
             refuse_unknown(verb, next(name for name in named if name not in known), options)
-        if takes_scope and len(arguments) > 1:
-            check_scope(arguments[1])
+        hints = _hints_of(function)
+        for name, value in (*zip(names[1:], arguments[1:], strict=False), *named.items()):
+            check_value(value, name, hints[name])
         return function(*arguments, **named)
 
     return checked
+
+
+_hints_of = cache(get_type_hints)
+_FUNCTION: Any = vars(abc)["Callable"]
+
+
+def check_value(value: object, name: str, hint: Any) -> None:
+    """Check a value against an annotation, not what is inside it. Raises `InvalidInputError`."""
+    if name == "scope":
+        check_scope(value)
+    elif isinstance(value, str):
+        check_unicode(value, name)
+    if name == "path" and isinstance(value, str | PurePath):
+        parts = PurePath(value).parts
+        if not parts or any("\0" in part or len(os.fsencode(part)) > LONGEST_NAME for part in parts):
+            raise InvalidInputError(f"path must be one that a file can have, not {show_value(str(value))}")
+    if not isinstance(value, Unsaid) and not _fits(value, hint):
+        raise InvalidInputError(f"{name} must be {describe_hint(hint)}, not {show_value(value)}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, choice) for choice in inner)
+    if origin is Literal:
+        return any(isinstance(value, type(choice)) for choice in inner)
+    kind: Any = origin or hint
+    if kind in _CHECKS:
+        return _CHECKS[kind](value)
+    if not isinstance(kind, type) or kind is object or getattr(kind, "_is_protocol", False):
+        return True
+    return isinstance(value, kind) if not inner else _fits_members(value, kind, inner[0])
+
+
+def _fits_members(value: Any, kind: type, member: Any) -> bool:
+    """A text is no list of texts, whatever Python makes of its letters. What is used up by a look is not looked at."""
+    if not issubclass(kind, abc.Mapping) and isinstance(value, str | bytes | abc.Mapping):
+        return False
+    is_kept = isinstance(value, abc.Sequence | abc.Set | abc.Mapping)
+    is_kind = isinstance(value, abc.Mapping if issubclass(kind, abc.Mapping) else abc.Iterable)
+    return is_kind and (not is_kept or all(_fits(each, member) for each in cast("abc.Iterable[Any]", value)))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_CHECKS: Mapping[object, Callable[[Any], bool]] = {
+    int: lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MOST,
+    float: _is_number,
+    _FUNCTION: callable,
+}
+
+
+def describe_hint(hint: Any) -> str:
+    """An annotation in words, such as "a text or None"."""
+    origin, inner = get_origin(hint), get_args(hint)
+    kind: Any = origin or hint
+    if origin in (Union, UnionType):
+        words = " or ".join(dict.fromkeys(describe_hint(choice) for choice in inner if choice is not Configured))
+    elif origin is Literal:
+        words = " or ".join(repr(choice) for choice in inner)
+    elif inner and _is_list(kind):
+        words = f"a list of {describe_hint(inner[0]).removeprefix('a ')}"
+    else:
+        words = _WORDS.get(kind) or f"a {getattr(kind, '__name__', str(kind))}"
+    return words
+
+
+def _is_list(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, abc.Iterable) and not issubclass(kind, abc.Mapping)
+
+
+_WORDS: Mapping[object, str] = {
+    NoneType: "None",
+    _FUNCTION: "a function",
+    abc.Mapping: "a mapping",
+    str: "a text",
+    bool: "True or False",
+    int: f"a whole number of at most {MOST:,}",
+    float: "a finite number",
+    datetime: "a time",
+}
 
 
 def refuse_unknown(verb: str, unknown: str, names: tuple[str, ...]) -> None:
