@@ -31,7 +31,7 @@ def test_a_person_is_told_the_score_the_reason_and_what_to_try_next():
     assert code == 0
     assert "Words it shares with the question: none" in out
     assert "dense" in out
-    assert "nothing found" in out
+    assert "Found: nothing." in out
     assert "mnemic remember --user you" in out
 
 

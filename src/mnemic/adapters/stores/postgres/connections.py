@@ -97,7 +97,10 @@ _MEANINGS: Mapping[type[psycopg.Error], tuple[type[failures.MnemicError], str]] 
         "locked by another transaction; try again later",
     ),
     errors.QueryCanceled: (failures.TimedOutError, "the statement took longer than allowed and was undone"),
-    errors.DiskFull: (failures.UnavailableError, "the server's disk is full; nothing was changed. Free some space and try again"),
+    errors.DiskFull: (
+        failures.UnavailableError,
+        "the server's disk is full; nothing was changed. Free some space and try again",
+    ),
     errors.InsufficientPrivilege: (
         failures.ConfigError,
         "this role lacks a right; grant it, or connect as another role",
