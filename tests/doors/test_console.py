@@ -37,7 +37,7 @@ def test_the_overview_counts_and_says_what_needs_attention(site: Site, console: 
     site.mnemic.remember(ANA, ORDERS, trust="document")
     console.page.reload()
     shown = console.text()
-    assert "1 memory waits for a judgement" in shown
+    assert "1 memory needs review" in shown
     assert "100 of 100" in shown
     assert "quarantined\n1" in shown
     assert "preference\n1" in shown
@@ -51,7 +51,7 @@ def test_who_comes_without_a_name_is_told_to_type_one_and_sees_no_error(site: Si
     console.page.goto(site.url)
     for page in ("overview", "memories", "health", "profile", "graph", "jobs"):
         console.open(page, None)
-        console.see("Nobody is chosen")
+        console.see("Choose a user, agent or session")
         assert "An argument is invalid" not in console.text()
         assert "Ana likes tea" not in console.text()
 
@@ -93,7 +93,7 @@ def test_a_memory_is_written_edited_pinned_undone_and_deleted(site: Site, consol
     console.press("New memory")
     console.write("Text", "Ana likes tea")
     console.press("Keep")
-    console.told("Kept")
+    console.told("Stored")
     console.see("Undo the last change")
     (memory,) = site.mnemic.list(ANA).memories
     assert (memory.importance, memory.source) == (1.0, "console")
@@ -236,7 +236,7 @@ def test_the_graph_draws_what_stands_around_a_name(site: Site, console: Console)
     console.open("graph")
     assert "The graph is empty" in console.text()
     site.mnemic.remember(ANA, "Bob works at Acme")
-    console.press("Read what is unread")
+    console.press("Update graph")
     console.page.get_by_role("link", name="Bob").click()
     console.settle()
     drawn = console.page.locator("svg.graph")
@@ -249,7 +249,7 @@ def test_the_graph_draws_what_stands_around_a_name(site: Site, console: Console)
     console.press("How are two related?")
     console.write("From", "Bob")
     console.write("To", "Acme")
-    console.press("Find the way")
+    console.press("Find path")
     console.page.locator("dialog table").wait_for()
 
 

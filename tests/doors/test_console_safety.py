@@ -225,7 +225,7 @@ def test_the_first_key_is_made_shown_once_and_used(console: Console):
     console.press("Make it")
     console.press("I have kept it")
     console.page.get_by_role("button", name="Rotate second").click()
-    console.write("Accept the old key for so many seconds more", "0")
+    console.write("Seconds until the old key stops working", "0")
     console.press("Make the new key")
     console.press("I have kept it")
     console.page.get_by_role("button", name="Revoke second").first.wait_for()

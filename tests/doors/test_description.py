@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with ChatServer(lambda _request: "As you said.") as model:
         config = load_config(str(tmp_path_factory.mktemp("served") / "memory.db"))
         options = {"base_url": model.url, "model": "m", "attempts": 1}
-        opened = Served(replace(config, llm="openai", llm_options=options))
+        opened = Served(replace(config, llm="openai", llm_options=options, reranker="maxsim"))
         opened.mnemic.remember(Scope(user="ana"), "Ana likes tea")
         yield opened
         opened.close()

@@ -183,7 +183,7 @@ def test_over_http_a_key_bounds_the_scope_and_the_rights(server: Server):
             with pytest.raises(MCPError, match="right 'write'"):
                 await client.call_tool("remember", {"text": "Ana lives in Bonn"})
         async with server.client(reader, **{"Mnemic-User": "bob"}) as client:
-            with pytest.raises(MCPError, match="for one user alone"):
+            with pytest.raises(MCPError, match="restricted to another user"):
                 await client.call_tool("recall", {"query": "Where does Ana live?"})
 
     run(test)

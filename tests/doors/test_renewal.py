@@ -86,7 +86,7 @@ def test_processes_are_started_anew_while_requests_go_on_and_none_of_them_fails(
         ]
         try:
             server.process.send_signal(signal.SIGHUP)
-            until(lambda: has_told(server, "all processes are started anew"))
+            until(lambda: has_told(server, "all processes were restarted"))
         finally:
             over.set()
         for codes, newest in (future.result() for future in asked):

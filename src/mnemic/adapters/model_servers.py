@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from mnemic.errors import BackendError, BadReplyError, ConfigError, RateLimitedError, UnavailableError
 
 OLLAMA_URL = "http://localhost:11434/v1"
-"""Where Ollama listens unless told otherwise."""
+"""Ollama's default address."""
 
 FIRST_WAIT_S = 0.5
 """Before the second try; each later wait is twice as long, unless the server names its own."""

@@ -1,7 +1,7 @@
 """The backend `faiss`: exact search by meaning over a flat inner-product index of FAISS, in this process.
 
 Needs the extra `memory-faiss`. Texts become vectors by an `Embedder`, a thin face of the port
-`mnemic.ports.models`: whoever brings a model of his own writes two methods; every embedder that Mnemic knows by name
+`mnemic.ports.models`: to use your own model, write two methods; every embedder that Mnemic knows by name
 comes in through `PortEmbedder`.
 """
 

@@ -24,7 +24,7 @@ from mnemic.text.sentences import cut_at_sentence, cut_at_word
 
 MAX_CONTEXT_TOKENS = 2048  # leaves half of a 4,096-token model for the question and the answer
 TOKEN_CHARACTERS = 64
-"""Longer than any word: where words are longer on average, every so many characters count as a token, so that a text
+"""Longer than any word. If words are longer on average, this many characters count as a token, so that a text
 without blanks cannot flood a prompt as "one word".
 """
 
@@ -34,7 +34,7 @@ _analyser = Analyser()
 
 
 class DefaultScore(float):
-    """A lowest score that nobody asked for: it counts where scores are cosines, and nowhere else."""
+    """The default minimum score. It only applies to cosines."""
 
     __slots__ = ()
 

@@ -241,7 +241,7 @@ class MemoryRegistry:
     def create(cls, name: str = DEFAULT_BACKEND, /, **options: Any) -> MemoryBackend:
         """A new backend of that name; `options` are the arguments of its class.
 
-        Raises `ConfigError` for a name nobody knows (the message holds the nearest ones), for an option the class does
+        Raises `ConfigError` for an unknown name (the message holds the nearest ones), for an option the class does
         not take, and when a package is missing (the message holds the line that installs it).
         """
         build = cls._build(name)
@@ -295,7 +295,7 @@ def open_backend(config: Config | None = None) -> MemoryBackend:
     one; in memory and hybrid backends, and others that take no `db_path`, go without. None means the configuration
     that counts (`mnemic.config.load_config`).
 
-    Raises `ConfigError` for a name nobody knows, and with the line to run when a package is missing.
+    Raises `ConfigError` for an unknown name, and with the line to run when a package is missing.
     """
     settings = (config or load_config()).backend
     has_file = settings.db_path is not None and MemoryRegistry.takes(settings.name, "db_path")

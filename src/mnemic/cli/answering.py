@@ -53,7 +53,7 @@ SWITCH_S = 0.0005
 """How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
 
 DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.console.app", "mnemic.rest.app")
-"""The modules whose `door` is called, in the order in which their routes are tried. REST answers what nobody else does,
+"""The modules whose `door` is called, in the order of their routes. REST answers all other requests,
 so it is the last.
 """
 
@@ -62,7 +62,7 @@ FILES_OF_A_CONNECTION, SPARE_FILES = 2, 256
 """Open files: a chat through the proxy has a connection on both sides; the store and its readers need some too."""
 
 Tells = Sequence[tuple[str, str]]
-"""Names and paths of what there is to see, as they are told to whoever starts the server."""
+"""Names and paths to print when the server starts."""
 
 _log = logging.getLogger("mnemic.web")
 
@@ -103,7 +103,7 @@ def answer(
     mnemic: Mnemic, plan: Plan, listening: socket.socket, tell: Callable[[Tells], None], part: Part | None = None
 ) -> None:
     """Answer, and run jobs, until a signal comes; returns when all that was being answered is finished. `tell` is
-    called once, when whoever comes is answered.
+    called once, when the server is ready.
     """
     sys.setswitchinterval(SWITCH_S)
     is_first = part is None or part.number == 0
@@ -159,7 +159,7 @@ def _handle_signals(server: uvicorn.Server, worker: Worker | None) -> Generator[
 
 
 def _handle_hang_up(server: SharingServer, worker: Worker | None) -> AbstractContextManager[object]:
-    """SIGHUP ends one of several processes too, but its connections first; the supervisor starts it anew."""
+    """On SIGHUP, close connections first, then end; the supervisor restarts the process."""
 
     def retire(_number: int, _frame: object) -> None:
         server.retire()

@@ -1,4 +1,4 @@
-"""One of several processes of `mnemic serve`, started by `cli/supervisor.py` and by nobody else.
+"""One of several processes of `mnemic serve`, started only by `cli/supervisor.py`.
 
 What it needs comes through its standard input, which then stays open for as long as the supervisor lives: where it
 ends, this process ends as if it had been told to. Three files are inherited: the socket, the board, and a pipe in which
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LENGTH_BYTES = 8  # of a 64-bit length
 LAST_S = 10.0
-"""How much longer than its grace a process may take to end, when nobody is left to end it."""
+"""Extra time to end after the grace period if the supervisor is gone."""
 
 
 def main() -> int:

@@ -81,7 +81,7 @@ def parse_json_object(text: str | None, name: str) -> Mapping[str, object] | Non
 @contextmanager
 def open_replacement(path: Path, *, keeps_mode: bool = False) -> Generator[TextIO]:
     """A text file that takes the place of `path` when it is complete and on the disk. What fails or is interrupted
-    leaves nothing. Only its owner may read it, or whoever could read the file before, with `keeps_mode`.
+    leaves nothing. Only its owner may read it, or with `keeps_mode` the readers of the old file.
     """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
     try:

@@ -1,5 +1,5 @@
-"""Several processes behind one port: starts them, starts those anew that ended unasked, and ends all of them together;
-at SIGHUP it starts them anew one by one.
+"""Several processes behind one port: starts them, restarts crashed ones, and ends all of them together;
+on SIGHUP it restarts them one by one.
 
 It answers nothing itself and holds no store, so that little can go wrong with it. Each process holds one end of a pipe
 from it, and ends where it is gone.
@@ -33,16 +33,16 @@ from mnemic.web.limits import Board, Doing
 from mnemic.web.monitoring import FOLDER_VARIABLE
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
-"""Before a process is started anew; twice as long for each time that it died in `WINDOW_S`."""
+"""Wait before restarting a process; doubled for each crash in `WINDOW_S`."""
 
 WINDOW_S = 600.0  # deaths longer ago are forgotten
 MOST_DEATHS = 8
-"""Of one process in `WINDOW_S`: after so many it stays away until the first of them is so long ago."""
+"""Crashes of one process in `WINDOW_S` after which it waits until the first is older."""
 
 LOOK_S = 1.0  # between two looks at the processes: bounds how late a dead one is noticed
 SOON_S = 0.05  # between two looks while a process begins or ends
 STILL_S, MOST_STILL_LOOKS = 5.0, 120
-"""A process whose event loop has not turned for `STILL_S` stands still; it is killed when so many looks saw it."""
+"""A process whose event loop has not turned for `STILL_S` hangs; it is killed after this many checks."""
 
 KILLED = 1  # the exit code after a process had to be killed
 _log = logging.getLogger("mnemic.web")
@@ -50,7 +50,7 @@ _log = logging.getLogger("mnemic.web")
 
 @dataclass(slots=True)
 class _Slot:
-    """The place of one process: the process, or when it is started anew; when it died; how often it stood still;
+    """The slot of one process: the process, or the time of its restart; its crashes; how often it hung;
     whether it answers; by which settings it was started, and until when it may retire.
     """
 
@@ -67,7 +67,7 @@ class _Slot:
 
 class Supervisor:
     """Runs the processes of a plan on a socket that is bound. `folder` is an empty one, where they count together;
-    `tell` is called when the first of them answers. `reread` is asked at SIGHUP by which plan to start them anew.
+    `tell` is called when the first of them answers. `reread` returns the new plan on SIGHUP.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Supervisor:
                 slot.process.kill()
 
     def _renew(self) -> None:
-        """Start processes anew, one by one: the next is told to retire when every one of them answers."""
+        """Restart processes one by one: each waits until all others answer."""
         if self._hang_ups and self._has_answered:
             self._hang_ups = 0
             self._begin_renewal()
@@ -213,14 +213,14 @@ class Supervisor:
         old = next((slot for slot in self._slots if slot.settings != self._settings), None)
         if old is None:
             self._renews = False
-            _log.warning("all processes are started anew")
+            _log.warning("all processes were restarted")
         elif old.process is not None:
             old.answers = False
             old.retires_until = time.monotonic() + RETIRES_WITHIN_S + GRACE_S + LAST_S
             old.process.send_signal(signal.SIGHUP)
 
     def _begin_renewal(self) -> None:
-        """Read the settings again; those that wait to be started anew are started now."""
+        """Read the settings again; waiting processes start now."""
         try:
             told = _pack_plan(self._reread())
         except MnemicError as error:
@@ -232,7 +232,7 @@ class Supervisor:
         for slot in self._slots:
             slot.deaths.clear()
             slot.begins_at = 0.0
-        _log.warning("SIGHUP: the processes are started anew, one by one")
+        _log.warning("SIGHUP: restarting the processes one by one")
 
     def _give_up(self, slot: _Slot, code: int) -> None:
         """The first process that was to begin by new settings cannot: all go on by those before."""

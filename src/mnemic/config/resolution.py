@@ -72,7 +72,7 @@ def read_file(path: Path) -> dict[str, Told]:
     """The values of a file by key, not yet checked; keys in other places (`SPELLINGS`) are moved to their own.
 
     Raises `ConfigError`, with the line where that is known, for what is not TOML, for bytes that are not UTF-8, for a
-    key nobody knows, with the nearest one, and for a key that is said in two places.
+    unknown key, with the nearest one, and for a key set in two places.
     """
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
@@ -163,7 +163,7 @@ MASK = "***"
 DB_PATH = f"{keys.STORAGE}db_path"
 _SECRET_OPTIONS = ("key", "password", "secret", "token")
 _SERVED = ("openai", "ollama", "nomic-embed-text", "mxbai-embed-large")
-"""Embedders whose vectors come from a server: they are told the dims, so that nobody needs to ask."""
+"""Embedders on a server; they get the dims from the configuration, which saves a request."""
 
 
 class Rank(IntEnum):

@@ -41,7 +41,7 @@ def default_store() -> str:
 
 
 def default_budget_mib(limits: Sequence[str | Path] = LIMIT_FILES) -> int:
-    """What indexes in memory may take unless told: an eighth of the machine's memory, or of the least of `limits`, at
+    """The default memory budget of indexes: an eighth of the machine's memory, or of the least of `limits`, at
     least 1 GiB (about 450,000 memories), in MiB.
     """
     names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
@@ -181,7 +181,7 @@ class Config:
 
     @property
     def sqlite_path(self) -> Path | None:
-        """The file of an embedded store, None for another kind. Raises `ConfigError` for a URL nobody knows."""
+        """The file of an embedded store, None for another kind. Raises `ConfigError` for an unknown URL."""
         if self.store == MEMORY_URL or self.postgres_url is not None:
             return None
         if "://" not in self.store:

@@ -112,7 +112,7 @@ def _read_assets(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]
 
 
 async def _redirect_home(request: Request) -> Response:
-    """From the bare address to the console, for whoever shows pages; programs are told that there is nothing."""
+    """Redirect browsers from the bare address to the console. Programs get 404."""
     if "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
     return RedirectResponse(f".{PATH}/", headers=HEADERS)

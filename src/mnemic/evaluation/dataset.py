@@ -5,7 +5,7 @@ unpacked. `docs/reference/evaluation.md` describes the fields.
 
 What an evaluation has done so far, kept line by line beside the file that it is to write, until that is complete.
 
-Answers for going on and for belonging: another test set, or other options, begin anew.
+Answers for going on and for belonging: another test set or other options start again.
 
 Span metrics: how much of what answers a question is in the passages found, and how much else they carry.
 

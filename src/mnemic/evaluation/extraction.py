@@ -4,7 +4,7 @@ Answers for how rows become messages, and for the file of what was produced. It 
 
 An evaluation of extraction that can be broken off: what a group produced is kept beside the file until it is whole.
 
-Answers for the groups that are done already, and for belonging: another corpus, or other options, begin anew.
+Answers for the groups that are done already, and for belonging: another corpus or other options start again.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Two texts are as similar as the F1 of their stems (`extraction_words`); they mat
                         true one may only match such
     duplicates          unmatched ones that say what another one says: they match a true memory that is taken, or are
                         as similar as `REPEAT` to an earlier or a matched one that they do not replace
-    junk                unmatched ones that are nothing: courtesies, questions, words that nobody said
+    junk                unmatched ones that are nothing: courtesies, questions, words without a source
     update              true memories that replace others: whether they were found, and name what they replace
 """
 

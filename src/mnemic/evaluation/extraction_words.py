@@ -1,6 +1,6 @@
 """Words as the scores of extraction compare them: bags of stems in which every name of the user is one token.
 
-Which produced memories are nothing: courtesies, questions, and words that nobody said.
+Which produced memories are nothing: courtesies, questions, and words without a source.
 """
 
 import re

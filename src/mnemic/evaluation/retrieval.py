@@ -1,4 +1,4 @@
-"""Keeps the rows of a test set as documents of one passage each, as ingesting them would, without cutting them anew.
+"""Keeps the rows of a test set as documents of one passage each, as ingesting would, without splitting them again.
 
 Runs a test set through the public verbs: every group (or haystack) is a user of its own, each question a recall.
 
@@ -6,7 +6,7 @@ Answers for how rows become messages and memories, and for the run file. It does
 
 A run that can be broken off: what was ranked is kept beside the run file until that is complete.
 
-Answers for the rankings that are done already, and for belonging: another test set, or other options, begin anew.
+Answers for the rankings that are done already, and for belonging: another test set or other options start again.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ def _ask_question(
 
 
 def _silent(what: str, done: int, total: int) -> None:
-    """Tells nobody."""
+    """Ignores progress."""
 
 
 def run_key(dataset: Dataset, options: RetrievalOptions) -> str:

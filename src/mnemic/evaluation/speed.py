@@ -308,7 +308,7 @@ def timed_ms(call: Callable[[], object]) -> float:
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Tells nobody."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

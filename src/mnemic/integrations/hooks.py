@@ -139,7 +139,7 @@ def _exchanges(messages: Sequence[Mapping[str, object]]) -> Iterator[list[list[M
 
 
 def _entry(line: str) -> dict[str, object] | None:
-    """A line of a transcript of Claude Code as a message; None for what nobody said."""
+    """A line of a transcript of Claude Code as a message; None for entries that are not messages."""
     try:
         found: object = json.loads(line)
     except (ValueError, RecursionError):

@@ -283,7 +283,7 @@ class Rows:
                 continue
 
     def keep_until(self, place: Place, kept: Kept, until: datetime) -> None:
-        """Start the time to live of an item anew; of one that was changed or deleted meanwhile it is not ours."""
+        """Restart an item's time to live; of one that was changed or deleted meanwhile it is not ours."""
         try:
             self.mnemic.update(place.scope, kept.memory.id, expires_at=until, reason="read from a LangGraph store")
         except (ConflictError, NotFoundError):
@@ -342,7 +342,7 @@ except ModuleNotFoundError as error:
     raise explain_absence(error, "langgraph", "langgraph", "langchain_core") from error
 
 REFRESHED_AFTER = 0.05
-"""The share of its time to live after which reading an item starts that time anew: not every read is a write."""
+"""The share of its time to live after which reading an item restarts it: not every read is a write."""
 
 
 def _now() -> datetime:
@@ -355,8 +355,8 @@ class MnemicStore(BaseStore):
     `layouts` say whose a namespace is, such as `("memories", "{user}")`, or several of them: see
     `mnemic.integrations.memory`. An operation that would reach over more than one owner raises `InvalidInputError`,
     as does a namespace that fits no layout. `scope` gives the org, and the agent that notes. `fields` are the paths of
-    a value that are searched, all its texts unless told; `index=` of `put` overrides them. `trust` is that of what is
-    put, "assistant" unless told, because a model may have worded it: what reads like an order is kept and found by its
+    a value that are searched, by default all its texts; `index=` of `put` overrides them. `trust` is that of what is
+    put, default "assistant", because a model may have worded it: what reads like an order is kept and found by its
     key, and left out of searches by meaning until a person trusts it. Secrets in a value are redacted, as anywhere.
     `ttl` is LangGraph's own configuration of times to live; they are counted by `clock`, which may be set.
     """
@@ -456,7 +456,7 @@ class MnemicStore(BaseStore):
         return sorted(found)[op.offset : op.offset + op.limit]
 
     def _is_at(self, place: Place, kept: Kept, prefix: Namespace) -> bool:
-        """True when an item is where its namespace belongs: a memory's metadata may be anybody's words."""
+        """True when an item is where its namespace belongs: a memory's metadata can come from anyone."""
         if kept.namespace[: len(prefix)] != prefix:
             return False
         try:

@@ -1,6 +1,6 @@
 """An open memory around a framework's model: recalled before it, captured after it, and as tools that it may call.
 
-Everything stays within a scope that the developer bound. What is recalled was stored once, by anybody: it is given as
+Everything stays within a scope that the developer bound. Recalled text can come from anyone: it is given as
 data between markers, sanitised like the facts of a context. Nothing here raises for what the model or the memory did
 wrong: the answer says so, and the chat goes on.
 

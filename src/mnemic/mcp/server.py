@@ -9,7 +9,7 @@ What a client can read without calling a tool: the profile and the documents.
 
 Clients put it in front of a model, so that orders are taken out of it as out of a context.
 
-The MCP server over an open memory, whoever asks it: tools, resources and prompts within the asker's scope.
+The MCP server over an open memory: tools, resources and prompts within the caller's scope.
 
 Every handler asks `who` for the scope and the rights of the request; a client has no way to name another scope. The
 work runs on threads, at most `THREADS` at a time.

@@ -74,7 +74,7 @@ class IndexQuery:
 
     `terms` are distinct. `vector` is `(dims,) float32`, L2-normalised, or None. `kinds` empty means every kind.
     `allowed`, when given, names the only ids that may be answered. `words` are those of the question, folded, to
-    know named authors by. `neighbours`: so many messages before and after each candidate come in too. `dense_limit`
+    know named authors by. `neighbours`: number of messages to add before and after each candidate. `dense_limit`
     bounds the rows that come in by vector alone. `further`: the question's vectors in further embedding spaces, in the
     order of these, None where it has none.
     """

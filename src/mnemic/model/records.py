@@ -171,7 +171,7 @@ class Receipt:
 class Outcome(StrEnum):
     """The outcome of a request. Only an ANSWERED request keeps its answer; the others say why there is none."""
 
-    OPEN = "open"  # nobody has answered it: it is under way, or was ended in the middle
+    OPEN = "open"  # unanswered: it is running, or was interrupted
     ANSWERED = "answered"
     UNFINISHED = "unfinished"  # it failed, or was broken off, when a part of it may have been done
     TOO_LARGE = "too_large"

@@ -192,7 +192,7 @@ class Keyring(Protocol):
         ...
 
     def destroying(self) -> AbstractContextManager[Destroy]:
-        """Destroy keys, while nobody else is given any: held until what the keys were destroyed for is done."""
+        """Destroy keys. Issues no keys until the work they were destroyed for is done."""
         ...
 
 
@@ -205,7 +205,7 @@ class Draft(Protocol):
 
     @property
     def rows(self) -> Path:
-        """Where the rows go: a file that is not there yet, and that nobody else can read."""
+        """Where the rows go: a new file that only its owner can read."""
         ...
 
     def open_rows(self) -> Store:

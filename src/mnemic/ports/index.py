@@ -54,7 +54,7 @@ class Index(Protocol):
 
     def search(self, query: IndexQuery) -> Candidates:
         """Candidates for `query`. Only active rows (unless `include_inactive`) that have not expired at `query.now` and
-        are private to nobody or to `query.agent` are seen, also by the statistics. `kinds` and `allowed` narrow the
+        are not private, or private to `query.agent`, are seen, also by the statistics. `kinds` and `allowed` narrow the
         candidates, not the statistics.
         """
         ...

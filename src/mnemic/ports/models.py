@@ -233,7 +233,7 @@ class Tool(Protocol):
 
     @property
     def timeout_s(self) -> float | None:
-        """After so many seconds nobody waits for it any longer; None: as configured for all."""
+        """Time limit in seconds; None: the configured one."""
         ...
 
     def call(self, context: ToolContext, arguments: Mapping[str, object]) -> str:

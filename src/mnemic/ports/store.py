@@ -112,7 +112,7 @@ class Dependants(Protocol):
 
     def of(self, partition: Partition, ids: Collection[str]) -> Sequence[Memory]:
         """The memories, not erased, that were made of one of these items of a partition. In a unit of work that writes,
-        nobody else writes there, or where they lie, until its end.
+        no one else writes there, or where they lie, until its end.
         """
         ...
 
@@ -151,7 +151,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class StaleTerms:
-    """A change whose stored terms are of another analyser: `text` must be analysed anew."""
+    """A change whose stored terms come from another analyser: `text` must be analysed again."""
 
     change: Change
     text: str
@@ -459,7 +459,7 @@ class Store(Protocol):
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
         """What the technology says of itself: is it there, integrity, room, rights, schema. `is_quick`: only what takes
-        no time and waits for nobody. Never raises for what it is there to find.
+        no time and never waits. Never raises for what it is there to find.
         """
         ...
 
@@ -482,7 +482,7 @@ class Store(Protocol):
 
 VERSIONS_OF_AN_AGE = 1 << 32
 """Taking a copy begins a new age of a store: every partition goes on from a multiple of this number that is above all
-versions that were, so that whoever knows versions of an age before knows that none of their rows need be there any
+versions that were, so that readers with older versions know that none of their rows need exist any
 more.
 """
 
@@ -546,7 +546,7 @@ class CopyingStore(Protocol):
         """Put the rows of the copy at `path`, of the present version, in the place of all that there are, in one
         transaction: a process that dies leaves the old ones, and others that have the store open go on with the new.
 
-        `ready` is called in that transaction, when nobody else can write any more: it raises to leave all as it was, or
+        `ready` is called in that transaction, when no one else can write any more: it raises to leave all as it was, or
         answers the tables to keep as they are, of `KEPT_TABLES`.
         """
         ...

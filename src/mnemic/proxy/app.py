@@ -279,7 +279,7 @@ async def _gone(request: Request) -> None:
 
 
 async def _dropped(answer: Response) -> None:
-    """Let go of an answer that nobody gets."""
+    """Close an answer without a reader."""
     if answer.background is not None:
         await answer.background()
 

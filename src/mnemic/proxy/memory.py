@@ -72,7 +72,7 @@ class Chat:
 
     @property
     def question(self) -> str:
-        """What the user said last; "" when nobody did."""
+        """What the user said last; "" if there is none."""
         texts = (text_of(each.get("content")) for each in reversed(self.messages) if each.get("role") == "user")
         return next(texts, "")
 
@@ -339,5 +339,5 @@ class ChatMemory:
 
 
 def in_session(scope: Scope, chat: Chat) -> Scope:
-    """The scope with the session that the chat itself tells, where nobody names one."""
+    """The scope with the session; by default derived from the chat."""
     return scope if scope.session is not None else replace(scope, session=chat.session)

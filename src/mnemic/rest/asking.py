@@ -96,7 +96,7 @@ Operates = Annotated[Asked, Depends(_operates)]
 
 
 def unknown_name(name: str, known: Iterable[str], what: str) -> str:
-    """What to tell of a name that nobody knows: the nearest one that is known."""
+    """The message for an unknown name, with the nearest known one."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)  # similarity: a typing error or two
     return f"there is no {what} {name[:80]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
@@ -130,7 +130,7 @@ def line(noun: object) -> bytes:
 
 
 WAITING_THREADS = 16
-"""Threads for quick work where the store is a server; so many also do long work."""
+"""Threads for quick work if the store is a server, and for long work."""
 
 LEAST_QUICK, LEAST_WRITERS = 2, 2  # so that one slow request does not hold up every other
 

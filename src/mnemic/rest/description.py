@@ -69,7 +69,7 @@ def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
 
 
 def _add_example(operation: dict[str, Any], named: Mapping[str, Any]) -> None:
-    """Give a JSON body an example that the operation accepts, for whoever tries it on the page."""
+    """Give a JSON body an example that the operation accepts, for trying it on the page."""
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None:
         body["example"] = TEXTS["bodies"].get(operation["operationId"]) or _example(body["schema"], named, 0)

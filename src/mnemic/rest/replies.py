@@ -2,7 +2,7 @@
 
 `Idempotency-Key`: a write that is sent again with the same key is not done again; its answer is given again.
 
-A key belongs to its org and to whoever sent it, and is known for a day, in every process on the store and after a
+A key belongs to its org and its sender, and is known for a day, in every process on the store and after a
 restart. The first write of the work and the note of the request are one transaction (`engine.requests`), the answer is
 written down before it is sent. Where a process ended between the two, whoever asks again is told that the outcome is
 not known, and nothing is done. Requests that change nothing are not kept: asking again is harmless.
@@ -42,7 +42,7 @@ UNDER_WAY = Problem(
     headers={"Retry-After": "1"},
 )
 LOOK = "look whether it was done, and only where it was not send it with a new key"
-DONE = "read what you need anew; do not send it again"
+DONE = "read what you need; do not send it again"
 UNFINISHED = Problem(
     409,
     "unfinished",
@@ -131,7 +131,7 @@ class _Try:
 
     @property
     def outcome(self) -> Outcome:
-        """What is to be told to whoever asks again."""
+        """The answer for a repeated request."""
         if not self.is_ended or self.status >= 500 or self.status == 429:  # noqa: PLR2004 -- HTTP's own
             return Outcome.UNFINISHED
         if self.scope["method"] == "POST" and str(self.scope["path"]).startswith(SECRET):

@@ -1,6 +1,6 @@
 """The public kit: conformance suites, a state machine and fault injection for adapters.
 
-It needs pytest and hypothesis, which are no dependencies of Mnemic: whoever tests an adapter has them, and the extra
+It needs pytest and hypothesis, which are no dependencies of Mnemic: people who test adapters have them, and the extra
 `dev` brings them. Start at `mnemic.testing.conformance`.
 """
 

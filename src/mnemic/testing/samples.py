@@ -43,7 +43,7 @@ def terms(text: str) -> Terms:
 
 
 def a_memory(text: str = "Anna likes tea", partition: Partition = HERS, **changes: Any) -> Memory:
-    """A memory noted at `NOW`; its dedup key is its text unless said."""
+    """A memory noted at `NOW`; its dedup key is its text by default."""
     memory = Memory(
         id=new_id(),
         partition=partition,
@@ -58,7 +58,7 @@ def a_memory(text: str = "Anna likes tea", partition: Partition = HERS, **change
 
 
 def a_message(position: int, text: str = "Good morning", scope: Scope = ANNA, **changes: Any) -> Message:
-    """A message said at `NOW` in the session of `scope`, each in a turn of its own unless said."""
+    """A message said at `NOW` in the session of `scope`, each in its own turn by default."""
     message = Message(
         id=new_id(),
         partition=scope.message_partition,

@@ -29,7 +29,7 @@ HIS = BERT.partition(Level.USER)
 
 
 def unheard(_done: int, _total: int) -> None:
-    """Nobody wants to know."""
+    """Ignores progress."""
 
 
 def nothing_kept(_work: UnitOfWork) -> Sequence[str]:

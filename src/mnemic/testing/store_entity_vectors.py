@@ -34,7 +34,7 @@ OTHER_AGENT = Scope(org="acme", user="anna", agent="other", session="s1")
 def an_entity_vector(
     name: str, *components: float, said: str | None = None, agent: str | None = None, space: str = SPACE
 ) -> EntityVector:
-    """The vector of a thing with this name, private to an agent or not; (1, 0, 0) unless told."""
+    """The vector of a thing with this name, private to an agent or not; default: (1, 0, 0)."""
     own = entity_id(agent, name.lower(), THING)
     return EntityVector(own, space, name if said is None else said, unit(*(components or (1.0, 0.0, 0.0))))
 

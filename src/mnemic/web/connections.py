@@ -3,10 +3,10 @@ processes share them.
 
 Nobody has shown a key by then. The parser of requests waits for ever and takes headers of any length. Here a head
 comes within a time and a size, a body at some pace, and an answer is taken in time; a connection that does not keep to
-it ends, and what it held with it. A newcomer takes the place of whoever has been idle longest: between two requests,
-or before a whole head has come. Only where nobody is idle, since each is being answered, is the newcomer refused.
+it ends, and what it held with it. A new connection replaces the one that has been idle longest: between two requests,
+or before a whole head has come. If all are busy, the new one is refused.
 
-Processes that listen on one socket are woken together, and whoever comes first has a connection: of many at once a
+Processes that listen on one socket are woken together, and the first one takes a connection: of many at once a
 single process would have all. So a process takes one at a time, and while it has more than another that answers, it
 waits a moment before each, in which the other may. A process that is busy, stuck or gone takes none, and keeps none
 from the rest. Why uvicorn's own settings and processes do not do: docs/decisions/0025-several-processes.md.
@@ -33,7 +33,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from mnemic.web.limits import Board, Doing
 
 IPV6_HOLDER_BITS = 64
-"""Whoever has an address of IPv6 has this network of them."""
+"""A host with an IPv6 address usually owns this whole network."""
 
 
 class Entered(Enum):
@@ -284,7 +284,7 @@ class Connection(HttpToolsProtocol):
         self._answer.stop()
 
     def _look(self) -> None:
-        """End a body that does not come, or that nobody waits for; one that the server is not ready to take waits."""
+        """End a body that does not arrive or that no one waits for; one that the server is not ready to take waits."""
         is_held = self.flow.read_paused or self.cycle.waiting_for_100_continue
         if self.cycle.response_complete or (self._body_bytes < BODY_BYTES and not is_held):
             self._cut()
@@ -293,7 +293,7 @@ class Connection(HttpToolsProtocol):
         self._body.start(LOOK_S, self._look)
 
     def _cut(self) -> None:
-        """End the connection at once, and let go of what the system holds of an answer that nobody took."""
+        """End the connection at once, and discard an answer that no one read."""
         connected = self.transport.get_extra_info("socket")
         if connected is not None:
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NOT_LINGERING)
@@ -308,7 +308,7 @@ class _Timer:
         self._handle: asyncio.TimerHandle | None = None
 
     def start(self, within_s: float, then: Callable[[], None] | None = None) -> None:
-        """Begin to count, anew where it was counting."""
+        """Start or restart the count."""
         self.stop()
         self._handle = self._loop.call_later(within_s, then or self._last)
 

@@ -105,7 +105,7 @@ def route_of(scope: MutableMapping[str, Any]) -> str:
 
 
 async def _tell(error: Exception, answer: _Answer, scope: Scope, receive: Receive) -> None:
-    """Answer with the problem. An error that nobody foresaw is logged by place and type; its text may hold memories."""
+    """Answer with the problem. An unexpected error is logged by place and type; its text may hold memories."""
     problem = problem_of(error)
     if problem.kind == "unexpected":
         _log.error(
@@ -116,7 +116,7 @@ async def _tell(error: Exception, answer: _Answer, scope: Scope, receive: Receiv
     if answer.is_whole:
         return
     if answer.status:
-        raise error  # too late to answer otherwise: the connection must end, so that nobody takes it for whole
+        raise error  # too late to answer: end the connection, so that the answer does not look complete
     await problem_response(problem)(scope, receive, answer.send)
 
 

@@ -78,7 +78,7 @@ class Caller:
             raise ForbiddenError(f"this needs a key with the right {right.value!r}")
 
     def require_operator(self) -> None:
-        """Raises `ForbiddenError` unless the caller may look after the whole store, whoever's it is: with the right
+        """Raises `ForbiddenError` unless the caller may manage the whole store: with the right
         admin in the org `default`.
         """
         self.require(Right.ADMIN)
@@ -93,7 +93,7 @@ class Caller:
 
     def require_own(self, scope: Scope, partition: Partition) -> None:
         """Raises `ForbiddenError` when a bound caller would change an item that others share: one of a shared level,
-        or, for a key of one user, of a session in which nobody was named.
+        or, for a key of one user, of a session without a user.
         """
         self.require_level(partition.level)
         is_of_user = self.key is not None and self.key.user is not None

@@ -4,7 +4,7 @@ It is memory that they share, and nothing waits in it: a process that dies or st
 are written one at a time, each by one process, but for the levels of rates: where two take from one bucket in the same
 microsecond, one of the two is not counted.
 
-How much one caller, and all of them together, may ask at a time. Whoever asks for more is told before any work.
+How much one caller, and all of them together, may ask at a time. Requests beyond the limit are refused before any work.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Levels(Protocol):
 
 
 class Board:
-    """Shared numbers of `slots` processes. `fd` is what the processes inherit; whoever made it closes it last."""
+    """Shared numbers of `slots` processes. The processes inherit `fd`; its creator closes it last."""
 
     def __init__(self, slots: int, fd: int) -> None:
         self.fd = fd
@@ -79,7 +79,7 @@ class Board:
 
     @classmethod
     def make(cls, slots: int) -> Board:
-        """A new one, on which nobody answers."""
+        """A new, unused slot."""
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("mnemic-board")
         else:
@@ -246,7 +246,7 @@ class Buckets:
 
 class Bound:
     """An ASGI application with at most `limit` requests at a time; more are answered 503 before any work. One key has
-    at most three quarters of them, and more are answered 429: whoever sends slowly takes no place from all others.
+    at most three quarters of them, and more get status 429, so that slow senders cannot block everyone.
     """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
@@ -337,6 +337,6 @@ BUSY = Problem(
 
 
 def _too_many(wait_s: float) -> Problem:
-    hint = "send fewer, or ask whoever runs the server for a higher limit"
+    hint = "send fewer, or ask the server's operator for a higher limit"
     wait = str(max(1, math.ceil(wait_s)))
     return Problem(429, "too_many", "Too many requests", f"try again in {wait} s", hint, headers={"Retry-After": wait})

@@ -1,4 +1,4 @@
-"""What whoever watches over a server is shown: health, metrics and the log.
+"""Monitoring of a server: health, metrics and the log.
 
 `/health/live` and `/health/ready` need no key and tell no texts. `/metrics` is in the format of Prometheus
 (docs/reference/metrics.md). The log is JSON lines on the standard error: the time, the level and what is known.

@@ -42,7 +42,7 @@ class _Row:
     status: int
     title: str
     hint: str = ""
-    is_told: bool = True  # whether the message of the exception is for whoever asked
+    is_told: bool = True  # whether the caller sees the message of the exception
 
 
 STATUSES: Mapping[type[failures.MnemicError], _Row] = {
@@ -82,7 +82,7 @@ UNEXPECTED = Problem(500, "unexpected", "Something went wrong", hint="see the se
 
 
 def problem_of(error: BaseException) -> Problem:
-    """The problem of an exception; of one that nobody foresaw, no details."""
+    """The problem of an exception, without details if it is unexpected."""
     if isinstance(error, ProblemError):
         return error.problem
     if isinstance(error, HTTPException):

@@ -36,7 +36,7 @@ class Schemas:
         self.named: dict[str, Schema] = {}
 
     def of(self, kind: Any) -> Schema:
-        """The schema of a type, or of an annotation of one; of what nobody knows, one that takes anything."""
+        """JSON Schema for a Python type. Unknown types accept any value."""
         origin, inner = get_origin(kind), get_args(kind)
         if origin in (Union, types.UnionType):
             return {"anyOf": [self.of(each) for each in inner]}

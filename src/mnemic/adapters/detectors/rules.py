@@ -217,7 +217,7 @@ _BODY = late_pattern(
 _BASE64 = late_pattern(r"[A-Za-z0-9+/]")
 _LEAST_BODY_CHARS = 40  # base64 characters: the shortest private key (Ed25519) has 64; fewer is an example
 _RUN = late_pattern(r"[!-~]{16}")
-"""What every issued secret has: so many characters without a blank. Ordinary prose has it in addresses only."""
+"""Minimum length of an issued secret without a blank. Ordinary prose only has this in addresses."""
 _WORDS_OF_LOGIN = frozenset(("password", "pass", "pwd", "pw", "passwd", "secret", "token", "p", "x", "user"))
 _NEXT_FIELD = late_pattern(r"&(?=[\w-]{1,40}=)")
 _FIELD_START = frozenset("?&;\n\r")
@@ -426,7 +426,7 @@ _OWN: dict[str, Callable[[], Detector]] = {"rules": RuleDetector}
 
 
 def open_detector(name: str) -> Detector:
-    """The detector of a name. Raises `ConfigError` for a name nobody knows, and for one that cannot be loaded."""
+    """Open a detector by name. Raises `ConfigError` if it is unknown or cannot be loaded."""
     if own := _OWN.get(name):
         return own()
     for point in importlib.metadata.entry_points(group=GROUP, name=name):

@@ -24,7 +24,7 @@ MAX_TOKENS = 512
 """One window of the engine. It would read on, but at seconds a page, and a write waits for it."""
 
 CHARS_PER_TOKEN = 16
-"""No text of so many characters has fewer tokens that matter; what is beyond is not even counted."""
+"""A text of this many characters always has enough tokens; the rest is not counted."""
 
 _VARIANTS = {"original": "multilingual-e5-small", "enpt": "portuguese-multilingual-e5-small"}
 

@@ -28,7 +28,7 @@ POOLINGS = ("mean", "cls", "max", "last")
 """How the vectors of the tokens become one; "cls" is the first token's, "last" that of the last one."""
 
 MAX_TOKENS = 512
-"""The most that is read of a text unless told otherwise: a model that could read more takes seconds for it, and a write
+"""Default maximum of tokens per text: a model that could read more takes seconds for it, and a write
 waits for its vector."""
 
 LEAST_TOKENS = 8  # fewer leave no room for a text beside the prefix and the two tokens that frame it
@@ -162,7 +162,7 @@ class _Model:
 
 
 class OnnxFolderEmbedder:
-    """Embeds with the model of a folder; its files decide about prefixes, pooling and length unless told otherwise."""
+    """Embeds with a model folder. Its files set prefixes, pooling and length, unless options override them."""
 
     capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
 
@@ -274,7 +274,7 @@ class OnnxFolderEmbedder:
         return _Model(graph, output.name, pooling, output.width, tokens)
 
     def _choice(self, outputs: Sequence[onnx_models.Output], said: FolderSettings) -> tuple[onnx_models.Output, str]:
-        """The output that is used, and how: the pooled one where the graph has it and nobody asked for another."""
+        """The output to use: the pooled one if the graph has it and no option asks for another."""
         by_name = {output.name: output for output in outputs}
         of_texts = [output for output in outputs if output.name in _POOLED_OUTPUTS and output.rank == _TEXT_RANK]
         of_tokens = [output for output in outputs if output.rank == _TOKEN_RANK]

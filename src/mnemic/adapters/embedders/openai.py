@@ -123,7 +123,7 @@ def _wait_s(error: BackendError, attempt: int) -> float:
 BATCH_TEXTS = 32  # the least limit of a common server (TEI allows 32 inputs a request by default)
 
 CHARS_PER_TOKEN = 6
-"""Texts are sent up to so many characters per token that the model reads. English has about four, so nothing is lost;
+"""Characters sent per token that the model reads. English has about four, so nothing is lost;
 where it was too much the server says so, and the text is cut further."""
 
 SHORTEST_CHARS = 16

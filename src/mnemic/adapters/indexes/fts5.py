@@ -23,7 +23,7 @@ from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
 
 SQL = named_statements("mnemic.adapters.indexes", "fts5.sql")
-APPLICATION_ID = 0x4D4E4932  # "MNI2": another layout gets another number, and then the file is made anew
+APPLICATION_ID = 0x4D4E4932  # "MNI2": another layout gets another number, and the file is rebuilt
 _SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within milliseconds
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -56,7 +56,7 @@ class IndexFile:
     def transaction(self, *, is_writing: bool) -> Generator[sqlite3.Connection]:
         """One transaction; it is taken back when its block raises. Raises `DamagedIndexError`."""
         if self.is_missing:
-            self.close()  # whoever removed the file wants it gone, also from connections that still hold it
+            self.close()  # a removed file should also be closed by connections that still hold it
         with self._guard:
             generation = self._generation
             connection = self._idle.pop() if self._idle else None
@@ -72,7 +72,7 @@ class IndexFile:
                 self._give_back(connection, generation)
 
     def start_afresh(self) -> None:
-        """Remove the file; the next transaction makes an empty one. Whoever still reads the old one may finish."""
+        """Remove the file; the next transaction creates an empty one. Readers of the old one can finish."""
         with self._guard:
             self._generation += 1
             idle, self._idle = self._idle, []

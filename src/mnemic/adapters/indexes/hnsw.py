@@ -38,7 +38,7 @@ EXPANSION_SEARCH = 100  # candidates per search; fewer are faster and miss more 
 SPARE_ROWS = 5_000
 """Rows that are scanned beside a graph, in about a millisecond."""
 GONE_SHARE = 0.1
-"""A graph with a larger share of gone rows is made anew."""
+"""A graph with a larger share of deleted rows is rebuilt."""
 _SPARE_SHARE = 0.01  # of the live rows may be scanned beside a large graph; lower rebuilds it more often
 _HEAD = 4  # numbers of a vector by which a row is known to be the same as when the graph was made
 _CHUNK = 64  # vectors per call: about 10 ms, after which a program that closes is noticed

@@ -201,7 +201,7 @@ class QdrantCollection:
 
 def open_qdrant(store: Store, space: Space, collection: QdrantCollection, folder: Path | None) -> QdrantIndex:
     """The vectors of `space` in the collection, the words in `folder` (None: the user's cache folder). Raises
-    `ConfigError` for options nobody knows, a collection of something else, and a store that ends with the process; a
+    `ConfigError` for unknown options, a collection of another program, and a store that ends with the process; a
     Qdrant that is away is waited for in the background.
     """
     if not store.capabilities.is_durable:

@@ -82,7 +82,7 @@ class Spot:
 
 
 def key_of(store: str, partition: Partition) -> str:
-    """What a partition is called: the same for every process of the store, and nobody's name."""
+    """The anonymous name of a partition, the same in every process of the store."""
     whole = json.dumps([store, partition.org, partition.level.value, partition.owner])
     return _digest(whole, 16)
 
@@ -327,7 +327,7 @@ class QdrantLink:
         if self.is_local:
             _check_free(Path(self._url))
             return QdrantClient(path=self._url, force_disable_check_same_thread=True)
-        # As a header: told of a key, the client would warn whoever uses http, also to this machine.
+        # As a header: given a key, the client would warn about http, even to this machine.
         headers = {"api-key": self._api_key} if self._api_key else None
         return QdrantClient(url=self._url, timeout=self._options.timeout_s, headers=headers, check_compatibility=False)
 

@@ -189,7 +189,7 @@ class QdrantVectors:
         self._settle(partition, mine.epoch)
 
     def _left_by_others(self, partition: Partition, state: layout.State | None) -> layout.State | None:
-        """The state when nobody else fills the partition any more: it is filled, or has shown no progress."""
+        """Wait until no other process fills the partition: it is filled, or shows no progress."""
         seen, until = state, time.monotonic() + self._options.claim_s
         while state is not None and not state.version and time.monotonic() < until:
             time.sleep(_POLL_S)
@@ -246,7 +246,7 @@ def _set(payload: dict[str, object], must: Sequence[models.Condition]) -> models
 
 
 SAMPLE_ROWS = 512
-"""Of more visible rows the mean and deviation of the cosines are estimated from about so many, the same every time."""
+"""Sample size for the mean and deviation of cosines, the same rows every time."""
 
 MOST_NAMED = 10_000
 """Ids in one filter."""

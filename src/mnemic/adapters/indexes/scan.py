@@ -253,7 +253,7 @@ class Table:
         )
 
     def _place_slots(self, slots: views.Slots) -> views.Slots:
-        """The place of each slot among these, -1 for the others; whoever is done puts -1 back at these slots."""
+        """The place of each slot among these, -1 for the others. The caller resets these slots to -1 afterwards."""
         if self._places.shape[0] != self._columns.capacity + 1:
             self._places = np.full(self._columns.capacity + 1, -1, dtype=np.int64)
         self._places[slots] = np.arange(slots.shape[0])

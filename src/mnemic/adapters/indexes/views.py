@@ -112,7 +112,7 @@ class Evidence:
 
 
 def nothing(terms: int) -> Evidence:
-    """The evidence of a partition that the index knows nothing of, for a query of so many terms."""
+    """The evidence of a partition without indexed rows, for a query with this number of terms."""
     floats = np.zeros(0, dtype=np.float32)
     return Evidence(
         ids=np.zeros(0, dtype=np.object_),
@@ -160,7 +160,7 @@ def joined(found: Sequence[Evidence], terms: int) -> Candidates:
     )
 
 
-_SHORT_ROWS = 1_024  # a list that is counted anew each time
+_SHORT_ROWS = 1_024  # a list that is counted each time
 _LOST_ROWS = 4_096  # losses that are remembered
 _VIEWS = 8  # readers whose views are kept: an agent more costs one pass over the columns
 
@@ -241,7 +241,7 @@ class Views:
         self._views: dict[tuple[int, bool], View] = {}
 
     def of(self, columns: Columns, now: int, agent: int, *, include_inactive: bool) -> View:
-        """The view at `now` of who sees what is private to `agent` (0: to nobody)."""
+        """The view at `now` of who sees what is private to `agent` (0: not private)."""
         key = (agent, include_inactive)
         view = self._views.pop(key, None)
         if view is None or not view.since <= now < view.until or view.mask.shape[0] != columns.capacity:

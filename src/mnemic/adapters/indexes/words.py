@@ -28,7 +28,7 @@ SCORED_ROWS = 4_096
 PAIRED_ROWS = 65_536
 """Terms that more rows hold are not looked for together with others."""
 PAIRS = 3  # each further pair costs one intersection, and its terms are more common
-_FRESH_SHARE = 0.02  # champions are chosen anew when so much of the posting was written since
+_FRESH_SHARE = 0.02  # champions are chosen again after this share of the posting was written
 _FRESH_ROWS = 1_024  # beside the share, so that a small posting is not sorted again after each write
 _RUN_ROWS = 1_024  # fewer are added to the postings of their terms at once
 _MOST_RUNS = 64  # a search looks through each of them; fewer mean more merging on writes

@@ -169,7 +169,7 @@ class LlamaCppLlm:
             given.chat_template = self._template
             given.verbosity = -1
             given.warmup = given.ui = False
-            # llama.cpp opens a port on the loopback interface in any case; nobody else is to use it.
+            # llama.cpp always opens a port on the loopback interface; nothing else should use it.
             given.api_keys = [secrets.token_hex(32)]
             try:
                 self._loaded = self._package.Server(given)

@@ -431,7 +431,7 @@ def _data_of(lines: list[bytes]) -> Iterator[str]:
 
 
 CONTEXT_TOKENS = 8192
-"""Of prompt and reply together, where nobody says otherwise: what small models are commonly served with."""
+"""Default for prompt and reply together, as small models are commonly served."""
 
 Answer = TypeVar("Answer")
 

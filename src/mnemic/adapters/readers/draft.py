@@ -13,7 +13,7 @@ _UNWANTED = re.compile(r"[\x00\ud800-\udfff]")
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 TITLE_CHARACTERS = 300  # longer is a paragraph in a heading's style; bounds each chunk's header
 _NO_TITLES = frozenset({"(anonymous)", "untitled", "untitled document"})
-"""What programs write where nobody gave a title."""
+"""Placeholder titles that programs write."""
 
 
 def clean(text: str) -> str:

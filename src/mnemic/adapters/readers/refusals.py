@@ -1,4 +1,4 @@
-"""The refusals of readers, in words for whoever chose the file: what is the matter, and what would help."""
+"""The readers' error messages for users: what is wrong, and what helps."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _SYSTEM = (
 
 
 class LlmReranker:
-    """The `Reranker` port over the `Llm` port; the model stays whoever's it is, and is not closed with this."""
+    """The `Reranker` port over the `Llm` port; closing it does not close the model."""
 
     name = "llm"
 

@@ -178,7 +178,7 @@ def _client(url: str, options: RedisOptions) -> Redis:
             socket_connect_timeout=options.connect_timeout_s,
             socket_timeout=options.timeout_s,
             protocol=2,
-            # Once more at once: a server, or what stands before it, may have closed a connection that nobody used.
+            # Once more at once: a server, or what stands before it, may have closed an idle connection.
             retry=Retry(NoBackoff(), 1, (RedisConnectionError,)),
         )
     except (ValueError, TypeError) as error:
@@ -310,7 +310,7 @@ def _number(value: object) -> int:
 
 
 def _owner(partition: Partition) -> str:
-    """`org/user`, or `org//session` where nobody is named."""
+    """`org/user`, or `org//session` without a user."""
     empty = "/" if partition.level is Level.SESSION else ""
     return f"{_part(partition.org)}/{empty}{_part(partition.owner)}"
 
@@ -320,10 +320,10 @@ def _part(name: str) -> str:
 
 
 MOST_ELSEWHERE = 1000
-"""The newest so many of a pending or staging list are kept; rows are never cut."""
+"""Maximum length of a pending or staging list; rows are never cut."""
 
 MOST_AT_ONCE = 200
-"""Of more new messages than this the copy is made anew from the rows, when somebody asks."""
+"""With more new messages than this, the copy is loaded again from the store on the next read."""
 
 _EVER = datetime.max.replace(tzinfo=UTC)
 _EVERYTHING = "everything"

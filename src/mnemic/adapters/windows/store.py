@@ -51,7 +51,7 @@ class StoreWindow:
         return []
 
     def close(self) -> None:
-        """The store is closed by whoever opened it."""
+        """The opener closes the store."""
 
 
 _: type[Window] = StoreWindow

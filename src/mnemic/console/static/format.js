@@ -18,7 +18,7 @@ export function dayInWords(day) {
   return DAY.format(new Date(`${day}T00:00`));
 }
 
-/** A number with at most so many digits behind the point. */
+/** A number with a maximum of digits after the point. */
 export function number(value, digits = 2) {
   return value === null || value === undefined
     ? "—"

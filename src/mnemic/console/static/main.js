@@ -72,11 +72,11 @@ function nobody() {
   return el(
     "p",
     { class: "banner" },
-    "Nobody is chosen, so only what belongs to the whole org is shown. Type a user, agent or session at the top: a part that is not named hides its level.",
+    "Choose a user, agent or session at the top to see their memory. This page shows what the whole org shares.",
   );
 }
 
-/** To another page; the same place again draws it anew. */
+/** Go to another page, or reload the current one. */
 function go(page, query) {
   const to = address(page, query);
   if (location.hash === to) show();

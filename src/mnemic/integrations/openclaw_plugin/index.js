@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 
 const RECALL_MS = 8000;
 const CAPTURE_MS = 25000;
-const UNASKED = ["cron", "heartbeat", "memory", "overflow"]; // nobody said what is in these turns
+const UNASKED = ["cron", "heartbeat", "memory", "overflow"]; // these turns are not from a person
 const SHARED = /:(group|channel|thread|room):/;
 
 const installed = () => {

@@ -121,7 +121,7 @@ class Transaction:
         versions = self.writable.versions
         if partition not in self._advanced:
             self._advanced.add(partition)
-            if not versions.get(partition):  # new, or begun without a row: nobody goes on from what it once was
+            if not versions.get(partition):  # new, or begun without a row: no reader continues from its old state
                 versions[partition] = self._tables.floor
                 self.writable.horizons[partition] = self._tables.floor + 1
             versions[partition] += 1

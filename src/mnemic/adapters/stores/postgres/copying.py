@@ -102,7 +102,7 @@ class PostgresRows:
 
 
 def lock_all(connection: Connection[Row]) -> None:
-    """Let nobody else write until the end of the transaction; readers go on. Who writes begins with a partition, so
+    """Block other writers until the end of the transaction; readers continue. Who writes begins with a partition, so
     these come first: then neither waits for the other.
     """
     names = sorted(_schema(connection).tables, key=lambda name: name != _PARTITIONS)

@@ -187,7 +187,7 @@ class SqlSession(ABC):
         """The version that rows of this transaction are written with, after `changed`."""
 
     def forget(self, partition: Partition, /) -> None:
-        """The partition is no more; who names it again in this transaction makes it anew."""
+        """The partition is no more; naming it again in this transaction recreates it."""
         pid = self._pids.pop(partition, None)
         self._advanced.discard(-1 if pid is None else pid)
 

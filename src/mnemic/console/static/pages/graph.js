@@ -52,7 +52,7 @@ export function page({ query, signal, go, again }) {
     heading(
       "Graph",
       button("How are two related?", () => askPath(signal)),
-      button("Read what is unread", () => extract(again), { right: "write" }),
+      button("Update graph", () => extract(again), { right: "write" }),
     ),
     box,
     drawing,
@@ -66,7 +66,7 @@ function names(page, query) {
       ? empty("No name is like that")
       : empty(
           "The graph is empty",
-          "It is read from memories, messages and documents: by night where that is switched on, or now by “Read what is unread”.",
+          "It is extracted from memories, messages and documents: every night if enabled, or now with “Update graph”.",
         );
   }
   const onward = new URLSearchParams(query);
@@ -131,7 +131,7 @@ function askPath(signal) {
       form(
         "Path",
         [field("From", "source", { required: true }), field("To", "target", { required: true })],
-        "Find the way",
+        "Find path",
         async ({ source, target }) => {
           const path = await get("graph/path", { source, target }, { signal });
           answer.replaceChildren(...(path.nodes.length ? way(path) : [el("p", {}, "No way was found between them.")]));

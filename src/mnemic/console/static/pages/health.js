@@ -18,7 +18,7 @@ const ABOUT = {
 
 export function page({ signal, again }) {
   const box = el("section", { "aria-label": "Findings" });
-  if (isNobody()) return [heading("Health"), empty("Health is somebody's", "Type a user, agent or session at the top.")];
+  if (isNobody()) return [heading("Health"), empty("No user chosen", "Type a user, agent or session at the top.")];
   const isAllowed = may("write");
   if (isAllowed)
     fill(
@@ -31,7 +31,7 @@ export function page({ signal, again }) {
     heading(
       "Health",
       isAllowed
-        ? button("Look, and note the score", async () => {
+        ? button("Run check", async () => {
             await post("health", undefined, { query: { limit: 1 } });
             notice("Noted");
             again();

@@ -33,7 +33,7 @@ function draw(jobs, again) {
   if (!jobs.length)
     return empty(
       "No work waits",
-      "Jobs embed, summarise, extract and curate behind what is said. Those that gave up stay here until somebody retries them.",
+      "Jobs embed, summarise, extract and curate in the background. Jobs that gave up stay here until you retry them.",
     );
   const dead = jobs.filter((job) => job.state === "dead");
   return [

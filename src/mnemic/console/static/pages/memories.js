@@ -45,7 +45,7 @@ function filters(query, go) {
       el(
         "div",
         { class: "row" },
-        field("Text holds", "text", { value: query.get("text") ?? "", type: "search" }),
+        field("Contains", "text", { value: query.get("text") ?? "", type: "search" }),
         field("Category", "category", { value: query.get("category") ?? "" }),
         field("Order", "order", { options: ORDERS, value: query.get("order") ?? "newest" }),
       ),
@@ -126,7 +126,7 @@ function nothing(query) {
     return empty("No memory is like that", "Loosen the filter: without states only active memories are listed.");
   return empty(
     "No memories here",
-    "What is said becomes memory when a program captures it, or when a worker extracts facts from it. Is the right user chosen at the top?",
+    "Programs capture conversations, and a worker extracts facts from them. Is the right user chosen at the top?",
   );
 }
 
@@ -195,7 +195,7 @@ function newMemory(go) {
           if (given.valid_from) body.valid_from = fromField(given.valid_from);
           const memory = await post("memories", body);
           close();
-          notice(memory.state === "quarantined" ? "Kept, and waits for a judgement" : "Kept");
+          notice(memory.state === "quarantined" ? "Stored; needs review" : "Stored");
           go(`item/${memory.id}`);
         },
       ),

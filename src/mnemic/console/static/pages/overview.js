@@ -1,4 +1,4 @@
-// What there is, how well it is, and what waits for somebody.
+// Overview: counts, health and pending reviews.
 
 import { get, post } from "../api.js";
 import { el, link } from "../dom.js";
@@ -70,7 +70,7 @@ async function drawAttention(signal) {
       ? link(
           "review",
           {},
-          `${several(waiting.length)} ${waiting.length === 1 ? "memory waits" : "memories wait"} for a judgement`,
+          `${several(waiting.length)} ${waiting.length === 1 ? "memory needs" : "memories need"} review`,
         )
       : null,
     dead.length
@@ -107,7 +107,7 @@ async function drawHealth(signal) {
   const title = el("h2", {}, "Health");
   if (!may("write"))
     return [title, el("p", { class: "hint" }, "Looking at the health needs a key with the right write.")];
-  if (isNobody()) return [title, el("p", { class: "hint" }, "Choose somebody at the top to see how well it is.")];
+  if (isNobody()) return [title, el("p", { class: "hint" }, "Choose a user at the top to see their memory's health.")];
   const report = await post("health", undefined, { query: { is_dry_run: true, limit: 1 }, signal });
   const { score, counts, memories } = report.score;
   return [

@@ -13,7 +13,7 @@ export function page({ signal }) {
     el(
       "p",
       { class: "hint" },
-      "A receipt is what is left of an erasure. It names nobody, and erases again what a backup brings back.",
+      "A receipt is the proof of an erasure. It contains no names. Restoring an older backup repeats the erasure.",
     ),
     list,
   ];

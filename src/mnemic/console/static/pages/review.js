@@ -1,4 +1,4 @@
-// What waits for a judgement: memories in quarantine, in dispute, and those whose sources changed.
+// Memories that need review: quarantined, disputed, and those whose sources changed.
 
 import { get, post, route } from "../api.js";
 import { address, el, link, said, whole } from "../dom.js";

@@ -154,7 +154,7 @@ function newKey(again) {
         [
           field("Name", "name", { required: true, maxlength: 100 }),
           choices("Rights; none includes another", "rights", RIGHTS, caller.has_key ? ["read", "write"] : RIGHTS),
-          field("Ends", "expires_at", { type: "datetime-local", hint: "never, unless told" }),
+          field("Ends", "expires_at", { type: "datetime-local", hint: "default: never" }),
           bound.length
             ? field(`For ${bound.map(([part, value]) => `${part} ${value}`).join(" and ")} alone`, "is_bound", {
                 type: "checkbox",
@@ -218,7 +218,7 @@ async function rotate(key, again) {
       form(
         "Rotate",
         [
-          field("Accept the old key for so many seconds more", "overlap", {
+          field("Seconds until the old key stops working", "overlap", {
             type: "number",
             min: 0,
             value: "3600",

@@ -80,7 +80,7 @@ async function draw(past, signal) {
   if (!past.days.size)
     return empty(
       "Nothing has happened yet",
-      "Days appear here when something is said or kept for who is chosen at the top.",
+      "Days appear here when the chosen user has messages or memories.",
     );
   const list = el("div", { class: "days" });
   let most = 0;
