@@ -107,7 +107,7 @@ class TestTheCommandLine:
             (["backup", file], ConflictError, "exists already"),
             (["restore", file], ConflictError, "the store holds 1 messages, 1 memories already"),
             (["restore", str(home / "none.zip"), "--replace"], InvalidInputError, "does not exist"),
-            (["backup", "--verify", str(home / "memory.db")], InvalidInputError, "no backup"),
+            (["backup", "--verify", str(home / "memory.db")], InvalidInputError, "not a backup"),
             (["backup", "--verify", file, "--force"], InvalidInputError, "--verify writes nothing"),
         ):
             code, _, err = run(words, [])

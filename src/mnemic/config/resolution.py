@@ -97,10 +97,10 @@ def _without_app(content: Mapping[str, object], path: Path) -> Mapping[str, obje
     if not isinstance(app, Mapping):
         return content
     inner = cast("Mapping[str, object]", app)
-    return _merged({key: value for key, value in content.items() if key != "app"}, inner, "", path)
+    return _merge_tables({key: value for key, value in content.items() if key != "app"}, inner, "", path)
 
 
-def _merged(one: Mapping[str, object], other: Mapping[str, object], place: str, path: Path) -> dict[str, object]:
+def _merge_tables(one: Mapping[str, object], other: Mapping[str, object], place: str, path: Path) -> dict[str, object]:
     """Both, table by table. Raises `ConfigError` for a key that both hold."""
     merged = dict(one)
     for key, value in other.items():
@@ -109,7 +109,7 @@ def _merged(one: Mapping[str, object], other: Mapping[str, object], place: str, 
             merged[key] = value
         elif isinstance(mine, Mapping) and isinstance(value, Mapping):
             inner = cast("Mapping[str, object]", mine), cast("Mapping[str, object]", value)
-            merged[key] = _merged(*inner, f"{place}{key}.", path)
+            merged[key] = _merge_tables(*inner, f"{place}{key}.", path)
         else:
             raise ConfigError(f"{path}: {place}{key} and app.{place}{key} set the same thing; keep one of them")
     return merged
@@ -248,11 +248,11 @@ def _value(key: keys.Key, variables: Mapping[str, str], told: Mapping[str, Told]
     for name in key.environment:
         if variables.get(name):
             given = _from_text(key, variables[name])
-            return _checked(key, given, f"environment {name}", Rank.ENVIRONMENT)
+            return _check_value(key, given, f"environment {name}", Rank.ENVIRONMENT)
     if key.path in told:
         value, spelling = told[key.path]
         origin = f"file {path}" if spelling == key.path else f"file {path}, as {spelling}"
-        return _checked(key, value, origin, Rank.FILE)
+        return _check_value(key, value, origin, Rank.FILE)
     return Value(key.path, key.default, "default", Rank.DEFAULT, key.is_secret)
 
 
@@ -266,7 +266,7 @@ def _from_text(key: keys.Key, given: str) -> object:
         return given
 
 
-def _checked(key: keys.Key, given: object, origin: str, rank: Rank) -> Value:
+def _check_value(key: keys.Key, given: object, origin: str, rank: Rank) -> Value:
     try:
         return Value(key.path, key.reader(given), origin, rank, key.is_secret)
     except ValueError as error:
@@ -362,9 +362,9 @@ def _config(values: Mapping[str, Value]) -> Config:
         embedder=embedder,
         embedder_options=options,
         embedder_writings=_writings(of("embedder.writings")),
-        tool_modules=_listed(of("tools.modules")),
+        tool_modules=_split_names(of("tools.modules")),
         index_budget_bytes=of("memory.index.budget-mb") * MEBIBYTE,
-        settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(keys.SECRETS_PASSING)))),
+        settings=replace(_settings(values), secrets_passing=frozenset(_split_names(of(keys.SECRETS_PASSING)))),
         backend=_backend(values),
     )
 
@@ -391,7 +391,7 @@ def _backend(values: Mapping[str, Value]) -> BackendSettings:
     )
 
 
-def _listed(names: str | None) -> tuple[str, ...]:
+def _split_names(names: str | None) -> tuple[str, ...]:
     """Names that a text holds, with commas between."""
     return tuple(name.strip() for name in (names or "").split(",") if name.strip())
 

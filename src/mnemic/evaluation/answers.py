@@ -198,7 +198,7 @@ def run_answers(
     A question that the model is too slow for, or answers with something broken, is counted in `failures`; a model that
     cannot be reached raises `UnavailableError`. Raises `InvalidInputError` when no question has a right answer.
     """
-    chosen = _chosen(dataset, options.questions)
+    chosen = _choose_questions(dataset, options.questions)
     done = {(answer.qid, answer.way) for answer in known}
     total, failures = len(chosen) * len(options.ways), failures or Failures()
     count = sum((question.id, way) in done for question in chosen for way in options.ways)
@@ -287,7 +287,7 @@ class _Asking:
             seconds=round(seconds, 3),
             f1=round(token_f1(text, question.answers), 4) if is_scored else None,
             exact=float(is_exact(text, question.answers)) if is_scored else None,
-            is_right=self._judged(question, text),
+            is_right=self._judge_answer(question, text),
             left_out=left_out,
         )
 
@@ -309,7 +309,7 @@ class _Asking:
         lines, left_out = newest_within([_line(row) for row in space.rows], room)
         return (PromptMessage(Role.SYSTEM, f"{instruction}\n\n" + "\n".join(lines)), asked), left_out
 
-    def _judged(self, question: LabelledQuestion, text: str) -> bool | None:
+    def _judge_answer(self, question: LabelledQuestion, text: str) -> bool | None:
         if question.is_unanswerable:
             return declines(text)
         if self._judge is None:
@@ -362,7 +362,7 @@ def _line(row: CorpusRow) -> str:
     return f"{head}: {row.text}" if head else row.text
 
 
-def _chosen(dataset: Dataset, most: int | None) -> list[LabelledQuestion]:
+def _choose_questions(dataset: Dataset, most: int | None) -> list[LabelledQuestion]:
     asked = [question for question in dataset.questions if question.answers or question.is_unanswerable]
     if not asked:
         raise InvalidInputError("no question of this set has the field answer")

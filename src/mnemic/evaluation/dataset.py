@@ -347,10 +347,10 @@ class DocumentSpan:
 
 def score_spans(found: Sequence[DocumentSpan], references: Sequence[DocumentSpan]) -> dict[str, float]:
     """All metrics of the passages found, best first; the references must hold at least one character."""
-    wanted = list(_merged(references))
+    wanted = list(_merge_spans(references))
     scores: dict[str, float] = {}
     for cut in SPAN_CUTS:
-        taken = list(_merged(found[:cut]))
+        taken = list(_merge_spans(found[:cut]))
         both = sum(_common(a, b) for a in wanted for b in taken)
         n_wanted, n_taken = _characters(wanted), _characters(taken)
         scores[f"span_R@{cut}"] = both / n_wanted
@@ -359,7 +359,7 @@ def score_spans(found: Sequence[DocumentSpan], references: Sequence[DocumentSpan
     return scores
 
 
-def _merged(spans: Iterable[DocumentSpan]) -> Iterator[DocumentSpan]:
+def _merge_spans(spans: Iterable[DocumentSpan]) -> Iterator[DocumentSpan]:
     """The same characters without overlap, in order."""
     last: DocumentSpan | None = None
     for span in sorted(each for each in spans if each.end > each.start):

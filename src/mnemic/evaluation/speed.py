@@ -198,7 +198,7 @@ class _Run:
             embedder.embed_documents(["warm"])
             rows_per_s, embedding_rows_per_s = self._ingest(mnemic, embedder)
             remember = self._remember(mnemic)
-            index_build_s = self._built(mnemic, index)
+            index_build_s = self._time_index(mnemic, index)
             window, context = self._context(mnemic)
             recall, search, embedding = self._recall(mnemic, embedder)
         cold = self._cold()
@@ -239,7 +239,7 @@ class _Run:
             [timed_ms(lambda t=t: mnemic.remember(self._scope, t)) for t in self._texts.texts(self._options.singles)]
         )
 
-    def _built(self, mnemic: Mnemic, index: Index) -> float:
+    def _time_index(self, mnemic: Mnemic, index: Index) -> float:
         """Seconds from the first question to an index that has settled."""
         start = time.perf_counter()
         mnemic.recall(self._scope, self._texts.questions(1)[0])
@@ -362,13 +362,13 @@ class _Crowd:
 
     def result(self) -> CrowdResult:
         options = self._options
-        with self._filled("one.db", 1) as mnemic:
-            self._asked(mnemic, [0])
-            alone = Spread.of(self._asked(mnemic, [0] * options.recalls))
-        with self._filled("many.db", options.users) as mnemic:
+        with self._fill_store("one.db", 1) as mnemic:
+            self._time_recalls(mnemic, [0])
+            alone = Spread.of(self._time_recalls(mnemic, [0] * options.recalls))
+        with self._fill_store("many.db", options.users) as mnemic:
             active = self._random.permutation(options.users)[: options.active].tolist()
-            first = Spread.of(self._asked(mnemic, active))
-            among = Spread.of(self._asked(mnemic, self._drawn(active)))
+            first = Spread.of(self._time_recalls(mnemic, active))
+            among = Spread.of(self._time_recalls(mnemic, self._draw_users(active)))
             beside, written_per_s = self._beside_a_writer(mnemic, active)
         return CrowdResult(
             users=options.users,
@@ -380,7 +380,7 @@ class _Crowd:
             written_per_s=round(written_per_s, 1),
         )
 
-    def _filled(self, name: str, users: int) -> Mnemic:
+    def _fill_store(self, name: str, users: int) -> Mnemic:
         mnemic = opened(str(self._folder / name), self._options.embedder).mnemic
         for user in range(users):
             texts = list(self._texts.texts(self._options.memories))
@@ -389,10 +389,10 @@ class _Crowd:
             self._progress(f"ingest {users:,} users", user + 1, users)
         return mnemic
 
-    def _drawn(self, active: list[int]) -> list[int]:
+    def _draw_users(self, active: list[int]) -> list[int]:
         return self._random.choice(active, self._options.recalls).tolist()
 
-    def _asked(self, mnemic: Mnemic, users: list[int]) -> list[float]:
+    def _time_recalls(self, mnemic: Mnemic, users: list[int]) -> list[float]:
         questions = self._texts.questions(len(users))
         return [
             timed_ms(lambda u=user, q=question: mnemic.recall(_scope(u), q))
@@ -402,7 +402,8 @@ class _Crowd:
     def _beside_a_writer(self, mnemic: Mnemic, active: list[int]) -> tuple[list[float], float]:
         """The durations of the readers, and what the writer wrote in a second."""
         asked = [
-            (self._drawn(active), self._texts.questions(self._options.recalls)) for _ in range(self._options.readers)
+            (self._draw_users(active), self._texts.questions(self._options.recalls))
+            for _ in range(self._options.readers)
         ]
         texts = list(self._texts.texts(self._options.recalls * self._options.readers))
         times: list[float] = []

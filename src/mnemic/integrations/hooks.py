@@ -45,7 +45,7 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
     scope = _in_session(scope, event.get("session_id"))
     name = event.get("hook_event_name")
     if name == "UserPromptSubmit":
-        told = _shown(mnemic, scope, event.get("prompt"))
+        told = _build_context(mnemic, scope, event.get("prompt"))
         output = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told}}
         return json.dumps(output) if told else ""
     place = event.get("transcript_path")
@@ -64,12 +64,12 @@ def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
     scope = _in_session(scope, event.get("session"))
     name = event.get("event")
     if name == "before_prompt_build":
-        told = _shown(mnemic, scope, event.get("prompt"))
+        told = _build_context(mnemic, scope, event.get("prompt"))
         return json.dumps({"prependContext": told}) if told else ""
     messages = event.get("messages")
     if name != "agent_end" or not isinstance(messages, list):
         raise InvalidInputError("this is not an event of the OpenClaw plugin, such as before_prompt_build or agent_end")
-    captured(mnemic, scope, _spoken(cast("list[object]", messages)))
+    captured(mnemic, scope, _select_messages(cast("list[object]", messages)))
     return ""
 
 
@@ -104,7 +104,7 @@ def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, ob
     return len(fresh)
 
 
-def _shown(mnemic: AnyMnemic, scope: Scope, prompt: object) -> str:
+def _build_context(mnemic: AnyMnemic, scope: Scope, prompt: object) -> str:
     """What belongs to a prompt, within what the programs show."""
     words = prompt if isinstance(prompt, str) else ""
     clean = words.encode(errors="replace").decode()
@@ -159,7 +159,7 @@ def _entry(line: str) -> dict[str, object] | None:
     return message | ({"observed_at": at} if _is_time(at) else {})
 
 
-def _spoken(messages: Sequence[object]) -> list[dict[str, object]]:
+def _select_messages(messages: Sequence[object]) -> list[dict[str, object]]:
     """The messages of the user and the assistant among those that OpenClaw tells of: known by when they were said and
     their words, or by how often the same was said before.
     """

@@ -235,13 +235,13 @@ class Rows:
         found: dict[str, list[Kept]] = {}
         for start in range(0, len(ids), MOST_IDS):
             some = list(ids[start : start + MOST_IDS])
-            for kept in self._listed(place, {f"metadata.{KEY}.id": {"in": some}}, _KEPT):
+            for kept in self._list_items(place, {f"metadata.{KEY}.id": {"in": some}}, _KEPT):
                 found.setdefault(kept.id, []).append(kept)
         return found
 
     def listed(self, place: Place, prefix: Namespace, conditions: Mapping[str, Any] | None) -> Iterator[Kept]:
         """The items below a prefix, the newest first; they may be more than the conditions take."""
-        return self._listed(place, {**_below(prefix), **pushed_down(conditions)}, _KEPT)
+        return self._list_items(place, {**_below(prefix), **pushed_down(conditions)}, _KEPT)
 
     def recalled(
         self, place: Place, prefix: Namespace, query: str, conditions: Mapping[str, Any] | None, limit: int | None
@@ -289,7 +289,7 @@ class Rows:
         except (ConflictError, NotFoundError):
             return
 
-    def _listed(self, place: Place, conditions: Mapping[str, object], states: Sequence[State]) -> Iterator[Kept]:
+    def _list_items(self, place: Place, conditions: Mapping[str, object], states: Sequence[State]) -> Iterator[Kept]:
         fields: dict[str, Any] = {
             "levels": [place.level],
             "kinds": [Kind.FACT],
@@ -449,7 +449,9 @@ class MnemicStore(BaseStore):
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         conditions = op.match_conditions or ()
-        prefix = max((_fixed(each.path) for each in conditions if each.match_type == "prefix"), key=len, default=())
+        prefix = max(
+            (_take_fixed_labels(each.path) for each in conditions if each.match_type == "prefix"), key=len, default=()
+        )
         place = self._layouts.place_below(prefix)
         known = {kept.namespace for kept in self._rows.listed(place, prefix, None) if self._is_at(place, kept, prefix)}
         found = {each[: op.max_depth] for each in known if all(_fits(condition, each) for condition in conditions)}
@@ -496,7 +498,7 @@ class MnemicStore(BaseStore):
         return searched_texts(op.value or {}, [get_text_at_path(op.value, path) for path in paths])
 
 
-def _fixed(path: Sequence[str]) -> Namespace:
+def _take_fixed_labels(path: Sequence[str]) -> Namespace:
     """The labels of a path up to its first wildcard."""
     return tuple(path[: path.index("*")]) if "*" in path else tuple(path)
 

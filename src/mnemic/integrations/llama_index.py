@@ -104,7 +104,7 @@ class MnemicMemory(BaseMemory):
         del kwargs
         messages = self._messages(self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
-        return [*_told(self._recalled(question, len(messages))), *messages]
+        return [*_make_messages(self._recall_block(question, len(messages))), *messages]
 
     async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
         """The same for asyncio; a memory that cannot recall gives the messages alone."""
@@ -112,12 +112,12 @@ class MnemicMemory(BaseMemory):
         messages = await asyncio.to_thread(self._messages, self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
         told = await shared.try_in_time(
-            lambda: self._recalled(question, len(messages)),
+            lambda: self._recall_block(question, len(messages)),
             "",
             timeout_s=self.timeout_s,
             what="nothing was recalled",
         )
-        return [*_told(told), *messages]
+        return [*_make_messages(told), *messages]
 
     def get_all(self) -> list[ChatMessage]:
         """All messages of the session, oldest first; of a server the last 1,000."""
@@ -129,7 +129,7 @@ class MnemicMemory(BaseMemory):
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
         """Keep messages, in one durable transaction."""
-        self._held.add([_said(message) for message in messages])
+        self._load_transcript.add([_read_message(message) for message in messages])
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Let the session hold these messages, and erase what it held. What is there already at its end stays."""
@@ -137,29 +137,29 @@ class MnemicMemory(BaseMemory):
         if messages[: len(held)] == held:
             self.put_messages(messages[len(held) :])
             return
-        said = [_said(message) for message in messages]
-        self._held.clear()
-        self._held.add(said)
+        said = [_read_message(message) for message in messages]
+        self._load_transcript.clear()
+        self._load_transcript.add(said)
 
     def reset(self) -> None:
         """Erase the session."""
-        self._held.clear()
+        self._load_transcript.clear()
 
-    def _recalled(self, question: str, known: int) -> str:
+    def _recall_block(self, question: str, known: int) -> str:
         return shared.recall_block(self._mnemic, self._scope, question, self.budget_tokens, known=known)
 
     @property
-    def _held(self) -> Transcript:
+    def _load_transcript(self) -> Transcript:
         return cast("Transcript", self._transcript)
 
     def _messages(self, limit: int | None) -> list[ChatMessage]:
-        found = [_message(self._held, message) for message in self._held.messages(limit)]
+        found = [_message(self._load_transcript, message) for message in self._load_transcript.messages(limit)]
         messages = [message for message in found if message is not None]
         users = [place for place, each in enumerate(messages) if each.role is MessageRole.USER]
         return messages if limit is None or not users or len(found) < limit else messages[users[0] :]
 
 
-def _told(text: str) -> list[ChatMessage]:
+def _make_messages(text: str) -> list[ChatMessage]:
     return [ChatMessage(role=MessageRole.SYSTEM, content=text)] if text else []
 
 
@@ -171,7 +171,7 @@ def _message(transcript: Transcript, message: Message) -> ChatMessage | None:
     return None if is_ours else ChatMessage(role=MessageRole(message.role.value), content=message.text)
 
 
-def _said(message: ChatMessage) -> Said:
+def _read_message(message: ChatMessage) -> Said:
     item = cast("Mapping[str, Any]", message.model_dump(mode="json"))
     places = [place for place, part in enumerate(message.blocks) if isinstance(part, TextBlock)]
     path = ("blocks", places[0], "text") if len(places) == 1 else None

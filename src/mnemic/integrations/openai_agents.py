@@ -52,7 +52,7 @@ class MnemicSession(SessionABC):
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep items, in one durable transaction."""
-        await asyncio.to_thread(self._transcript.add, [_said(cast("Mapping[str, Any]", item)) for item in items])
+        await asyncio.to_thread(self._transcript.add, [_read_item(cast("Mapping[str, Any]", item)) for item in items])
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the last item back; None when there is none."""
@@ -89,7 +89,7 @@ def memory_tools(mnemic: AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool 
     return [function_tool(function) for function in functions]
 
 
-def _said(item: Mapping[str, Any]) -> Said:
+def _read_item(item: Mapping[str, Any]) -> Said:
     role, kind = item.get("role"), str(item.get("type", ""))
     if isinstance(role, str) and role in _ROLES:
         text, path = _text("content", item.get("content"))

@@ -57,7 +57,7 @@ class Entry:
         try:
             caller = await self._gate.admit(connection)
         except BackendError:
-            known = self._remembered(name)
+            known = self._find_caller(name)
             if known is None:
                 raise
             caller = known
@@ -69,7 +69,7 @@ class Entry:
         caller.require(Right.READ)
         return caller
 
-    def _remembered(self, name: str) -> Caller | None:
+    def _find_caller(self, name: str) -> Caller | None:
         """Who was let in so a short time ago, unless the key has ended since."""
         caller, at = self._known.get(name, (None, 0.0))
         if caller is None or self._clock() - at > REMEMBERED_S:
@@ -140,31 +140,31 @@ class Proxy:
         """One chat completion, with memory around it."""
         caller = await self._entry.admit(request)
         content = await self._content(request)
-        chat = Chat.of(_parsed(content))
+        chat = Chat.of(_parse_body(content))
         if chat is None:
-            return await self._passed(request, "/chat/completions", content)
+            return await self._pass_through(request, "/chat/completions", content)
         around = self._around(request, caller, chat)
         await self._memory.recall(around)
         self._memory.hear(around)
         if not around.block:
-            return await self._passed(request, "/chat/completions", content, around)
+            return await self._pass_through(request, "/chat/completions", content, around)
         longer = json.dumps(chat.with_memory(around.block), ensure_ascii=False).encode("utf-8", "replace")
-        answer = await self._passed(request, "/chat/completions", longer, around)
+        answer = await self._pass_through(request, "/chat/completions", longer, around)
         if answer.status_code not in REFUSALS:
             return answer
-        await _dropped(answer)
+        await _close_answer(answer)
         self._memory.refused(around)
-        return await self._passed(request, "/chat/completions", content, around)
+        return await self._pass_through(request, "/chat/completions", content, around)
 
     async def embed(self, request: Request) -> Response:
         """Embeddings, passed on and back."""
         await self._entry.admit(request)
-        return await self._passed(request, "/embeddings", await self._content(request))
+        return await self._pass_through(request, "/embeddings", await self._content(request))
 
     async def models(self, request: Request) -> Response:
         """The list of models, passed on and back."""
         await self._entry.admit(request)
-        return await self._passed(request, "/models", b"")
+        return await self._pass_through(request, "/models", b"")
 
     async def _content(self, request: Request) -> bytes:
         content = bytearray()
@@ -181,7 +181,7 @@ class Proxy:
         named = named_scope(request)
         captures, recalls = _is_on(request, "capture"), _is_on(request, "recall")
         try:
-            scope = caller.scope(self._named(named, caller, chat))
+            scope = caller.scope(self._resolve_scope(named, caller, chat))
         except ForbiddenError:
             raise
         except InvalidInputError:
@@ -191,16 +191,18 @@ class Proxy:
         captures = captures and (caller.key is None or Right.WRITE in caller.key.rights)
         return Around(chat, in_session(scope, chat), captures=captures, recalls=recalls, actor=caller.actor)
 
-    def _named(self, named: NamedScope, caller: Caller, chat: Chat) -> NamedScope:
+    def _resolve_scope(self, named: NamedScope, caller: Caller, chat: Chat) -> NamedScope:
         """What headers and query name; else the user of the body; else, where no key is needed, the configured one."""
         if named.user is not None:
             return named
         own = self._settings.user if caller.key is None else None
         return replace(named, user=chat.user or own)
 
-    async def _passed(self, request: Request, path: str, content: bytes, around: Around | None = None) -> Response:
+    async def _pass_through(
+        self, request: Request, path: str, content: bytes, around: Around | None = None
+    ) -> Response:
         """The upstream's answer. Its bytes go through as they come."""
-        answer = await self._asked(request, path, content)
+        answer = await self._ask_upstream(request, path, content)
         if isinstance(answer, Response):
             return answer
         told = returned_headers(answer.headers.raw)
@@ -211,28 +213,28 @@ class Proxy:
         body = self._body(answer, around)
         return StreamingResponse(body, answer.status_code, told, background=BackgroundTask(answer.aclose))
 
-    async def _asked(self, request: Request, path: str, content: bytes) -> httpx2.Response | Response:
+    async def _ask_upstream(self, request: Request, path: str, content: bytes) -> httpx2.Response | Response:
         """What the upstream answers, its body still unread; or what to answer instead."""
         if self._settings.upstream is None:
-            return _failed(503, NO_UPSTREAM, "no_upstream")
+            return _make_failure(503, NO_UPSTREAM, "no_upstream")
         if VIA in request.headers.get("via", ""):
-            return _failed(508, "proxy.upstream leads back to this proxy", "upstream_loop")
+            return _make_failure(508, "proxy.upstream leads back to this proxy", "upstream_loop")
         url = self._settings.upstream.rstrip("/") + path
         headers = sent_headers(request.headers.raw, self._settings)
         try:
             sent = self._client.build_request(request.method, url, headers=headers, content=content)
             answer = await _unless_gone(request, self._client.send(sent, stream=True))
         except httpx2.TimeoutException as error:
-            return _failed(
+            return _make_failure(
                 504, f"the server behind the proxy did not answer ({type(error).__name__})", "upstream_timeout"
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            return _failed(
+            return _make_failure(
                 502, f"the server behind the proxy cannot be reached ({type(error).__name__})", "upstream_away"
             )
         if answer is not None and (reason := unusable(answer.status_code)):
             await answer.aclose()
-            return _failed(502, reason, "upstream_unusable")
+            return _make_failure(502, reason, "upstream_unusable")
         return Response(status_code=GONE) if answer is None else answer
 
     async def _body(self, answer: httpx2.Response, around: Around | None) -> AsyncGenerator[bytes]:
@@ -263,7 +265,7 @@ class Proxy:
 
 async def _unless_gone(request: Request, asking: Coroutine[None, None, httpx2.Response]) -> httpx2.Response | None:
     """The upstream's answer; None when the caller went away before, which ends the question."""
-    asked, gone = asyncio.ensure_future(asking), asyncio.ensure_future(_gone(request))
+    asked, gone = asyncio.ensure_future(asking), asyncio.ensure_future(_await_disconnect(request))
     try:
         await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
         return asked.result() if asked.done() else None
@@ -273,18 +275,18 @@ async def _unless_gone(request: Request, asking: Coroutine[None, None, httpx2.Re
         await asyncio.gather(asked, gone, return_exceptions=True)
 
 
-async def _gone(request: Request) -> None:
+async def _await_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-async def _dropped(answer: Response) -> None:
+async def _close_answer(answer: Response) -> None:
     """Close an answer without a reader."""
     if answer.background is not None:
         await answer.background()
 
 
-def _parsed(content: bytes) -> Any:
+def _parse_body(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -301,6 +303,6 @@ def _is_on(request: Request, name: str) -> bool:
     return given != {False}
 
 
-def _failed(status: int, message: str, kind: str) -> Response:
+def _make_failure(status: int, message: str, kind: str) -> Response:
     code, body = failure(status, message, kind)
     return JSONResponse(body, code)

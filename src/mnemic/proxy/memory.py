@@ -255,8 +255,8 @@ class ChatMemory:
         elif not (self._settings.injects_context and around.recalls):
             around.reason = "switched_off"
         else:
-            found, around.reason = await self._tried(
-                around, lambda: self._found(scope, around.chat), self._settings.memory_timeout_s
+            found, around.reason = await self._try_verb(
+                around, lambda: self._find_block(scope, around.chat), self._settings.memory_timeout_s
             )
             if found is not None:
                 around.block, around.facts, missing = found
@@ -266,7 +266,7 @@ class ChatMemory:
     def hear(self, around: Around) -> None:
         """Begin to capture what the user said, beside the question to the model."""
         if around.scope is not None and around.captures and around.chat.new:
-            around.turn = asyncio.create_task(self._captured(around, []))
+            around.turn = asyncio.create_task(self._capture_chat(around, []))
 
     def refused(self, around: Around) -> None:
         """The upstream refused the request with memory in it, so it goes without."""
@@ -284,9 +284,9 @@ class ChatMemory:
         said, external_id = text.encode(errors="replace").decode(), around.chat.answer_id(text)
         notes = note_answer(is_whole=is_whole)
         answer = NotedDraft(role=Role.ASSISTANT, text=said, external_id=external_id, bookkeeping=notes)
-        await self._captured(around, [answer])
+        await self._capture_chat(around, [answer])
 
-    async def _captured(self, around: Around, answer: list[NotedDraft]) -> Turn | None:
+    async def _capture_chat(self, around: Around, answer: list[NotedDraft]) -> Turn | None:
         scope = around.scope
         if scope is None:
             return None
@@ -294,13 +294,13 @@ class ChatMemory:
             {"role": Role.USER, "content": each.text.encode(errors="replace").decode(), "external_id": each.external_id}
             for each in around.chat.new
         ]
-        turn, failure = await self._tried(around, lambda: self._mnemic.capture(scope, [*asked, *answer]), None)
+        turn, failure = await self._try_verb(around, lambda: self._mnemic.capture(scope, [*asked, *answer]), None)
         if failure:
             _log.warning("a chat was not captured (%s)", failure)
             self._mnemic.observer.count("mnemic.proxy.uncaptured", reason=failure)
         return turn
 
-    def _found(self, scope: Scope, chat: Chat) -> tuple[str, int, str]:
+    def _find_block(self, scope: Scope, chat: Chat) -> tuple[str, int, str]:
         """The block, how many things are in it, and, where it is empty, what was missing of memory."""
         longest = self._mnemic.settings.max_query_chars
         shown = self._mnemic.context(
@@ -318,7 +318,7 @@ class ChatMemory:
         if around.reason not in ("", "switched_off", "no_question"):
             _log.warning("a chat goes on without its memory (%s)", around.reason)
 
-    async def _tried(
+    async def _try_verb(
         self, around: Around, verb: Callable[[], _Answer], timeout_s: float | None
     ) -> tuple[_Answer | None, str]:
         """What a verb answers, on one of the threads and on behalf of who asked, or None and why."""

@@ -166,11 +166,11 @@ class Replies:
             raise ProblemError(UNDER_WAY)
         self._under_way[place] = request.fingerprint
         try:
-            await self._answered(scope, _again(body, receive), send, request)
+            await self._answer_request(scope, _again(body, receive), send, request)
         finally:
             del self._under_way[place]
 
-    async def _answered(self, scope: Scope, receive: Receive, send: Send, request: KeptRequest) -> None:
+    async def _answer_request(self, scope: Scope, receive: Receive, send: Send, request: KeptRequest) -> None:
         """The kept answer, else that of the first time."""
         known = await self._run(lambda: self._repeats.find(request))
         if known is not None:
@@ -197,7 +197,7 @@ class Replies:
             if trying.claim.is_lost:
                 return
             if trying.is_ended:
-                await self._kept(trying)
+                await self._keep_outcome(trying)
             while held:
                 await send(held.pop())
             await send(message)
@@ -207,11 +207,11 @@ class Replies:
                 await self._app(trying.scope, receive, watched)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._kept(trying)
+                await self._keep_outcome(trying)
         if trying.claim.is_lost:
             raise ProblemError(refusal(trying.claim.request))
 
-    async def _kept(self, trying: _Try) -> None:
+    async def _keep_outcome(self, trying: _Try) -> None:
         """Write down what became of it, once. The answer is given all the same when that fails."""
         claim = trying.claim
         if trying.is_kept or claim.is_lost or not (claim.is_put or claim.is_begun):

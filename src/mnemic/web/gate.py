@@ -120,32 +120,32 @@ class Caller:
         if self.key is not None:
             user, agent = self.key.user, self.key.agent
         return Scope(
-            org=_bound("org", self.org, named.org) or self.org,
-            user=_bound("user", user, named.user),
-            agent=_bound("agent", agent, named.agent),
+            org=_check_bound("org", self.org, named.org) or self.org,
+            user=_check_bound("user", user, named.user),
+            agent=_check_bound("agent", agent, named.agent),
             session=named.session,
         )
 
 
 def named_scope(request: HTTPConnection) -> NamedScope:
     """What a request names. Raises `InvalidInputError` where it names a part twice, and differently."""
-    return NamedScope(**{part.name: _named(request, part.name) for part in fields(NamedScope)})
+    return NamedScope(**{part.name: _read_part(request, part.name) for part in fields(NamedScope)})
 
 
-def _bound(part: str, own: str | None, named: str | None) -> str | None:
+def _check_bound(part: str, own: str | None, named: str | None) -> str | None:
     if own is not None and named not in (None, own):
         raise ForbiddenError(f"this key is restricted to another {part}")
     return own if own is not None else named
 
 
-def _named(request: HTTPConnection, part: str) -> str | None:
-    given = {*request.query_params.getlist(part), *map(_decoded, request.headers.getlist(f"{HEADER_PREFIX}{part}"))}
+def _read_part(request: HTTPConnection, part: str) -> str | None:
+    given = {*request.query_params.getlist(part), *map(_decode_id, request.headers.getlist(f"{HEADER_PREFIX}{part}"))}
     if len(given) > 1:
         raise InvalidInputError(f"the request names more than one {part}")
     return given.pop() if given else None
 
 
-def _decoded(header: str) -> str:
+def _decode_id(header: str) -> str:
     """Headers come as Latin-1; ids are sent in UTF-8."""
     try:
         return header.encode("latin-1").decode()
