@@ -128,6 +128,19 @@ def test_a_store_that_fails_is_told_by_ready_and_by_every_verb_with_a_reason(ser
     assert answer.headers["retry-after"] == "1"
 
 
+@pytest.mark.parametrize("method, path, status", [("GET", "/v1/nothing", 404), ("PUT", "/v1/recall", 405)])
+def test_what_the_framework_refuses_is_told_in_words(client: TestClient, method: str, path: str, status: int):
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert answer.json()["detail"]
+    assert answer.json()["hint"]
+
+
+def test_a_sealed_backup_without_a_keyring_is_no_failure_of_the_server(client: TestClient):
+    answer = client.post("/v1/backup", params={"is_sealed": True})
+    assert (answer.status_code, answer.json()["type"]) == (501, "urn:mnemic:problem:config")
+
+
 def test_what_nobody_foresaw_is_told_without_details_and_logged_without_texts(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):

@@ -44,5 +44,6 @@ def test_nothing_of_a_deleted_thing_is_in_any_file_when_the_process_is_killed(tm
     assert (ended.stdout, ended.returncode) == ("deleted\n", -signal.SIGKILL), ended.stderr
     files = [each for each in tmp_path.rglob("*") if each.is_file()]
     assert path in files
+    assert {each.stat().st_mode & 0o077 for each in files} == {0}
     found = {(each.name, word): each.read_bytes().lower().count(word) for each in files for word in TOLD}
     assert {place: count for place, count in found.items() if count} == {}

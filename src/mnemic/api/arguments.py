@@ -109,7 +109,7 @@ def check_value(value: object, name: str, hint: Any) -> None:
     """Check a value against an annotation, not what is inside it. Raises `InvalidInputError`."""
     if name == "scope":
         check_scope(value)
-    elif isinstance(value, str):
+    elif isinstance(value, str) and name != "query":  # a question may hold anything: it is not kept
         check_unicode(value, name)
     if name == "path" and isinstance(value, str | PurePath):
         parts = PurePath(value).parts
@@ -130,7 +130,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return _CHECKS[kind](value)
     if not isinstance(kind, type) or kind is object or getattr(kind, "_is_protocol", False):
         return True
-    return isinstance(value, kind) if not inner else _fits_members(value, kind, inner[0])
+    has_members = bool(inner) and issubclass(kind, abc.Iterable)
+    return _fits_members(value, cast("type", kind), inner[0]) if has_members else isinstance(value, kind)
 
 
 def _fits_members(value: Any, kind: type, member: Any) -> bool:

@@ -1,5 +1,6 @@
 """The command line as a whole: its commands, its help and its exit codes."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -49,6 +50,8 @@ def application(asked: str | None = None) -> typer.Typer:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Failures are reported on the standard error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        os.umask(0o077)  # stores, backups, sockets, logs and caches are for the user's own account
     if arguments is None and not failures.is_debugging():
         sys.excepthook = failures.last_resort
     if given[:1] != ["hooks"]:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -56,7 +57,7 @@ STATUSES: Mapping[type[failures.MnemicError], _Row] = {
     failures.ConflictError: _Row(409, "It exists already, or was changed meanwhile", "read it again, then decide"),
     failures.UnsupportedError: _Row(501, "This server is not set up for this"),
     failures.ConfigError: _Row(
-        500, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False
+        501, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False
     ),
     failures.BackendError: _Row(503, "A backend of the server failed", "run `mnemic doctor` on the server"),
     failures.UnavailableError: _Row(503, "A backend of the server does not answer", "try again in a moment"),
@@ -103,7 +104,11 @@ def problem_of(error: BaseException) -> Problem:
 
 def _http_problem(error: HTTPException) -> Problem:
     kind, title, hint = HTTP_KINDS.get(error.status_code, ("http", "The request cannot be answered", ""))
-    return Problem(error.status_code, kind, title, hint=hint, headers=error.headers or _NO_HEADERS)
+    told = " ".join(str(error.detail).split())
+    detail = (
+        title if told in ("", HTTPStatus(error.status_code).phrase) else told
+    )  # the framework's own says nothing more
+    return Problem(error.status_code, kind, title, detail, hint=hint, headers=error.headers or _NO_HEADERS)
 
 
 def problem_response(problem: Problem) -> Response:

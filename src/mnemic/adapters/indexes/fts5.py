@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 import threading
@@ -101,7 +102,9 @@ class IndexFile:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError, PermissionError):  # of missing rights SQLite tells
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
             raise UnavailableError(f"the folder of the index {self.path} cannot be made: {error}") from error
         connection = sqlite3.connect(

@@ -21,6 +21,7 @@ import zipfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -189,7 +190,7 @@ else:
 @contextmanager
 def lease(path: Path, stop: threading.Event) -> Generator[bool]:
     """Wait for the lease of the lock file at `path`; yields False when `stop` was set before it was free."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         yield _wait_for_lock(descriptor, stop)
     finally:
@@ -318,7 +319,7 @@ class GraphKeeper:
         if best is not None and not is_due(best, task.source.rows, len(task.source.live)):
             return best
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(0o700, parents=True, exist_ok=True)
             with lease(path.with_suffix(".lock"), task.stop) as is_held:
                 if not is_held:
                     return None
@@ -348,7 +349,7 @@ class GraphKeeper:
 
     def _write(self, path: Path, graph: Graph, task: _Task) -> None:
         fresh = path.with_suffix(".new")
-        with fresh.open("wb") as file:
+        with open(fresh, "wb", opener=partial(os.open, mode=0o600)) as file:
             graph.write(file, task.source)
             file.flush()
             os.fsync(file.fileno())

@@ -7,6 +7,7 @@ import stat
 import struct
 import threading
 import weakref
+from contextlib import suppress
 from errno import ENOTDIR
 from pathlib import Path
 
@@ -48,13 +49,12 @@ class StoreFile:
             raise ConfigError(f"the folder of the store {self.path} cannot be made: {error}") from error
         self._refuse_second()
         try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+            make_private_file(self.path)
         except OSError:
-            self.is_read_only = self.path.is_file() and os.access(self.path, os.R_OK)
-            if not self.is_read_only:
-                return  # SQLite says what is the matter
-        self.is_read_only = self.is_read_only or not os.access(self.path.parent, os.W_OK)
-        self._identify()
+            return  # SQLite says what is the matter
+        if self.path.is_file() and os.access(self.path, os.R_OK):
+            self.is_read_only = not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
+            self._identify()
 
     def uri(self) -> str:
         """How SQLite is to open the file. It never makes another in place of a lost one. A store on a read-only disk is
@@ -169,6 +169,14 @@ class StoreFile:
             f"{self.path}-wal was cut while in use, and the last writes with it; stop every process that uses it and "
             "read what is left: it may lack what was written since the last checkpoint"
         )
+
+
+def make_private_file(path: Path) -> None:
+    """Make a file for the user's own account if missing. One that is there is not opened: closing it again would give up
+    the locks that SQLite holds on it in this process.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
 
 
 def make_folder(folder: Path) -> None:
