@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 import sys
 import time
 from collections import Counter
@@ -31,6 +32,9 @@ from mnemic.model.health import Condition
 from mnemic.model.scope import Scope
 
 ANNA = Scope(user="anna")
+RAW = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError, sqlite3.Error)
+"""What a verb never ends in."""
+
 ROWS, TRIES, TAILS = 60, 6, 12
 SEED = 20
 
@@ -139,7 +143,7 @@ def use(path: Path, facts: Counter[str]) -> list[str]:
     except MnemicError:
         facts["refused at opening"] += 1
         is_told = True
-    except Exception as error:  # noqa: BLE001 -- a drill counts what nobody foresaw
+    except RAW as error:
         return [f"opening: {type(error).__name__}: {error}"]
     if is_told:
         problems += save(path, facts)
@@ -160,7 +164,7 @@ def _try(verb: Callable[[], object], problems: list[str], name: str) -> object:
         return verb()
     except MnemicError:
         return None
-    except Exception as error:  # noqa: BLE001 -- as above
+    except RAW as error:
         problems.append(f"{name}: {type(error).__name__}: {error}")
         return None
 
