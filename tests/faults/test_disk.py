@@ -41,10 +41,10 @@ class TracingStore(SqliteStore):
     """Keeps the connections it opens in sight."""
 
     def __init__(self, path: Path) -> None:
-        self.connections: list[sqlite3.Connection] = []
+        self.connections: list[Connection] = []
         super().__init__(path)
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> Connection:
         self.connections.append(super()._connect())
         return self.connections[-1]
 

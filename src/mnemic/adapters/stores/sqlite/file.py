@@ -172,8 +172,8 @@ class StoreFile:
 
 
 def make_private_file(path: Path) -> None:
-    """Make a file for the user's own account if missing. One that is there is not opened: closing it again would give up
-    the locks that SQLite holds on it in this process.
+    """Make a file for the user's own account if missing. One that is there is not opened: closing it would give up the
+    locks that SQLite holds on it in this process.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))

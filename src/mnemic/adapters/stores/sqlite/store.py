@@ -34,7 +34,7 @@ _PARTS_METADATA = 16
 """The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
 
 
-class _Connection(sqlite3.Connection):
+class Connection(sqlite3.Connection):
     """A connection, and the files beside the store that it has open since its first transaction."""
 
     beside: tuple[Place, ...] = ()
@@ -51,7 +51,7 @@ class SqliteStore:
     def __init__(self, path: str | Path, *, lock_wait_s: float = 10.0) -> None:
         self.path = Path(path)
         self._lock_wait_s = lock_wait_s
-        self._idle: list[_Connection] = []
+        self._idle: list[Connection] = []
         self._guard = threading.Lock()
         self._is_closed = False
         self._damage = ""
@@ -230,7 +230,7 @@ class SqliteStore:
                 connection.rollback()
             self._give_back(connection)
 
-    def _commit(self, connection: _Connection, *, is_writing: bool) -> None:
+    def _commit(self, connection: Connection, *, is_writing: bool) -> None:
         """Commit what no other file can take away: a write to a file without a name would be lost with this process."""
         if is_writing:
             self._file.check()
@@ -248,7 +248,7 @@ class SqliteStore:
         if isinstance(error.__cause__, sqlite3.Error | UnicodeDecodeError):
             self._damage = str(error)
 
-    def _borrow(self) -> _Connection:
+    def _borrow(self) -> Connection:
         with self._guard:
             if self._is_closed:
                 raise UnavailableError("the store is closed; open it again")
@@ -256,14 +256,14 @@ class SqliteStore:
                 return self._idle.pop()
         return self._connect()
 
-    def _give_back(self, connection: _Connection) -> None:
+    def _give_back(self, connection: Connection) -> None:
         with self._guard:
             if not self._is_closed and _is_usable(connection):
                 self._idle.append(connection)
                 return
         connection.close()
 
-    def _open(self) -> _Connection:
+    def _open(self) -> Connection:
         self._file.check()
         with session.translated_errors(f"opening {self.path}"):
             return sqlite3.connect(
@@ -272,10 +272,10 @@ class SqliteStore:
                 timeout=self._lock_wait_s,
                 isolation_level=None,
                 check_same_thread=False,
-                factory=_Connection,
+                factory=Connection,
             )
 
-    def _connect(self) -> _Connection:
+    def _connect(self) -> Connection:
         connection = self._open()
         try:
             self._file.check()  # SQLite opened what was at the path a moment after the first look

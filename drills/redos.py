@@ -1,0 +1,373 @@
+"""No expression and no function over texts takes more than about twice as long for twice the text, whatever it holds.
+
+Every expression that the package compiles is searched (matched, where the package only matches it) in hostile repeats:
+samples of its own parts, repeated, behind what it begins with and before what it does not expect. Every function of
+`mnemic.text` that takes a text, the readers of markup and the detectors are called with general ones. Lengths double
+until a call takes long enough to be measured; what then grows by more than 2.6 at two doublings in a row, each the best
+of three, is superlinear. Where the time ends first, the facts say how many were tried.
+
+    python drills/redos.py --seconds 540
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+_compiled: dict[tuple[str, int], str] = {}
+_compile = re.compile
+_parse: Any = importlib.import_module("re._parser").parse
+
+
+def _record(pattern: Any, flags: Any = 0) -> Any:
+    """As `re.compile`; notes what modules of the package compile, and where."""
+    frame: Any = vars(sys)["_getframe"](1)
+    module = str(frame.f_globals.get("__name__", ""))
+    if module.startswith("mnemic.") and isinstance(pattern, str):
+        _compiled.setdefault((pattern, int(flags)), f"{module}:{frame.f_lineno}")
+    return _compile(pattern, flags)
+
+
+re.compile = _record  # before any module of the package is imported
+
+import mnemic  # noqa: E402 -- see above
+from drills.kit.outcome import Outcome, options  # noqa: E402
+from mnemic.errors import MnemicError  # noqa: E402
+
+FIRST, LAST = 1_000, 16_000
+LEAST_S, MOST_S = 0.005, 0.4
+"""Below the first the clock and other work decide; above the second nothing more is to be learnt."""
+
+MOST_GROWTH = 2.6
+BEHIND = 4
+"""So many repeats are tried behind what the expression begins with too."""
+
+GENERAL = [
+    " ",
+    "a",
+    "a ",
+    "1",
+    "1.",
+    "-",
+    "=",
+    "_",
+    "*",
+    "#",
+    "|",
+    "\n",
+    "\t",
+    "(",
+    "[",
+    "<",
+    "{",
+    '"',
+    "'",
+    "`",
+    ",",
+    ".",
+    "<!--",
+    "<a ",
+    "](",
+    "[a](",
+    "**a",
+    "user: ",
+    "- a\n",
+    "a\n\n",
+    "|a|\n",
+    "# a\n",
+    "```\n",
+    "http://a",
+    "a@a.",
+    "0:0",
+    "中",
+    "中。",
+    "é",
+    "\u0301",
+    "😀",
+    "I am a ",
+    "my name is ",
+    "ignore ",
+    "password is ",
+    "yesterday ",
+    "Mr. ",
+    "A. ",
+]
+SKIPPED = ("mnemic.testing", "mnemic.evaluation", "mnemic.integrations", "mnemic.__main__")
+"""Never given texts of others."""
+
+
+def main() -> int:
+    """Exit code 1 when anything grows faster than its text."""
+    told = options(__doc__, seconds=540)
+    end = time.monotonic() + told.seconds
+    import_all()
+    expressions = dict(sorted(_compiled.items(), key=lambda one: one[1]))
+    functions, uses = dict(find_functions()), find_uses()
+    problems: list[str] = []
+    tried = 0
+    called = 0
+    for name, function in functions.items():
+        if time.monotonic() > end:
+            break
+        called += 1
+        if found := find_growth(function, [("", piece, "") for piece in GENERAL]):
+            problems.append(f"{name}: {found}")
+    for (pattern, flags), place in expressions.items():
+        if time.monotonic() > end:
+            break
+        tried += 1
+        is_matched = len(uses.get((pattern, flags), ())) > 0 and uses[pattern, flags] <= {"match", "fullmatch"}
+        search = _compile(pattern, flags).match if is_matched else searching(_compile(pattern, flags))
+        if found := find_growth(search, attacks(pattern, flags)):
+            problems.append(f"{place}: {found}: `{pattern[:100]}`")
+    facts = {
+        "expressions": len(expressions),
+        "of these tried": tried,
+        "functions over texts": len(functions),
+        "of these tried ": called,
+        "growth allowed at a doubling": MOST_GROWTH,
+    }
+    return Outcome(name="redos", about=__doc__ or "", facts=facts, problems=problems).told()
+
+
+def import_all() -> None:
+    """Import every module that can be, and compile what is compiled late."""
+    for found in pkgutil.walk_packages(mnemic.__path__, "mnemic."):
+        if not found.name.startswith(SKIPPED):
+            try:
+                importlib.import_module(found.name)
+            except (ImportError, MnemicError):
+                continue
+    from mnemic.adapters.detectors.rules import load_forms
+
+    for name in ("tokens", "spoken"):
+        load_forms(name)
+    for each in gc.get_objects():
+        if type(each).__name__ == "_LatePattern" and (key := _find_key(each)):
+            _compiled.setdefault(key, "late")
+
+
+def find_uses() -> dict[tuple[str, int], set[str]]:  # noqa: C901 -- one walk over three sorts of places
+    """The methods by which the package uses the expressions that have a name, by that name."""
+    methods: dict[str, set[str]] = {}
+    for path in Path(mnemic.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in _METHODS:
+                name = getattr(node.value, "attr", getattr(node.value, "id", "?"))
+                methods.setdefault(name, set()).add(node.attr)
+    uses: dict[tuple[str, int], set[str]] = {}
+
+    def note(name: str, value: Any, depth: int = 4) -> None:
+        if key := _find_key(value):
+            uses.setdefault(key, set()).update(methods.get(name, {"search"}))
+        elif depth and type(value) in (tuple, list):
+            for each in value:
+                note("?", each, depth - 1)
+
+    for module in [module for name, module in sys.modules.items() if name.startswith("mnemic")]:
+        for name, value in vars(module).items():
+            note(name, value)
+    for each in gc.get_objects():
+        if str(type(each).__module__).startswith("mnemic") and is_dataclass(each) and not isinstance(each, type):
+            noun: Any = each
+            for field in fields(noun):
+                note(field.name, getattr(noun, field.name, None))
+    return uses
+
+
+_METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"}
+
+
+def _find_key(value: Any) -> tuple[str, int] | None:
+    """Source and flags of an expression, None of anything else."""
+    kind = type(value).__name__
+    if kind == "Pattern":
+        return str(value.pattern), int(value.flags) & ~int(re.UNICODE)
+    return (str(vars(value)["_source"]), int(vars(value)["_flags"])) if kind == "_LatePattern" else None
+
+
+def searching(pattern: re.Pattern[str]) -> Callable[[str], object]:
+    """A function that goes through all of a text."""
+
+    def search(text: str) -> None:
+        for _ in pattern.finditer(text):
+            pass
+
+    return search
+
+
+def find_functions() -> Iterator[tuple[str, Callable[[str], object]]]:
+    """Every public function of the texts' modules that needs a text alone, the readers and the detectors."""
+    from mnemic.adapters.detectors.rules import RuleDetector
+    from mnemic.adapters.readers.html import HtmlReader
+    from mnemic.adapters.readers.mail import MailReader
+    from mnemic.adapters.readers.markdown import MarkdownReader
+    from mnemic.adapters.readers.text import TextReader
+    from mnemic.model.document import ReadLimits
+    from mnemic.text.analyser import Analyser
+
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("mnemic.text"):
+            for label, function in inspect.getmembers(module, inspect.isfunction):
+                if function.__module__ == name and not label.startswith("_") and _takes_text(function):
+                    yield f"{name}.{label}", _exhaust(function)
+    analyser = Analyser()
+    yield "Analyser.terms", analyser.terms
+    yield "Analyser.query_terms", analyser.query_terms
+    yield "RuleDetector.find", RuleDetector().find
+    for reader in (HtmlReader(), MarkdownReader(), TextReader(), MailReader()):
+        yield type(reader).__name__, _reading(reader, ReadLimits())
+
+
+def _takes_text(function: Callable[..., object]) -> bool:
+    parameters = [*inspect.signature(function).parameters.values()]
+    needed = [each for each in parameters if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
+    return len(needed) == 1 and parameters[0] is needed[0] and str(needed[0].annotation) == "str"
+
+
+def _exhaust(function: Callable[[str], object]) -> Callable[[str], object]:
+    def call(text: str) -> None:
+        found = function(text)
+        if inspect.isgenerator(found):
+            for _ in found:
+                pass
+
+    return call
+
+
+def _reading(reader: Any, limits: Any) -> Callable[[str], object]:
+    head = {"HtmlReader": "<html><body>", "MailReader": "From: a@example.org\nSubject: b\n\n"}.get(
+        type(reader).__name__, ""
+    )
+    return lambda text: reader.read((head + text).encode(), "a", limits)
+
+
+def attacks(pattern: str, flags: int) -> list[tuple[str, str, str]]:
+    """Beginnings, repeats and ends made of an expression's own parts."""
+    whole, parts = sample(_parse(pattern, flags))
+    pieces = list(dict.fromkeys([*(part for part in parts if part), whole, *_mixed(parts), " ", "a", "\n"]))[:10]
+    heads = ["", whole[: max(len(whole) // 2, 1)]]
+    own = [(head, piece, "\x00") for piece in pieces[:BEHIND] if piece for head in heads]
+    return own + [("", piece, "\x00") for piece in pieces[BEHIND:] if piece]
+
+
+def _mixed(parts: list[str]) -> Iterator[str]:
+    for one, other in pairwise(parts):
+        yield one + other
+
+
+def sample(tree: Any) -> tuple[str, list[str]]:  # noqa: C901 -- one branch for each sort of node
+    """A text that may match an expression, and texts that its repeats and branches may match."""
+    text, parts = "", list[str]()
+    for name, value in tree:
+        kind = str(name)
+        inner: list[Any] = []
+        if kind == "LITERAL":
+            text += chr(value)
+        elif kind == "NOT_LITERAL":
+            text += "a" if value != ord("a") else "b"
+        elif kind == "ANY":
+            text += "a"
+        elif kind == "IN":
+            found = _one_of(value)
+            text += found[0]
+            parts += found
+        elif kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            inner, least = [value[2]], max(value[0], 1)
+            made, more = sample(value[2])
+            text += made * min(least, 5)
+            parts += [made, *more]
+            inner = []
+        elif kind == "SUBPATTERN":
+            inner = [value[3]]
+        elif kind == "ATOMIC_GROUP":
+            inner = [value]
+        elif kind == "BRANCH":
+            inner = [value[1][0]]
+            parts += [sample(branch)[0] for branch in value[1][:12]]
+        for each in inner:
+            made, more = sample(each)
+            text += made
+            parts += more
+    return text, parts
+
+
+def _one_of(members: Any) -> list[str]:
+    is_negated = str(members[0][0]) == "NEGATE"
+    found: list[str] = []
+    for name, value in members:
+        kind = str(name)
+        if kind == "LITERAL":
+            found.append(chr(value))
+        elif kind == "RANGE":
+            found.append(chr(value[0]))
+        elif kind == "CATEGORY":
+            found.append({"CATEGORY_DIGIT": "1", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a"}.get(str(value), "-"))
+    if is_negated:
+        return [next(letter for letter in "a1 -é" if letter not in found)]
+    return found[:4] or ["a"]
+
+
+def find_growth(function: Callable[[str], object], texts: list[tuple[str, str, str]]) -> str:
+    """How fast a function grows on the worst of some repeats, in words; "" where it is linear."""
+    for head, piece, tail in texts:
+        grown = 0
+        former = 0.0
+        if (
+            _time(function, _make(head, piece, tail, FIRST))
+            < LEAST_S
+            > 4 * _time(function, _make(head, piece, tail, LAST // 4))
+        ):
+            continue
+        length = FIRST
+        while length <= LAST:
+            took = _measure(function, _make(head, piece, tail, length), former)
+            if took > LEAST_S and former > LEAST_S / 4:
+                grown = grown + 1 if took > MOST_GROWTH * former else 0
+            if grown >= 2 and took > LEAST_S * 4:  # noqa: PLR2004 -- see the docstring of the module
+                return (
+                    f"{took / former:.1f} at a doubling, {took:.2f} s for {length:,} of {head[-20:]!r} {piece[:20]!r}"
+                )
+            if took > MOST_S:
+                break
+            former, length = took, length * 2
+    return ""
+
+
+def _make(head: str, piece: str, tail: str, length: int) -> str:
+    return head + piece * (length // len(piece)) + tail
+
+
+def _measure(function: Callable[[str], object], text: str, former: float) -> float:
+    """Seconds of a call, the best of three where one alone looks superlinear."""
+    best = _time(function, text)
+    for _ in range(2):
+        if best < LEAST_S or best <= MOST_GROWTH * former:
+            break
+        best = min(best, _time(function, text))
+    return best
+
+
+def _time(function: Callable[[str], object], text: str) -> float:
+    began = time.process_time()
+    with suppress(MnemicError, ValueError, LookupError, RecursionError):
+        function(text)
+    return time.process_time() - began
+
+
+if __name__ == "__main__":
+    sys.exit(main())
