@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.adapters.stores.sqlite.store import Connection
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.ports.store import UnitOfWork
 from mnemic.testing.observation import state_of
