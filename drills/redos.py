@@ -364,7 +364,7 @@ def _measure(function: Callable[[str], object], text: str, former: float) -> flo
 
 def _time(function: Callable[[str], object], text: str) -> float:
     began = time.process_time()
-    with suppress(MnemicError, ValueError, LookupError, RecursionError):
+    with suppress(MnemicError, ValueError, LookupError, OSError, RecursionError):
         function(text)
     return time.process_time() - began
 

@@ -136,11 +136,6 @@ def test_what_the_framework_refuses_is_told_in_words(client: TestClient, method:
     assert answer.json()["hint"]
 
 
-def test_a_sealed_backup_without_a_keyring_is_no_failure_of_the_server(client: TestClient):
-    answer = client.post("/v1/backup", params={"is_sealed": True})
-    assert (answer.status_code, answer.json()["type"]) == (501, "urn:mnemic:problem:config")
-
-
 def test_what_nobody_foresaw_is_told_without_details_and_logged_without_texts(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
