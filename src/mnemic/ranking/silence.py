@@ -91,7 +91,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|both|twice|once|half|hundred|thousand"
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|couple|pair|twins?|triplets|both|twice|once|half|hundred|thousand"
     r"|sixteen|twenty|thirty|forty|fifty|no)\b|[一二三四五六七八九十两百千]",
     re.IGNORECASE,
 )

@@ -111,7 +111,7 @@ def test_praise_is_left_out_and_the_question_that_an_answer_belongs_to_stays(mne
     talk(
         mnemic,
         "s1",
-        ("I built a kayak in the garage.", "Wow, a kayak! That's amazing!"),
+        ("I built a kayak in the garage.", "Wow! That's amazing!"),
         ("It took all winter.", "What was the hardest part?"),
         ("The keel of the kayak.", "Thanks for sharing, sounds great!"),
     )
