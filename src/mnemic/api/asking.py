@@ -366,8 +366,11 @@ class AskingVerbs:
             self._toolbox = known.with_tools(tools)
 
 
-def question_of(query: str, fields: Fields, settings: Settings) -> Question:
-    """The checked form of a question. Half surrogate pairs in the query count as unknown characters."""
+def question_of(query: object, fields: Fields, settings: Settings) -> Question:
+    """The checked form of a question. None counts as a blank one, half surrogate pairs as unknown characters."""
+    query = "" if query is None else query
+    if not isinstance(query, str):
+        raise InvalidInputError(f"query must be text, not {type(query).__name__}")
     if len(query) > settings.max_query_chars:
         raise InvalidInputError(f"a query is a text of at most {settings.max_query_chars:,} characters")
     similarity = fields.get("min_similarity")
