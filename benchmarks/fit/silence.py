@@ -62,10 +62,10 @@ NEAR_MISSES = 0.7
 NEAR_MISS_WEIGHT = 0.25
 """A near miss is wrongly shown at a small price: the neighbour of an answer is often of use."""
 
-THRESHOLD = 0.4
+THRESHOLD = 0.3
 """A round number, not fitted. It was chosen by the table below and by a look at the development halves of `locomo`,
-`beam`, `unrelated` and `personal`: a lower one shows more to tasks and general knowledge, a higher one loses BEAM's
-questions that read like requests.
+`beam`, `longmemeval-pool`, `unrelated` and `personal`: at 0.4 BEAM loses 5 % of its questions, which read like tasks,
+and at 0.3 1 %; general knowledge over a large pool of chats is shown more often for it (0.2 and 0.3).
 """
 
 SETS_USED = ("generated-people", "generated-assistant", "longmemeval-pool, half 0", "chunking-eval")
