@@ -244,9 +244,9 @@ def relevant_enough(engine: Engine, scored: scoring.Scored, least: float) -> Pla
     return scored.order[~(relevances_of(engine, scored, scored.order) < least)]
 
 
-def least_beside(best: float) -> float:
-    """The relevance that a fact or a passage needs beside a best one."""
-    return max(WEAKEST, share_of(logit(best) - WIDEST_GAP))
+def least_beside(best: float, gap: float = WIDEST_GAP) -> float:
+    """The relevance that a fact or a passage needs beside a best one; `gap` in logits."""
+    return max(WEAKEST, share_of(logit(best) - gap))
 
 
 def _without_noise(engine: Engine, scored: scoring.Scored, order: Places) -> Places:
