@@ -21,9 +21,9 @@ like one of general knowledge. Messages are too many and too much alike for that
 """
 
 FACT_GAP = 2.0
-"""So far behind the best fact of the user, in logits, another one is not needed: beside one of 0.98 it needs 0.87. At 4
-two of three facts shown are not needed, at 2 one of four, and no needed one is lost (`benchmarks/precision.py`). Policies
-and what an agent learned are not compared with the user's facts.
+"""So far behind the best fact of the user, in logits, another one is not needed: beside one of 0.98 it needs 0.87. At
+4 two of three facts shown are not needed, at 2 one of four, and no needed one is lost (`benchmarks/precision.py`).
+Policies and what an agent learned are not compared with the user's facts.
 """
 
 
