@@ -64,6 +64,7 @@ _SECTION_OF: Mapping[Level, Section] = {
     Level.ORG: ORGANISATION,
     Level.SESSION: SESSION,
 }
+_CLOSING = " \"'”」"
 _LEAST_SAME = 0.8
 _LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
 
@@ -180,10 +181,10 @@ class Filling:
         return True
 
     def _take_before(self, line: Line, at: Mapping[tuple[str, int], Line]) -> None:
-        """Take the message before this one if it was found too and is short, whether it says anything or not."""
+        """Take the message before this one if it was found too, is short, and asks or says something."""
         session, position = _place(line.hit.item) or ("", 0)
         before = at.get((session, position - 1))
-        if before is not None and before.tokens <= BESIDE_TOKENS:
+        if before is not None and before.tokens <= BESIDE_TOKENS and _explains(before):
             self._take(before)
 
     def _new_frames(self, line: Line) -> list[object]:
@@ -230,7 +231,7 @@ class Filling:
                 if before.id in known or before.position >= item.position or is_small_talk(before.text):
                     continue
                 beside = self._line(Hit(before, 0.0, None, ()), len(self._taken), frozenset())
-                if beside.tokens <= BESIDE_TOKENS:
+                if beside.tokens <= BESIDE_TOKENS and _explains(beside):
                     self._take(beside)
 
     def _laid_out(self, *, is_fallback: bool) -> Filled:
@@ -285,6 +286,11 @@ def _by_rank(line: Line) -> tuple[date, str, int]:
     return date.min, "", line.rank
 
 
+def _explains(line: Line) -> bool:
+    """True for a message that says something, or that asks what the next one answers."""
+    return line.worth > 0 or line.whole.rstrip(_CLOSING).endswith(("?", "？"))
+
+
 def _place(item: Item) -> tuple[str, int] | None:
     """The session of a message and its position there."""
     return (item.session, item.position) if isinstance(item, Message) else None
@@ -326,7 +332,7 @@ class _Asked:
             return False
         if dedup_key(item.text).rstrip("?？ ") == self._key:
             return True
-        if not item.text.rstrip(" \"'”」").endswith(("?", "？")):
+        if not item.text.rstrip(_CLOSING).endswith(("?", "？")):
             return False
         if 2 * len(self._stems & stems(item.text)) < len(self._stems):
             return False
