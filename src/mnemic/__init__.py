@@ -5,7 +5,7 @@ from mnemic import Mnemic, Scope
 with Mnemic.open("memory.db") as mnemic:
     mnemic.remember(Scope(user="ada"), "User prefers dark mode", kind="preference")
     for hit in mnemic.recall(Scope(user="ada"), "Which colours should the editor have?"):
-        print(f"{hit.score:.2f}  {hit.text}")
+        print(f"{hit.relevance:.0%}  {hit.text}")
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class TestForms:
     def test_explaining_shows_parts_that_add_up(self):
         remember("Ana sails", "Ana bakes rye bread")
         _, out, _ = run(["recall", "bread", "--explain", *ANA], [])
-        total, parts = out.splitlines()[0].split("\t")[-1].split("; ")[0].split(" = ")
+        total, parts = out.splitlines()[0].split("\t")[-1].removeprefix("score ").split("; ")[0].split(" = ")
         assert sum(float(part.split()[1]) for part in parts.split(" + ")) == pytest.approx(float(total), abs=0.02)
 
     def test_the_kind_of_a_message_has_one_name(self):

@@ -372,8 +372,11 @@ class AskingVerbs:
             self._toolbox = known.with_tools(tools)
 
 
-def question_of(query: str, fields: Fields, settings: Settings) -> Question:
-    """Check a question's arguments. Unpaired surrogates in the query count as unknown characters."""
+def question_of(query: object, fields: Fields, settings: Settings) -> Question:
+    """Check a question's arguments. None counts as blank. Unpaired surrogates count as unknown characters."""
+    query = "" if query is None else query
+    if not isinstance(query, str):
+        raise InvalidInputError(f"query must be text, not {type(query).__name__}")
     if len(query) > settings.max_query_chars:
         raise InvalidInputError(f"a query can have at most {settings.max_query_chars:,} characters")
     similarity = fields.get("min_similarity")

@@ -17,7 +17,7 @@ from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED, report_error
 from mnemic.cli.options import ScopeOptions, Works, find_login_name, run_worker
-from mnemic.cli.recall import explain_score, show_recall
+from mnemic.cli.recall import explain_score, format_relevance, show_strong_hits
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.chat import Called, ChatEvent, Finish, Recalled, Replied, Reply, Said
 from mnemic.model.item import Message
@@ -164,7 +164,7 @@ class Conversation:
     def _look_up(self, line: str) -> None:
         found = self._mnemic.recall(self._scope, line)
         self._commands.note_recall(line, found)
-        show_recall(found)
+        show_strong_hits(found)
 
     def _stream_answer(self, line: str) -> None:
         """Stream the answer; Ctrl-C stops it, and what was written until then is kept."""
@@ -295,7 +295,7 @@ class Commands:
     def _look_up(self, rest: str) -> None:
         found = self._mnemic.recall(self._scope, rest)
         self._ids = [hit.id for hit in found.hits]
-        show_recall(found)
+        show_strong_hits(found)
 
     def _explain(self, rest: str) -> None:
         if rest:
@@ -305,11 +305,11 @@ class Commands:
             output.note("ask something first")
             return
         rows = [
-            output.format_item(hit.item, str(n), f"{hit.score:.2f}", why=explain_score(hit))
+            output.format_item(hit.item, str(n), format_relevance(hit), why=explain_score(hit))
             for n, hit in enumerate(self._recall.hits, start=1)
         ]
         if rows:
-            output.show_rows(("#", "score"), rows)
+            output.show_rows(("#", "relevance"), rows)
         else:
             output.note(f"nothing found for: {output.one_line(self._asked)}")
         if self._timings:

@@ -36,7 +36,10 @@ def recall(
 ) -> None:
     """Find what answers a question among the messages, memories and documents of this scope, best first."""
     is_whole = arguments.get("limit", 0) is None or not arguments.keys().isdisjoint(("min_relevance", "min_similarity"))
-    show_recall(found if is_whole else without_weak(found), is_explained=explain)
+    if is_whole:
+        show_recall(found, is_explained=explain)
+    else:
+        show_strong_hits(found, is_explained=explain)
 
 
 @verb_command(
@@ -84,7 +87,7 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     with options.open() as mnemic:
         if mnemic.model is None and not options.as_json:
             output.note("no language model is configured (MNEMIC_LLM, or llm.name), so these are the best passages:")
-            show_recall(mnemic.recall(scope, arguments["question"]))
+            show_strong_hits(mnemic.recall(scope, arguments["question"]))
             return
         answer = mnemic.ask(scope, **arguments)
     if options.as_json:
@@ -95,14 +98,22 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     output.note_all(answer.degraded, "missing: ")
 
 
-def without_weak(found: Recall) -> Recall:
-    """The hits that a person wants to see: those below the usual floor of relevance only on request."""
-    if found.hits and found.hits[0].is_fallback:
-        return found
-    shown = tuple(hit for hit in found.hits if hit.relevance is None or hit.relevance >= SHOWN_RELEVANCE)
-    if found.hits and not shown:
-        output.note(f"nothing fits well; --all shows the {len(found.hits)} weak hits")
-    return replace(found, hits=shown)
+def show_strong_hits(found: Recall, *, is_explained: bool = False) -> None:
+    """The hits above the usual floor of relevance, background, or a remark that only weak hits were found."""
+    strong = tuple(
+        hit for hit in found.hits if hit.is_fallback or hit.relevance is None or hit.relevance >= SHOWN_RELEVANCE
+    )
+    if strong or not found.hits:
+        show_recall(replace(found, hits=strong), is_explained=is_explained)
+        return
+    weak = "1 weak hit" if len(found.hits) == 1 else f"{len(found.hits)} weak hits"
+    output.note_all(found.degraded, "degraded: ")
+    output.note(f"Nothing answers this well. `mnemic recall --all` shows {weak}.")
+
+
+def format_relevance(hit: Hit) -> str:
+    """The relevance as a percentage; a dash where it is unknown."""
+    return "-" if hit.relevance is None else f"{hit.relevance:.0%}"
 
 
 def show_recall(found: Recall, *, is_explained: bool = False) -> None:
@@ -119,13 +130,13 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
         output.format_item(
             hit.item,
             str(rank),
-            f"{hit.score:.2f}",
+            format_relevance(hit),
             why=explain_score(hit) if is_explained else "",
             remark="general background" if hit.is_fallback else "",
         )
         for rank, hit in enumerate(found.hits, start=1)
     ]
-    output.show_rows(("#", "score"), rows)
+    output.show_rows(("#", "relevance"), rows)
     for path in found.paths:
         output.note(" – ".join(output.one_line(node.name) for node in path.nodes))
         names = {node.id: node.name for node in path.nodes}
@@ -133,11 +144,10 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
 
 
 def explain_score(hit: Hit) -> str:
-    """The parts of a score, which add up to it, similarity and relevance, and what a memory adds."""
+    """The score and the parts that add up to it, the similarity, and a memory's importance and accesses."""
     parts = " + ".join(f"{c.feature} {c.points:.2f}" for c in hit.contributions)
     similarity = "" if hit.similarity is None else f"; similarity {hit.similarity:.2f}"
-    relevance = "" if hit.relevance is None else f"; relevance {hit.relevance:.2f}"
-    text = f"{hit.score:.2f} = {parts}{similarity}{relevance}"
+    text = f"score {hit.score:.2f} = {parts}{similarity}"
     if isinstance(hit.item, Memory):
         text += f"; importance {hit.item.importance:.2f}, accesses {hit.item.access_count}"
     return text

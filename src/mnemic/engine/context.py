@@ -34,6 +34,7 @@ from mnemic.errors import BackendError
 from mnemic.model.item import Chunk, Message, ProfileEntry, Role
 from mnemic.model.recall import ChatMessage, Citation, Context, Hit, Placement, Recall
 from mnemic.model.scope import Level, Scope
+from mnemic.ranking.digest import shortened_tokens
 from mnemic.ranking.silence import is_about_user
 from mnemic.text.blocks import Excerpt, Language, documents_block, profile_block, working_block
 from mnemic.text.sanitise import neutralise_markers
@@ -322,7 +323,7 @@ LEAST_CANDIDATES = 40
 TOKENS_A_CANDIDATE = 16
 """A message of a chat takes about 30 tokens, so this reads about twice as many as fit."""
 
-SURPLUS = 1.2
+SURPLUS = 2.0
 """So many times the budget is read in tokens, since duplicates are left out and short lines go before long ones."""
 
 HITS_OF_LEVEL = 20
@@ -439,7 +440,7 @@ def found_by_level(engine: Engine, scope: Scope, question: Question, asked: Aske
     """The hits of all levels together, and behind them the best of each level that others crowded out."""
     every = answer(engine, scope, question, asked)
     levels = {partition.level for partition in scope.visibility.at(*question.levels).partitions}
-    if every.is_fallback or len(levels) == 1:
+    if every.is_fallback or len(levels) == 1 or not _was_cut(engine, every, question):
         return every
     hits = {hit.id: hit for hit in every.hits}
     for level in sorted(levels - {Level.USER}, key=lambda each: each.value):
@@ -447,6 +448,12 @@ def found_by_level(engine: Engine, scope: Scope, question: Question, asked: Aske
         if not alone.is_fallback:
             hits = {**hits, **{hit.id: hit for hit in alone.hits if hit.id not in hits}}
     return replace(every, hits=tuple(hits.values()))
+
+
+def _was_cut(engine: Engine, found: Recall, question: Question) -> bool:
+    """True where more was found than was read, so that a level may be missing."""
+    tokens = sum(shortened_tokens(engine.analyser.token_count(hit.text)) for hit in found.hits)
+    return len(found.hits) >= (question.limit or 0) or tokens >= question.room
 
 
 def _history(engine: Engine, scope: Scope, request: ContextRequest) -> list[Message]:

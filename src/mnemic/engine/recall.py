@@ -45,10 +45,24 @@ from mnemic.ports.store import MAIN_VIEW
 from mnemic.ranking.digest import shortened_tokens
 from mnemic.ranking.fusion import mmr_order
 from mnemic.ranking.relevance import Doubles, Evidence, Floats, relevances
+from mnemic.ranking.silence import logit, share_of
 from mnemic.text.asking import Asking
 
 READING_MS = 4.0
 """Kept of a deadline for ordering and reading the hits."""
+
+WEAKEST = 0.02
+"""Below this relevance a fact or a passage is noise, whatever the prompt."""
+
+WIDEST_GAP = 4.0
+"""So far behind the best hit, in logits, a fact is noise too: beside one of 0.98 it needs 0.5, beside one of 0.5 0.02.
+
+Not so for messages: their evidence often shares nothing with the question, and a floor of 0.02 would cost BEAM a tenth
+of it. They stand by their rank, within the budget.
+"""
+
+JUDGED_HITS = 8
+"""More than the judgement of a prompt looks at (see `ranking.silence`)."""
 
 ROWS_AT_ONCE = 32
 """So many rows are read at a time where the room for hits is bounded: of long messages, few fill it."""
@@ -230,6 +244,26 @@ def relevant_enough(engine: Engine, scored: scoring.Scored, least: float) -> Pla
     return scored.order[~(relevances_of(engine, scored, scored.order) < least)]
 
 
+def least_beside(best: float, gap: float = WIDEST_GAP) -> float:
+    """The relevance that a fact or a passage needs beside a best one; `gap` in logits."""
+    return max(WEAKEST, share_of(logit(best) - gap))
+
+
+def _without_noise(engine: Engine, scored: scoring.Scored, order: Places) -> Places:
+    """Leaves out facts and passages far behind the best one before they are read; messages stand by their rank.
+
+    The first `JUDGED_HITS` stay: whether a context is shown at all is judged by them.
+    """
+    sure = relevances_of(engine, scored, order)
+    if not order.shape[0] or np.isnan(sure).all():
+        return order
+    talk = scored.candidates.surroundings
+    is_message = np.zeros(order.shape, dtype=np.bool_) if talk is None else talk.sessions[order] >= 0
+    is_kept = is_message | ~(sure < least_beside(float(np.nanmax(sure))))
+    is_kept[:JUDGED_HITS] = True
+    return order[is_kept]
+
+
 _BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
 _WORD = re.compile(r"\w+")
 
@@ -376,9 +410,12 @@ def _messages_until(question: Question) -> int | None:
 def _hits(engine: Engine, visible: Visibility, question: Question, scored: scoring.Scored) -> tuple[Hit, ...]:
     """The best candidates that are relevant enough and that the store still shows, within the limits."""
     order = relevant_enough(engine, scored, question.min_relevance)
+    if question.is_judged:
+        order = _without_noise(engine, scored, order)
     limit = len(order) if question.limit is None else question.limit
     now, chosen, hits, room = engine.clock.now(), Selection(question), list[Hit](), question.room
     step = limit if room == inf else min(limit, ROWS_AT_ONCE)
+    cosines = scored.candidates.similarities
     for start in range(0, len(order), step or 1):
         if len(hits) >= limit or room <= 0:
             break
@@ -387,15 +424,13 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
         for place, sure in zip(places, relevances_of(engine, scored, places), strict=True):
             item = items.get(str(scored.candidates.ids[place]))
             if item is not None and len(hits) < limit and chosen.takes(item, now):
-                hits.append(_hit(item, scored, int(place), float(sure)))
+                hits.append(_hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure)))
                 room -= shortened_tokens(engine.analyser.token_count(item.text))
     return tuple(hits)
 
 
-def _hit(item: Item, scored: scoring.Scored, place: int, sure: float) -> Hit:
-    contributions = scored.contributions(place)
+def _hit(item: Item, contributions: tuple[Contribution, ...], cosine: float, sure: float) -> Hit:
     score = sum(contribution.points for contribution in contributions)
-    cosine = scored.candidates.similarities.item(place)
     known = (None if isnan(value) else value for value in (cosine, sure))
     return Hit(item, score, next(known), contributions, relevance=next(known))
 

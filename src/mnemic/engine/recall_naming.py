@@ -56,7 +56,8 @@ def _names(engine: Engine, scope: Scope, text: str) -> set[str]:
     if scope.user is None:
         return set()
     names = {scope.user} if scope.user.replace("-", "").isalpha() else set[str]()
-    capitals = [word for word in _CAPITAL.findall(text) if word != "I"]
+    terms = {*engine.analyser.query_terms(text)}
+    capitals = [word for word in _CAPITAL.findall(text) if not terms.isdisjoint(engine.analyser.query_terms(word))]
     if not capitals and not _HAN.search(text):
         return names
     for entry in get_profile(engine, scope):

@@ -24,6 +24,36 @@ MOST_TOKENS = 90
 STEM_CHARS, LEAST_CHARS = 5, 4
 """Words shorter than `LEAST_CHARS` are mostly function words."""
 
+LEAST_CONTENT, FULL_CONTENT = 1.0, 6.0
+"""Words of content: with fewer than the first a message says nothing by itself; more than the second add nothing."""
+
+SHORTEST_CONTENT = 3
+"""Letters: "Tea, please." tells something."""
+
+QUESTION_SHARE = 1 / 3
+
+_REACTIONS_TEXT = """
+about absol adore again agree all also alway amazi and any anyth appre are aweso bad beaut been being belie
+best bet bette big bit bless both bough breat brigh bring buddy but bye can chat check cheer come cong
+congr convi cool could creat curio day defin delig did didn doe does doesn doing don done each enjoy enthu
+envio even ever every excel excit fanta far feel feeli felt few fine for from fun gener get gets getti give
+glad going gonna good gorge got grate great guess had haha happe happy hard has have havin hear heard help
+helpf helps her here hey him his hope hopef hopin how huh impre incre indee inspi inter into isn its job
+just keep kind kinda know known later laugh learn let like liked likes lol long look looki looks lot lots
+love loved lovel luck lucky made make makes makin man many matte may maybe mean means memor might mind miss
+more most much must nah need never new nice not now off oh one only ooh our out over own parti past peace
+perfe pic pleas point power prett prob proud quite reall relat remem rest right rough said same saw say
+says see seems share shari she shoul shout some someo somet soon sorry sound speci still story stron stuff
+such super suppo sure sweet take takes talk tell terri tha than thank that the their them then there these
+they thing think this those thoug time too total touch tough truly try under upda use very wanna want was
+way well were what when where which while who why will wish with won wonde worri worth would wow yay yeah
+year years yep yes yet yikes you your yours yup
+"""
+_REACTIONS = frozenset(_REACTIONS_TEXT.split())
+"""Beginnings of words that praise, thank, agree or only join: what is left of a text without them is its content."""
+
+_CAPTION = re.compile(r"\[\w+: ")
+_OWN_WORDS = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|our)\b")
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
@@ -45,6 +75,26 @@ def needles(question: str) -> tuple[str, ...]:
 def shortened_tokens(length: int) -> int:
     """The most that `digest` keeps of a text of so many tokens, but for the marks."""
     return min(length, int(min(max(LEAST_TOKENS, SHARE * length), MOST_TOKENS)))
+
+
+def content(text: str, names: frozenset[str] = frozenset()) -> float:
+    """How many words of a text tell something: not praise, thanks, agreement or joining words, nor the `names` (stems)
+    of those who speak. A caption, a number or a text in Chinese always tells enough.
+
+    Words of a question count a third, unless it tells of its speaker ("Is this good for my knee?").
+    """
+    found = 0.0
+    for start, end in sentences(text):
+        sentence = text[start:end]
+        if _CAPTION.match(sentence) or _HAN.search(sentence) or any(map(str.isdigit, sentence)):
+            found += FULL_CONTENT
+        else:
+            is_question = _QUESTION.search(sentence) and not _OWN_WORDS.search(sentence)
+            words = {word[:STEM_CHARS] for word in _WORD.findall(sentence.lower()) if len(word) >= SHORTEST_CONTENT}
+            found += len(words - _REACTIONS - names) * (QUESTION_SHARE if is_question else 1.0)
+        if found >= FULL_CONTENT:
+            return FULL_CONTENT
+    return found
 
 
 def digest(text: str, matters: Sequence[str], tokens: Callable[[str], int]) -> str:
@@ -70,13 +120,16 @@ def digest(text: str, matters: Sequence[str], tokens: Callable[[str], int]) -> s
 
 
 def _weight(sentence: str, matters: Sequence[str]) -> float:
-    """Words of the question count most; numbers and names are what answers are made of; chatter is left out first."""
+    """Words of the question count most; numbers, names and captions are what answers are made of; chatter is left out
+    first.
+    """
     if is_small_talk(sentence):
         return -1.0
     lowered = f" {sentence.lower()}"
     shared = sum(needle in lowered for needle in matters)
+    is_specific = _SPECIFIC.search(sentence) or _CAPTION.match(sentence)
     # 2 for a word of the question, 1 for a number or name however many, half a point less for a question
-    return 2.0 * shared + (_SPECIFIC.search(sentence) is not None) - 0.5 * (_QUESTION.search(sentence) is not None)
+    return 2.0 * shared + (is_specific is not None) - 0.5 * (_QUESTION.search(sentence) is not None)
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]], kept: Sequence[int]) -> str:

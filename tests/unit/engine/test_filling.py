@@ -105,3 +105,18 @@ def test_a_user_is_found_by_id_name_and_alias(mnemic: Mnemic):
         assert (
             mnemic.context(ANNA, f"Where does {name} live? I mean lives").recall.hits[0].text == "User lives in Lisbon"
         )
+
+
+def test_praise_is_left_out_and_the_question_that_an_answer_belongs_to_stays(mnemic: Mnemic):
+    talk(
+        mnemic,
+        "s1",
+        ("I built a kayak in the garage.", "Wow! That's amazing!"),
+        ("It took all winter.", "What was the hardest part?"),
+        ("The keel of the kayak.", "Thanks for sharing, sounds great!"),
+    )
+    shown = mnemic.context(ANNA, "what was hard about building the kayak?").blocks["facts"]
+    assert "The keel of the kayak." in shown
+    assert "What was the hardest part?" in shown
+    assert "amazing" not in shown
+    assert "sounds great" not in shown

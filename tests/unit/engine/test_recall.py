@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import pytest
@@ -89,13 +90,18 @@ def test_nearest_first_ties_by_importance_and_then_cut(mnemic: Mnemic):
 
 
 @pytest.mark.requirement("J-04")
-@pytest.mark.parametrize("query", ["", "   ", "\n\t"])
+@pytest.mark.parametrize("query", ["", "   ", "\n\t", cast("str", None)])
 def test_a_blank_query_makes_no_model_call_and_gives_background(mnemic: Mnemic, embedder: WordEmbedder, query: str):
     mnemic.remember(ANNA, "Likes tea")
     embedder.calls.clear()
     found = mnemic.recall(ANNA, query)
     assert embedder.calls == []
     assert found.is_fallback
+
+
+def test_a_query_that_is_no_text_is_refused(mnemic: Mnemic):
+    with pytest.raises(InvalidInputError, match="query must be text, not int"):
+        mnemic.recall(ANNA, cast("str", 7))
 
 
 def test_a_question_is_embedded_once_however_often_it_is_asked(mnemic: Mnemic, embedder: WordEmbedder):

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.ranking.digest import CUT, LEAST_TOKENS, MOST_TOKENS, digest, needles, shortened_tokens
+from mnemic.ranking.digest import (
+    CUT,
+    LEAST_CONTENT,
+    LEAST_TOKENS,
+    MOST_TOKENS,
+    content,
+    digest,
+    needles,
+    shortened_tokens,
+    stems,
+)
 
 KAYAK = "The kayak is green and four metres long."
 CHATTER = "There is nothing much to say about any of this, one way or another, or so it seems to me today."
@@ -36,3 +46,32 @@ def test_one_long_sentence_is_cut_at_a_word(length: int):
 def test_words_of_the_question_are_found_where_a_word_begins_and_chinese_anywhere():
     assert needles("Do kayaks float?") == (" float", " kayak")
     assert needles("我的猫") == ("我", "猫", "的")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Wow, Lena! That's amazing!", "Thanks, Lena!", "Sounds great, what was it like?", "Yeah, absolutely. Talk soon!"],
+)
+def test_praise_thanks_and_questions_back_say_nothing(text: str):
+    assert content(text, stems("Lena")) < LEAST_CONTENT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tea, please.",
+        "A cat.",
+        "In 2019!",
+        "Great! We bought a kayak.",
+        "Cool. [image: a red kayak]",
+        "很好",
+        "Ich mag Tee.",
+    ],
+)
+def test_a_short_answer_says_something(text: str):
+    assert content(text) >= LEAST_CONTENT
+
+
+def test_a_caption_is_kept_before_chatter():
+    text = f"{CHATTER} {CHATTER} [image: two kayaks on a lake]"
+    assert "[image: two kayaks on a lake]" in digest(text, needles("What did they paddle?"), count)

@@ -102,18 +102,20 @@ async function drawAnswer(body, why, signal) {
   ];
 }
 
+function similarity(hit) {
+  return hit.similarity === null ? null : el("p", { class: "hint" }, `similarity ${number(hit.similarity)}`);
+}
+
 function drawHit(hit, at) {
   return el(
     "li",
     {},
     entry(
       hit.item,
-      ` · score ${number(hit.score, 3)}`,
-      hit.similarity === null ? null : ` · similarity ${number(hit.similarity)}`,
-      hit.relevance === null ? null : ` · relevance ${number(hit.relevance)}`,
+      hit.relevance === null ? null : ` · ${Math.round(100 * hit.relevance)} % relevant`,
     ),
     hit.contributions.length
-      ? el("details", { open: at === 0 }, el("summary", {}, "Why"), contributions(hit.contributions, hit.score))
+      ? el("details", { open: at === 0 }, el("summary", {}, "Why"), similarity(hit), contributions(hit.contributions, hit.score))
       : null,
   );
 }
