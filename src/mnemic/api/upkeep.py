@@ -253,10 +253,10 @@ class UpkeepVerbs(Acting):
         return end(self._engine, scope, actor=self._actor)
 
     def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
-        """Make a reflection of the newest summaries of the scope's session, and fill the profile with what lasts.
+        """Make a reflection of the user's newest summaries, and fill the profile with lasting facts.
 
-        The worker does it after every ten summaries. With too few summaries, or no new one, nothing is made, and the
-        report says why.
+        The worker does it after every ten summaries of a user, counted over all sessions. Without a language model the
+        reflection joins the user's lasting facts. The report says why if none is made.
 
         Args:
             is_dry_run: Say what would be done, and change nothing.

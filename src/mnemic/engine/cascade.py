@@ -217,12 +217,13 @@ def _summary(seen: Seen, work: Summarising) -> Outcome:
 
 
 def _reflection(engine: Engine, seen: Seen, work: Reflecting) -> Outcome:
+    """A reflection of the summaries that are left; one of facts is made again of the facts known now."""
     with engine.store.read() as unit:
         episodes = sorted(_live(unit, seen, Kind.SUMMARY), key=place_of)
-    if not episodes:
+    if not episodes and engine.llm is not None:
         return Outcome(seen.memory, is_sound=False)
     made, _ = work.digest(episodes)
-    return Outcome(_with_digest(seen.memory, made, episodes))
+    return Outcome(None if made is None else _with_digest(seen.memory, made.derived, made.sources))
 
 
 def _with_digest(old: Memory, made: Derived, sources: Sequence[Remembered]) -> Memory:

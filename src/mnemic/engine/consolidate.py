@@ -1,8 +1,7 @@
-"""Makes a general preference of choices repeated over a long time, and files new summaries among a session's episodes.
+"""Makes a general preference of choices repeated over a long time.
 
 The preference supersedes the single choices, names them, and its context tells them, so that no question loses them.
-`undo` restores them for good. A model only words the sentence. Each summary counts once towards a reflection: the count
-moves in the transaction that ends the request.
+`undo` restores them for good. A model only words the sentence.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from mnemic.engine.secrets import gated
 from mnemic.engine.sweep import Reach, sweep
 from mnemic.errors import ConflictError, MnemicError, NotFoundError
 from mnemic.model.bookkeeping import choice_in, chosen_in, note_choice
-from mnemic.model.item import TRUST_ORDER, UNREFLECTED, Kind, Memory, State
-from mnemic.model.records import Action, ConsolidationRequest, ReflectionRequest
+from mnemic.model.item import TRUST_ORDER, Kind, Memory, State
+from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.choices import GENERAL_VERSION, Choice, choice_of, general_preference, general_prompt, read_general
@@ -278,21 +277,3 @@ def _is_preference(singles: Sequence[Memory]) -> bool:
 
 def _start(memory: Memory) -> datetime:
     return memory.valid_from or memory.observed_at
-
-
-_episode_log = logging.getLogger("mnemic.consolidate")
-
-
-def consolidate_summary(engine: Engine, work: UnitOfWork, request: ConsolidationRequest) -> Sequence[ReflectionRequest]:
-    """Count the summary; at the threshold the count begins anew, and a reflection is asked for. Nothing is counted when
-    the summary is gone by then. While reflections are switched off, the count goes on.
-    """
-    work.dependants.of(request.partition, ())  # takes the lock, so that two workers count two
-    if not work.memories.get(Visibility((request.partition,), None), [request.summary]):
-        _episode_log.debug("session %s: a summary was erased before it was counted", request.session)
-        return ()
-    place, life = (request.partition, request.session), engine.settings.life
-    was = work.conversations.cursor(*place, UNREFLECTED)
-    is_due = life.reflects and was + 1 >= life.reflection_threshold
-    work.conversations.move(*place, UNREFLECTED, was, 0 if is_due else was + 1)
-    return [ReflectionRequest(partition=request.partition, session=request.session)] if is_due else ()

@@ -108,6 +108,8 @@ def by_rules(
     """Sentences of the sources, word for word with their author, and which these are; "" when none says anything."""
     passages = [Passage(source.text, source.is_own) for source in sources]
     chosen = extract(passages, engine.analyser.query_terms, engine.analyser.token_count, limit)
+    if not any(sources[each.place].is_own for each in chosen):
+        chosen = []  # what others say without a word of the user that it answers tells nothing of the user
     lines = [
         (f"{source.author}: " if source.author else "")
         + " ".join(_quote_source(source, excerpt) for excerpt in chosen if excerpt.place == place)
@@ -120,6 +122,31 @@ def by_rules(
         for source in (sources[each.place],)
     )
     return "\n".join(lines), spans
+
+
+TOLD_KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT, Kind.GEM, Kind.STATE, Kind.PERSONA)
+"""Kinds of memories that say something of the user in the third person."""
+
+_SAID_ALREADY = 0.7
+"""With so great a share of its words among those of the chosen ones, a fact says nothing new."""
+
+
+def by_facts(engine: Engine, facts: Sequence[Memory], limit: int) -> tuple[str, tuple[Memory, ...]]:
+    """The most important of some facts as sentences within `limit` tokens, in the order given, and which these are."""
+    chosen, said, left = set[str](), set[str](), limit
+    for fact in sorted(facts, key=lambda each: -each.importance):
+        terms, length = set(engine.analyser.query_terms(fact.text)), engine.analyser.token_count(fact.text)
+        if terms and length <= left and len(said & terms) < _SAID_ALREADY * len(terms):
+            chosen.add(fact.id)
+            said |= terms
+            left -= length
+    taken = tuple(fact for fact in facts if fact.id in chosen)
+    return " ".join(_as_sentence(fact.text) for fact in taken), taken
+
+
+def _as_sentence(text: str) -> str:
+    line = " ".join(text.split())
+    return line if line.endswith((".", "!", "?", "\u2026", "\u3002")) else f"{line}."
 
 
 def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:

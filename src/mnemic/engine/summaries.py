@@ -11,14 +11,26 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory, raw
+from mnemic.engine.digest import (
+    RULES,
+    TOLD_KINDS,
+    Derived,
+    Source,
+    add_derived,
+    by_facts,
+    by_model,
+    by_rules,
+    covered,
+    derived_memory,
+    raw,
+)
 from mnemic.engine.engine import Engine, SessionRun
 from mnemic.engine.events import publish
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import SUMMARISE
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.bookkeeping import fallback_in, is_of_session, note_fallback, note_positions, note_summary
-from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role
+from mnemic.model.bookkeeping import choice_in, fallback_in, is_of_session, note_fallback, note_positions, note_summary
+from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role, State
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import ConsolidationRequest, SummarisationRequest
 from mnemic.model.scope import Partition, Scope, Visibility
@@ -203,8 +215,9 @@ class Summarising(SessionRun):
         sources = [Source(m.id, prompts.counted(m), prompts.speaker(m), m.role is Role.USER) for m in messages]
         language = prompts.language_of([source.text for source in sources])
         if self._engine.llm is None:
-            limit = prompts.SUMMARY_LENGTH[language]
-            text, provenance = by_rules(self._engine, SUMMARISE, sources, limit)
+            text, provenance = self._tell_facts(messages, prompts.SUMMARY_LENGTH[language])
+            if not text:
+                text, provenance = by_rules(self._engine, SUMMARISE, sources, prompts.SUMMARY_LENGTH[language])
             return self._derive(text, messages, provenance=provenance) if text else None
         try:
             text = prompts.read_summary(self._engine.llm.complete(prompts.summary_prompt(messages, language)))
@@ -220,6 +233,23 @@ class Summarising(SessionRun):
         return self._derive(
             text, messages, provenance=by_model(self._engine, self._engine.llm, SUMMARISE, text, sources)
         )
+
+    def _tell_facts(self, messages: Sequence[Message], limit: int) -> tuple[str, tuple[Provenance, ...]]:
+        """What extraction found in these messages, as sentences in the order of the talk, with the spans it names."""
+        places = {message.id: message.position for message in messages}
+        with self._engine.store.read() as work:
+            made = work.dependants.of(self._partition, list(places))
+        spans = {each.id: [entry for entry in each.provenance if entry.source_id in places] for each in made}
+        told = [each for each in made if spans[each.id] and self._is_told(each)]
+        told.sort(key=lambda each: min((places[entry.source_id], entry.start) for entry in spans[each.id]))
+        text, chosen = by_facts(self._engine, told, limit)
+        named = dict.fromkeys(entry for fact in chosen for entry in spans[fact.id])
+        return text, tuple(replace(entry, extractor=SUMMARISE, version=RULES) for entry in named)
+
+    def _is_told(self, memory: Memory) -> bool:
+        is_own = memory.partition == self._partition and memory.private_agent is None
+        is_said = memory.state in (State.ACTIVE, State.SUPERSEDED) and memory.kind in TOLD_KINDS
+        return is_own and is_said and choice_in(memory.bookkeeping) is None
 
     def _derive(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
         positions = (messages[0].position, messages[-1].position)

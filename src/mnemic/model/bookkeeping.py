@@ -95,6 +95,11 @@ def note_reflection(session: str, newest_summary: str) -> dict[str, object]:
     return {"type": "reflection", "session": session, "newest_summary": newest_summary}
 
 
+def newest_summary_in(notes: Bookkeeping) -> str:
+    """The id of the newest summary that a reflection was made of, or ""."""
+    return str(notes.get("newest_summary") or "")
+
+
 def session_in(notes: Bookkeeping) -> str | None:
     """The session that a summary or reflection is of."""
     session = notes.get("session")

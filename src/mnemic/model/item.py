@@ -444,9 +444,6 @@ def turn_range(turns: Sequence[int]) -> str:
 SUMMARISED = "summarised"
 """The cursor behind the last message that is part of a summary."""
 
-UNREFLECTED = "unreflected"
-"""The counter of summaries made since the last reflection."""
-
 ENDED = "ended"
 """The cursor behind the last message that was said when somebody ended the session; up to here nothing waits in a
 window."""
@@ -460,7 +457,7 @@ CURATE_TRIES = "curate_tries"
 EXTRACTED = "extracted"
 """The cursor behind the last message in which facts were sought."""
 
-CURSORS = (SUMMARISED, UNREFLECTED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
+CURSORS = (SUMMARISED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
 """Every cursor and counter of a conversation, by name."""
 
 

@@ -19,7 +19,7 @@ from mnemic.model.scope import Level
 
 
 def _half_lives() -> dict[Kind, float]:
-    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0}
+    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0, Kind.SUMMARY: 365.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class LifeSettings:
 
     Window: the last `window_messages` of a session are its window, for `window_ttl_s` after the last of them.
     What falls out is pending; `summary_batch` pending messages become a summary, and so does everything not yet
-    summarised when the session ends or nothing was said for `idle_flush_s`. `reflection_threshold` summaries of a
-    session cause a reflection. It is made of the newest `reflection_episodes` summaries; with fewer than half of these
+    summarised when the session ends or nothing was said for `idle_flush_s`. `reflection_threshold` new summaries of a
+    user cause a reflection. It is made of the newest `reflection_episodes` summaries; with fewer than half of these
     (rounded up) it is skipped.
 
     Fading: importance halves every `half_life_days` (of its kind, where named) since the last access, down to
