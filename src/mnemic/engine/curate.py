@@ -16,7 +16,9 @@ from functools import reduce
 from typing import NoReturn
 
 from mnemic.engine.assimilate import Place, Prepared, assimilate, prepare
+from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine
+from mnemic.engine.gem_facts import condense, judge_gems, rest_on_facts, take_in_facts
 from mnemic.engine.jobs import zone_of
 from mnemic.engine.kinds import CURATE
 from mnemic.errors import BadReplyError, MnemicError
@@ -106,7 +108,7 @@ class RefusedGem:
 
 def ask_rules(turns: Sequence[ToldTurn]) -> Made:
     """What the rules find."""
-    gems = checked_gems(gem_records(turns), turns)
+    gems = checked_gems(gem_records(turns), turns, needs_reason=False)
     return Made(tuple(turns), gems.found, gems.rejected, RULES, RULES_VERSION)
 
 
@@ -428,16 +430,23 @@ class Curating:
         if not any(turn.says_anything for turn in turns):
             return Made(tuple(turns))
         if self._engine.llm is None:
-            return ask_rules(turns)
+            return self._ask_rules(turns)
         try:
-            return ask_model(self._engine.llm, turns, self._tries(turns))
+            made = ask_model(self._engine.llm, turns, self._tries(turns))
+            return replace(made, found=tuple(condense(self._engine, made.found)))
         except MnemicError as error:
             if not self._may_fall_back:
                 raise
             reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
             _log.warning("%d turns are curated by rules (%s)", len(turns), reason)
             self._engine.observer.count("mnemic.curate.fallback")
-            return replace(ask_rules(turns), fallback=reason)
+            return replace(self._ask_rules(turns), fallback=reason)
+
+    def _ask_rules(self, turns: Sequence[ToldTurn]) -> Made:
+        made = ask_rules(turns)
+        with self._engine.store.read() as work:
+            found = rest_on_facts(self._engine, work, self._partition, made.found)
+        return replace(made, found=tuple(condense(self._engine, found)))
 
     def _tries(self, turns: Sequence[ToldTurn]) -> int:
         sessions = {turn.conversation_id for turn in turns}
@@ -450,13 +459,18 @@ class Curating:
         for place in dict.fromkeys(place_of(self._partition, found) for found in made.found):
             found = tuple(each for each in made.found if place_of(self._partition, each) == place)
             facts = [fact_of(each, made) for each in found]
-            batches.append(_Batch(place, found, tuple(prepare(self._engine, place, facts))))
+            ready = prepare(self._engine, place, facts)
+            with self._engine.store.read() as work:
+                ready = judge_gems(self._engine, work, place.partition, ready)
+            batches.append(_Batch(place, found, tuple(ready)))
         return batches
 
     def _write_gems(self, work: UnitOfWork, batches: Sequence[_Batch]) -> list[KeptGem]:
         gems: list[KeptGem] = []
         for batch in batches:
             decisions: Sequence[Decision] = assimilate(self._engine, work, batch.place, batch.ready, actor=self._actor)
+            editor = Editor(self._engine, work, batch.place.visibility, self._actor)
+            take_in_facts(self._engine, work, editor, batch.found, decisions)
             gems += [KeptGem.of(found.gem, each) for found, each in zip(batch.found, decisions, strict=True)]
         return gems
 

@@ -15,7 +15,7 @@ from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.bookkeeping import merged_in, note_merged
-from mnemic.model.item import TRUST_ORDER, Memory, State, Trust
+from mnemic.model.item import TRUST_ORDER, Kind, Memory, State, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -266,14 +266,17 @@ def _says_other(old: Memory, new: Memory) -> bool:
     return indexed_text(old) != indexed_text(new)
 
 
+_BECOME_GEMS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
+"""Kinds of facts that become the gem which says the same."""
+
 UNSUPPORTED = "its sources do not carry it"
 """How the reason begins for which a fact is quarantined that nobody said."""
 
 
 def restate(editor: Editor, held: Memory, memory: Memory) -> str:
     """Let a memory take in one in the same words, and say what happened. It keeps its text and gains provenance,
-    context, categories, and the higher importance and confidence. A quarantined one becomes active when now supported,
-    or when the user says its orders. Flags go. `undo` reverts it.
+    context, categories, and the higher importance and confidence; a fact becomes the gem in its words. A quarantined
+    one becomes active when now supported, or when the user says its orders. Flags go. `undo` reverts it.
     """
     gained = replace(
         held,
@@ -285,6 +288,9 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
         confidence=max(held.confidence, memory.confidence),
         flags=held.flags if memory.state is not State.ACTIVE else said_again(held),
     )
+    if memory.kind is Kind.GEM and held.kind in _BECOME_GEMS:
+        notes = {**held.bookkeeping, **memory.bookkeeping}
+        gained = replace(gained, kind=Kind.GEM, snippet=memory.snippet, bookkeeping=notes)
     causes = (UNSUPPORTED, SUSPECT) if memory.trust is Trust.USER else (UNSUPPORTED,)
     is_waiting = held.state is State.QUARANTINED and memory.state is State.ACTIVE
     if is_waiting and any(editor.was_quarantined_for(held, cause) for cause in causes):

@@ -219,7 +219,7 @@ class GemRules:
     """By which words the curator without a model tells what to keep.
 
     `cues` speak for a sentence, `topics` say what it is about. `asking` sentences are left out, `opening` words cut
-    off. `said_as`: beginnings that become words in the third person. `after` and `own_words` are lines of a context.
+    off. `said_as`: beginnings that become words in the third person.
     """
 
     cues: tuple[Cue, ...]
@@ -231,8 +231,6 @@ class GemRules:
     asking: re.Pattern[str]
     opening: re.Pattern[str]
     said_as: Sequence[tuple[re.Pattern[str], str]] = ()
-    after: str
-    own_words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
