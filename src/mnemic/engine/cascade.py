@@ -30,7 +30,7 @@ from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
 from mnemic.text import prompts
-from mnemic.text.choices import choice_of
+from mnemic.text.choices import QUALITY_KEY, choice_of
 
 IS_DERIVED = "is_derived"
 """Noted in the history of a memory that was made anew, whose older entries are empty: whether it needs its sources."""
@@ -247,6 +247,12 @@ def _preference(engine: Engine, seen: Seen, work: Consolidating) -> Outcome:
     with engine.store.read() as unit:
         singles = sorted(_live(unit, seen, None), key=lambda each: (each.observed_at, each.id))
     singles = [each for each in singles if each.id in chosen_in(seen.memory.bookkeeping)]
+    if (choice_in(seen.memory.bookkeeping) or "").startswith(QUALITY_KEY):
+        told = "\n".join(f"{each.observed_at:%Y-%m-%d}: {each.text}" for each in singles)
+        return Outcome(replace(seen.memory, context=told), is_sound=len(singles) >= LEAST_CHOICES)
+    if (choice_in(seen.memory.bookkeeping) or "").startswith(QUALITY_KEY):
+        told = "\n".join(f"{each.observed_at:%Y-%m-%d}: {each.text}" for each in singles)
+        return Outcome(replace(seen.memory, context=told), is_sound=len(singles) >= LEAST_CHOICES)
     choice = next((found for each in singles if (found := choice_of(each.text))), None)
     if choice is None:
         return Outcome(seen.memory, is_sound=False)

@@ -18,13 +18,22 @@ from mnemic.engine.fields import held_key
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import gated
 from mnemic.engine.sweep import Reach, sweep
+from mnemic.engine.traits import Trait, add_trait, find_traits
 from mnemic.errors import ConflictError, MnemicError, NotFoundError
 from mnemic.model.bookkeeping import choice_in, chosen_in, note_choice
 from mnemic.model.item import TRUST_ORDER, Kind, Memory, State
 from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.choices import GENERAL_VERSION, Choice, choice_of, general_preference, general_prompt, read_general
+from mnemic.text.choices import (
+    GENERAL_VERSION,
+    Choice,
+    choice_of,
+    general_preference,
+    general_prompt,
+    is_choice,
+    read_general,
+)
 from mnemic.text.prompts import language_of
 
 LEAST_CHOICES = 3
@@ -40,7 +49,7 @@ TOLD_CHOICES = 12
 GROUPS_AT_ONCE = 20
 """One job makes so many preferences; the next job makes the next ones."""
 
-_KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE)
+_KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE, Kind.GOAL, Kind.CONTEXT)
 _CONFIDENCE = 0.8
 _log = logging.getLogger("mnemic.consolidate")
 
@@ -75,8 +84,13 @@ def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = 
     groups = run.groups()
     if is_dry_run:
         told = [Consolidated(group.text(), group.ids, group.known is None) for group in groups]
+        told += [
+            Consolidated(trait.text, tuple(each.id for each in trait.singles), trait.known is None)
+            for trait in run.traits()
+        ]
         return ConsolidateReport(tuple(told), 0, is_dry_run=True)
-    return ConsolidateReport(tuple(run.write(groups)), 0, is_dry_run=False)
+    done = run.write(groups)
+    return ConsolidateReport((*done, *run.write_traits()), 0, is_dry_run=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +137,7 @@ class Consolidating:
     def __init__(self, engine: Engine, partition: Partition, actor: str, visible: Visibility | None = None) -> None:
         self._engine, self._partition, self._actor = engine, partition, actor
         self._visible = visible
+        self._found = _Found()
 
     def groups(self) -> list[Group]:
         """What belongs together now, in the order of the first choices."""
@@ -131,7 +146,22 @@ class Consolidating:
         now = self._engine.clock.now()
         for page in sweep(self._engine, reach, lambda _, memories: memories, None):
             found.look(page.found, now - OLD)
+        self._found = found
         return found.groups()
+
+    def traits(self) -> list[Trait]:
+        """The preferences that choices of different things share, of the last look."""
+        known = [(key, memory) for (_, key), memory in self._found.known.items()]
+        return find_traits(self._engine, self._found.singles, known)
+
+    def write_traits(self) -> list[Consolidated]:
+        """Write the preferences that choices of different things share; the choices stay as they are."""
+        done: list[Consolidated] = []
+        for trait in self.traits():
+            memory = add_trait(self._engine, trait, actor=self._actor)
+            if memory is not None:
+                done.append(Consolidated(trait.text, trait.ids, trait.known is None, memory.id))
+        return done
 
     def write(self, groups: Sequence[Group]) -> list[Consolidated]:
         """Write the preferences, each in a transaction; one whose memories were changed meanwhile is left out."""
@@ -235,6 +265,7 @@ class _Found:
     )
     known: dict[tuple[str | None, str], Memory] = field(default_factory=dict[tuple[str | None, str], Memory])
     taken: set[str] = field(default_factory=set[str])
+    singles: list[Memory] = field(default_factory=list[Memory])
 
     def look(self, memories: Sequence[Memory], until: datetime) -> None:
         """Note what of a page counts: active, lasting, not pinned, said `until` then."""
@@ -243,7 +274,11 @@ class _Found:
             if key is not None:
                 self.known[memory.private_agent, key] = memory
                 self.taken.update(chosen_ids(memory))
-            elif _is_single(memory) and memory.observed_at <= until and (choice := choice_of(memory.text)):
+            elif not _is_single(memory):
+                continue
+            elif is_choice(memory.text) or "decision" in memory.categories:
+                self.singles.append(memory)
+            if key is None and memory.observed_at <= until and (choice := choice_of(memory.text)):
                 self.choices.setdefault((memory.private_agent, choice.key), []).append((choice, memory))
 
     def groups(self) -> list[Group]:

@@ -151,6 +151,8 @@ def _consolidate(engine: Engine, job: Job) -> FollowUp:
     run = Consolidating(engine, job.partition, kinds.CONSOLIDATE)
     groups = run.groups()
     done = run.write(groups[:GROUPS_AT_ONCE])
+    if len(groups) <= GROUPS_AT_ONCE:
+        run.write_traits()
     rest = [anew(job, engine.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
     return lambda _: rest
 

@@ -238,7 +238,8 @@ class ChoiceRules:
     """Which statement in the third person tells of a choice: `rules` by verb, with the groups `who` and `thing`.
 
     `tail` is cut off the thing, then `article`. `refused`: turned down or only thought about. `summary` has the fields
-    who, verb, thing, times, first and last; `plural` (who, verb) gives the verb's form.
+    who, verb, thing, times, first and last; `plural` (who, verb) gives the verb's form. `qualities`: what different
+    things may be chosen for, by name; `compound` matches further names of qualities; `shared` is the sentence on one.
     """
 
     rules: Rules
@@ -246,6 +247,10 @@ class ChoiceRules:
     article: re.Pattern[str] = NEVER
     refused: re.Pattern[str]
     summary: str
+    acts: re.Pattern[str] = NEVER
+    qualities: Rules = ()
+    compound: re.Pattern[str] = NEVER
+    shared: str = ""
     plural: Callable[[str, str], str] = lambda _who, verb: verb
 
 
