@@ -237,13 +237,21 @@ class Prepared:
     judgements: Mapping[str, Judgement] = field(default_factory=dict[str, Judgement])
 
 
-def prepare(engine: Engine, place: Place, facts: Sequence[Fact]) -> list[Prepared]:
+def fact_vectors(engine: Engine, facts: Sequence[Fact]) -> Sequence[ItemVectors | None]:
+    """The vectors of the memories that facts become; None for each where a job must make them."""
+    made = document_vectors(engine, [indexed_text(fact) for fact in facts])
+    return [None] * len(facts) if made is None else made or [()] * len(facts)
+
+
+def prepare(
+    engine: Engine, place: Place, facts: Sequence[Fact], vectors: Sequence[ItemVectors | None] | None = None
+) -> list[Prepared]:
     """What takes time, before the unit of work that writes the facts: call it without holding a lock. A model that
-    fails leaves its pairs to the rules; a failing embedder leaves vectors to a job.
+    fails leaves its pairs to the rules; a failing embedder leaves vectors to a job. `vectors`: the facts' vectors, if
+    `fact_vectors` has made them.
     """
     at = engine.clock.now()
-    made = document_vectors(engine, [indexed_text(memory_of(place, fact, at)) for fact in facts])
-    vectors: Sequence[ItemVectors | None] = [None] * len(facts) if made is None else made or [()] * len(facts)
+    vectors = fact_vectors(engine, facts) if vectors is None else vectors
     nears = [near(engine, place.visibility, fact, vector) for fact, vector in zip(facts, vectors, strict=True)]
     judgements = judged(engine, facts, nears)
     return [

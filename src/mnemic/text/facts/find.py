@@ -24,7 +24,7 @@ From one message of a user, and the reply it answers, to at most three facts, by
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -33,6 +33,7 @@ from mnemic.text import normalise as scripts
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.facts import when as times
+from mnemic.text.facts.worth import keep_probability
 from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.sentences import sentences
@@ -277,12 +278,15 @@ def _is_doubtful(statement: str, match: re.Match[str], language: Language) -> bo
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-3"
+VERSION = "rules-4"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
 MIN_CHARS = 10
 """A message of fewer characters, without outer white space, holds no fact."""
+
+KEPT = 0.5
+"""A statement that is less likely worth keeping is left out; `keep_probability` is scaled so."""
 
 SPAN_SUPPORT = 1.0
 """A fact of the rules is the words of its span in another person."""
@@ -312,45 +316,36 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the user: its id, text and time, its place (from 1) among the user's messages of the talk, the
-    terms (`terms_of`) of those before it, and the reply that it answers.
+    """A message of the user: its id, text and time, the terms (`terms_of`) of the user's messages before it, and the
+    reply that it answers.
     """
 
     id: str
     text: str
     at: datetime
     trust: Trust = Trust.USER
-    position: int = 1
     before: Collection[str] = frozenset()
     reply: Reply | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A statement told as a fact, its features by name, and the score that they make."""
-
-    fact: Fact
-    features: Mapping[str, float]
-    score: float
-
-
 def find_facts(said: Said, limit: int = MAX_FACTS) -> list[Fact]:
-    """The facts in a message, in their order there, and in what it takes up of the reply before it; at most `limit`.
-    No string raises.
-    """
+    """The facts in a message that are worth keeping by their words alone, as without an embedder. No string raises."""
+    found = find_candidates(said)
+    likely = keep_probability([each.text for each in found], [each.kind for each in found])
+    return [found[place] for place in choose_facts(list(likely), limit)]
+
+
+def find_candidates(said: Said) -> list[Fact]:
+    """All that could be a fact: what is taken up of the reply, then the statements of the message in order."""
     if not is_long_enough(said.text):
         return []
-    kept = [(place, each) for place, each in enumerate(find_candidates(said)) if each.score >= times.KEPT]
-    best = sorted(kept, key=lambda each: (-each[1].score, each[0]))[:limit]
-    return [each.fact for _, each in sorted(best, key=lambda each: each[0])]
+    return [*_read_reply(said), *(_read(said, first, further) for first, *further in _find_thoughts(said.text))]
 
 
-def find_candidates(said: Said) -> list[Candidate]:
-    """All that could be a fact: what is taken up of the reply, then the user's own statements in order."""
-    return [
-        *_read_reply(said),
-        *(_read_thought(said, thought) for thought in _find_thoughts(said.text) if _is_own(thought[0])),
-    ]
+def choose_facts(likely: Sequence[float], limit: int = MAX_FACTS) -> list[int]:
+    """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order."""
+    kept = [place for place, each in enumerate(likely) if each >= KEPT]
+    return sorted(sorted(kept, key=lambda place: -likely[place])[:limit])
 
 
 def is_long_enough(text: str) -> bool:
@@ -370,17 +365,17 @@ def third_person(statement: Statement) -> str:
     return language.begin(language.third_person(language.intensifier.sub("", statement.text)))
 
 
-def _is_own(statement: Statement) -> bool:
-    return times.is_own(statement.text, statement.language)
-
-
 def _find_thoughts(text: str) -> list[list[Statement]]:
     """The statements of a message; one that only goes on about what was just said ("It was …") stays with it."""
     thoughts: list[list[Statement]] = []
     for statement in find_statements(text):
         if len(statement.text) < _SHORTEST_CHARS:
             continue
-        if thoughts and times.goes_on(statement.text, statement.language) and _follows(thoughts[-1], statement, text):
+        if (
+            thoughts
+            and statement.language.statements.goes_on(statement.text)
+            and _follows(thoughts[-1], statement, text)
+        ):
             thoughts[-1].append(statement)
         else:
             thoughts.append([statement])
@@ -393,54 +388,29 @@ def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
     return is_near and len(thought) < _MOST_STATEMENTS and statement.end - thought[0].start <= _THOUGHT_CHARS
 
 
-def _read_reply(said: Said) -> Iterator[Candidate]:
+def _read_reply(said: Said) -> Iterator[Fact]:
     """What the assistant said of the user and the user took up: with the lower trust, and both as its sources."""
     if said.reply is None:
         return
     for each in find_restated(said.reply.text, said.text, terms_of, said.before):
-        read = _read(said, each.statement, (), is_restated=True)
         spoken = Provenance(said.reply.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
         answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
         trust = min(said.trust, said.reply.trust, key=TRUST_ORDER.index)
-        sources = (spoken, answered)
-        fact = replace(read.fact, provenance=sources, trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE)
-        yield replace(read, fact=fact)
+        fact = _read(said, each.statement, ())
+        yield replace(fact, provenance=(spoken, answered), trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE)
 
 
-def _read_thought(said: Said, thought: Sequence[Statement]) -> Candidate:
-    """A thought is worth as much as the best of its statements about the speaker."""
-    first, *further = thought
-    read = _read(said, first, further)
-    best = max((_read(said, each, ()) for each in further if _is_own(each)), key=lambda each: each.score, default=read)
-    return read if best.score <= read.score else replace(read, features=best.features, score=best.score)
-
-
-def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_restated: bool = False) -> Candidate:
+def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fact:
     language = statement.language
     slot, value = slot_of(statement.text, language)
     told = (times.find_time(each.text, said.at, each.language.dates) for each in (statement, *further))
     named = next((each for each in told if each is not None), None)
     if slot in _CHANGES and named is not None and named.start > said.at:
         slot, value = "", ""  # it is to come: what holds today stays
-    kind = _kind_of(statement, slot)
-    reading = times.Reading(
-        text=statement.text,
-        language=language,
-        terms=terms_of(" ".join(each.text for each in (statement, *further))),
-        kind=kind,
-        is_slotted=bool(slot) and not slot.startswith(HOW_LONG),
-        is_dated=named is not None,
-        said=said.before,
-        position=said.position,
-        is_restated=is_restated,
-    )
-    found = times.measure_features(reading)
-    score = times.score_salience(found)
-    fact = Fact(
+    return Fact(
         text=_join_thought(statement, further) + ("" if slot == "birthday" else _label_time(named, language)),
-        kind=kind,
+        kind=_kind_of(statement, slot),
         observed_at=said.at,
-        importance=round(min(0.9, max(0.3, 0.3 + score / 10)), 2),
         confidence=_SLOT_CONFIDENCE if slot else _CONFIDENCE,
         slot=slot,
         value=value,
@@ -451,7 +421,6 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_
         trust=said.trust,
         profile=read_attributes(statement.text),
     )
-    return Candidate(fact, found, score)
 
 
 def _join_thought(statement: Statement, further: Sequence[Statement]) -> str:

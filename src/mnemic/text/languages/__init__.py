@@ -63,22 +63,29 @@ def any_case(source: str) -> re.Pattern[str]:
 class StatementRules:
     """How clauses are told apart, and which state nothing of the user.
 
-    `opening`: greetings and fillers before a statement. `refused`: questions, orders, guesses, courtesies. `condition`:
+    `opening`: greetings and fillers before a statement. `refused`: questions, guesses, words of others. `condition`:
     begins a sentence that supposes. `material`: asks for work on the text that follows. `own_label`: labels that the
     user puts before own words ("Note:"). `cut`: where a clause may end; `keeps_together` (what stands before the cut,
     the sentence, the cut) takes it back. `find_reason`: the span of a reason within a question. `find_comment`: where a
-    mere comment begins in a clause.
+    mere comment begins in a clause. `impersonal` and `of_it` match a clause that is understood from the one before
+    alone.
     """
 
     opening: re.Pattern[str]
     refused: re.Pattern[str]
     condition: re.Pattern[str]
     material: re.Pattern[str]
+    impersonal: re.Pattern[str]
+    of_it: re.Pattern[str] = NEVER
     cut: re.Pattern[str]
     own_label: re.Pattern[str] = NEVER
     keeps_together: Callable[[str, str, re.Match[str]], bool] = lambda _left, _sentence, _cut: False
     find_reason: Callable[[str], tuple[int, int] | None] = lambda _sentence: None
     find_comment: Callable[[str], int | None] = lambda _clause: None
+
+    def goes_on(self, clause: str) -> bool:
+        """True for a clause that goes on about what was just said: "It was …", "I got them on Friday"."""
+        return self.impersonal.match(clause) is not None or self.of_it.match(clause) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,33 +158,6 @@ class DateRules:
     since: Sequence[tuple[re.Pattern[str], int, int]] = ()
     cues: tuple[str, ...] = ()
     has_ordinal_stop: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SalienceRules:
-    """What in its wording makes a statement worth keeping, or not; `facts.salience` says what each counts.
-
-    `own` matches where the speaker is the subject, `owned` wherever the speaker is named; `held` are times that only
-    look like a pronoun; `impersonal` and `of_it` match a clause that is understood from the one before alone; `vague`
-    are stems that say little.
-    """
-
-    life: re.Pattern[str]
-    own: re.Pattern[str]
-    owned: re.Pattern[str]
-    named: re.Pattern[str]
-    number: re.Pattern[str]
-    feeling: re.Pattern[str]
-    decision: re.Pattern[str]
-    hanging: re.Pattern[str]
-    held: re.Pattern[str] = NEVER
-    impersonal: re.Pattern[str]
-    of_it: re.Pattern[str] = NEVER
-    opinion: re.Pattern[str]
-    intention: re.Pattern[str] = NEVER
-    request: re.Pattern[str] = NEVER
-    courtesy: re.Pattern[str]
-    vague: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +305,6 @@ class Language:
     kinds: Sequence[tuple[Kind, re.Pattern[str]]]
     slots: SlotRules
     dates: DateRules
-    salience: SalienceRules
     restating: RestatingRules
     gems: GemRules
     choices: ChoiceRules
@@ -343,7 +322,6 @@ _TABLES = {
     "statements": StatementRules,
     "slots": SlotRules,
     "dates": DateRules,
-    "salience": SalienceRules,
     "restating": RestatingRules,
     "gems": GemRules,
     "choices": ChoiceRules,
