@@ -15,6 +15,7 @@ import numpy as np
 from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import held_key
+from mnemic.engine.importance import raise_importance
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors, search
 from mnemic.engine.remember import Neighbours, Settler, slot_notes
 from mnemic.engine.secrets import gated
@@ -252,6 +253,7 @@ def prepare(
     """
     at = engine.clock.now()
     vectors = fact_vectors(engine, facts) if vectors is None else vectors
+    facts = raise_importance(engine, facts, vectors)
     nears = [near(engine, place.visibility, fact, vector) for fact, vector in zip(facts, vectors, strict=True)]
     judgements = judged(engine, facts, nears)
     return [

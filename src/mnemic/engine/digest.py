@@ -16,6 +16,7 @@ from mnemic.model.records import Action, HistoryEntry
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.extract import Excerpt, Passage, extract
+from mnemic.text.languages import detect
 from mnemic.text.normalise import dedup_key
 from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
 
@@ -108,8 +109,8 @@ def by_rules(
     """Sentences of the sources, word for word with their author, and which these are; "" when none says anything."""
     passages = [Passage(source.text, source.is_own) for source in sources]
     chosen = extract(passages, engine.analyser.query_terms, engine.analyser.token_count, limit)
-    if not any(sources[each.place].is_own for each in chosen):
-        chosen = []  # what others say without a word of the user that it answers tells nothing of the user
+    if not any(_is_statement(engine, sources[each.place], each) for each in chosen):
+        chosen = []  # questions, requests and what others say tell nothing of the user
     lines = [
         (f"{source.author}: " if source.author else "")
         + " ".join(_quote_source(source, excerpt) for excerpt in chosen if excerpt.place == place)
@@ -126,6 +127,9 @@ def by_rules(
 
 TOLD_KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT, Kind.GEM, Kind.STATE, Kind.PERSONA)
 """Kinds of memories that say something of the user in the third person."""
+
+_LEAST_TERMS = 2
+"""A sentence of fewer words that carry meaning states nothing."""
 
 _SAID_ALREADY = 0.7
 """With so great a share of its words among those of the chosen ones, a fact says nothing new."""
@@ -157,6 +161,13 @@ def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
 def covered(summary: Memory) -> tuple[int, int]:
     """The positions of the first and last message that a summary was made of; (1, 0) when it does not say."""
     return positions_in(summary.bookkeeping)
+
+
+def _is_statement(engine: Engine, source: Source, excerpt: Excerpt) -> bool:
+    """True for a sentence in which the user states something."""
+    text = source.text[excerpt.start : excerpt.end]
+    is_asking = detect(text).gems.asking.search(text.strip()) is not None
+    return source.is_own and not is_asking and len(engine.analyser.query_terms(text)) >= _LEAST_TERMS
 
 
 def _quote_source(source: Source, excerpt: Excerpt) -> str:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import differences, held_key, with_fields
+from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
@@ -284,7 +285,7 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
         categories=tuple(dict.fromkeys((*held.categories, *memory.categories))),
         context="\n".join(dict.fromkeys(text for text in (held.context, memory.context) if text)),
         snippet=held.snippet or memory.snippet,
-        importance=max(held.importance, memory.importance),
+        importance=confirmed(held, memory),
         confidence=max(held.confidence, memory.confidence),
         flags=held.flags if memory.state is not State.ACTIVE else said_again(held),
     )

@@ -55,13 +55,14 @@ class Ailment(StrEnum):
 
 WEIGHTS: Mapping[Ailment, float] = {
     Ailment.CONTRADICTORY: 1.0,
+    Ailment.JUNK: 0.9,
     Ailment.UNSUPPORTED: 0.8,
     Ailment.ORPHANED: 0.6,
-    Ailment.JUNK: 0.5,
     Ailment.DUPLICATE: 0.4,
     Ailment.STALE: 0.2,
 }
-"""How much of a memory each takes away: what may be false weighs more than what is only in the way."""
+"""How much of a memory each takes away: a store of junk is worth as little as one that may be
+false, and what is only in the way weighs less."""
 
 
 @dataclass(frozen=True, slots=True)
