@@ -180,7 +180,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         *,
         levels: Iterable[Level | str] = (),
         kinds: Iterable[Kind | str] = (),
-        states: Iterable[State | str] = (State.ACTIVE,),
+        states: Iterable[State | str] | None = None,
         filter: Mapping[str, object] | None = None,
         order: Order | str = Order.NEWEST,
         limit: int = 50,
@@ -193,13 +193,13 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             levels: Only what belongs to these levels; all unless named.
             kinds: Only these kinds; all unless named.
-            states: Only memories in these states.
+            states: Only memories in these states. Default: active ones; of the past, all that held or were known then.
             filter: Conditions on fields and metadata, such as {"text": {"contains": "tea"}}.
             order: "newest", "oldest" or "importance".
             limit: Most memories of the page, 1 to 1000.
             after: `next` of the page before.
             as_of: Only what is true in the world at this time, ISO 8601.
-            known_at: Only what was known at this time, ISO 8601.
+            known_at: Only what was known at this time, in its words of then, ISO 8601.
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)

@@ -1,6 +1,7 @@
 """The profile: hard facts of a user by key, always in the prompt, and beside them what matters or is new."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import Engine
@@ -8,7 +9,7 @@ from mnemic.engine.inputs import check_text
 from mnemic.engine.lasting_facts import put_fitting
 from mnemic.engine.secrets import fact_without_secrets
 from mnemic.errors import InvalidInputError
-from mnemic.model.item import Profile, ProfileEntry
+from mnemic.model.item import Memory, Profile, ProfileEntry
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope, check_unicode
 
@@ -63,9 +64,15 @@ def whole_profile(engine: Engine, scope: Scope) -> Profile:
     with engine.store.read() as work:
         static = work.profiles.of(profile_partition(scope))
         memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
-    current = [m for m in memories if not m.flags and (m.valid_to is None or m.valid_to > query.now)]
+    current = [m for m in memories if not m.flags and is_present(m, query.now)]
     unique = {memory.id: memory for memory in current}
     return Profile(tuple(static), tuple(unique.values())[:DYNAMIC_MEMORIES])
+
+
+def is_present(memory: Memory, now: datetime) -> bool:
+    """True for what holds now: begun and not ended."""
+    has_begun = memory.valid_from is None or memory.valid_from <= now
+    return has_begun and (memory.valid_to is None or memory.valid_to > now)
 
 
 def check_profile_fact(engine: Engine, key: object, value: object) -> None:
