@@ -116,9 +116,8 @@ def remake_job(hand: Hand, memory: Memory) -> Job:
 
 def _is_told_again(entry: HistoryEntry) -> bool:
     """True for "the same was said again, and no source was named"."""
-    return entry.action is Action.RESTATED or (
-        entry.action is Action.MERGED and "restated" in entry.after and "provenance" not in entry.after
-    )
+    is_again = entry.action is Action.RESTATED or (entry.action is Action.MERGED and "restated" in entry.after)
+    return is_again and "provenance" not in entry.after and "sources" not in entry.after
 
 
 def _erase_orphans(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:

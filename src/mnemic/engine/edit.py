@@ -16,7 +16,7 @@ from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.bookkeeping import merged_in, note_merged
-from mnemic.model.item import TRUST_ORDER, Kind, Memory, State, Trust
+from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, State, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -281,9 +281,9 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
     """
     gained = replace(
         held,
-        provenance=tuple(dict.fromkeys((*held.provenance, *memory.provenance))),
+        provenance=_bound_sources(held, memory),
         categories=tuple(dict.fromkeys((*held.categories, *memory.categories))),
-        context="\n".join(dict.fromkeys(text for text in (held.context, memory.context) if text)),
+        context=_bound_context(held.context, memory.context),
         snippet=held.snippet or memory.snippet,
         importance=confirmed(held, memory),
         confidence=max(held.confidence, memory.confidence),
@@ -298,10 +298,34 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
         gained = replace(gained, state=State.ACTIVE, trust=memory.trust)
     reason = "it is known in the same words"
     if gained == held:
-        editor.note(held, Action.RESTATED, reason, {}, {"text": memory.text} if memory.text != held.text else {})
+        notes: dict[str, object] = {"text": memory.text} if memory.text != held.text else {}
+        if memory.provenance:
+            notes["sources"] = [entry.source_id for entry in memory.provenance]
+        editor.note(held, Action.RESTATED, reason, {}, notes)
     else:
         editor.put(held, gained, Action.MERGED, reason, restated=memory.text)
     return reason
+
+
+MOST_SOURCES = 16
+MOST_CONTEXT_LINES = 16
+"""A memory that is said again and again names its first sources and contexts; its history names the later sources. Each
+change is written into the history whole, so an unbounded list would grow the file by the square.
+"""
+
+
+def _bound_sources(held: Memory, memory: Memory) -> tuple[Provenance, ...]:
+    """The sources of both; those of the held one alone where it has enough."""
+    known = {entry.source_id for entry in held.provenance}
+    if len(known) >= MOST_SOURCES:
+        return held.provenance
+    return tuple(dict.fromkeys((*held.provenance, *memory.provenance)))
+
+
+def _bound_context(held: str, added: str) -> str:
+    if held.count("\n") + 1 >= MOST_CONTEXT_LINES or not added.strip() or added in held.split("\n"):
+        return held or added
+    return "\n".join(text for text in (held, added) if text)
 
 
 def gives_way(work: UnitOfWork, editor: Editor, memory: Memory) -> bool:
