@@ -282,7 +282,7 @@ def fit(features: Doubles, is_right: Doubles, penalty: Doubles, counts: Doubles)
     return weights
 
 
-def held_out(read: Callable[[Examples], Doubles], data: Examples, groups: NDArray[np.int64], ridge: float) -> Doubles:
+def held_out(read: Callable[[Examples], Doubles], data: Examples, groups: NDArray[np.int64]) -> Doubles:
     """The probability of each candidate by a fit to all groups but its own."""
     features = read(data)
     likely = np.zeros(len(features))
@@ -344,7 +344,7 @@ def count_pairs(gold: Sequence[Bag], made: Sequence[Bag]) -> int:
     return len(left)
 
 
-def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float], ridges: Mapping[str, float]) -> str:
+def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float]) -> str:
     """The text of the results."""
     head = [
         "fit to",
@@ -366,9 +366,8 @@ def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float
         ),
         table(head, rows),
         (
-            f"`by_vector` reads the vector of the sentence and plain cues, `by_words` hashed words and the "
-            f"same cues (ridge {RIDGE:g}). "
-            f" The thresholds, {thresholds['by_vector']:.3f} and "
+            "`by_vector` reads the vector of the sentence and plain cues, `by_words` hashed words and the same cues "
+            f"(ridge {RIDGE:g}). The thresholds, {thresholds['by_vector']:.3f} and "
             f"{thresholds['by_words']:.3f}, keep {RECALL:.0%} of LongMemEval's messages that hold something. The line "
             "`other sources: longmemeval` shows a head that never saw long talks with an assistant, fitted to half of "
             "the candidates."
