@@ -321,7 +321,7 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     chosen: list[_Found] = []
     for each in found:
         mine = [next(likely) for _ in each.facts] if each.is_open else []
-        kept = choose_facts([worth for _, worth in mine])
+        kept = choose_facts(each.facts, [worth for _, worth in mine]) if each.is_open else []
         facts, held = [each.facts[place] for place in kept], [mine[place][0] for place in kept]
         chosen.append(replace(each, facts=facts, vectors=held, is_open=False) if each.is_open else each)
     return chosen

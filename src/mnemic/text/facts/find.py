@@ -45,7 +45,7 @@ MAX_STATEMENT_CHARS = 400
 """A longer sentence is no single fact."""
 
 _SPEAKER = late_pattern(
-    r"(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
+    r"(?:\[[\d:. ]+\]\s*)?(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
     r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
     re.IGNORECASE,
 )
@@ -266,10 +266,9 @@ def slot_of(statement: str, language: Language) -> tuple[str, str]:
     for slot, rule in rules.loose:
         if (match := rule.search(statement)) is not None and not _is_doubtful(statement, match, language):
             return slot, match["value"].strip(" .,-")
-    if (match := rules.favourite.search(statement)) is not None:
-        return f"favourite {match['thing']}", match["value"].strip()
-    if (match := rules.how_long.search(statement)) is not None:
-        return f"{HOW_LONG}{match['thing'].casefold()}", match["value"]
+    for name, rule in rules.things:
+        if (match := rule.search(statement)) is not None:
+            return f"{name}{match['thing'].casefold().strip()}", match["value"].strip(" .,-")
     return "", ""
 
 
@@ -288,6 +287,12 @@ MIN_CHARS = 10
 KEPT = 0.5
 """A statement that is less likely worth keeping is left out; `keep_probability` is scaled so."""
 
+SLOT_WORTH = 0.8
+"""What a slot that is plainly filled counts at least: "User is Ana" is worth keeping, however little it says."""
+
+PLAIN_CHARS = 120
+"""A longer sentence says more than how a slot is filled."""
+
 SPAN_SUPPORT = 1.0
 """A fact of the rules is the words of its span in another person."""
 
@@ -299,7 +304,7 @@ _SHORTEST_CHARS = 5
 _GAP_CHARS = 24
 """More between two sentences, and the second does not go on about the first."""
 
-_CHANGES = ("home", "job", "employer", "relationship")
+_CHANGES = ("home", "job", "employer", "relationship", "partner", "car", "manager", "diet")
 _MOST_STATEMENTS = 2
 _THOUGHT_CHARS = 320
 _ANALYSER = Analyser()
@@ -332,7 +337,7 @@ def find_facts(said: Said, limit: int = MAX_FACTS) -> list[Fact]:
     """The facts in a message that are worth keeping by their words alone, as without an embedder. No string raises."""
     found = find_candidates(said)
     likely = keep_probability([each.text for each in found], [each.kind for each in found])
-    return [found[place] for place in choose_facts(list(likely), limit)]
+    return [found[place] for place in choose_facts(found, list(likely), limit)]
 
 
 def find_candidates(said: Said) -> list[Fact]:
@@ -342,10 +347,19 @@ def find_candidates(said: Said) -> list[Fact]:
     return [*_read_reply(said), *(_read(said, first, further) for first, *further in _find_thoughts(said.text))]
 
 
-def choose_facts(likely: Sequence[float], limit: int = MAX_FACTS) -> list[int]:
-    """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order."""
-    kept = [place for place, each in enumerate(likely) if each >= KEPT]
-    return sorted(sorted(kept, key=lambda place: -likely[place])[:limit])
+def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MAX_FACTS) -> list[int]:
+    """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order. What
+    plainly fills a slot is kept whatever the head says of so short a sentence.
+    """
+    rated = [max(each, SLOT_WORTH) if is_plain(fact) else each for fact, each in zip(found, likely, strict=True)]
+    kept = [place for place, each in enumerate(rated) if each >= KEPT]
+    return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
+
+
+def is_plain(fact: Fact) -> bool:
+    """True for a short sentence that says how a slot is filled."""
+    is_slot = bool(fact.slot) and not fact.slot.startswith(HOW_LONG)
+    return is_slot and len(fact.text) <= PLAIN_CHARS
 
 
 def is_long_enough(text: str) -> bool:
@@ -362,23 +376,22 @@ def terms_of(text: str) -> tuple[str, ...]:
 def third_person(statement: Statement) -> str:
     """The statement with the speaker as "User", without words that only give weight."""
     language = statement.language
-    return language.begin(language.third_person(language.intensifier.sub("", statement.text)))
+    text = language.statements.add_subject(language.intensifier.sub("", statement.text))
+    return language.begin(language.third_person(text))
 
 
 def _find_thoughts(text: str) -> list[list[Statement]]:
-    """The statements of a message; one that only goes on about what was just said ("It was …") stays with it."""
+    """The statements of a message; one that only goes on about what was just said ("It was …") stays with it, and is
+    left out where nothing was.
+    """
     thoughts: list[list[Statement]] = []
     for statement in find_statements(text):
         if len(statement.text) < _SHORTEST_CHARS:
             continue
-        if (
-            thoughts
-            and statement.language.statements.goes_on(statement.text)
-            and _follows(thoughts[-1], statement, text)
-        ):
-            thoughts[-1].append(statement)
-        else:
+        if not statement.language.statements.goes_on(statement.text):
             thoughts.append([statement])
+        elif thoughts and _follows(thoughts[-1], statement, text):
+            thoughts[-1].append(statement)
     return thoughts
 
 

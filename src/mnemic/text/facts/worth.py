@@ -26,7 +26,7 @@ from mnemic.model.item import Kind
 from mnemic.ports.models import Vectors
 from mnemic.text.analyser import Analyser
 from mnemic.text.languages import detect
-from mnemic.text.normalise import key_words, late_pattern
+from mnemic.text.normalise import Writing, key_words, late_pattern, writing_of
 
 WORD_BUCKETS = 1024
 """Words are hashed to so many columns. Collisions cost less than a list of words, which would be of one language."""
@@ -63,15 +63,20 @@ def keep_probability(
     """How likely each sentence is worth keeping, `(n,)`, 0..1, scaled so that 0.5 is where extraction draws the line.
 
     `vectors` are those of the sentences, `(n, dims)`, in `space`. Vectors of any embedder but the shipped one are not
-    used; neither is a zero vector. No string raises.
+    used; neither is a zero vector, nor one of a script that this embedder does not know. No string raises.
     """
     cues = np.array([measure_cues(text, kind) for text, kind in zip(texts, kinds, strict=True)]).reshape(len(texts), -1)
     by_vector, by_words = load_heads()
     found = _scale(np.hstack([cues, hash_words(texts)]), by_words)
     if vectors is None or space is None or space.model != shipped_model():
         return found
-    told = np.asarray(vectors).any(axis=1)
-    return np.where(told, _scale(np.hstack([vectors, cues]), by_vector), found)
+    told = [bool(vector.any()) and is_read(text) for vector, text in zip(vectors, texts, strict=True)]
+    return np.where(np.array(told, dtype=bool), _scale(np.hstack([vectors, cues]), by_vector), found)
+
+
+def is_read(text: str) -> bool:
+    """True for a script that the shipped embedder was trained on."""
+    return writing_of(text) is not Writing.OTHER
 
 
 def _scale(features: Doubles, head: Head) -> Doubles:
@@ -96,6 +101,7 @@ def measure_cues(text: str, kind: Kind) -> list[float]:
         min(len(_NAME.findall(bare)), MOST_NAMES) / MOST_NAMES,
         float(_POINTING.search(bare) is not None),
         float(bare.endswith(("?", "？"))),
+        float(not is_read(bare)),
         *(float(kind is each) for each in _KINDS),
     ]
 
