@@ -20,7 +20,7 @@ from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS
 from mnemic.engine.inputs import check_choice, check_id, check_line
 from mnemic.engine.jobs import LISTED as JOBS_LISTED
 from mnemic.engine.jobs import list_jobs, retry_jobs
-from mnemic.engine.profile import get_profile, set_profile, whole_profile
+from mnemic.engine.profile import get_profile, or_empty, set_profile, whole_profile
 from mnemic.errors import InvalidInputError
 from mnemic.model import graph
 from mnemic.model.chat import ToolCall, ToolContext, ToolOutcome, ToolSpec
@@ -54,20 +54,24 @@ class ProfileVerbs:
         self._engine, self._actor = engine, actor
 
     def set(self, scope: Scope, facts: Mapping[str, str | None]) -> builtins.list[ProfileEntry]:
-        """Write facts by key; the answer is the whole static profile.
+        """Write facts by key; the answer is the whole static profile. If the store is away, the facts are lost with a
+        warning in the log, and the answer is empty.
 
         Args:
             facts: Texts by key, such as {"city": "Lisbon"}; None removes one.
         """
-        return set_profile(self._engine, scope, facts, source=self._actor)
+        engine = self._engine
+        return or_empty(engine, scope, lambda: set_profile(engine, scope, facts, source=self._actor), [])
 
     def get(self, scope: Scope) -> builtins.dict[str, str]:
-        """The facts by key, ordered; empty when there are none."""
-        return {entry.key: entry.value for entry in get_profile(self._engine, scope)}
+        """The facts by key, ordered; empty if there are none or the store is away, which is logged."""
+        empty = list[ProfileEntry]()
+        entries = or_empty(self._engine, scope, lambda: get_profile(self._engine, scope), empty)
+        return {entry.key: entry.value for entry in entries}
 
     def all(self, scope: Scope) -> Profile:
         """The static facts, and beside them the most important and the newest memories of the user."""
-        return whole_profile(self._engine, scope)
+        return or_empty(self._engine, scope, lambda: whole_profile(self._engine, scope), Profile((), ()))
 
     def format(self, scope: Scope, *, language: Language = "en") -> str:
         """The block for a system prompt: a heading and "key: value" lines; "" when there is nothing.

@@ -196,8 +196,6 @@ def curate(report: CurateReport) -> None:
         rows += [output.Row((day.day, "refused"), each.excerpt, (each.reason,)) for each in day.refused]
         if rows:
             output.show_rows(("day", "done"), rows)
-        if day.fallback:
-            output.note(f"{day.day}: by rules, because the language model failed ({day.fallback})")
     turns, gems = sum(day.turns for day in report.days), sum(len(day.gems) for day in report.days)
     output.note(f"{turns} turns of {len(report.days)} days {_pick_verb(report.is_dry_run)} read, {gems} gems found")
     if report.held:

@@ -13,7 +13,7 @@ from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_
 from mnemic.engine.engine import Engine, SessionRun, new_id
 from mnemic.engine.indexing import ItemVectors
 from mnemic.engine.kinds import EXTRACT
-from mnemic.engine.lasting_facts import lasting_facts, put_derived
+from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived
 from mnemic.engine.worth import estimate_worth
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State
@@ -33,6 +33,9 @@ RULE_MESSAGES = 200
 
 SOURCE = "extraction"
 """The source of profile entries that come of it."""
+
+_BELIEVED = (Verdict.ADD, Verdict.MERGE, Verdict.SUPERSEDE)
+"""Decisions on facts that may be carried into the profile."""
 
 LOOK_BACK = 200
 """So many messages before the cursor tell what was said already."""
@@ -280,16 +283,17 @@ class Extracting(SessionRun):
                         reason=decision.reason,
                     )
                 )
-            self._fill_profile(work, [each.message for each in found])
+            believed = [fact for (_, fact), entry in zip(pairs, entries, strict=True) if entry.verdict in _BELIEVED]
+            self._fill_profile(work, [each.message for each in found], believed)
         self._engine.observer.count("mnemic.extract.messages", len(found))
         self._engine.observer.count("mnemic.extract.facts", len(entries))
         _log.info("session %s: %d facts in %d messages", self._session, len(entries), len(found))
         return entries
 
-    def _fill_profile(self, work: UnitOfWork, messages: Sequence[Message]) -> None:
+    def _fill_profile(self, work: UnitOfWork, messages: Sequence[Message], facts: Sequence[Fact]) -> None:
         """Carry what lasts into the user's profile; nothing where several people speak as the user."""
         if len(self._names) <= 1:
-            lasting = lasting_facts(messages, {})
+            lasting = {**attributes_of(facts), **lasting_facts(messages, {})}
             put_derived(self._engine, work, self._partition, lasting, source=SOURCE)
 
     def _place(self, message: Message, fact: Fact) -> Place:

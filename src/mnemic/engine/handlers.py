@@ -21,11 +21,11 @@ from mnemic.engine.indexing import fill_vectors, lacks_vectors
 from mnemic.engine.jobs import FollowUp, Handler, anew
 from mnemic.engine.lasting_facts import find_again
 from mnemic.engine.reflect import Reflecting, reflection_due
-from mnemic.engine.summaries import SUMMARIES_AT_ONCE, Summarising, SummarisingAgain, pending
+from mnemic.engine.summaries import SUMMARIES_AT_ONCE, Summarising, SummarisingAgain, pending, renew_summaries
 from mnemic.engine.upkeep import compact_partition, decay_partition, evict_partition
 from mnemic.errors import BadReplyError, MnemicError
 from mnemic.model.records import ConsolidationRequest, Job, ReflectionRequest, SummarisationRequest
-from mnemic.model.scope import Level, Scope
+from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import UnitOfWork
 
 AFTER = "after"
@@ -85,7 +85,9 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
         Extracting(engine, asked.partition, asked.session, kinds.EXTRACT).run(RULE_MESSAGES)
     run = Summarising(engine, asked.partition, asked.session, kinds.SUMMARISE, may_fall_back=is_last)
     due = run.due(asked.last)
-    run.run(due, SUMMARIES_AT_ONCE)
+    made = run.run(due, SUMMARIES_AT_ONCE)
+    if engine.llm is not None and made and not any(each.fallback for each in made):
+        _renew_summaries(engine, asked.partition)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         left = pending(unit, life, asked.partition, asked.session, wanted=due.until)
@@ -93,6 +95,14 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
         return [as_job(rest, engine.clock.now())] if left.count else []
 
     return follow_up
+
+
+def _renew_summaries(engine: Engine, partition: Partition) -> None:
+    """The model answers again: what it had failed to summarise is made again; if it fails now, the next job tries."""
+    try:
+        renew_summaries(engine, partition, kinds.SUMMARISE)
+    except MnemicError as error:
+        _log.warning("%s: summaries were not made again (%s)", partition.owner, type(error).__name__)
 
 
 def _consolidate_summary(engine: Engine, asked: ConsolidationRequest, _: Job) -> FollowUp:
@@ -137,8 +147,15 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
         return _nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= engine.settings.life.llm_tries
-    run = Curating(engine, job.partition, kinds.CURATE, held=held, may_fall_back=is_last)
-    run.run(DAYS_AT_ONCE if engine.llm is None else PARTS_AT_ONCE)
+    run = Curating(engine, job.partition, kinds.CURATE, held=held)
+    try:
+        run.run(DAYS_AT_ONCE if engine.llm is None else PARTS_AT_ONCE)
+    except MnemicError as error:
+        if engine.llm is None or not is_last:
+            raise
+        _log.warning("%s: days stay unread until the next night (%s)", job.partition.owner, error)
+        engine.observer.count("mnemic.curate.failures")
+        return _nothing
     payload = {**job.payload, HELD: sorted(run.held)}
     rest = [replace(anew(job, engine.clock.now()), payload=payload)] if run.is_unfinished else []
     return lambda _: rest

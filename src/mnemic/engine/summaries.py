@@ -24,15 +24,26 @@ from mnemic.engine.digest import (
     derived_memory,
     raw,
 )
+from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun
 from mnemic.engine.events import publish
-from mnemic.engine.indexing import document_vectors, indexed_text
+from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import SUMMARISE
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.bookkeeping import choice_in, fallback_in, is_of_session, note_fallback, note_positions, note_summary
+from mnemic.model.bookkeeping import (
+    choice_in,
+    fallback_in,
+    is_fallback,
+    is_of_session,
+    note_fallback,
+    note_positions,
+    note_summary,
+    renewed,
+    session_in,
+)
 from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role, State
-from mnemic.model.recall import MemoryQuery
-from mnemic.model.records import ConsolidationRequest, SummarisationRequest
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.records import Action, ConsolidationRequest, SummarisationRequest
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.model.settings import LifeSettings
 from mnemic.ports.store import UnitOfWork
@@ -295,6 +306,54 @@ class Summarising(SessionRun):
             return Summarised(first, last)
         self._engine.observer.count("mnemic.summarise.summaries")
         return Summarised(first, last, memory.id, fallback_in(memory.bookkeeping))
+
+
+RENEWED_AT_ONCE = 5
+"""Summaries that one job makes again when the model is back."""
+
+
+def renew_summaries(engine: Engine, partition: Partition, actor: str) -> int:
+    """Make some summaries again that a failing model left as raw text; returns how many. Raises the model's errors."""
+    query = MemoryQuery(
+        now=engine.clock.now(), kinds=(Kind.SUMMARY,), filter=is_fallback(), order=Order.OLDEST, limit=RENEWED_AT_ONCE
+    )
+    visible = Visibility((partition,), None)
+    with engine.store.read() as work:
+        left = work.memories.list(visible, query)
+    return sum(_renew(engine, summary, actor) for summary in left)
+
+
+def _renew(engine: Engine, old: Memory, actor: str) -> bool:
+    """Make one summary again of its messages; False if it or a message changed meanwhile."""
+    session, (first, last) = session_in(old.bookkeeping), covered(old)
+    if session is None or first > last:
+        return False
+    run = Summarising(engine, old.partition, session, actor)
+    messages = [m for m in run.messages(first, last) if prompts.counted(m).strip()]
+    made = run.digest(messages)
+    if made is None:
+        return False
+    fresh = derived_memory(made, messages, old.created_at)
+    notes = renewed(old.bookkeeping, fresh.bookkeeping)
+    vectors = document_vectors(engine, [indexed_text(fresh)])
+    with engine.store.write() as work:
+        editor = Editor(engine, work, Visibility((old.partition,), None), actor)
+        work.dependants.of(old.partition, ())  # takes the lock, so that nothing is erased after the look
+        ids = [message.id for message in messages]
+        known = work.memories.get(Visibility((old.partition,), None), [old.id])
+        is_same = bool(known) and known[0].updated_at == old.updated_at
+        if not is_same or len(work.messages.get(Visibility((old.partition,), None), ids)) < len(ids):
+            return False
+        holder = work.memories.holder(old.partition, None, fresh.dedup_key)
+        if holder is not None and holder.id != old.id:
+            gone = replace(old, state=State.SUPERSEDED, other_id=holder.id, retired_at=editor.now)
+            editor.put(old, gone, Action.MERGED, f"merged into {holder.id}: the model says the same of both")
+            return True
+        names = ("text", "dedup_key", "importance", "provenance")
+        new = replace(old, **{name: getattr(fresh, name) for name in names}, bookkeeping=notes)
+        stored = editor.put(old, new, Action.UPDATED, "made again, as the model is back")
+        put_vectors(engine, work, [(stored.partition, stored.id)], vectors, stored.updated_at)
+    return True
 
 
 @dataclass(frozen=True, slots=True)

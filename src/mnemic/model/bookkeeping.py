@@ -180,6 +180,11 @@ def is_made_up_to(summary_id: str) -> Condition:
     return _condition("newest_summary", value=summary_id)
 
 
+def is_fallback() -> Condition:
+    """Memories that rules or raw text made because a model failed."""
+    return Condition(("bookkeeping", "fallback"), "exists", value=True)
+
+
 def is_from_file(file: str) -> Condition:
     """Memories that were imported from a file of this name."""
     return _condition("import", "file", value=file)
