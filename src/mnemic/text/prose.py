@@ -31,6 +31,7 @@ _TRACE = late_pattern(
     r"\s*Traceback \(most recent call last\)|\s*File \"[^\"\n]+\", line \d+|\s*at [\w$.<>/]+ ?\(.*\)\s*$"
     r"|\s*at .*:\d+:\d+\)?$|\s*(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Fault|Panic)\b\s*(?::|$)"
     r"|\s*(?:panic|fatal|error|warning|E|F|W)(?:\[\w+\])?: |\s*thread '[^']*' panicked|\s*goroutine \d+ \["
+    r"|\s*(?:Uncaught )?Error: |\s*[\w./-]+:[\w./-]+:\d+\b|.*\bENOENT\b|\s*[➜❯λ]\s|\s*Node\.js v\d[\d.]*\s*$|.*\\n.*\\n"
     r"|\s*Caused by: |\s*called `|\s*\.\.\. \d+ more|\s*-->\s+\S+:\d+|\s*npm (?:ERR!|WARN)|\s*Segmentation fault"
 )
 _LOG = late_pattern(

@@ -36,6 +36,7 @@ from mnemic.text.facts import when as times
 from mnemic.text.facts.worth import keep_probability
 from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
+from mnemic.text.prose import machine_spans
 from mnemic.text.sentences import sentences
 
 MAX_MESSAGE_CHARS = 8000
@@ -67,7 +68,7 @@ class Statement:
 def find_statements(text: str) -> list[Statement]:
     """The statements of a message in order, without overlap. No string raises."""
     text = text[:MAX_MESSAGE_CHARS]
-    hostile = [finding.span for finding in sanitise.findings(text)]
+    hostile = [*(finding.span for finding in sanitise.findings(text)), *machine_spans(text)]
     found: list[Statement] = []
     for start, end in sentences(text):
         sentence = text[start:end]
