@@ -25,15 +25,7 @@ from mnemic.model.item import TRUST_ORDER, Kind, Memory, State
 from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.choices import (
-    GENERAL_VERSION,
-    Choice,
-    choice_of,
-    general_preference,
-    general_prompt,
-    is_choice,
-    read_general,
-)
+from mnemic.text import choices as wording
 from mnemic.text.prompts import language_of
 
 LEAST_CHOICES = 3
@@ -97,7 +89,7 @@ def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = 
 class Group:
     """Choices of one thing, oldest first, that are no part of a preference yet; and the preference they make larger."""
 
-    choice: Choice
+    choice: wording.Choice
     singles: tuple[Memory, ...]
     known: Memory | None = None
 
@@ -112,7 +104,7 @@ class Group:
         first = self.singles[0].observed_at if self.known is None else _start(self.known)
         last = max(memory.observed_at for memory in (*self.singles, *([self.known] if self.known else [])))
         first = min(first, self.singles[0].observed_at)
-        return general_preference(self.choice, len(known_ids) + len(self.singles), first.date(), last.date())
+        return wording.general_preference(self.choice, len(known_ids) + len(self.singles), first.date(), last.date())
 
     def context(self) -> str:
         """The singles as lines, the newest of all last."""
@@ -219,7 +211,9 @@ class Consolidating:
             return by_rules, ""
         lines = told(group.singles)
         try:
-            reply = read_general(llm.complete(general_prompt(lines, language_of([text for _, text in lines]))))
+            reply = wording.read_general(
+                llm.complete(wording.general_prompt(lines, language_of([text for _, text in lines])))
+            )
         except MnemicError as error:
             self._engine.observer.count("mnemic.consolidate.errors", kind=type(error).__name__)
             return by_rules, type(error).__name__
@@ -251,7 +245,9 @@ class Consolidating:
             private_agent=group.singles[0].private_agent,
             trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
             provenance=tuple(dict.fromkeys(entry for source in sources for entry in source.provenance)),
-            bookkeeping=note_choice(group.choice.key, (*chosen_ids(known), *group.ids), GENERAL_VERSION, fallback),
+            bookkeeping=note_choice(
+                group.choice.key, (*chosen_ids(known), *group.ids), wording.GENERAL_VERSION, fallback
+            ),
         )
         return gated(self._engine, memory)[0]
 
@@ -260,8 +256,8 @@ class Consolidating:
 class _Found:
     """What the pages of a partition held: choices by private agent and key, and the preferences made before."""
 
-    choices: dict[tuple[str | None, str], list[tuple[Choice, Memory]]] = field(
-        default_factory=dict[tuple[str | None, str], list[tuple[Choice, Memory]]]
+    choices: dict[tuple[str | None, str], list[tuple[wording.Choice, Memory]]] = field(
+        default_factory=dict[tuple[str | None, str], list[tuple[wording.Choice, Memory]]]
     )
     known: dict[tuple[str | None, str], Memory] = field(default_factory=dict[tuple[str | None, str], Memory])
     taken: set[str] = field(default_factory=set[str])
@@ -276,9 +272,9 @@ class _Found:
                 self.taken.update(chosen_ids(memory))
             elif not _is_single(memory):
                 continue
-            elif is_choice(memory.text) or "decision" in memory.categories:
+            elif wording.is_choice(memory.text) or "decision" in memory.categories:
                 self.singles.append(memory)
-            if key is None and memory.observed_at <= until and (choice := choice_of(memory.text)):
+            if key is None and memory.observed_at <= until and (choice := wording.choice_of(memory.text)):
                 self.choices.setdefault((memory.private_agent, choice.key), []).append((choice, memory))
 
     def groups(self) -> list[Group]:

@@ -10,17 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.engine.digest import (
-    RULES,
-    TOLD_KINDS,
-    Derived,
-    Source,
-    add_derived,
-    by_facts,
-    by_model,
-    covered,
-    derived_memory,
-)
+from mnemic.engine import digest
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun
 from mnemic.engine.fields import filled_of
@@ -120,7 +110,7 @@ class Reflecting(SessionRun):
         """Make the reflection; nothing is written if a summary changed meanwhile, or somebody else has reflected."""
         made, proposed = self.digest(episodes)
         now = self._engine.clock.now()
-        memory = None if made is None else derived_memory(made.derived, made.sources, now)
+        memory = None if made is None else digest.derived_memory(made.derived, made.sources, now)
         vectors = None if memory is None else document_vectors(self._engine, [indexed_text(memory)])
         report = ReflectReport(self._session, len(episodes))
         with self._engine.store.write() as work:
@@ -137,7 +127,7 @@ class Reflecting(SessionRun):
             if memory is None:
                 return replace(report, facts=facts, skipped="no lasting facts are known yet")
             reason = f"reflection on {len(episodes)} summaries"
-            is_new = add_derived(self._engine, work, memory, vectors, actor=self._actor, reason=reason)
+            is_new = digest.add_derived(self._engine, work, memory, vectors, actor=self._actor, reason=reason)
             if is_new and made is not None and made.is_by_rules:
                 self._replace_last(work, memory)
         _reflect_log.info(
@@ -156,35 +146,35 @@ class Reflecting(SessionRun):
         llm = self._engine.llm
         if llm is None:
             return self._join_facts(episodes, prompts.REFLECTION_LENGTH[language]), {}
-        sources = [Source(e.id, e.text[: prompts.MAX_MESSAGE_CHARS]) for e in episodes]
+        sources = [digest.Source(e.id, e.text[: prompts.MAX_MESSAGE_CHARS]) for e in episodes]
         reply = llm.complete(prompts.reflection_prompt([source.text for source in sources], language))
         text, proposed = prompts.read_reflection(reply)
-        made = self._derive(text, episodes, by_model(self._engine, llm, REFLECT, text, sources))
+        made = self._derive(text, episodes, digest.by_model(self._engine, llm, REFLECT, text, sources))
         return Reflected(made, tuple(episodes)), proposed
 
     def _join_facts(self, episodes: Sequence[Memory], limit: int) -> Reflected | None:
         """What is known to last of the user: attributes first, then preferences, then habits."""
         with self._engine.store.read() as work:
-            found = self._list_of_kinds(work, TOLD_KINDS, EVERYTHING, MOST_FACTS, Order.IMPORTANCE)
+            found = self._list_of_kinds(work, digest.TOLD_KINDS, EVERYTHING, MOST_FACTS, Order.IMPORTANCE)
         now = self._engine.clock.now()
         lasting = sorted((each for each in found if _lasts(each, now)), key=_rank)
-        text, chosen = by_facts(self._engine, lasting, limit)
+        text, chosen = digest.by_facts(self._engine, lasting, limit)
         if len(chosen) < LEAST_FACTS:
             return None
-        spans = tuple(Provenance(each.id, 0, len(each.text), REFLECT, RULES, 1.0) for each in chosen)
+        spans = tuple(Provenance(each.id, 0, len(each.text), REFLECT, digest.RULES, 1.0) for each in chosen)
         return Reflected(self._derive(text, episodes, spans), chosen, is_by_rules=True)
 
     def _replace_last(self, work: UnitOfWork, memory: Memory) -> None:
         """A reflection by rules says all that the last one said and still holds, so it supersedes that."""
         editor = Editor(self._engine, work, self._visible, self._actor)
         for old in self._list_of_kinds(work, (Kind.REFLECTION,), EVERYTHING, 2):
-            if old.id != memory.id and all(entry.version == RULES for entry in old.provenance):
+            if old.id != memory.id and all(entry.version == digest.RULES for entry in old.provenance):
                 gone = replace(old, state=State.SUPERSEDED, other_id=memory.id, retired_at=editor.now)
                 editor.put(old, gone, Action.SUPERSEDED, f"{memory.id} reflects on newer summaries")
 
-    def _derive(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> Derived:
+    def _derive(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> digest.Derived:
         newest, session = (episodes[-1].id, session_in(episodes[-1].bookkeeping)) if episodes else ("", None)
-        return Derived(
+        return digest.Derived(
             text=text,
             kind=Kind.REFLECTION,
             importance=self._engine.settings.life.reflection_importance,
@@ -196,7 +186,7 @@ class Reflecting(SessionRun):
         """What the user's own messages that the summaries cover say that lasts."""
         messages: list[Message] = []
         for episode in episodes:
-            first, last = covered(episode)
+            first, last = digest.covered(episode)
             session = session_in(episode.bookkeeping)
             if session is None:
                 continue
@@ -222,14 +212,14 @@ class Reflecting(SessionRun):
 class Reflected:
     """A reflection before it is stored, and the memories that it was made of."""
 
-    derived: Derived
+    derived: digest.Derived
     sources: Sequence[Memory]
     is_by_rules: bool = False
 
 
 def place_of(summary: Memory) -> tuple[datetime, int, datetime]:
     """Where a summary stands among the user's summaries."""
-    return summary.observed_at, covered(summary)[1], summary.created_at
+    return summary.observed_at, digest.covered(summary)[1], summary.created_at
 
 
 def _lasts(memory: Memory, now: datetime) -> bool:

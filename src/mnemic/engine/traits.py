@@ -21,17 +21,7 @@ from mnemic.model.bookkeeping import chosen_in, note_choice
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.records import Action
 from mnemic.model.scope import Visibility
-from mnemic.text.choices import (
-    GENERAL_VERSION,
-    MOST_READ,
-    QUALITY_KEY,
-    Quality,
-    named_things,
-    qualities_of,
-    read_traits,
-    shared_preference,
-    traits_prompt,
-)
+from mnemic.text import choices as wording
 from mnemic.text.prompts import language_of
 
 LEAST_SHARED = 3
@@ -54,7 +44,7 @@ class Trait:
     key: str
     text: str
     singles: tuple[Memory, ...]
-    version: str = GENERAL_VERSION
+    version: str = wording.GENERAL_VERSION
     known: Memory | None = None
 
     @property
@@ -130,9 +120,9 @@ def add_trait(engine: Engine, trait: Trait, *, actor: str) -> Memory | None:
 
 
 def _by_quality(choices: Sequence[Memory]) -> list[Trait]:
-    groups: dict[tuple[str | None, str], list[tuple[Quality, Memory]]] = {}
+    groups: dict[tuple[str | None, str], list[tuple[wording.Quality, Memory]]] = {}
     for memory in choices:
-        for quality in qualities_of(memory.text):
+        for quality in wording.qualities_of(memory.text):
             groups.setdefault((memory.private_agent, quality.key), []).append((quality, memory))
     return [
         Trait(pairs[0][0].key, _sentence(pairs), tuple(memory for _, memory in pairs))
@@ -141,26 +131,26 @@ def _by_quality(choices: Sequence[Memory]) -> list[Trait]:
     ]
 
 
-def _sentence(pairs: Sequence[tuple[Quality, Memory]]) -> str:
+def _sentence(pairs: Sequence[tuple[wording.Quality, Memory]]) -> str:
     names = [quality.things for quality, _ in pairs]
     quality = replace(pairs[0][0], things=max(set(names), key=names.count))
     first, last = pairs[0][1].observed_at.date(), pairs[-1][1].observed_at.date()
-    return shared_preference(quality, len(pairs), first, last)
+    return wording.shared_preference(quality, len(pairs), first, last)
 
 
 def _ask_model(engine: Engine, choices: Sequence[Memory]) -> list[Trait]:
     """What a model reads in the newest choices; each preference is checked against the lines that it names."""
-    llm, read = engine.llm, [each for each in choices if each.private_agent is None][-MOST_READ:]
+    llm, read = engine.llm, [each for each in choices if each.private_agent is None][-wording.MOST_READ :]
     if llm is None or not _is_shared(read):
         return []
     lines = [(each.observed_at.date(), each.text) for each in read]
     language = language_of([text for _, text in lines])
     found: list[Trait] = []
-    for text, places in read_traits(llm.complete(traits_prompt(lines, language)), len(lines)):
+    for text, places in wording.read_traits(llm.complete(wording.traits_prompt(lines, language)), len(lines)):
         singles = tuple(read[place] for place in places)
         if _is_shared(singles) and carried(engine, text, [each.text for each in singles]) >= MIN_CARRIED:
             words = " ".join(sorted(set(engine.analyser.query_terms(text))))
-            found.append(Trait(f"{QUALITY_KEY}{words}", text, singles, f"{llm.name} {GENERAL_VERSION}"))
+            found.append(Trait(f"{wording.QUALITY_KEY}{words}", text, singles, f"{llm.name} {wording.GENERAL_VERSION}"))
     return found
 
 
@@ -169,5 +159,5 @@ def _is_shared(singles: Sequence[Memory]) -> bool:
     days = {memory.observed_at.date() for memory in singles}
     if len(days) < LEAST_SHARED or max(days) - min(days) < LEAST_SPAN:
         return False
-    names = {name for memory in singles for name in named_things(memory.text)}
-    return len(names) >= LEAST_SHARED or not any(named_things(memory.text) for memory in singles)
+    names = {name for memory in singles for name in wording.named_things(memory.text)}
+    return len(names) >= LEAST_SHARED or not any(wording.named_things(memory.text) for memory in singles)
