@@ -174,7 +174,7 @@ class TestRules:
         [
             (
                 "OK, let's go with pgvector, because we already back up PostgreSQL.",
-                "User decided to go with pgvector, because User and others already back up PostgreSQL.",
+                "User decided to go with pgvector, because User already backs up PostgreSQL.",
             ),
             ("I decided to move to Lisbon in May.", "User decided to move to Lisbon in May."),
             ("I prefer short answers without bullet points.", "User prefers short answers without bullet points."),
@@ -186,7 +186,7 @@ class TestRules:
                 "I learned that the index must be rebuilt after each import.",
                 "User learned that the index must be rebuilt after each import.",
             ),
-            ("我们决定改用SQLite，因为不需要服务器。", "用户和其他人决定改用SQLite，因为不需要服务器。"),
+            ("我们决定改用SQLite，因为不需要服务器。", "用户决定改用SQLite，因为不需要服务器。"),
             ("Please always answer in metric units.", "User asks to always answer in metric units."),
         ],
     )
@@ -226,7 +226,7 @@ class TestRules:
         talk.insert(3, ("We decided to drop Redis because nobody needs it.", "Right."))
         kept = self.kept(*talk)
         assert len(kept) == 5
-        assert kept[0] == "User and others decided to drop Redis because nobody needs it."
+        assert kept[0] == "User decided to drop Redis because nobody needs it."
 
     @pytest.mark.requirement("T-23", "T-12")
     def test_a_decision_said_again_is_one_gem_that_rests_on_the_question_before(self):
