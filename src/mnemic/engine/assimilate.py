@@ -28,6 +28,7 @@ from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.bm25 import products
+from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, writing_of
 from mnemic.text.sameness import MAX_PAIRS, judge_prompt, read_judgements, same_statement
 
@@ -178,7 +179,7 @@ def _wanted_terms(engine: Engine, fact: Fact) -> set[str]:
     free = _terms(engine, _USER) | _terms(engine, " ".join(_dates(fact)))
     if fact.slot:
         free |= _terms(engine, f"{fact.slot} {_LABELS}".replace("_", " "))
-    words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(fact.text)}
+    words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(cut_label(fact.text))}
     return words - free or words - _terms(engine, _USER)
 
 

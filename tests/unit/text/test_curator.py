@@ -174,12 +174,12 @@ class TestRules:
         [
             (
                 "OK, let's go with pgvector, because we already back up PostgreSQL.",
-                "User decided to go with pgvector, because User and others already back up PostgreSQL.",
+                "User decided to go with pgvector, because User already backs up PostgreSQL.",
             ),
             ("I decided to move to Lisbon in May.", "User decided to move to Lisbon in May."),
             (
                 "I prefer short answers without bullet points, because I read on a watch.",
-                "User prefers short answers without bullet points, because User reads on a watch.",
+                "User prefers short answers without bullet points, because they read on a watch.",
             ),
             (
                 "The root cause was the connection pool: it was too small.",
@@ -189,11 +189,8 @@ class TestRules:
                 "I learned that the index must be rebuilt after each import.",
                 "User learned that the index must be rebuilt after each import.",
             ),
-            ("我们决定改用SQLite，因为不需要服务器。", "用户和其他人决定改用SQLite，因为不需要服务器。"),
-            (
-                "Please always answer in metric units since 2020.",
-                "User asks to always answer in metric units since 2020.",
-            ),
+            ("我们决定改用SQLite，因为不需要服务器。", "用户决定改用SQLite，因为不需要服务器。"),
+            ("Please always answer in SI units.", "User asks to always answer in SI units."),
         ],
     )
     def test_decisions_solutions_preferences_and_insights_are_kept_in_the_third_person(self, said: str, gem: str):
@@ -232,7 +229,7 @@ class TestRules:
         talk.insert(3, ("We decided to drop Redis because nobody needs it.", "Right."))
         kept = self.kept(*talk)
         assert len(kept) == 5
-        assert kept[0] == "User and others decided to drop Redis because nobody needs it."
+        assert kept[0] == "User decided to drop Redis because nobody needs it."
 
     @pytest.mark.requirement("T-23", "T-12")
     def test_a_decision_said_again_is_one_gem_that_rests_on_the_question_before(self):

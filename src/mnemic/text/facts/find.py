@@ -307,6 +307,9 @@ _GAP_CHARS = 24
 
 _CHANGES = ("home", "job", "employer", "relationship", "partner", "car", "manager", "diet")
 _MOST_STATEMENTS = 2
+_BARE_WORDS = 8
+"""A clause of so few words around a pronoun without its noun says nothing by itself: "I have never used one"."""
+
 _THOUGHT_CHARS = 320
 _ANALYSER = Analyser()
 
@@ -364,9 +367,13 @@ def is_plain(fact: Fact) -> bool:
 
 
 def is_long_enough(text: str) -> bool:
-    """True for at least `MIN_CHARS` characters without outer white space; one of Chinese counts as two."""
+    """True for at least `MIN_CHARS` characters without outer white space, and for a name however short: "I'm Ana".
+    A Chinese character counts as two.
+    """
     text = text.strip()
-    return len(text) >= MIN_CHARS or len(text) + len(_HAN.findall(text)) >= MIN_CHARS
+    if len(text) >= MIN_CHARS or len(text) + len(_HAN.findall(text)) >= MIN_CHARS:
+        return True
+    return bool(text) and slot_of(text.rstrip("!."), detect(text))[0] == "name"
 
 
 def terms_of(text: str) -> tuple[str, ...]:
@@ -389,10 +396,12 @@ def _find_thoughts(text: str) -> list[list[Statement]]:
     for statement in find_statements(text):
         if len(statement.text) < _SHORTEST_CHARS:
             continue
-        if not statement.language.statements.goes_on(statement.text):
-            thoughts.append([statement])
-        elif thoughts and _follows(thoughts[-1], statement, text):
+        rules = statement.language.statements
+        goes_on = rules.goes_on(statement.text)
+        if (goes_on or rules.is_hanging(statement.text)) and thoughts and _follows(thoughts[-1], statement, text):
             thoughts[-1].append(statement)
+        elif not goes_on and not (rules.is_hanging(statement.text) and len(statement.text.split()) <= _BARE_WORDS):
+            thoughts.append([statement])
     return thoughts
 
 

@@ -14,7 +14,9 @@ from datetime import UTC, datetime, timedelta
 
 from mnemic.text.asking import Date, find_dates
 from mnemic.text.languages import DateRules
+from mnemic.text.normalise import late_pattern
 
+_LABEL = late_pattern(r" \([^()\d]*\d{4}(?:-\d\d){0,2}\)$|（\d{4}[^（）]*）$")
 _LARGER = {"day": "week", "week": "month", "month": "year", "year": "year"}
 _STEPS = {"last": -1, "this": 0, "next": 1, "coming": 1}
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
@@ -181,3 +183,8 @@ _READERS: Mapping[str, Callable[[re.Match[str], datetime, DateRules], When | Non
     "year": _read_year,
     "in_year": _read_in_year,
 }
+
+
+def cut_label(text: str) -> str:
+    """A fact without the date that the rules wrote behind it."""
+    return _LABEL.sub("", text)

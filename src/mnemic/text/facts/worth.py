@@ -25,6 +25,7 @@ from mnemic.model.candidates import Space
 from mnemic.model.item import Kind
 from mnemic.ports.models import Vectors
 from mnemic.text.analyser import Analyser
+from mnemic.text.facts.when import cut_label
 from mnemic.text.languages import detect
 from mnemic.text.normalise import Writing, key_words, late_pattern, writing_of
 
@@ -37,13 +38,12 @@ MOST_NAMES = 3
 """Lengths and counts are shares of these, so that one long text does not outweigh every other cue."""
 
 _KINDS = (Kind.GOAL, Kind.PREFERENCE, Kind.EVENT, Kind.CONTEXT)
-_LABEL = late_pattern(r" \((?:on|in|am|im) [^)]*\)$|（[^）]*）$")
 _NAME = late_pattern(r"(?<=[\w,] )(?!User)[^\W\d_a-z][\w'’-]+|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
 _NUMBER = late_pattern(r"\d|[一二三四五六七八九十两]+(?:个|年|天|岁|次|只|名|位|月)")
 _POINTING = late_pattern(
-    r"\b(?:it|this|that|them|they|he|she|these|those|one|here|there|es|das|dies\w*|dort|da)\b|[它这那]", re.IGNORECASE
+    r"\b(?:it|this|that|he|she|these|those|one|here|there|es|das|dies\w*|dort|da)\b|[它这那]", re.IGNORECASE
 )
-"""Words that may point at something said before, which a memory does not show."""
+"""Words that may point at something said before, which a memory does not show; "they" is mostly the user."""
 
 _ANALYSER = Analyser()
 Doubles = NDArray[np.float64]
@@ -65,7 +65,9 @@ def keep_probability(
     `vectors` are those of the sentences, `(n, dims)`, in `space`. Vectors of any embedder but the shipped one are not
     used; neither is a zero vector, nor one of a script that this embedder does not know. No string raises.
     """
-    cues = np.array([measure_cues(text, kind) for text, kind in zip(texts, kinds, strict=True)]).reshape(len(texts), -1)
+    if not texts:
+        return np.zeros(0)
+    cues = np.array([measure_cues(text, kind) for text, kind in zip(texts, kinds, strict=True)])
     by_vector, by_words = load_heads()
     found = _scale(np.hstack([cues, hash_words(texts)]), by_words)
     if vectors is None or space is None or space.model != shipped_model():
@@ -87,8 +89,9 @@ def _scale(features: Doubles, head: Head) -> Doubles:
 
 def measure_cues(text: str, kind: Kind) -> list[float]:
     """The plain cues of a sentence, each 0..1."""
-    user = detect(text).user
-    bare = _LABEL.sub("", text)
+    language = detect(text)
+    user = language.user
+    bare = cut_label(text)
     words = key_words(bare)
     return [
         float(bare != text),
@@ -100,6 +103,7 @@ def measure_cues(text: str, kind: Kind) -> list[float]:
         float(_NUMBER.search(bare) is not None),
         min(len(_NAME.findall(bare)), MOST_NAMES) / MOST_NAMES,
         float(_POINTING.search(bare) is not None),
+        float(language.statements.is_hanging(bare)),
         float(bare.endswith(("?", "？"))),
         float(not is_read(bare)),
         *(float(kind is each) for each in _KINDS),
@@ -110,7 +114,7 @@ def hash_words(texts: Sequence[str]) -> Doubles:
     """Which words each text has, `(n, WORD_BUCKETS)`, with rows of length 1."""
     found = np.zeros((len(texts), WORD_BUCKETS))
     for row, text in enumerate(texts):
-        words = _ANALYSER.terms(_LABEL.sub("", text))
+        words = _ANALYSER.terms(cut_label(text))
         for term in (*words, *map(" ".join, pairwise(words))):
             found[row, crc32(term.encode()) % WORD_BUCKETS] = 1.0
     return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1.0)

@@ -68,7 +68,7 @@ class StatementRules:
     user puts before own words ("Note:"). `cut`: where a clause may end; `keeps_together` (what stands before the cut,
     the sentence, the cut) takes it back. `find_reason`: the span of a reason within a question. `find_comment`: where a
     mere comment begins in a clause. `impersonal` and `of_it` match a clause that is understood from the one before
-    alone; `is_hanging` finds further ones. `add_subject` gives a clause the "I" that its writer left out.
+    alone; `is_hanging` finds any pronoun without its noun. `add_subject` gives a clause the "I" that its writer left out.
     """
 
     opening: re.Pattern[str]
@@ -88,8 +88,7 @@ class StatementRules:
 
     def goes_on(self, clause: str) -> bool:
         """True for a clause that goes on about what was just said: "It was …", "I got them on Friday"."""
-        is_early = self.impersonal.match(clause) is not None or self.of_it.match(clause) is not None
-        return is_early or self.is_hanging(clause)
+        return self.impersonal.match(clause) is not None or self.of_it.match(clause) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +99,8 @@ class SlotRules:
     text), `unsure` (questions, negations, the past, reports) or nothing in the `first_person` speaks against; values
     that `no_value` matches are none. `loose` count more wordings, unless `doubt` stands before their end. `told` match
     whole sentences in the third person, as memories are written; `change` says that the value replaces another one.
-    `things` have a group `thing` too, which makes the slot's name behind the one given. `feels` has the groups `feeling`, by `feelings`, and `object`;
+    `things` have a group `thing` too, which makes the slot's name behind the one given. `feels` has the groups
+    `feeling`, by `feelings`, and `object`;
     `stopped` the group `rest`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than
     one thing; `pronouns` name nobody.
     """

@@ -50,14 +50,17 @@ def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
 
 
 _POINTING = any_case(
-    r"\b(?:it|them|one|ones|him|her|those|these|both|such)\b(?! (?:of|day|time|more|thing|hour|year|\w+ing)\b)"
+    r"\b(?:it|them|one|ones|him|her|those|these|both|such)\b"
+    r"(?! (?:of|day|time|more|thing|hour|year|\w+ing)\b)"
 )
 _NAMED_BEFORE = late_pattern(
-    r"(?i:\b(?:an?|the|some|any|every|each|his|their|no|two|three|four|five|six|\d+)\s+[\w-]+)|(?i:\b(?:my|our)\s+[\w-]+)"
+    r"(?i:\b(?:an?|the|some|any|every|each|his|their|no|two|three|four|five|six|\d+)\s+[\w-]+)"
+    r"|(?i:\b(?:my|our)\s+[\w-]+)"
     r"|(?<=\s)(?!I\b)[A-Z][\w'’-]+|\b[a-z]{3,}(?<!ss)s\b(?<!was)(?<!does)(?<!has)"
 )
 _HARMLESS = any_case(
-    r"\b(?:make|made|makes|find|found|think|thought) it \w+|\bit(?:['’]s| is| was) (?:\w+ )?(?:that|to|when)\b|\bone of\b"
+    r"\b(?:make|made|makes|find|found|think|thought) it \w+"
+    r"|\bit(?:['’]s| is| was) (?:\w+ )?(?:that|to|when)\b|\bone of\b"
 )
 
 
@@ -69,8 +72,9 @@ def _is_hanging(clause: str) -> bool:
 
 
 _NO_SUBJECT = any_case(
-    r"(?:(?:been|gonna|going to|moved|sold|bought|got|went|started|finished|quit|lost|met|had|took|joined|signed|booked|passed"
-    r"|broke|changed|switched|gave up|stopped|tried|ordered|adopted|hired|saw|watched|read|visited|ran|won|made|decided)\b"
+    r"(?:(?:been|gonna|going to|moved|sold|bought|got|went|started|finished|quit|lost|met|had|took|joined|signed|booked"
+    r"|passed|broke|changed|switched|gave up|stopped|tried|ordered|adopted|hired|saw|watched|read|visited|ran|won|made"
+    r"|decided)\b"
     r"(?! (?:it|that|this|them|me|you|to know)\b)|(?:can['’]t|don['’]t|never|hate|love|prefer|live|work|moving|leaving"
     r"|starting|training for|saving for|working (?:at|as|on)|living in)\b)(?= \w+)"
 )
@@ -78,7 +82,7 @@ _NO_SUBJECT = any_case(
 
 
 def _add_subject(clause: str) -> str:
-    """ "Sold the camper" with its subject."""
+    """The clause with its subject: "sold the camper" as "I sold the camper"."""
     match = _NO_SUBJECT.match(clause)
     if match is None:
         return clause

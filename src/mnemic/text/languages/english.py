@@ -126,7 +126,7 @@ _AGAIN = {"User's": "their", "User": "them", "themselves": "themselves"}
 """Once the clause has named the user, these stand for the user's name."""
 
 _SUBJECTS = ("i", "we")
-_PLURALS = {"am": "are", "was": "were", "wasn't": "weren't"}
+_PLURALS: dict[str, str] = {"am": "are", "was": "were", "wasn't": "weren't"}
 _ENDINGS = {"m": "am", "ve": "have", "ll": "will", "re": "am"}
 _NUMBERED = words("war type part phase stage class grade level volume chapter elizabeth charles act tier")
 _INVERTED = {"am": "is", "are": "is", "do": "does", "have": "has", "were": "was"}
@@ -232,7 +232,8 @@ class _Rewriting:
                 continue
             if lower[:1].isalpha():
                 self._may_go_on = not is_plural and is_base(lower)
-                self._put(_PLURALS.get(lower, token) if is_plural else with_user(token))
+                form = _PLURALS.get(lower, token) if is_plural else with_user(token)
+                self._put(form)
             return
 
     def _and(self, token: str) -> None:
