@@ -22,6 +22,9 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.gems import Found, join_gems
 from mnemic.text.sameness import SAME_DECISION, names_same_things
 
+_DECISIVE = frozenset(("decision", "plan", "project", "technical", "architecture", "workflow"))
+"""A fact of the rules becomes a gem if it is of one of these categories."""
+
 FACT_KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
 
 CARRIED = 0.8
@@ -66,7 +69,7 @@ def judge_gems(engine: Engine, work: UnitOfWork, partition: Partition, ready: Se
 def rest_on_facts(engine: Engine, work: UnitOfWork, partition: Partition, found: Sequence[Found]) -> list[Found]:
     """Gems of the rules in the words of the facts that extraction found in the same sentences.
 
-    A sentence in which extraction found nothing is no gem, and a preference is kept as it is.
+    A sentence in which extraction found nothing is no gem. Preferences and plain facts about the user stay as they are.
     """
     kept: list[Found] = []
     for each in found:
@@ -74,7 +77,7 @@ def rest_on_facts(engine: Engine, work: UnitOfWork, partition: Partition, found:
         facts = [m for m in _facts_of(work, partition, [m.id for m in own]) if m.private_agent is None]
         best = max(facts, key=lambda fact: carried(engine, fact.text, [each.gem.gem]), default=None)
         if best is not None and carried(engine, best.text, [each.gem.gem]) >= TOLD:
-            if best.kind is not Kind.PREFERENCE:
+            if best.kind is not Kind.PREFERENCE and not _DECISIVE.isdisjoint(each.gem.categories):
                 kept.append(replace(each, gem=replace(each.gem, gem=best.text)))
         elif not engine.settings.life.extracts or not _is_read(work, partition, own):
             kept.append(each)

@@ -28,7 +28,7 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
 from mnemic.text.languages import detect
 
-LEAST_FACTS = 2
+LEAST_FACTS = 3
 """A reflection on fewer facts would only repeat them."""
 
 MOST_FACTS = 100
@@ -157,7 +157,7 @@ class Reflecting(SessionRun):
         with self._engine.store.read() as work:
             found = self._list_of_kinds(work, digest.TOLD_KINDS, EVERYTHING, MOST_FACTS, Order.IMPORTANCE)
         now = self._engine.clock.now()
-        lasting = sorted((each for each in found if _lasts(each, now)), key=_rank)
+        lasting = _in_one_language(sorted((each for each in found if _lasts(each, now)), key=_rank))
         text, chosen = digest.by_facts(self._engine, lasting, limit)
         if len(chosen) < LEAST_FACTS:
             return None
@@ -230,6 +230,13 @@ def _lasts(memory: Memory, now: datetime) -> bool:
         return False
     is_about_user = memory.text.startswith(detect(memory.text).user)
     return is_about_user and (memory.kind in _HABITS or filled_of(memory) is not None)
+
+
+def _in_one_language(facts: Sequence[Memory]) -> list[Memory]:
+    """The facts in the language of most of them."""
+    codes = [detect(fact.text).code for fact in facts]
+    most = max(codes, key=codes.count, default="")
+    return [fact for fact, code in zip(facts, codes, strict=True) if code == most]
 
 
 def _rank(memory: Memory) -> tuple[int, datetime]:

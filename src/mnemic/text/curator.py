@@ -194,8 +194,9 @@ def _third_person(text: str) -> str:
 
 def _find_reason(remark: _Remark) -> str:
     """The reason that the sentence gives, else another sentence of its message that gives one; "" if none does."""
-    if (found := detect(remark.text).gems.reason.search(remark.text)) is not None:
-        return remark.text[found.start() :]
+    for found in detect(remark.text).gems.reason.finditer(remark.text):
+        if not remark.text[found.end() :].lstrip()[:1].isdigit():  # "since 2021" is a time
+            return remark.text[found.start() :]
     others = (text for text in _own_sentences(counted(remark.message)) if text != remark.text)
     return next((text for text in others if _gives_reason(text)), "")
 

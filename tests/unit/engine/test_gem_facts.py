@@ -27,7 +27,7 @@ def night(mnemic: Mnemic, clock: Clock) -> None:
     mnemic.curate(ANNA)
 
 
-@pytest.mark.requirement("T-14", "T-26")
+@pytest.mark.requirement("T-14", "T-26", "R-46")
 class TestOneObject:
     def test_a_fact_that_the_curator_keeps_too_becomes_the_gem(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock, settings=WITH_FACTS)
@@ -72,7 +72,7 @@ class TestOneObject:
         assert mnemic.list(ANNA, kinds=["gem"]).memories == ()
 
 
-@pytest.mark.requirement("T-23")
+@pytest.mark.requirement("T-23", "R-46")
 class TestOneNight:
     @pytest.mark.parametrize("is_one_talk", [True, False])
     def test_two_wordings_of_one_decision_in_one_night_are_one_gem(

@@ -40,7 +40,7 @@ def reflected(mnemic: Mnemic, clock: Clock) -> None:
 
 
 class TestConsolidator:
-    @pytest.mark.requirement("D-29", "D-51")
+    @pytest.mark.requirement("D-29", "D-51", "R-44")
     def test_summaries_of_all_talks_count_and_the_count_begins_again_at_the_threshold(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock, numbered(), settings=small())
         asked: list[int] = []
@@ -50,7 +50,7 @@ class TestConsolidator:
             asked.append(len(made(mnemic, Kind.REFLECTION)))
         assert asked == [0, 0, 0, 1, 1, 1, 1, 2, 2]
 
-    @pytest.mark.requirement("D-46")
+    @pytest.mark.requirement("D-46", "R-45")
     def test_after_a_failure_the_next_summary_asks_again(self, store: Store, clock: Clock):
         is_away = True
 
@@ -154,17 +154,18 @@ class TestReflection:
     @pytest.mark.requirement("D-44", "D-45")
     def test_without_a_model_it_joins_lasting_facts_and_replaces_the_last_one(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock, settings=small())
-        self.facts(mnemic, "User prefers tea", "User lives in Lyon", "User bought a boat")
+        self.facts(mnemic, "User prefers tea", "User lives in Lyon", "User usually swims at noon", "User bought a boat")
         talk(mnemic, clock, 4)
         mnemic.work()
         (first,) = made(mnemic, Kind.REFLECTION)
-        assert first.text == "User lives in Lyon. User prefers tea."
+        assert first.text == "User lives in Lyon. User prefers tea. User usually swims at noon."
         clock.turn(hours=2)
         self.facts(mnemic, "User lives in Lille", "User usually runs before work")
         talk(mnemic, clock, 8)
         mnemic.work()
         (second,) = made(mnemic, Kind.REFLECTION)
-        assert second.text == "User lives in Lille. User prefers tea. User usually runs before work."
+        assert second.text.startswith("User lives in Lille. User prefers tea. User usually swims at noon.")
+        assert second.text.endswith(" User usually runs before work.")
         assert mnemic.get(ANNA, first.id).state is State.SUPERSEDED
 
     def test_without_a_model_and_lasting_facts_there_is_none(self, store: Store, clock: Clock):

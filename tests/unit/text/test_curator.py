@@ -254,6 +254,7 @@ class TestRules:
         [
             ("We decided on PostgreSQL because the team knows SQL.", "Because the team knows SQL."),
             ("We decided on PostgreSQL.", ""),
+            ("We decided on PostgreSQL for the first time since 2021.", ""),
         ],
     )
     def test_why_it_mattered_is_a_reason_or_empty(self, said: str, context: str):
