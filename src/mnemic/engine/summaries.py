@@ -30,17 +30,7 @@ from mnemic.engine.events import publish
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import SUMMARISE
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.bookkeeping import (
-    choice_in,
-    fallback_in,
-    is_fallback,
-    is_of_session,
-    note_fallback,
-    note_positions,
-    note_summary,
-    renewed,
-    session_in,
-)
+from mnemic.model import bookkeeping
 from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role, State
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, ConsolidationRequest, SummarisationRequest
@@ -240,7 +230,9 @@ class Summarising(SessionRun):
             self._engine.observer.count("mnemic.summarise.fallback")
             derived = self._derive(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
             importance = self._engine.settings.life.raw_importance
-            return replace(derived, importance=importance, bookkeeping={**derived.bookkeeping, **note_fallback(reason)})
+            return replace(
+                derived, importance=importance, bookkeeping={**derived.bookkeeping, **bookkeeping.note_fallback(reason)}
+            )
         return self._derive(
             text, messages, provenance=by_model(self._engine, self._engine.llm, SUMMARISE, text, sources)
         )
@@ -260,7 +252,7 @@ class Summarising(SessionRun):
     def _is_told(self, memory: Memory) -> bool:
         is_own = memory.partition == self._partition and memory.private_agent is None
         is_said = memory.state in (State.ACTIVE, State.SUPERSEDED) and memory.kind in TOLD_KINDS
-        return is_own and is_said and choice_in(memory.bookkeeping) is None
+        return is_own and is_said and bookkeeping.choice_in(memory.bookkeeping) is None
 
     def _derive(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
         positions = (messages[0].position, messages[-1].position)
@@ -269,7 +261,7 @@ class Summarising(SessionRun):
             kind=Kind.SUMMARY,
             importance=self._engine.settings.life.summary_importance,
             provenance=provenance,
-            bookkeeping=note_summary(self._session, positions),
+            bookkeeping=bookkeeping.note_summary(self._session, positions),
         )
 
     def _commit(self, batch: _Batch, made: Derived | None) -> Summarised | None:
@@ -305,7 +297,7 @@ class Summarising(SessionRun):
         if memory is None:
             return Summarised(first, last)
         self._engine.observer.count("mnemic.summarise.summaries")
-        return Summarised(first, last, memory.id, fallback_in(memory.bookkeeping))
+        return Summarised(first, last, memory.id, bookkeeping.fallback_in(memory.bookkeeping))
 
 
 RENEWED_AT_ONCE = 5
@@ -315,7 +307,11 @@ RENEWED_AT_ONCE = 5
 def renew_summaries(engine: Engine, partition: Partition, actor: str) -> int:
     """Make some summaries again that a failing model left as raw text; returns how many. Raises the model's errors."""
     query = MemoryQuery(
-        now=engine.clock.now(), kinds=(Kind.SUMMARY,), filter=is_fallback(), order=Order.OLDEST, limit=RENEWED_AT_ONCE
+        now=engine.clock.now(),
+        kinds=(Kind.SUMMARY,),
+        filter=bookkeeping.is_fallback(),
+        order=Order.OLDEST,
+        limit=RENEWED_AT_ONCE,
     )
     visible = Visibility((partition,), None)
     with engine.store.read() as work:
@@ -325,7 +321,7 @@ def renew_summaries(engine: Engine, partition: Partition, actor: str) -> int:
 
 def _renew(engine: Engine, old: Memory, actor: str) -> bool:
     """Make one summary again of its messages; False if it or a message changed meanwhile."""
-    session, (first, last) = session_in(old.bookkeeping), covered(old)
+    session, (first, last) = bookkeeping.session_in(old.bookkeeping), covered(old)
     if session is None or first > last:
         return False
     run = Summarising(engine, old.partition, session, actor)
@@ -334,7 +330,7 @@ def _renew(engine: Engine, old: Memory, actor: str) -> bool:
     if made is None:
         return False
     fresh = derived_memory(made, messages, old.created_at)
-    notes = renewed(old.bookkeeping, fresh.bookkeeping)
+    notes = bookkeeping.renewed(old.bookkeeping, fresh.bookkeeping)
     vectors = document_vectors(engine, [indexed_text(fresh)])
     with engine.store.write() as work:
         editor = Editor(engine, work, Visibility((old.partition,), None), actor)
@@ -379,7 +375,9 @@ class SummarisingAgain:
         if made is None:
             return True
         memory = derived_memory(made, messages, self.engine.clock.now())
-        memory = replace(memory, bookkeeping={**memory.bookkeeping, **note_positions((self.first, self.last))})
+        memory = replace(
+            memory, bookkeeping={**memory.bookkeeping, **bookkeeping.note_positions((self.first, self.last))}
+        )
         vectors = document_vectors(self.engine, [indexed_text(memory)])
         with self.engine.store.write() as unit:
             unit.dependants.of(self.partition, ())  # takes the lock, so that nothing is erased after the look
@@ -393,7 +391,10 @@ class SummarisingAgain:
 
     def _is_there(self, unit: UnitOfWork) -> bool:
         query = MemoryQuery(
-            now=self.engine.clock.now(), states=(), kinds=(Kind.SUMMARY,), filter=is_of_session(self.session)
+            now=self.engine.clock.now(),
+            states=(),
+            kinds=(Kind.SUMMARY,),
+            filter=bookkeeping.is_of_session(self.session),
         )
         known = unit.memories.list(Visibility((self.partition,), None), query)
         return any(covered(each) == (self.first, self.last) for each in known)
