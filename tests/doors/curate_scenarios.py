@@ -33,7 +33,7 @@ CURATION = (
                     "days.0.model": "rules",
                     "days.0.refused": [],
                     "days.0.gems.0.verdict": "add",
-                    "days.0.gems.0.gem.gem": "User and others decided to use pgvector because backups exist.",
+                    "days.0.gems.0.gem.gem": "User decided to use pgvector because backups exist.",
                     "days.0.gems.0.gem.conversation_id": "today",
                     "days.0.gems.0.gem.source_turns": [1],
                 },

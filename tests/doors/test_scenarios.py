@@ -11,6 +11,7 @@ import pytest
 
 from mnemic.testing.chat_server import ChatServer
 from mnemic.verbs import BY_NAME, CLI, LIBRARY, MCP, REMOTE, REST
+from tests.doors.change_scenarios import CHANGES
 from tests.doors.chat_scenarios import CHATS, TOOLS, speak
 from tests.doors.curate_scenarios import CURATION
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
@@ -36,7 +37,7 @@ DOORS: dict[str, tuple[str, Callable[[str], Door]]] = {
 }
 """Each door that is tested, and which of the table it is."""
 
-LIFE = (*LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE, *HEALTH)
+LIFE = (*LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE, *HEALTH, *CHANGES)
 ALL_SCENARIOS = (*SCENARIOS, *LIFE, *MODEST, *TOOLS)
 ENOUGH = 10
 """So many scenarios go through MCP too."""

@@ -101,7 +101,7 @@ def test_architecture_decisions_of_last_month_are_listed_and_recalled(curated: P
         assert len(mnemic.list(ANNA, kinds=["gem"], filter=IN_APRIL).memories) == 2
         (listed,) = mnemic.list(ANNA, kinds=["gem"], filter=decisions).memories
         (hit,) = mnemic.recall(ANNA, "architecture decisions", kinds=["gem"], filter=decisions)
-        assert listed.text == hit.text == "User and others decided to split the schema by tenant since archives grow."
+        assert listed.text == hit.text == "User decided to split the schema by tenant since archives grow."
 
 
 @pytest.mark.requirement("T-26")

@@ -14,9 +14,9 @@ from pathlib import PurePath
 from types import FunctionType, NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from mnemic.engine.inputs import check_choice, check_id, memory_draft
+from mnemic.engine.inputs import PAST_STATES, check_choice, check_id, memory_draft
 from mnemic.errors import InvalidInputError
-from mnemic.model.filter import parse_filter
+from mnemic.model.filter import All, Condition, Not, parse_filter
 from mnemic.model.item import Kind, MessageDraft, State
 from mnemic.model.recall import MemoryQuery, MessageQuery, Order
 from mnemic.model.scope import Scope, as_utc, check_unicode
@@ -226,13 +226,24 @@ def changes_of(fields: Fields, settings: Settings) -> dict[str, Any]:
 _ENDABLE = ("valid_from", "valid_to", "expires_at")
 
 
+_MERGED = All((Condition(("state",), "eq", State.SUPERSEDED.value), Condition(("valid_to",), "exists", value=False)))
+"""What was merged into another memory, which says it."""
+
+
 def memory_query_of(fields: Fields, now: datetime) -> MemoryQuery:
     """Check the conditions passed to `list`."""
+    is_past = fields.get("as_of") is not None or fields.get("known_at") is not None
+    states = fields.get("states")
+    if states is None:
+        states = (*PAST_STATES, State.DISPUTED) if is_past else (State.ACTIVE,)
+    condition = parse_filter(fields.get("filter"))
+    if fields.get("as_of") is not None:
+        condition = All((condition, Not(_MERGED)))
     return MemoryQuery(
         now=now,
-        states=tuple(check_choice(State, state, "states") for state in fields.get("states", (State.ACTIVE,))),
+        states=tuple(check_choice(State, state, "states") for state in states),
         kinds=tuple(check_choice(Kind, kind, "kinds") for kind in fields.get("kinds", ())),
-        filter=parse_filter(fields.get("filter")),
+        filter=condition,
         as_of=read_time(fields.get("as_of"), "as_of"),
         known_at=read_time(fields.get("known_at"), "known_at"),
         order=check_choice(Order, fields.get("order", Order.NEWEST), "order"),

@@ -20,7 +20,7 @@ from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS
 from mnemic.engine.inputs import check_choice, check_id, check_line
 from mnemic.engine.jobs import LISTED as JOBS_LISTED
 from mnemic.engine.jobs import list_jobs, retry_jobs
-from mnemic.engine.profile import get_profile, set_profile, whole_profile
+from mnemic.engine.profile import get_profile, or_empty, set_profile, whole_profile
 from mnemic.errors import InvalidInputError
 from mnemic.model import graph
 from mnemic.model.chat import ToolCall, ToolContext, ToolOutcome, ToolSpec
@@ -54,20 +54,24 @@ class ProfileVerbs:
         self._engine, self._actor = engine, actor
 
     def set(self, scope: Scope, facts: Mapping[str, str | None]) -> builtins.list[ProfileEntry]:
-        """Set facts by key. Returns all facts of the profile.
+        """Set facts by key. Returns all facts of the profile. If the store is away, the facts are lost with a warning
+        in the log, and nothing is returned.
 
         Args:
             facts: Texts by key, such as {"city": "Lisbon"}. None removes a key.
         """
-        return set_profile(self._engine, scope, facts, source=self._actor)
+        engine = self._engine
+        return or_empty(engine, scope, lambda: set_profile(engine, scope, facts, source=self._actor), [])
 
     def get(self, scope: Scope) -> builtins.dict[str, str]:
-        """Return the facts by key, sorted. Empty if there are none."""
-        return {entry.key: entry.value for entry in get_profile(self._engine, scope)}
+        """Return the facts by key, sorted. Empty if there are none, or if the store is away, which is logged."""
+        empty = list[ProfileEntry]()
+        entries = or_empty(self._engine, scope, lambda: get_profile(self._engine, scope), empty)
+        return {entry.key: entry.value for entry in entries}
 
     def all(self, scope: Scope) -> Profile:
         """Return the facts, and the user's most important and newest memories."""
-        return whole_profile(self._engine, scope)
+        return or_empty(self._engine, scope, lambda: whole_profile(self._engine, scope), Profile((), ()))
 
     def format(self, scope: Scope, *, language: Language = "en") -> str:
         """Format the facts for a system prompt: a heading and "key: value" lines. Returns "" if there are none.

@@ -254,10 +254,10 @@ class UpkeepVerbs(Acting):
         return end(self._engine, scope, actor=self._actor)
 
     def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
-        """Write a reflection on the session's newest summaries and add lasting facts to the profile.
+        """Write a reflection on the user's newest summaries and add lasting facts to the profile.
 
-        The worker does this after every ten summaries. If there are too few summaries or no new one, nothing is written
-        and the report gives the reason.
+        The worker does this after every ten summaries of a user, counted over all sessions. Without a language model
+        the reflection joins the user's lasting facts. If none is written, the report gives the reason.
 
         Args:
             is_dry_run: Report what would happen and change nothing.

@@ -181,7 +181,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         *,
         levels: Iterable[Level | str] = (),
         kinds: Iterable[Kind | str] = (),
-        states: Iterable[State | str] = (State.ACTIVE,),
+        states: Iterable[State | str] | None = None,
         filter: Mapping[str, object] | None = None,
         order: Order | str = Order.NEWEST,
         limit: int = 50,
@@ -194,13 +194,13 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             levels: Only these levels. Default: all.
             kinds: Only these kinds. Default: all.
-            states: Only these states. Default: active.
+            states: Only these states. Default: active. With `as_of` or `known_at`: all that held then.
             filter: Conditions on fields and metadata, such as {"text": {"contains": "tea"}}.
             order: "newest", "oldest" or "importance". Default: newest.
             limit: Memories per page, 1 to 1000. Default: 50.
             after: `next` of the previous page.
             as_of: Only memories true in the world at this time, ISO 8601.
-            known_at: Only memories known at this time, ISO 8601.
+            known_at: Only memories known at this time, as they were worded then, ISO 8601.
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)

@@ -95,7 +95,7 @@ def end(report: EndReport) -> None:
 
 @verb_command("reflect", examples=f"mnemic reflect {_SCOPE} --dry-run\nmnemic reflect {_SCOPE}")
 def reflect(report: ReflectReport) -> None:
-    """Write a reflection on a session's newest summaries. The worker does this after every ten summaries."""
+    """Write a reflection on a user's newest summaries. The worker does this after every ten summaries."""
     if report.memory_id is not None:
         show_rows(("summaries",), [Row((str(report.summaries),), report.memory_id, ())])
     facts = ", ".join(sorted(report.facts or {}))

@@ -195,8 +195,6 @@ def curate(report: CurateReport) -> None:
         rows += [output.Row((day.day, "refused"), each.excerpt, (each.reason,)) for each in day.refused]
         if rows:
             output.show_rows(("day", "done"), rows)
-        if day.fallback:
-            output.note(f"{day.day}: by rules, because the language model failed ({day.fallback})")
     turns, gems = sum(day.turns for day in report.days), sum(len(day.gems) for day in report.days)
     read = f"{output.format_count(turns, 'turns')} of {output.format_count(len(report.days), 'days')}"
     output.note(f"{read} {_would(report.is_dry_run)}read, {output.format_count(gems, 'gems')} found")

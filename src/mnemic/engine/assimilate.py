@@ -15,6 +15,7 @@ import numpy as np
 from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import held_key
+from mnemic.engine.importance import raise_importance
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors, search
 from mnemic.engine.remember import Neighbours, Settler, slot_notes
 from mnemic.engine.secrets import gated
@@ -27,6 +28,7 @@ from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.bm25 import products
+from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, writing_of
 from mnemic.text.sameness import MAX_PAIRS, judge_prompt, read_judgements, same_statement
 
@@ -177,7 +179,7 @@ def _wanted_terms(engine: Engine, fact: Fact) -> set[str]:
     free = _terms(engine, _USER) | _terms(engine, " ".join(_dates(fact)))
     if fact.slot:
         free |= _terms(engine, f"{fact.slot} {_LABELS}".replace("_", " "))
-    words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(fact.text)}
+    words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(cut_label(fact.text))}
     return words - free or words - _terms(engine, _USER)
 
 
@@ -237,13 +239,22 @@ class Prepared:
     judgements: Mapping[str, Judgement] = field(default_factory=dict[str, Judgement])
 
 
-def prepare(engine: Engine, place: Place, facts: Sequence[Fact]) -> list[Prepared]:
+def fact_vectors(engine: Engine, facts: Sequence[Fact]) -> Sequence[ItemVectors | None]:
+    """The vectors of the memories that facts become; None for each where a job must make them."""
+    made = document_vectors(engine, [indexed_text(fact) for fact in facts])
+    return [None] * len(facts) if made is None else made or [()] * len(facts)
+
+
+def prepare(
+    engine: Engine, place: Place, facts: Sequence[Fact], vectors: Sequence[ItemVectors | None] | None = None
+) -> list[Prepared]:
     """What takes time, before the unit of work that writes the facts: call it without holding a lock. A model that
-    fails leaves its pairs to the rules; a failing embedder leaves vectors to a job.
+    fails leaves its pairs to the rules; a failing embedder leaves vectors to a job. `vectors`: the facts' vectors, if
+    `fact_vectors` has made them.
     """
     at = engine.clock.now()
-    made = document_vectors(engine, [indexed_text(memory_of(place, fact, at)) for fact in facts])
-    vectors: Sequence[ItemVectors | None] = [None] * len(facts) if made is None else made or [()] * len(facts)
+    vectors = fact_vectors(engine, facts) if vectors is None else vectors
+    facts = raise_importance(engine, facts, vectors)
     nears = [near(engine, place.visibility, fact, vector) for fact, vector in zip(facts, vectors, strict=True)]
     judgements = judged(engine, facts, nears)
     return [

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from mnemic.engine.dependants import Hand, clear_below, told
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine
+from mnemic.engine.fields import as_known
 from mnemic.engine.recall import rows_of
 from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.item import Item, Memory, Review, State
 from mnemic.model.recall import Counts, MemoryQuery, MessagePage, MessageQuery, Page
 from mnemic.model.records import Action, HistoryEntry
-from mnemic.model.scope import Level, Scope
+from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
 MAX_PAGE = 1000  # rows: bounds the size of one answer
@@ -36,8 +38,15 @@ def list_memories(engine: Engine, scope: Scope, query: MemoryQuery, levels: tupl
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
     with engine.store.read() as work:
         found = work.memories.list(scope.visibility.at(*levels), replace(query, limit=limit + 1))
-    page = tuple(found[:limit])
+        page = tuple(found[:limit])
+        if query.known_at is not None:
+            page = tuple(memory_as_known(work, scope.visibility, memory, query.known_at) for memory in page)
     return Page(page, page[-1].id if len(found) > limit else None)
+
+
+def memory_as_known(work: UnitOfWork, visible: Visibility, memory: Memory, at: datetime) -> Memory:
+    """A memory in its words of then; its history is read only if it changed since."""
+    return memory if memory.updated_at <= at else as_known(memory, work.history.of(visible, memory.id), at)
 
 
 def count(engine: Engine, scope: Scope) -> Counts:

@@ -29,7 +29,7 @@ from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import MICROSECOND, Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
 from mnemic.text import prompts
-from mnemic.text.choices import choice_of
+from mnemic.text.choices import QUALITY_KEY, choice_of
 from mnemic.text.normalise import dedup_key
 from mnemic.text.sentences import sentences
 
@@ -117,9 +117,8 @@ def remake_job(hand: Hand, memory: Memory) -> Job:
 
 def _is_told_again(entry: HistoryEntry) -> bool:
     """True for "the same was said again, and no source was named"."""
-    return entry.action is Action.RESTATED or (
-        entry.action is Action.MERGED and "restated" in entry.after and "provenance" not in entry.after
-    )
+    is_again = entry.action is Action.RESTATED or (entry.action is Action.MERGED and "restated" in entry.after)
+    return is_again and "provenance" not in entry.after and "sources" not in entry.after
 
 
 def _erase_orphans(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
@@ -247,12 +246,13 @@ def _summary(seen: Seen, work: Summarising) -> Outcome:
 
 
 def _reflection(engine: Engine, seen: Seen, work: Reflecting) -> Outcome:
+    """A reflection of the summaries that are left; one of facts is made again of the facts known now."""
     with engine.store.read() as unit:
         episodes = sorted(_live(unit, seen, Kind.SUMMARY), key=place_of)
-    if not episodes:
+    if not episodes and engine.llm is not None:
         return Outcome(seen.memory, is_sound=False)
     made, _ = work.digest(episodes)
-    return Outcome(_with_digest(seen.memory, made, episodes))
+    return Outcome(None if made is None else _with_digest(seen.memory, made.derived, made.sources))
 
 
 def _with_digest(old: Memory, made: Derived, sources: Sequence[Remembered]) -> Memory:
@@ -276,6 +276,12 @@ def _preference(engine: Engine, seen: Seen, work: Consolidating) -> Outcome:
     with engine.store.read() as unit:
         singles = sorted(_live(unit, seen, None), key=lambda each: (each.observed_at, each.id))
     singles = [each for each in singles if each.id in chosen_in(seen.memory.bookkeeping)]
+    if (choice_in(seen.memory.bookkeeping) or "").startswith(QUALITY_KEY):
+        told = "\n".join(f"{each.observed_at:%Y-%m-%d}: {each.text}" for each in singles)
+        return Outcome(replace(seen.memory, context=told), is_sound=len(singles) >= LEAST_CHOICES)
+    if (choice_in(seen.memory.bookkeeping) or "").startswith(QUALITY_KEY):
+        told = "\n".join(f"{each.observed_at:%Y-%m-%d}: {each.text}" for each in singles)
+        return Outcome(replace(seen.memory, context=told), is_sound=len(singles) >= LEAST_CHOICES)
     choice = next((found for each in singles if (found := choice_of(each.text))), None)
     if choice is None:
         return Outcome(seen.memory, is_sound=False)

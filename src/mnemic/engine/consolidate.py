@@ -1,8 +1,7 @@
-"""Makes a general preference of choices repeated over a long time, and files new summaries among a session's episodes.
+"""Makes a general preference of choices repeated over a long time.
 
 The preference supersedes the single choices, names them, and its context tells them, so that no question loses them.
-`undo` restores them for good. A model only words the sentence. Each summary counts once towards a reflection: the count
-moves in the transaction that ends the request.
+`undo` restores them for good. A model only words the sentence.
 """
 
 from __future__ import annotations
@@ -19,13 +18,14 @@ from mnemic.engine.fields import held_key
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import gated
 from mnemic.engine.sweep import Reach, sweep
+from mnemic.engine.traits import Trait, add_trait, find_traits
 from mnemic.errors import ConflictError, MnemicError, NotFoundError
 from mnemic.model.bookkeeping import choice_in, chosen_in, note_choice
-from mnemic.model.item import TRUST_ORDER, UNREFLECTED, Kind, Memory, State
-from mnemic.model.records import Action, ConsolidationRequest, ReflectionRequest
+from mnemic.model.item import TRUST_ORDER, Kind, Memory, State
+from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.choices import GENERAL_VERSION, Choice, choice_of, general_preference, general_prompt, read_general
+from mnemic.text import choices as wording
 from mnemic.text.prompts import language_of
 
 LEAST_CHOICES = 3  # different days; two may be chance
@@ -41,7 +41,7 @@ TOLD_CHOICES = 12
 GROUPS_AT_ONCE = 20
 """One job makes so many preferences; the next job makes the next ones."""
 
-_KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE)
+_KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE, Kind.GOAL, Kind.CONTEXT)
 _CONFIDENCE = 0.8  # inferred from single choices, so not certain
 _log = logging.getLogger("mnemic.consolidate")
 
@@ -76,15 +76,20 @@ def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = 
     groups = run.groups()
     if is_dry_run:
         told = [Consolidated(group.text(), group.ids, group.known is None) for group in groups]
+        told += [
+            Consolidated(trait.text, tuple(each.id for each in trait.singles), trait.known is None)
+            for trait in run.traits()
+        ]
         return ConsolidateReport(tuple(told), 0, is_dry_run=True)
-    return ConsolidateReport(tuple(run.write(groups)), 0, is_dry_run=False)
+    done = run.write(groups)
+    return ConsolidateReport((*done, *run.write_traits()), 0, is_dry_run=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Choices of one thing, oldest first, that are no part of a preference yet; and the preference they make larger."""
 
-    choice: Choice
+    choice: wording.Choice
     singles: tuple[Memory, ...]
     known: Memory | None = None
 
@@ -99,7 +104,7 @@ class Group:
         first = self.singles[0].observed_at if self.known is None else _start(self.known)
         last = max(memory.observed_at for memory in (*self.singles, *([self.known] if self.known else [])))
         first = min(first, self.singles[0].observed_at)
-        return general_preference(self.choice, len(known_ids) + len(self.singles), first.date(), last.date())
+        return wording.general_preference(self.choice, len(known_ids) + len(self.singles), first.date(), last.date())
 
     def context(self) -> str:
         """The singles as lines, the newest of all last."""
@@ -124,6 +129,7 @@ class Consolidating:
     def __init__(self, engine: Engine, partition: Partition, actor: str, visible: Visibility | None = None) -> None:
         self._engine, self._partition, self._actor = engine, partition, actor
         self._visible = visible
+        self._found = _Found()
 
     def groups(self) -> list[Group]:
         """What belongs together now, in the order of the first choices."""
@@ -132,7 +138,22 @@ class Consolidating:
         now = self._engine.clock.now()
         for page in sweep(self._engine, reach, lambda _, memories: memories, None):
             found.look(page.found, now - OLD)
+        self._found = found
         return found.groups()
+
+    def traits(self) -> list[Trait]:
+        """The preferences that choices of different things share, of the last look."""
+        known = [(key, memory) for (_, key), memory in self._found.known.items()]
+        return find_traits(self._engine, self._found.singles, known)
+
+    def write_traits(self) -> list[Consolidated]:
+        """Write the preferences that choices of different things share; the choices stay as they are."""
+        done: list[Consolidated] = []
+        for trait in self.traits():
+            memory = add_trait(self._engine, trait, actor=self._actor)
+            if memory is not None:
+                done.append(Consolidated(trait.text, trait.ids, trait.known is None, memory.id))
+        return done
 
     def write(self, groups: Sequence[Group]) -> list[Consolidated]:
         """Write the preferences, each in a transaction; one whose memories were changed meanwhile is left out."""
@@ -190,7 +211,9 @@ class Consolidating:
             return by_rules, ""
         lines = told(group.singles)
         try:
-            reply = read_general(llm.complete(general_prompt(lines, language_of([text for _, text in lines]))))
+            reply = wording.read_general(
+                llm.complete(wording.general_prompt(lines, language_of([text for _, text in lines])))
+            )
         except MnemicError as error:
             self._engine.observer.count("mnemic.consolidate.errors", kind=type(error).__name__)
             return by_rules, type(error).__name__
@@ -222,7 +245,9 @@ class Consolidating:
             private_agent=group.singles[0].private_agent,
             trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
             provenance=tuple(dict.fromkeys(entry for source in sources for entry in source.provenance)),
-            bookkeeping=note_choice(group.choice.key, (*chosen_ids(known), *group.ids), GENERAL_VERSION, fallback),
+            bookkeeping=note_choice(
+                group.choice.key, (*chosen_ids(known), *group.ids), wording.GENERAL_VERSION, fallback
+            ),
         )
         return gated(self._engine, memory)[0]
 
@@ -231,11 +256,12 @@ class Consolidating:
 class _Found:
     """What the pages of a partition held: choices by private agent and key, and the preferences made before."""
 
-    choices: dict[tuple[str | None, str], list[tuple[Choice, Memory]]] = field(
-        default_factory=dict[tuple[str | None, str], list[tuple[Choice, Memory]]]
+    choices: dict[tuple[str | None, str], list[tuple[wording.Choice, Memory]]] = field(
+        default_factory=dict[tuple[str | None, str], list[tuple[wording.Choice, Memory]]]
     )
     known: dict[tuple[str | None, str], Memory] = field(default_factory=dict[tuple[str | None, str], Memory])
     taken: set[str] = field(default_factory=set[str])
+    singles: list[Memory] = field(default_factory=list[Memory])
 
     def look(self, memories: Sequence[Memory], until: datetime) -> None:
         """Note what of a page counts: active, lasting, not pinned, said `until` then."""
@@ -244,7 +270,11 @@ class _Found:
             if key is not None:
                 self.known[memory.private_agent, key] = memory
                 self.taken.update(chosen_ids(memory))
-            elif _is_single(memory) and memory.observed_at <= until and (choice := choice_of(memory.text)):
+            elif not _is_single(memory):
+                continue
+            elif wording.is_choice(memory.text) or "decision" in memory.categories:
+                self.singles.append(memory)
+            if key is None and memory.observed_at <= until and (choice := wording.choice_of(memory.text)):
                 self.choices.setdefault((memory.private_agent, choice.key), []).append((choice, memory))
 
     def groups(self) -> list[Group]:
@@ -278,21 +308,3 @@ def _is_preference(singles: Sequence[Memory]) -> bool:
 
 def _start(memory: Memory) -> datetime:
     return memory.valid_from or memory.observed_at
-
-
-_episode_log = logging.getLogger("mnemic.consolidate")
-
-
-def consolidate_summary(engine: Engine, work: UnitOfWork, request: ConsolidationRequest) -> Sequence[ReflectionRequest]:
-    """Count the summary; at the threshold the count begins anew, and a reflection is asked for. Nothing is counted when
-    the summary is gone by then. While reflections are switched off, the count goes on.
-    """
-    work.dependants.of(request.partition, ())  # takes the lock, so that two workers count two
-    if not work.memories.get(Visibility((request.partition,), None), [request.summary]):
-        _episode_log.debug("session %s: a summary was erased before it was counted", request.session)
-        return ()
-    place, life = (request.partition, request.session), engine.settings.life
-    was = work.conversations.cursor(*place, UNREFLECTED)
-    is_due = life.reflects and was + 1 >= life.reflection_threshold
-    work.conversations.move(*place, UNREFLECTED, was, 0 if is_due else was + 1)
-    return [ReflectionRequest(partition=request.partition, session=request.session)] if is_due else ()

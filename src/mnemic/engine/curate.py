@@ -16,10 +16,12 @@ from functools import reduce
 from typing import NoReturn
 
 from mnemic.engine.assimilate import Place, Prepared, assimilate, prepare
+from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine
+from mnemic.engine.gem_facts import condense, judge_gems, rest_on_facts, take_in_facts
 from mnemic.engine.jobs import zone_of
 from mnemic.engine.kinds import CURATE
-from mnemic.errors import BadReplyError, MnemicError
+from mnemic.errors import BadReplyError
 from mnemic.model.bookkeeping import GEM_FIELDS, note_gem
 from mnemic.model.chat import Finish, Usage
 from mnemic.model.item import (
@@ -64,7 +66,6 @@ class Made:
     version: str = ""
     may_stay: bool = False
     usage: Usage = field(default_factory=Usage)
-    fallback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class RefusedGem:
 
 def ask_rules(turns: Sequence[ToldTurn]) -> Made:
     """What the rules find."""
-    gems = checked_gems(gem_records(turns), turns)
+    gems = checked_gems(gem_records(turns), turns, needs_reason=False)
     return Made(tuple(turns), gems.found, gems.rejected, RULES, RULES_VERSION)
 
 
@@ -157,7 +158,7 @@ def fact_of(found: Found, made: Made) -> Fact:
             Provenance(source.id, 0, len(counted(source)), CURATE, made.version, 1.0) for source in sources
         ),
         trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
-        bookkeeping=note_gem(told, made.fallback),
+        bookkeeping=note_gem(told, ""),
     )
 
 
@@ -275,7 +276,7 @@ _log = logging.getLogger("mnemic.curate")
 @dataclass(frozen=True, slots=True)
 class CuratedDay:
     """One day's result: how many turns were read, the gems with their decisions, and refusals. `model`: "rules" without
-    one; `fallback`: the failure for which rules stood in.
+    one.
     """
 
     day: str
@@ -283,7 +284,6 @@ class CuratedDay:
     gems: tuple[KeptGem, ...] = ()
     refused: tuple[RefusedGem, ...] = ()
     model: str = ""
-    fallback: str = ""
     usage: Usage = field(default_factory=Usage)
 
 
@@ -326,7 +326,7 @@ class _Batch:
 
 
 class Curating:
-    """One run over a partition. `held`: conversations to skip. `may_fall_back`: to the rules when the model fails."""
+    """One run over a partition. `held`: conversations to skip. What a failing model did not read stays unread."""
 
     def __init__(
         self,
@@ -336,10 +336,8 @@ class Curating:
         *,
         last: date | None = None,
         held: Sequence[str] = (),
-        may_fall_back: bool = False,
     ) -> None:
         self._engine, self._partition, self._actor = engine, partition, actor
-        self._may_fall_back = may_fall_back
         zone = zone_of(engine.settings.life.time_zone)
         self._last = last or engine.clock.now().astimezone(zone).date() - timedelta(days=1)
         self._backlog = Backlog(engine, partition, zone, held)
@@ -428,16 +426,15 @@ class Curating:
         if not any(turn.says_anything for turn in turns):
             return Made(tuple(turns))
         if self._engine.llm is None:
-            return ask_rules(turns)
-        try:
-            return ask_model(self._engine.llm, turns, self._tries(turns))
-        except MnemicError as error:
-            if not self._may_fall_back:
-                raise
-            reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
-            _log.warning("%d turns are curated by rules (%s)", len(turns), reason)
-            self._engine.observer.count("mnemic.curate.fallback")
-            return replace(ask_rules(turns), fallback=reason)
+            return self._ask_rules(turns)
+        made = ask_model(self._engine.llm, turns, self._tries(turns))
+        return replace(made, found=tuple(condense(self._engine, made.found)))
+
+    def _ask_rules(self, turns: Sequence[ToldTurn]) -> Made:
+        made = ask_rules(turns)
+        with self._engine.store.read() as work:
+            found = rest_on_facts(self._engine, work, self._partition, made.found)
+        return replace(made, found=tuple(condense(self._engine, found)))
 
     def _tries(self, turns: Sequence[ToldTurn]) -> int:
         sessions = {turn.conversation_id for turn in turns}
@@ -450,13 +447,18 @@ class Curating:
         for place in dict.fromkeys(place_of(self._partition, found) for found in made.found):
             found = tuple(each for each in made.found if place_of(self._partition, each) == place)
             facts = [fact_of(each, made) for each in found]
-            batches.append(_Batch(place, found, tuple(prepare(self._engine, place, facts))))
+            ready = prepare(self._engine, place, facts)
+            with self._engine.store.read() as work:
+                ready = judge_gems(self._engine, work, place.partition, ready)
+            batches.append(_Batch(place, found, tuple(ready)))
         return batches
 
     def _write_gems(self, work: UnitOfWork, batches: Sequence[_Batch]) -> list[KeptGem]:
         gems: list[KeptGem] = []
         for batch in batches:
             decisions: Sequence[Decision] = assimilate(self._engine, work, batch.place, batch.ready, actor=self._actor)
+            editor = Editor(self._engine, work, batch.place.visibility, self._actor)
+            take_in_facts(self._engine, work, editor, batch.found, decisions)
             gems += [KeptGem.of(found.gem, each) for found, each in zip(batch.found, decisions, strict=True)]
         return gems
 
@@ -541,6 +543,5 @@ def _add_part(told: CuratedDay, done: _Done) -> CuratedDay:
         gems=(*told.gems, *done.gems),
         refused=(*told.refused, *done.refused),
         model=made.model or told.model,
-        fallback=made.fallback or told.fallback,
         usage=told.usage + made.usage,
     )

@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.indexing import ItemVectors, indexed_text, put_vectors
+from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
+from mnemic.engine.worth import estimate_worth
 from mnemic.model.bookkeeping import positions_in
-from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, Remembered
+from mnemic.model.item import TRUST_ORDER, Fact, Kind, Memory, Provenance, Remembered
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.extract import Excerpt, Passage, extract
+from mnemic.text.facts.worth import shipped_model
+from mnemic.text.languages import detect
 from mnemic.text.normalise import dedup_key
 from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
 
@@ -108,6 +111,9 @@ def by_rules(
     """Sentences of the sources, word for word with their author, and which these are; "" when none says anything."""
     passages = [Passage(source.text, source.is_own) for source in sources]
     chosen = extract(passages, engine.analyser.query_terms, engine.analyser.token_count, limit)
+    own = [each for each in chosen if _is_statement(engine, sources[each.place], each)]
+    if not own or _best_worth(engine, [sources[each.place].text[each.start : each.end] for each in own]) < LEAST_WORTH:
+        chosen = []  # questions, requests, small talk and what others say tell nothing of the user
     lines = [
         (f"{source.author}: " if source.author else "")
         + " ".join(_quote_source(source, excerpt) for excerpt in chosen if excerpt.place == place)
@@ -122,6 +128,37 @@ def by_rules(
     return "\n".join(lines), spans
 
 
+TOLD_KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT, Kind.GEM, Kind.STATE, Kind.PERSONA)
+"""Kinds of memories that say something of the user in the third person."""
+
+LEAST_WORTH = 0.2
+"""Without a statement of the user that the learned head would keep at least so likely, lines make no summary."""
+
+_LEAST_TERMS = 2
+"""A sentence of fewer words that carry meaning states nothing."""
+
+_SAID_ALREADY = 0.7
+"""With so great a share of its words among those of the chosen ones, a fact says nothing new."""
+
+
+def by_facts(engine: Engine, facts: Sequence[Memory], limit: int) -> tuple[str, tuple[Memory, ...]]:
+    """The most important of some facts as sentences within `limit` tokens, in the order given, and which these are."""
+    chosen, said, left = set[str](), set[str](), limit
+    for fact in sorted(facts, key=lambda each: -each.importance):
+        terms, length = set(engine.analyser.query_terms(fact.text)), engine.analyser.token_count(fact.text)
+        if terms and length <= left and len(said & terms) < _SAID_ALREADY * len(terms):
+            chosen.add(fact.id)
+            said |= terms
+            left -= length
+    taken = tuple(fact for fact in facts if fact.id in chosen)
+    return " ".join(_as_sentence(fact.text) for fact in taken), taken
+
+
+def _as_sentence(text: str) -> str:
+    line = " ".join(text.split())
+    return line if line.endswith((".", "!", "?", "\u2026", "\u3002")) else f"{line}."
+
+
 def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
     """The provenance of raw text."""
     return tuple(Provenance(s.item_id, 0, len(s.text), extractor, RAW, 1.0) for s in sources)
@@ -130,6 +167,23 @@ def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
 def covered(summary: Memory) -> tuple[int, int]:
     """The positions of the first and last message that a summary was made of; (1, 0) when it does not say."""
     return positions_in(summary.bookkeeping)
+
+
+def _best_worth(engine: Engine, texts: Sequence[str]) -> float:
+    """How likely the best of some statements is worth keeping; 1 without the embedder that the head was made for."""
+    if all(embedder.space.model != shipped_model() for embedder in engine.embedders):
+        return 1.0
+    now = engine.clock.now()
+    facts = [Fact(text=detect(text).third_person(text), kind=Kind.FACT, observed_at=now) for text in texts]
+    vectors = document_vectors(engine, [fact.text for fact in facts])
+    return max(estimate_worth(engine, facts, vectors or [None] * len(facts)).tolist(), default=0.0)
+
+
+def _is_statement(engine: Engine, source: Source, excerpt: Excerpt) -> bool:
+    """True for a sentence in which the user states something."""
+    text = source.text[excerpt.start : excerpt.end]
+    is_asking = detect(text).gems.asking.search(text.strip()) is not None
+    return source.is_own and not is_asking and len(engine.analyser.query_terms(text)) >= _LEAST_TERMS
 
 
 def _quote_source(source: Source, excerpt: Excerpt) -> str:

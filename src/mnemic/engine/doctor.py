@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
 from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.indexing import missing_texts, sides
@@ -20,7 +22,7 @@ from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Visibility, to_microseconds
 from mnemic.model.settings import Quarantine
-from mnemic.ports.models import Embedder, Llm
+from mnemic.ports.models import Embedder, Llm, Vectors
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import Writing, writing_of
 
@@ -182,6 +184,10 @@ def _schedule(at: Timetable, now: datetime) -> Finding:
 
 
 _MISSING_SHOWN = 1000  # items per owner that are looked for: bounds the time of a check
+_PROBES = ("My sister plays the violin in Oslo.", "The invoice for the new boiler is 780 euros.", "明天下午三点开会。")
+CONSTANT_COSINE = 0.9999
+"""Unlike texts are nearer than this in no working embedder."""
+
 _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens=4, timeout_s=15.0)
 
 
@@ -236,11 +242,25 @@ def _embedder(embedder: Embedder) -> Finding:
         embedder.embed_queries(["warm up"])
         start = time.perf_counter()
         embedder.embed_queries(["one question"])
+        ms = (time.perf_counter() - start) * 1e3
+        is_constant = _is_constant(embedder.embed_documents(_PROBES))
     except (BackendError, ConfigError) as error:
         remedy = "writes go on and their vectors follow when it answers again"
         return Finding("embedder", Condition.BROKEN, f"{embedder.space.model}: {error}", remedy)
-    ms = (time.perf_counter() - start) * 1e3
+    if is_constant:
+        message = f"{embedder.space.model} gives different texts the same vector, so nothing is found by meaning"
+        remedy = "check the model's files or server, then run `mnemic reembed`"
+        return Finding("embedder", Condition.BROKEN, message, remedy)
     return Finding("embedder", Condition.OK, f"{embedder.space.model} embeds a question in {ms:.1f} ms")
+
+
+def _is_constant(rows: Vectors) -> bool:
+    """True when unlike texts have one direction, or one of them has none or is no number."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not np.isfinite(rows).all() or not lengths.all():
+        return True
+    near = (rows / lengths) @ (rows / lengths).T
+    return bool(near.min() > CONSTANT_COSINE)
 
 
 def _llm(llm: Llm | None) -> Finding:

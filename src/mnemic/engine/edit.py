@@ -9,12 +9,13 @@ from typing import Any, cast
 from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import differences, held_key, with_fields
+from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.bookkeeping import merged_in, note_merged
-from mnemic.model.item import TRUST_ORDER, Memory, State, Trust
+from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, State, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import MICROSECOND, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -264,35 +265,65 @@ def _says_other(old: Memory, new: Memory) -> bool:
     return indexed_text(old) != indexed_text(new)
 
 
+_BECOME_GEMS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
+"""Kinds of facts that become the gem which says the same."""
+
 UNSUPPORTED = "its sources do not carry it"
 """How the reason begins for which a fact is quarantined that nobody said."""
 
 
 def restate(editor: Editor, held: Memory, memory: Memory) -> str:
     """Let a memory take in one in the same words, and say what happened. It keeps its text and gains provenance,
-    context, categories, and the higher importance and confidence. A quarantined one becomes active when now supported,
-    or when the user says its orders. Flags go. `undo` reverts it.
+    context, categories, and the higher importance and confidence; a fact becomes the gem in its words. A quarantined
+    one becomes active when now supported, or when the user says its orders. Flags go. `undo` reverts it.
     """
     gained = replace(
         held,
-        provenance=tuple(dict.fromkeys((*held.provenance, *memory.provenance))),
+        provenance=_bound_sources(held, memory),
         categories=tuple(dict.fromkeys((*held.categories, *memory.categories))),
-        context="\n".join(dict.fromkeys(text for text in (held.context, memory.context) if text)),
+        context=_bound_context(held.context, memory.context),
         snippet=held.snippet or memory.snippet,
-        importance=max(held.importance, memory.importance),
+        importance=confirmed(held, memory),
         confidence=max(held.confidence, memory.confidence),
         flags=held.flags if memory.state is not State.ACTIVE else said_again(held),
     )
+    if memory.kind is Kind.GEM and held.kind in _BECOME_GEMS:
+        notes = {**held.bookkeeping, **memory.bookkeeping}
+        gained = replace(gained, kind=Kind.GEM, snippet=memory.snippet, bookkeeping=notes)
     causes = (UNSUPPORTED, SUSPECT) if memory.trust is Trust.USER else (UNSUPPORTED,)
     is_waiting = held.state is State.QUARANTINED and memory.state is State.ACTIVE
     if is_waiting and any(editor.was_quarantined_for(held, cause) for cause in causes):
         gained = replace(gained, state=State.ACTIVE, trust=memory.trust)
     reason = "it is known in the same words"
     if gained == held:
-        editor.note(held, Action.RESTATED, reason, {}, {"text": memory.text} if memory.text != held.text else {})
+        notes: dict[str, object] = {"text": memory.text} if memory.text != held.text else {}
+        if memory.provenance:
+            notes["sources"] = [entry.source_id for entry in memory.provenance]
+        editor.note(held, Action.RESTATED, reason, {}, notes)
     else:
         editor.put(held, gained, Action.MERGED, reason, restated=memory.text)
     return reason
+
+
+MOST_SOURCES = 16
+MOST_CONTEXT_LINES = 16
+"""A memory that is said again and again names its first sources and contexts; its history names the later sources. Each
+change is written into the history whole, so an unbounded list would grow the file by the square.
+"""
+
+
+def _bound_sources(held: Memory, memory: Memory) -> tuple[Provenance, ...]:
+    """The sources of both; those of the held one alone where it has enough."""
+    known = {entry.source_id for entry in held.provenance}
+    if len(known) >= MOST_SOURCES:
+        return held.provenance
+    return tuple(dict.fromkeys((*held.provenance, *memory.provenance)))
+
+
+def _bound_context(held: str, added: str) -> str:
+    if held.count("\n") + 1 >= MOST_CONTEXT_LINES or not added.strip() or added in held.split("\n"):
+        return held or added
+    return "\n".join(text for text in (held, added) if text)
 
 
 def gives_way(work: UnitOfWork, editor: Editor, memory: Memory) -> bool:

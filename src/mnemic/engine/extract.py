@@ -9,17 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, prepare
+from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, prepare
 from mnemic.engine.engine import Engine, SessionRun, new_id
+from mnemic.engine.indexing import ItemVectors
 from mnemic.engine.kinds import EXTRACT
-from mnemic.engine.lasting_facts import lasting_facts, put_derived
+from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived
+from mnemic.engine.worth import estimate_worth
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import Reply, Said, find_facts, is_long_enough, terms_of
+from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
 
@@ -31,6 +33,9 @@ RULE_MESSAGES = 200
 
 SOURCE = "extraction"
 """The source of profile entries that come of it."""
+
+_BELIEVED = (Verdict.ADD, Verdict.MERGE, Verdict.SUPERSEDE)
+"""Decisions on facts that may be carried into the profile."""
 
 LOOK_BACK = 200
 """So many messages before the cursor tell what was said already."""
@@ -113,9 +118,15 @@ def is_readable(message: Message) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """What was found in a message; `vectors`: of its facts, None where they are not made yet. `is_open`: the facts are
+    candidates, of which those worth keeping must still be chosen.
+    """
+
     message: Message
     facts: Sequence[Fact]
     fallback: str = ""
+    is_open: bool = False
+    vectors: Sequence[ItemVectors | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +144,6 @@ class Extracting(SessionRun):
         super().__init__(engine, partition, session, actor, may_fall_back=may_fall_back)
         self._before: set[str] = set()
         self._names: set[str] = set()
-        self._position = 0
         self._replies: dict[str, Message] = {}
 
     def left(self) -> int:
@@ -146,7 +156,7 @@ class Extracting(SessionRun):
         after = self._begin()
         read, entries = 0, list[Extracted]()
         while (batch := self._next(after)).until > after:
-            found = [self._find_facts_in(message) for message in batch.messages]
+            found = self._find_facts(batch.messages)
             read += len(found)
             entries += [_entry(each, fact) for each in found for fact in each.facts]
             after = batch.until
@@ -157,7 +167,7 @@ class Extracting(SessionRun):
         after = self._begin()
         read, entries = 0, list[Extracted]()
         while (most is None or read < most) and (batch := self._next(after)).until > after:
-            found = [self._find_facts_in(message) for message in batch.messages]
+            found = self._find_facts(batch.messages)
             written = self._commit(after, batch.until, found)
             if written is None:
                 break
@@ -172,7 +182,6 @@ class Extracting(SessionRun):
             after = work.conversations.cursor(self._partition, self._session, EXTRACTED)
             start = max(0, after - LOOK_BACK)
             known = work.conversations.messages(self._partition, self._session, start, after - start) if after else []
-        self._position = start // 2  # half of what was not looked at was the user's, about
         for message in known:
             if message.position <= after and is_readable(message):
                 self._note(message)
@@ -186,7 +195,6 @@ class Extracting(SessionRun):
                 self._replies[message.id] = before
 
     def _note(self, message: Message) -> None:
-        self._position += 1
         self._names.update([message.name] if message.name else [])
         self._before.update(terms_of(message.text))
 
@@ -208,29 +216,32 @@ class Extracting(SessionRun):
         )
         return _Batch(taken, end)
 
+    def _find_facts(self, messages: Sequence[Message]) -> list[_Found]:
+        """The facts of some messages. The candidates of the rules are embedded together."""
+        return _choose_facts(self._engine, [self._find_facts_in(message) for message in messages])
+
     def _find_facts_in(self, message: Message) -> _Found:
-        """The facts of one message. Raises the errors of the model, unless the rules may stand in."""
+        """The facts of one message, or the rules' candidates. Raises the model's errors, unless rules may stand in."""
         said = Said(
             id=message.id,
             text=message.text,
             at=message.observed_at,
             trust=message.trust,
-            position=self._position + 1,
             before=frozenset(self._before),
             reply=self._reply(message),
         )
-        fallback = ""
+        fallback, llm = "", self._engine.llm
         try:
-            facts = find_facts(said) if self._engine.llm is None else self._ask_model(self._engine.llm, message, said)
+            facts = find_candidates(said) if llm is None else self._ask_model(llm, message, said)
         except MnemicError as error:
             fallback = type(error).__name__
             _log.debug("session %s: %s", self._session, fallback)
             self._engine.observer.count("mnemic.extract.errors", kind=fallback)
             if not self._may_fall_back:
                 raise
-            facts = find_facts(said)
+            facts = find_candidates(said)
         self._note(message)
-        return _Found(message, facts, fallback)
+        return _Found(message, facts, fallback, is_open=llm is None or bool(fallback))
 
     def _reply(self, message: Message) -> Reply | None:
         """What the message answers; nothing where several people speak as the user: "you" is any of them."""
@@ -251,7 +262,9 @@ class Extracting(SessionRun):
         """Write the facts and move the cursor; None when somebody else moved it, or erased one of the messages."""
         pairs = [(each, fact) for each in found for fact in each.facts]
         places = [self._place(each.message, fact) for each, fact in pairs]
-        ready = self._prepare_facts(places, [fact for _, fact in pairs])
+        vectors = [vector for each in found if each.vectors is not None for vector in each.vectors]
+        is_known = len(vectors) == len(pairs)
+        ready = self._prepare_facts(places, [fact for _, fact in pairs], vectors if is_known else None)
         entries: list[Extracted] = []
         with self._engine.store.write() as work:
             ids = list({entry.source_id for _, fact in pairs for entry in fact.provenance})
@@ -270,16 +283,17 @@ class Extracting(SessionRun):
                         reason=decision.reason,
                     )
                 )
-            self._fill_profile(work, [each.message for each in found])
+            believed = [fact for (_, fact), entry in zip(pairs, entries, strict=True) if entry.verdict in _BELIEVED]
+            self._fill_profile(work, [each.message for each in found], believed)
         self._engine.observer.count("mnemic.extract.messages", len(found))
         self._engine.observer.count("mnemic.extract.facts", len(entries))
         _log.info("session %s: %d facts in %d messages", self._session, len(entries), len(found))
         return entries
 
-    def _fill_profile(self, work: UnitOfWork, messages: Sequence[Message]) -> None:
+    def _fill_profile(self, work: UnitOfWork, messages: Sequence[Message], facts: Sequence[Fact]) -> None:
         """Carry what lasts into the user's profile; nothing where several people speak as the user."""
         if len(self._names) <= 1:
-            lasting = lasting_facts(messages, {})
+            lasting = {**attributes_of(facts), **lasting_facts(messages, {})}
             put_derived(self._engine, work, self._partition, lasting, source=SOURCE)
 
     def _place(self, message: Message, fact: Fact) -> Place:
@@ -289,13 +303,32 @@ class Extracting(SessionRun):
             return Place(agent, message.agent, heard=self._partition)
         return Place(self._partition, message.agent)
 
-    def _prepare_facts(self, places: Sequence[Place], facts: Sequence[Fact]) -> list[Prepared]:
-        """The facts of one place are embedded together."""
+    def _prepare_facts(
+        self, places: Sequence[Place], facts: Sequence[Fact], vectors: Sequence[ItemVectors | None] | None
+    ) -> list[Prepared]:
+        """The facts of one place are embedded together, unless their vectors are known."""
         ready: dict[int, Prepared] = {}
         for place in dict.fromkeys(places):
             mine = [index for index, each in enumerate(places) if each == place]
-            ready |= zip(mine, prepare(self._engine, place, [facts[index] for index in mine]), strict=True)
+            known = None if vectors is None else [vectors[index] for index in mine]
+            ready |= zip(mine, prepare(self._engine, place, [facts[index] for index in mine], known), strict=True)
         return [ready[index] for index in range(len(facts))]
+
+
+def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
+    """Each message with those of its candidates that are worth keeping, and their vectors; what a model found stays."""
+    candidates = [fact for each in found if each.is_open for fact in each.facts]
+    if not candidates:
+        return list(found)
+    vectors = fact_vectors(engine, candidates)
+    likely = iter(zip(vectors, estimate_worth(engine, candidates, vectors), strict=True))
+    chosen: list[_Found] = []
+    for each in found:
+        mine = [next(likely) for _ in each.facts] if each.is_open else []
+        kept = choose_facts(each.facts, [worth for _, worth in mine]) if each.is_open else []
+        facts, held = [each.facts[place] for place in kept], [mine[place][0] for place in kept]
+        chosen.append(replace(each, facts=facts, vectors=held, is_open=False) if each.is_open else each)
+    return chosen
 
 
 def _entry(found: _Found, fact: Fact) -> Extracted:

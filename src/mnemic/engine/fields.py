@@ -76,6 +76,14 @@ def with_fields(memory: Memory, fields: Mapping[str, object]) -> Memory:
     return replace(memory, **values)
 
 
+def as_known(memory: Memory, entries: Sequence[HistoryEntry], at: datetime) -> Memory:
+    """A memory as it was known at a time: the changes since then are taken back, as far as its history tells them."""
+    for entry in reversed(entries):
+        if entry.at > at and entry.item_id == memory.id:
+            memory = with_fields(memory, entry.before)
+    return memory
+
+
 def filled_of(memory: Memory) -> Filled | None:
     """The slot of a memory and its value, as its bookkeeping says."""
     found = slot_in(memory.bookkeeping)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from mnemic.engine import kinds
 from mnemic.engine.cascade import Remade, Remaking
-from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating, consolidate_summary
+from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
 from mnemic.engine.engine import Engine
 from mnemic.engine.events import KINDS, E, as_job, read
@@ -19,16 +20,18 @@ from mnemic.engine.health import HealthRequest, health
 from mnemic.engine.indexing import fill_vectors, lacks_vectors
 from mnemic.engine.jobs import FollowUp, Handler, anew
 from mnemic.engine.lasting_facts import find_again
-from mnemic.engine.reflect import Reflecting
-from mnemic.engine.summaries import SUMMARIES_AT_ONCE, Summarising, SummarisingAgain, pending
+from mnemic.engine.reflect import Reflecting, reflection_due
+from mnemic.engine.summaries import SUMMARIES_AT_ONCE, Summarising, SummarisingAgain, pending, renew_summaries
 from mnemic.engine.upkeep import compact_partition, decay_partition, evict_partition
-from mnemic.errors import BadReplyError
+from mnemic.errors import BadReplyError, MnemicError
 from mnemic.model.records import ConsolidationRequest, Job, ReflectionRequest, SummarisationRequest
-from mnemic.model.scope import Level, Scope
+from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import UnitOfWork
 
 AFTER = "after"
 """In the payload of a job of upkeep: the id of the memory behind which it goes on."""
+
+_log = logging.getLogger("mnemic.handlers")
 
 HELD = "held"
 """In the payload of a job of curating: the conversations that wait for the next night."""
@@ -77,9 +80,14 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
     if not life.summarises:
         return _nothing
     is_last = job.attempts >= life.llm_tries
+    if engine.llm is None and life.extracts and asked.partition.level is Level.USER:
+        # without a model a summary is made of the facts that were found
+        Extracting(engine, asked.partition, asked.session, kinds.EXTRACT).run(RULE_MESSAGES)
     run = Summarising(engine, asked.partition, asked.session, kinds.SUMMARISE, may_fall_back=is_last)
     due = run.due(asked.last)
-    run.run(due, SUMMARIES_AT_ONCE)
+    made = run.run(due, SUMMARIES_AT_ONCE)
+    if engine.llm is not None and made and not any(each.fallback for each in made):
+        _renew_summaries(engine, asked.partition)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         left = pending(unit, life, asked.partition, asked.session, wanted=due.until)
@@ -89,19 +97,33 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
     return follow_up
 
 
+def _renew_summaries(engine: Engine, partition: Partition) -> None:
+    """The model answers again: what it had failed to summarise is made again; if it fails now, the next job tries."""
+    try:
+        renew_summaries(engine, partition, kinds.SUMMARISE)
+    except MnemicError as error:
+        _log.warning("%s: summaries were not made again (%s)", partition.owner, type(error).__name__)
+
+
 def _consolidate_summary(engine: Engine, asked: ConsolidationRequest, _: Job) -> FollowUp:
-    """All of it is in the transaction that ends the request, so that a summary counts once."""
-    return lambda unit: [as_job(event, engine.clock.now()) for event in consolidate_summary(engine, unit, asked)]
+    """Ask for a reflection in the transaction that ends the request, if enough summaries wait for one."""
+    return lambda unit: [as_job(event, engine.clock.now()) for event in reflection_due(engine, unit, asked)]
 
 
 def _reflect(engine: Engine, asked: ReflectionRequest, job: Job) -> FollowUp:
+    """Reflect on the user's newest summaries. After the last try with a failing model nothing is stored."""
     if not engine.settings.life.reflects:
         return _nothing
-    is_last = job.attempts >= engine.settings.life.llm_tries
-    run = Reflecting(engine, asked.partition, asked.session, kinds.REFLECT, may_fall_back=is_last)
+    run = Reflecting(engine, asked.partition, asked.session, kinds.REFLECT)
     episodes, skipped = run.plan()
-    if not skipped:
-        run.run(episodes)
+    try:
+        if not skipped:
+            run.run(episodes)
+    except MnemicError as error:
+        if engine.llm is None or job.attempts < engine.settings.life.llm_tries:
+            raise
+        _log.warning("%s: no reflection (%s); the next summary asks again", asked.partition.owner, error)
+        engine.observer.count("mnemic.reflect.failures")
     return lambda _: ()
 
 
@@ -125,8 +147,15 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
         return _nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= engine.settings.life.llm_tries
-    run = Curating(engine, job.partition, kinds.CURATE, held=held, may_fall_back=is_last)
-    run.run(DAYS_AT_ONCE if engine.llm is None else PARTS_AT_ONCE)
+    run = Curating(engine, job.partition, kinds.CURATE, held=held)
+    try:
+        run.run(DAYS_AT_ONCE if engine.llm is None else PARTS_AT_ONCE)
+    except MnemicError as error:
+        if engine.llm is None or not is_last:
+            raise
+        _log.warning("%s: days stay unread until the next night (%s)", job.partition.owner, error)
+        engine.observer.count("mnemic.curate.failures")
+        return _nothing
     payload = {**job.payload, HELD: sorted(run.held)}
     rest = [replace(anew(job, engine.clock.now()), payload=payload)] if run.is_unfinished else []
     return lambda _: rest
@@ -139,6 +168,8 @@ def _consolidate(engine: Engine, job: Job) -> FollowUp:
     run = Consolidating(engine, job.partition, kinds.CONSOLIDATE)
     groups = run.groups()
     done = run.write(groups[:GROUPS_AT_ONCE])
+    if len(groups) <= GROUPS_AT_ONCE:
+        run.write_traits()
     rest = [anew(job, engine.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
     return lambda _: rest
 

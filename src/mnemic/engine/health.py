@@ -178,7 +178,7 @@ class _Look:
         self._visible = scope.visibility.at(*request.levels) if request.levels else scope.visibility
         self._seen = scope.visibility
         remedies = Remedies(scope)
-        self._judge = Judge(self._seen, remedies, self._now, engine.settings.life)
+        self._judge = Judge(engine, self._seen, remedies, self._now, engine.settings.life)
         self._pairs = Pairs(engine, self._seen, remedies, self._now)
         self.kept: dict[Ailment, list[HealthFinding]] = defaultdict(list)
         self._counts: Counter[Ailment] = Counter()

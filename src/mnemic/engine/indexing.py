@@ -20,7 +20,7 @@ from mnemic.engine.inputs import Watch
 from mnemic.engine.kinds import EMBED
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError, UnavailableError
 from mnemic.model.candidates import DOCUMENT, Candidates, Change, IndexQuery
-from mnemic.model.item import Chunk, Item, Message
+from mnemic.model.item import Chunk, Fact, Item, Message
 from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.models import Embedder, Vectors
@@ -163,8 +163,8 @@ def _fresh(engine: Engine, change: Change | StaleTerms) -> Change:
     return change if isinstance(change, Change) else change.change._replace(terms=engine.terms(change.text).terms)
 
 
-def indexed_text(item: Item) -> str:
-    """An item's text to analyse and embed; of a memory with why it matters and its source words."""
+def indexed_text(item: Item | Fact) -> str:
+    """An item's text to analyse and embed; of a memory, or a fact for one, with why it matters and its source words."""
     if isinstance(item, Message):
         return message_text(item.name, item.text)
     if isinstance(item, Chunk):

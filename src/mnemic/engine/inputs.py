@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 from mnemic.errors import InvalidInputError, TimedOutError
 from mnemic.model import item as nouns
+from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import DOCUMENT, MESSAGE
 from mnemic.model.filter import EVERYTHING, Filter
 from mnemic.model.graph import MAX_NAME_CHARS
@@ -231,7 +232,7 @@ def check_categories(value: object) -> tuple[str, ...]:
     return tags
 
 
-_PAST_STATES = (nouns.State.ACTIVE, nouns.State.SUPERSEDED, nouns.State.ARCHIVED)
+PAST_STATES = (nouns.State.ACTIVE, nouns.State.SUPERSEDED, nouns.State.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +303,7 @@ class Question:
         """The conditions on memories, as the store takes them."""
         return MemoryQuery(
             now=now,
-            states=_PAST_STATES if self.is_about_the_past else (nouns.State.ACTIVE,),
+            states=PAST_STATES if self.is_about_the_past else (nouns.State.ACTIVE,),
             kinds=tuple(nouns.Kind(kind) for kind in sorted(self.kinds - {MESSAGE})),
             filter=self.filter,
             as_of=self.as_of,
@@ -357,7 +358,14 @@ class Selection:
         if item.partition.level is Level.USER and item.importance < question.min_importance:
             return False
         at = question.as_of or now
-        return question.known_at is not None or item.valid_to is None or item.valid_to > at
+        return question.known_at is not None or (
+            (item.valid_to is None or item.valid_to > at) and not _is_ahead(item, at)
+        )
+
+
+def _is_ahead(memory: nouns.Memory, at: datetime) -> bool:
+    """True for an attribute of the user that holds only later, such as a home from next year on; plans are told."""
+    return memory.valid_from is not None and memory.valid_from > at and slot_in(memory.bookkeeping) is not None
 
 
 class Watch:

@@ -6,6 +6,7 @@ In a full profile the oldest derived fact gives way; its source stays.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -14,14 +15,15 @@ from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
 from mnemic.engine.fields import filled_of
 from mnemic.engine.kinds import REMAKE
 from mnemic.model.bookkeeping import fills_slot
-from mnemic.model.item import DERIVED_SOURCES, EXTRACTION, Memory, Message, ProfileEntry, Role, State, Trust
+from mnemic.model.item import DERIVED_SOURCES, EXTRACTION, Fact, Memory, Message, ProfileEntry, Role, State, Trust
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import plain_statements, read_attributes
+from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import STABLE_KEYS
-from mnemic.text.slots import Filled, Relation, relation
+from mnemic.text.slots import Filled, Relation, canonical, relation, slot_of
 
 _log = logging.getLogger("mnemic.profile")
 
@@ -72,6 +74,7 @@ def _is_derived(entry: ProfileEntry) -> bool:
 Facts = Mapping[str, tuple[str, datetime]]
 """Values by key, and when they were said."""
 
+_LEADING = late_pattern(r"^(?:in|at|near|bei)\s+", re.IGNORECASE)
 MAX_RIVALS = 32  # memories that may fill one profile entry: bounds one read
 _OWN_TRUST = (Trust.USER, Trust.IMPORTED)
 
@@ -88,6 +91,19 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
         said = _last_said(own, value)
         if key in STABLE_KEYS and key not in found and said is not None:
             found[key] = (" ".join(value.split()), said)
+    return found
+
+
+def attributes_of(facts: Sequence[Fact]) -> dict[str, tuple[str, datetime]]:
+    """The attributes that facts of the user state, by key. The newest counts; untrusted sources do not."""
+    found: dict[str, tuple[str, datetime]] = {}
+    for fact in sorted(facts, key=lambda each: each.observed_at):
+        filled = Filled(canonical(fact.slot), fact.value) if fact.slot else slot_of(fact.text)
+        holds = fact.valid_to is None and (fact.valid_from is None or fact.valid_from <= fact.observed_at)
+        if filled is None or filled.slot not in STABLE_KEYS or fact.trust not in _OWN_TRUST or not holds:
+            continue
+        if value := _LEADING.sub("", filled.value).strip():
+            found[filled.slot] = (value, fact.observed_at)
     return found
 
 

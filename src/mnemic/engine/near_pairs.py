@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.engine.dependants import told
+from mnemic.engine.digest import TOLD_KINDS
 from mnemic.engine.engine import Engine
 from mnemic.engine.fields import is_lasting
 from mnemic.engine.remember import filled_of
@@ -25,8 +26,10 @@ from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.model.settings import LifeSettings
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.near_pairs import near_pairs
+from mnemic.text.facts.worth import keep_probability, shipped_model
 from mnemic.text.junk import junk_reason
 from mnemic.text.normalise import dedup_key, key_words
+from mnemic.text.prose import is_machine_text
 from mnemic.text.sameness import denials, may_be_same, same_statement
 from mnemic.text.slots import Relation, is_single, relation, slot_of
 
@@ -74,6 +77,10 @@ class Remedies:
         return " ".join(part for part in ("mnemic", command, *map(shlex.quote, operands), self._options) if part)
 
 
+WORTHLESS = 0.12
+"""Worth below which a fact is junk; extraction keeps from 0.5. Cheers, promises and "User loves it" are below 0.1,
+short preferences such as "User prefers dark mode" above 0.2."""
+
 TEXT_CHARS = 120  # one line of a report
 _UNUSED_KINDS = (Kind.SUMMARY, Kind.REFLECTION, Kind.PERSONA)
 """Of these it is no fault that no question found them."""
@@ -89,6 +96,7 @@ def is_live(memory: Memory, now: datetime) -> bool:
 class Judge:
     """Looks at pages of what a scope sees, at one moment."""
 
+    engine: Engine
     visible: Visibility
     remedies: Remedies
     now: datetime
@@ -98,11 +106,12 @@ class Judge:
     def page(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
         """What is wrong with each by itself, and with what it names."""
         present = present_importance(memories, self.now, self.life)
+        worthless = self._find_worthless(work, memories)
         for memory, importance in zip(memories, present, strict=True):
             if memory.state is State.ACTIVE:
                 yield from self._stale(memory, importance)
             if is_live(memory, self.now):
-                yield from self._junk(memory)
+                yield from self._junk(memory, is_worthless=memory.id in worthless)
         yield from self._find_named(work, memories)
         yield from self._unsupported(work, [memory for memory in memories if is_live(memory, self.now)])
 
@@ -112,11 +121,35 @@ class Judge:
             reason = f"the job {job.kind} gave up after {job.attempts} tries: {job.error}"
             yield HealthFinding(Ailment.ORPHANED, (job.id,), reason, self.remedies.retry(job.id))
 
-    def _junk(self, memory: Memory) -> Iterator[HealthFinding]:
-        reason = "" if memory.is_pinned or memory.kind is Kind.DOCUMENT else junk_reason(memory.text)
+    def _junk(self, memory: Memory, *, is_worthless: bool) -> Iterator[HealthFinding]:
+        """By its words; by the learned head where extraction kept it, or nothing says more of it."""
+        if memory.is_pinned or memory.kind is Kind.DOCUMENT:
+            return
+        reason = junk_reason(memory.text)
         says_more = memory.context.strip() or memory.snippet.strip()
         if reason and not (says_more and any(character.isalnum() for character in memory.text)):
             yield finding(Ailment.JUNK, [memory], reason, self.remedies.delete(memory.id, is_safe=True))
+            return
+        if memory.kind not in TOLD_KINDS or memory.access_count:
+            return
+        is_machine = (bool(memory.provenance) or "\n" in memory.text) and is_machine_text(memory.text)
+        if is_machine or (is_worthless and not says_more):
+            reason = "it is code, data or a log" if is_machine else "it says nothing that is worth keeping"
+            yield finding(
+                Ailment.JUNK, [memory], reason, self.remedies.delete(memory.id, is_safe=bool(memory.provenance))
+            )
+
+    def _find_worthless(self, work: UnitOfWork, memories: Sequence[Memory]) -> set[str]:
+        """The ids of facts that the learned head would never keep; it judges only what has a vector of its embedder."""
+        facts = [m for m in memories if m.kind in TOLD_KINDS and is_live(m, self.now)]
+        shipped = next((each.space for each in self.engine.embedders if each.space.model == shipped_model()), None)
+        if not facts or shipped is None:
+            return set()
+        column = work.vectors.get(facts[0].partition, [memory.id for memory in facts], MAIN_VIEW, shipped.id)
+        judged = [memory for memory in facts if memory.id in column]
+        vectors = np.array([column[memory.id] for memory in judged], dtype=np.float32).reshape(-1, shipped.dims)
+        worth = keep_probability([m.text for m in judged], [m.kind for m in judged], vectors, shipped)
+        return {memory.id for memory, value in zip(judged, worth, strict=True) if value < WORTHLESS}
 
     def _stale(self, memory: Memory, importance: float) -> Iterator[HealthFinding]:
         life, old = self.life, self.now - timedelta(days=self.life.evict_after_days)

@@ -1,16 +1,21 @@
 """The profile: hard facts of a user by key, always in the prompt, and beside them what matters or is new."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TypeVar
 
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import check_text
 from mnemic.engine.lasting_facts import put_fitting
 from mnemic.engine.secrets import fact_without_secrets
-from mnemic.errors import InvalidInputError
-from mnemic.model.item import Profile, ProfileEntry
+from mnemic.errors import BackendError, InvalidInputError
+from mnemic.model.item import Memory, Profile, ProfileEntry
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope, check_unicode
+
+_log = logging.getLogger("mnemic.profile")
 
 MAX_KEY_CHARS = 100  # a key is a name such as `home.city`, and is part of every prompt
 MAX_VALUE_CHARS = 2000  # about 500 tokens: the profile is part of every prompt
@@ -63,9 +68,28 @@ def whole_profile(engine: Engine, scope: Scope) -> Profile:
     with engine.store.read() as work:
         static = work.profiles.of(profile_partition(scope))
         memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
-    current = [m for m in memories if not m.flags and (m.valid_to is None or m.valid_to > query.now)]
+    current = [m for m in memories if not m.flags and is_present(m, query.now)]
     unique = {memory.id: memory for memory in current}
     return Profile(tuple(static), tuple(unique.values())[:DYNAMIC_MEMORIES])
+
+
+_Answer = TypeVar("_Answer")
+
+
+def or_empty(engine: Engine, scope: Scope, ask: Callable[[], _Answer], empty: _Answer) -> _Answer:
+    """What `ask` reads or writes of a profile; if the store is away, a warning is logged and `empty` returned."""
+    try:
+        return ask()
+    except BackendError as error:
+        _log.warning("the profile of %s is left out (%s)", scope.user or scope.session, type(error).__name__)
+        engine.observer.count("mnemic.profile.failure", kind=type(error).__name__)
+        return empty
+
+
+def is_present(memory: Memory, now: datetime) -> bool:
+    """True for what holds now: begun and not ended."""
+    has_begun = memory.valid_from is None or memory.valid_from <= now
+    return has_begun and (memory.valid_to is None or memory.valid_to > now)
 
 
 def check_profile_fact(engine: Engine, key: object, value: object) -> None:

@@ -28,6 +28,7 @@ from mnemic.engine import links
 from mnemic.engine import score as scoring
 from mnemic.engine.dependants import told
 from mnemic.engine.engine import Engine
+from mnemic.engine.fields import as_known
 from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
 from mnemic.engine.inputs import Question, Selection, Watch
 from mnemic.engine.links import SearchSide as Side
@@ -303,6 +304,8 @@ def answer(engine: Engine, scope: Scope, question: Question, asked: Asked | None
         hits = _hits(engine, visible, question, scored)
         paths = links.paths_of(engine, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
     hits = hits or background(engine, visible, question)
+    if question.known_at is not None:
+        hits = _as_known(engine, visible, hits, question.known_at)
     watch.lap("read")
     engine.observer.timing("mnemic.recall", watch.total())
     return Recall(question.text, hits, degraded, watch.laps, paths)
@@ -427,6 +430,17 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
                 hits.append(_hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure)))
                 room -= shortened_tokens(engine.analyser.token_count(item.text))
     return tuple(hits)
+
+
+def _as_known(engine: Engine, visible: Visibility, hits: Sequence[Hit], at: datetime) -> tuple[Hit, ...]:
+    """The hits with memories in their words of then."""
+    with engine.store.read() as work:
+        return tuple(
+            replace(hit, item=as_known(hit.item, work.history.of(visible, hit.id), at))
+            if isinstance(hit.item, Memory) and hit.item.updated_at > at
+            else hit
+            for hit in hits
+        )
 
 
 def _hit(item: Item, contributions: tuple[Contribution, ...], cosine: float, sure: float) -> Hit:

@@ -1,5 +1,6 @@
-"""Makes one reflection of a session's newest summaries, and updates the user's profile, in one transaction; repeated
-runs change nothing. The model is asked only when there are enough summaries.
+"""Makes one reflection of a user's newest summaries, and updates the user's profile, in one transaction; repeated runs
+change nothing. The model is asked only when there are enough summaries. Without a model the reflection joins the user's
+lasting facts and replaces the last one of its kind; without such facts there is none.
 """
 
 from __future__ import annotations
@@ -9,32 +10,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory
+from mnemic.engine import digest
+from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun
+from mnemic.engine.fields import filled_of
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
-from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.bookkeeping import fallback_in, is_made_up_to, is_of_session, note_fallback, note_reflection
-from mnemic.model.filter import Filter
-from mnemic.model.item import Kind, Memory, Message, Provenance, Role
-from mnemic.model.recall import MemoryQuery
-from mnemic.model.scope import Scope
+from mnemic.errors import InvalidInputError
+from mnemic.model.bookkeeping import choice_in, is_made_up_to, newest_summary_in, note_reflection, session_in
+from mnemic.model.filter import EVERYTHING, Condition, Filter
+from mnemic.model.item import Kind, Memory, Message, Provenance, State
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.records import Action, ConsolidationRequest, ReflectionRequest
+from mnemic.model.scope import Scope, Visibility, to_microseconds
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
+from mnemic.text.languages import detect
 
-REASON_CHARS = 300
+LEAST_FACTS = 3
+"""A reflection on fewer facts would only repeat them."""
+
+MOST_FACTS = 100
+"""Facts of the rules that are looked at, the most important first."""
+
 SOURCE = "reflection"
 """The source of profile entries that come of a reflection."""
 
-_OTHERS = (Role.ASSISTANT.value, Role.TOOL.value)
+_HABITS = (Kind.PREFERENCE, Kind.PERSONA, Kind.CONTEXT)
+"""Kinds of facts that say how somebody is, not what happened once."""
+
 _reflect_log = logging.getLogger("mnemic.reflect")
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectReport:
     """What came of it, or would: `summaries` that are there, the id of the reflection (None: none was made, and why is
-    in `skipped`), the `facts` written into the profile by key, and the failure for which rules did the model's work.
+    in `skipped`), and the `facts` written into the profile by key.
     """
 
     session: str
@@ -42,130 +54,196 @@ class ReflectReport:
     memory_id: str | None = None
     facts: Mapping[str, str] | None = None
     skipped: str = ""
-    fallback: str = ""
     is_dry_run: bool = False
 
 
 def reflect(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ReflectReport:
-    """Reflect on the scope's session now, if there is enough and something new. Raises the errors of the model."""
-    if scope.session is None:
-        raise InvalidInputError("a reflection is made of a session; say which, as session=…")
-    work = Reflecting(engine, scope.message_partition, scope.session, actor)
+    """Reflect on the scope's user now, or on its session if no user is named, if there is enough and something new.
+    Raises the model's errors.
+    """
+    if scope.user is None and scope.session is None:
+        raise InvalidInputError("no user or session given; name one to reflect on")
+    work = Reflecting(engine, scope.message_partition, scope.session or "", actor)
     episodes, skipped = work.plan()
     if is_dry_run or skipped:
-        return ReflectReport(scope.session, len(episodes), skipped=skipped, is_dry_run=is_dry_run)
+        return ReflectReport(scope.session or "", len(episodes), skipped=skipped, is_dry_run=is_dry_run)
     return work.run(episodes)
 
 
+def reflection_due(engine: Engine, work: UnitOfWork, request: ConsolidationRequest) -> Sequence[ReflectionRequest]:
+    """A request to reflect once a user has `reflection_threshold` summaries that no reflection has read, else nothing.
+    A reflection that fails leaves the count as it is, so the next summary asks again.
+    """
+    life = engine.settings.life
+    if not life.reflects:
+        return ()
+    seen = Visibility((request.partition,), None)
+    now = engine.clock.now()
+    last = work.memories.list(seen, MemoryQuery(now=now, states=(), kinds=(Kind.REFLECTION,), limit=1))
+    read = work.memories.get(seen, [newest]) if last and (newest := newest_summary_in(last[0].bookkeeping)) else last
+    since = Condition(("created_at",), "gt", to_microseconds((read or last)[0].created_at)) if last else EVERYTHING
+    query = MemoryQuery(now=now, kinds=(Kind.SUMMARY,), filter=since, limit=life.reflection_threshold)
+    if len(work.memories.list(seen, query)) < life.reflection_threshold:
+        return ()
+    return [ReflectionRequest(partition=request.partition, session=request.session)]
+
+
 class Reflecting(SessionRun):
-    """One run over one session. `may_fall_back`: when the model fails, sentences of the summaries are chosen."""
+    """One run over one user's talks. A failing model makes no reflection, whatever `may_fall_back` says."""
 
     def plan(self) -> tuple[list[Memory], str]:
-        """The last summaries of the session in its order; and why no reflection is made of them, or ""."""
+        """The user's last summaries in order; and why no reflection is made of them, or ""."""
         most = self._engine.settings.life.reflection_episodes
         least = -(-most // 2)
         with self._engine.store.read() as work:
-            episodes = sorted(self._list_of_kind(work, Kind.SUMMARY, is_of_session(self._session)), key=place_of)[
-                -most:
-            ]
+            newest = self._list_of_kinds(work, (Kind.SUMMARY,), EVERYTHING, most)
+            episodes = sorted(newest, key=place_of)
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
             _reflect_log.debug(
-                "session %s: %d summaries, at least %d make a reflection", self._session, len(episodes), least
+                "%s: %d summaries, at least %d make a reflection", self._partition.owner, len(episodes), least
             )
             return episodes, f"there are {len(episodes)} summaries; at least {least} make a reflection"
         return episodes, "there is no new summary since the last reflection" if is_known else ""
 
     def run(self, episodes: Sequence[Memory]) -> ReflectReport:
-        """Make the reflection; nothing is written when a summary is gone by then, or somebody else has reflected."""
+        """Make the reflection; nothing is written if a summary changed meanwhile, or somebody else has reflected."""
         made, proposed = self.digest(episodes)
         now = self._engine.clock.now()
-        memory = derived_memory(made, episodes, now)
-        vectors = document_vectors(self._engine, [indexed_text(memory)])
+        memory = None if made is None else digest.derived_memory(made.derived, made.sources, now)
+        vectors = None if memory is None else document_vectors(self._engine, [indexed_text(memory)])
         report = ReflectReport(self._session, len(episodes))
         with self._engine.store.write() as work:
             work.dependants.of(self._partition, ())  # takes the lock, so that nothing is erased after the look
-            present = work.memories.get(self._visible, [episode.id for episode in episodes])
-            if [each.text for each in present] != [each.text for each in episodes]:
-                return replace(report, skipped="a summary was deleted or made anew meanwhile")
+            sources = list({each.id: each for each in (*episodes, *(made.sources if made else ()))}.values())
+            present = {each.id: each.text for each in work.memories.get(self._visible, [each.id for each in sources])}
+            if any(present.get(each.id) != each.text for each in sources):
+                return replace(report, skipped="a summary was deleted or made again meanwhile")
             if self._is_known(work, episodes):
                 return replace(report, skipped="somebody else has reflected meanwhile")
-            reason = f"reflection on {len(episodes)} summaries of session {self._session}"
-            is_new = add_derived(self._engine, work, memory, vectors, actor=self._actor, reason=reason)
             facts = put_derived(
                 self._engine, work, self._partition, self._facts(work, episodes, proposed), source=SOURCE
             )
+            if memory is None:
+                return replace(report, facts=facts, skipped="no lasting facts are known yet")
+            reason = f"reflection on {len(episodes)} summaries"
+            is_new = digest.add_derived(self._engine, work, memory, vectors, actor=self._actor, reason=reason)
+            if is_new and made is not None and made.is_by_rules:
+                self._replace_last(work, memory)
         _reflect_log.info(
-            "session %s: a reflection on %d summaries, %d facts", self._session, len(episodes), len(facts)
+            "%s: a reflection on %d summaries, %d facts", self._partition.owner, len(episodes), len(facts)
         )
         self._engine.observer.count("mnemic.reflect.reflections", int(is_new))
-        fallback = fallback_in(made.bookkeeping)
         known = "" if is_new else "it says what another memory says"
-        return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known, fallback=fallback)
+        return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known)
 
-    def digest(self, episodes: Sequence[Memory]) -> tuple[Derived, Mapping[str, str]]:
-        """The reflection on some summaries, and what the model proposes for the profile. Raises its errors."""
+    def digest(self, episodes: Sequence[Memory]) -> tuple[Reflected | None, Mapping[str, str]]:
+        """The reflection on some summaries, None without a model and lasting facts; and what the model proposes for the
+        profile. Raises the model's errors.
+        """
         texts = [episode.text for episode in episodes]
         language = prompts.language_of(texts)
-        sources = [Source(e.id, e.text[: prompts.MAX_MESSAGE_CHARS]) for e in episodes]
-        llm, failure = self._engine.llm, ""
-        if llm is not None:
-            try:
-                reply = llm.complete(prompts.reflection_prompt([source.text for source in sources], language))
-                text, proposed = prompts.read_reflection(reply)
-                return self._derive(text, episodes, by_model(self._engine, llm, REFLECT, text, sources)), proposed
-            except MnemicError as error:
-                if not self._may_fall_back:
-                    raise
-                failure = f"{type(error).__name__}: {error}"[:REASON_CHARS]
-                _reflect_log.warning("session %s: reflected without the model (%s)", self._session, failure)
-                self._engine.observer.count("mnemic.reflect.fallback")
-        limit = prompts.REFLECTION_LENGTH[language]
-        text, provenance = by_rules(
-            self._engine, REFLECT, [line for source in sources for line in _lines(source)], limit
-        )
-        derived = self._derive(text or texts[-1], episodes, provenance)
-        return replace(derived, bookkeeping={**derived.bookkeeping, **note_fallback(failure)}), {}
+        llm = self._engine.llm
+        if llm is None:
+            return self._join_facts(episodes, prompts.REFLECTION_LENGTH[language]), {}
+        sources = [digest.Source(e.id, e.text[: prompts.MAX_MESSAGE_CHARS]) for e in episodes]
+        reply = llm.complete(prompts.reflection_prompt([source.text for source in sources], language))
+        text, proposed = prompts.read_reflection(reply)
+        made = self._derive(text, episodes, digest.by_model(self._engine, llm, REFLECT, text, sources))
+        return Reflected(made, tuple(episodes)), proposed
 
-    def _derive(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> Derived:
-        return Derived(
+    def _join_facts(self, episodes: Sequence[Memory], limit: int) -> Reflected | None:
+        """What is known to last of the user: attributes first, then preferences, then habits."""
+        with self._engine.store.read() as work:
+            found = self._list_of_kinds(work, digest.TOLD_KINDS, EVERYTHING, MOST_FACTS, Order.IMPORTANCE)
+        now = self._engine.clock.now()
+        lasting = _in_one_language(sorted((each for each in found if _lasts(each, now)), key=_rank))
+        text, chosen = digest.by_facts(self._engine, lasting, limit)
+        if len(chosen) < LEAST_FACTS:
+            return None
+        spans = tuple(Provenance(each.id, 0, len(each.text), REFLECT, digest.RULES, 1.0) for each in chosen)
+        return Reflected(self._derive(text, episodes, spans), chosen, is_by_rules=True)
+
+    def _replace_last(self, work: UnitOfWork, memory: Memory) -> None:
+        """A reflection by rules says all that the last one said and still holds, so it supersedes that."""
+        editor = Editor(self._engine, work, self._visible, self._actor)
+        for old in self._list_of_kinds(work, (Kind.REFLECTION,), EVERYTHING, 2):
+            if old.id != memory.id and all(entry.version == digest.RULES for entry in old.provenance):
+                gone = replace(old, state=State.SUPERSEDED, other_id=memory.id, retired_at=editor.now)
+                editor.put(old, gone, Action.SUPERSEDED, f"{memory.id} reflects on newer summaries")
+
+    def _derive(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> digest.Derived:
+        newest, session = (episodes[-1].id, session_in(episodes[-1].bookkeeping)) if episodes else ("", None)
+        return digest.Derived(
             text=text,
             kind=Kind.REFLECTION,
             importance=self._engine.settings.life.reflection_importance,
             provenance=tuple(provenance),
-            bookkeeping=note_reflection(self._session, episodes[-1].id),
+            bookkeeping=note_reflection(session or self._session, newest),
         )
 
     def _facts(self, work: UnitOfWork, episodes: Sequence[Memory], proposed: Mapping[str, str]) -> Facts:
         """What the user's own messages that the summaries cover say that lasts."""
         messages: list[Message] = []
         for episode in episodes:
-            first, last = covered(episode)
-            found = work.conversations.messages(self._partition, self._session, first - 1, last - first + 1)
+            first, last = digest.covered(episode)
+            session = session_in(episode.bookkeeping)
+            if session is None:
+                continue
+            found = work.conversations.messages(self._partition, session, first - 1, last - first + 1)
             messages += [message for message in found if message.position <= last]
         return lasting_facts(messages, proposed)
 
     def _is_known(self, work: UnitOfWork, episodes: Sequence[Memory]) -> bool:
-        """True when there is a reflection of the session whose newest summary is the newest of these."""
+        """True when there is a reflection whose newest summary is the newest of these."""
         newest = episodes[-1].id if episodes else ""
-        return bool(newest) and bool(self._list_of_kind(work, Kind.REFLECTION, is_made_up_to(newest)))
+        return bool(newest) and bool(self._list_of_kinds(work, (Kind.REFLECTION,), is_made_up_to(newest), 1))
 
-    def _list_of_kind(self, work: UnitOfWork, kind: Kind, condition: Filter) -> list[Memory]:
-        """The memories of a kind that meet a condition."""
-        query = MemoryQuery(now=self._engine.clock.now(), kinds=(kind,), filter=condition)
+    def _list_of_kinds(
+        self, work: UnitOfWork, kinds: Sequence[Kind], condition: Filter, limit: int, order: Order = Order.NEWEST
+    ) -> list[Memory]:
+        """Active memories of some kinds that meet a condition."""
+        now = self._engine.clock.now()
+        query = MemoryQuery(now=now, kinds=tuple(kinds), filter=condition, order=order, limit=limit)
         return work.memories.list(self._visible, query)
 
 
-def place_of(summary: Memory) -> tuple[int, datetime]:
-    """Where a summary stands in its conversation."""
-    return covered(summary)[1], summary.created_at
+@dataclass(frozen=True, slots=True)
+class Reflected:
+    """A reflection before it is stored, and the memories that it was made of."""
+
+    derived: digest.Derived
+    sources: Sequence[Memory]
+    is_by_rules: bool = False
 
 
-def _lines(source: Source) -> list[Source]:
-    """The lines of a summary by rules, each with its speaker in front; one by a model is mostly a single line."""
-    found: list[Source] = []
-    start = 0
-    for line in source.text.splitlines(keepends=True):
-        found.append(Source(source.item_id, line, is_own=not line.startswith(_OTHERS), start=start))
-        start += len(line)
-    return found
+def place_of(summary: Memory) -> tuple[datetime, int, datetime]:
+    """Where a summary stands among the user's summaries."""
+    return summary.observed_at, digest.covered(summary)[1], summary.created_at
+
+
+def _lasts(memory: Memory, now: datetime) -> bool:
+    """True for an attribute, a preference or a habit of the user that still holds, told in the third person."""
+    if memory.flags or memory.private_agent is not None or (memory.valid_to is not None and memory.valid_to <= now):
+        return False
+    if memory.valid_from is not None and memory.valid_from > now:
+        return False
+    is_about_user = memory.text.startswith(detect(memory.text).user)
+    return is_about_user and (memory.kind in _HABITS or filled_of(memory) is not None)
+
+
+def _in_one_language(facts: Sequence[Memory]) -> list[Memory]:
+    """The facts in the language of most of them."""
+    codes = [detect(fact.text).code for fact in facts]
+    most = max(codes, key=codes.count, default="")
+    return [fact for fact, code in zip(facts, codes, strict=True) if code == most]
+
+
+def _rank(memory: Memory) -> tuple[int, datetime]:
+    """The place of a fact in a reflection: attributes, general preferences, preferences, habits; then by time."""
+    filled = filled_of(memory)
+    if filled is not None and filled.slot in prompts.STABLE_KEYS:
+        return 0, memory.observed_at
+    if choice_in(memory.bookkeeping) is not None:
+        return 1, memory.observed_at
+    return (2 if memory.kind is Kind.PREFERENCE else 3), memory.observed_at

@@ -12,6 +12,7 @@ from mnemic.engine.dependants import said_again
 from mnemic.engine.edit import Editor, gives_way, merged, restate
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import EXPIRED, archive, filled_of, held_key, is_lasting
+from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import Kinds, gated, noted, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError
@@ -110,7 +111,7 @@ class Settler:
         reason = "it says the same"
         gone = replace(memory, state=State.SUPERSEDED, other_id=known.id, retired_at=self._editor.now)
         self._editor.put(memory, gone, Action.MERGED, f"merged into {known.id}: {reason}")
-        joined = replace(merged(known, [memory]), flags=said_again(known))
+        joined = replace(merged(known, [memory]), flags=said_again(known), importance=confirmed(known, memory))
         self._editor.put(known, joined, Action.MERGED, f"{memory.id} was merged into it: {reason}")
         return Decision(Verdict.MERGE, known.id, memory.id, reason)
 

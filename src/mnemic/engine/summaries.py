@@ -11,16 +11,29 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory, raw
+from mnemic.engine.digest import (
+    RULES,
+    TOLD_KINDS,
+    Derived,
+    Source,
+    add_derived,
+    by_facts,
+    by_model,
+    by_rules,
+    covered,
+    derived_memory,
+    raw,
+)
+from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun
 from mnemic.engine.events import publish
-from mnemic.engine.indexing import document_vectors, indexed_text
+from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import SUMMARISE
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.bookkeeping import fallback_in, is_of_session, note_fallback, note_positions, note_summary
-from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role
-from mnemic.model.recall import MemoryQuery
-from mnemic.model.records import ConsolidationRequest, SummarisationRequest
+from mnemic.model import bookkeeping
+from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role, State
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.records import Action, ConsolidationRequest, SummarisationRequest
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.model.settings import LifeSettings
 from mnemic.ports.store import UnitOfWork
@@ -203,8 +216,9 @@ class Summarising(SessionRun):
         sources = [Source(m.id, prompts.counted(m), prompts.speaker(m), m.role is Role.USER) for m in messages]
         language = prompts.language_of([source.text for source in sources])
         if self._engine.llm is None:
-            limit = prompts.SUMMARY_LENGTH[language]
-            text, provenance = by_rules(self._engine, SUMMARISE, sources, limit)
+            text, provenance = self._tell_facts(messages, prompts.SUMMARY_LENGTH[language])
+            if not text:
+                text, provenance = by_rules(self._engine, SUMMARISE, sources, prompts.SUMMARY_LENGTH[language])
             return self._derive(text, messages, provenance=provenance) if text else None
         try:
             text = prompts.read_summary(self._engine.llm.complete(prompts.summary_prompt(messages, language)))
@@ -216,10 +230,29 @@ class Summarising(SessionRun):
             self._engine.observer.count("mnemic.summarise.fallback")
             derived = self._derive(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
             importance = self._engine.settings.life.raw_importance
-            return replace(derived, importance=importance, bookkeeping={**derived.bookkeeping, **note_fallback(reason)})
+            return replace(
+                derived, importance=importance, bookkeeping={**derived.bookkeeping, **bookkeeping.note_fallback(reason)}
+            )
         return self._derive(
             text, messages, provenance=by_model(self._engine, self._engine.llm, SUMMARISE, text, sources)
         )
+
+    def _tell_facts(self, messages: Sequence[Message], limit: int) -> tuple[str, tuple[Provenance, ...]]:
+        """What extraction found in these messages, as sentences in the order of the talk, with the spans it names."""
+        places = {message.id: message.position for message in messages}
+        with self._engine.store.read() as work:
+            made = work.dependants.of(self._partition, list(places))
+        spans = {each.id: [entry for entry in each.provenance if entry.source_id in places] for each in made}
+        told = [each for each in made if spans[each.id] and self._is_told(each)]
+        told.sort(key=lambda each: min((places[entry.source_id], entry.start) for entry in spans[each.id]))
+        text, chosen = by_facts(self._engine, told, limit)
+        named = dict.fromkeys(entry for fact in chosen for entry in spans[fact.id])
+        return text, tuple(replace(entry, extractor=SUMMARISE, version=RULES) for entry in named)
+
+    def _is_told(self, memory: Memory) -> bool:
+        is_own = memory.partition == self._partition and memory.private_agent is None
+        is_said = memory.state in (State.ACTIVE, State.SUPERSEDED) and memory.kind in TOLD_KINDS
+        return is_own and is_said and bookkeeping.choice_in(memory.bookkeeping) is None
 
     def _derive(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
         positions = (messages[0].position, messages[-1].position)
@@ -228,7 +261,7 @@ class Summarising(SessionRun):
             kind=Kind.SUMMARY,
             importance=self._engine.settings.life.summary_importance,
             provenance=provenance,
-            bookkeeping=note_summary(self._session, positions),
+            bookkeeping=bookkeeping.note_summary(self._session, positions),
         )
 
     def _commit(self, batch: _Batch, made: Derived | None) -> Summarised | None:
@@ -264,7 +297,59 @@ class Summarising(SessionRun):
         if memory is None:
             return Summarised(first, last)
         self._engine.observer.count("mnemic.summarise.summaries")
-        return Summarised(first, last, memory.id, fallback_in(memory.bookkeeping))
+        return Summarised(first, last, memory.id, bookkeeping.fallback_in(memory.bookkeeping))
+
+
+RENEWED_AT_ONCE = 5
+"""Summaries that one job makes again when the model is back."""
+
+
+def renew_summaries(engine: Engine, partition: Partition, actor: str) -> int:
+    """Make some summaries again that a failing model left as raw text; returns how many. Raises the model's errors."""
+    query = MemoryQuery(
+        now=engine.clock.now(),
+        kinds=(Kind.SUMMARY,),
+        filter=bookkeeping.is_fallback(),
+        order=Order.OLDEST,
+        limit=RENEWED_AT_ONCE,
+    )
+    visible = Visibility((partition,), None)
+    with engine.store.read() as work:
+        left = work.memories.list(visible, query)
+    return sum(_renew(engine, summary, actor) for summary in left)
+
+
+def _renew(engine: Engine, old: Memory, actor: str) -> bool:
+    """Make one summary again of its messages; False if it or a message changed meanwhile."""
+    session, (first, last) = bookkeeping.session_in(old.bookkeeping), covered(old)
+    if session is None or first > last:
+        return False
+    run = Summarising(engine, old.partition, session, actor)
+    messages = [m for m in run.messages(first, last) if prompts.counted(m).strip()]
+    made = run.digest(messages)
+    if made is None:
+        return False
+    fresh = derived_memory(made, messages, old.created_at)
+    notes = bookkeeping.renewed(old.bookkeeping, fresh.bookkeeping)
+    vectors = document_vectors(engine, [indexed_text(fresh)])
+    with engine.store.write() as work:
+        editor = Editor(engine, work, Visibility((old.partition,), None), actor)
+        work.dependants.of(old.partition, ())  # takes the lock, so that nothing is erased after the look
+        ids = [message.id for message in messages]
+        known = work.memories.get(Visibility((old.partition,), None), [old.id])
+        is_same = bool(known) and known[0].updated_at == old.updated_at
+        if not is_same or len(work.messages.get(Visibility((old.partition,), None), ids)) < len(ids):
+            return False
+        holder = work.memories.holder(old.partition, None, fresh.dedup_key)
+        if holder is not None and holder.id != old.id:
+            gone = replace(old, state=State.SUPERSEDED, other_id=holder.id, retired_at=editor.now)
+            editor.put(old, gone, Action.MERGED, f"merged into {holder.id}: the model says the same of both")
+            return True
+        names = ("text", "dedup_key", "importance", "provenance")
+        new = replace(old, **{name: getattr(fresh, name) for name in names}, bookkeeping=notes)
+        stored = editor.put(old, new, Action.UPDATED, "made again, as the model is back")
+        put_vectors(engine, work, [(stored.partition, stored.id)], vectors, stored.updated_at)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +375,9 @@ class SummarisingAgain:
         if made is None:
             return True
         memory = derived_memory(made, messages, self.engine.clock.now())
-        memory = replace(memory, bookkeeping={**memory.bookkeeping, **note_positions((self.first, self.last))})
+        memory = replace(
+            memory, bookkeeping={**memory.bookkeeping, **bookkeeping.note_positions((self.first, self.last))}
+        )
         vectors = document_vectors(self.engine, [indexed_text(memory)])
         with self.engine.store.write() as unit:
             unit.dependants.of(self.partition, ())  # takes the lock, so that nothing is erased after the look
@@ -304,7 +391,10 @@ class SummarisingAgain:
 
     def _is_there(self, unit: UnitOfWork) -> bool:
         query = MemoryQuery(
-            now=self.engine.clock.now(), states=(), kinds=(Kind.SUMMARY,), filter=is_of_session(self.session)
+            now=self.engine.clock.now(),
+            states=(),
+            kinds=(Kind.SUMMARY,),
+            filter=bookkeeping.is_of_session(self.session),
         )
         known = unit.memories.list(Visibility((self.partition,), None), query)
         return any(covered(each) == (self.first, self.last) for each in known)

@@ -24,6 +24,7 @@ from functools import partial
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.fields import EXPIRED, archive, erase_memories, is_lasting
+from mnemic.engine.importance import with_use
 from mnemic.engine.sweep import PAGES_A_JOB, Reach, sweep
 from mnemic.model.item import Memory, State
 from mnemic.model.records import Action
@@ -250,7 +251,7 @@ class _Evicting:
             return Eviction(memory.id, Action.ARCHIVED, EXPIRED)
         is_stale = (
             memory.state is State.ACTIVE
-            and memory.importance < life.kept_importance
+            and with_use(memory) < life.kept_importance
             and present < life.evict_below
             and memory.created_at < self._old
         )

@@ -95,6 +95,11 @@ def note_reflection(session: str, newest_summary: str) -> dict[str, object]:
     return {"type": "reflection", "session": session, "newest_summary": newest_summary}
 
 
+def newest_summary_in(notes: Bookkeeping) -> str:
+    """The id of the newest summary that a reflection was made of, or ""."""
+    return str(notes.get("newest_summary") or "")
+
+
 def session_in(notes: Bookkeeping) -> str | None:
     """The session that a summary or reflection is of."""
     session = notes.get("session")
@@ -173,6 +178,11 @@ def is_of_session(session: str) -> Condition:
 def is_made_up_to(summary_id: str) -> Condition:
     """Reflections whose newest summary is this one."""
     return _condition("newest_summary", value=summary_id)
+
+
+def is_fallback() -> Condition:
+    """Memories that rules or raw text made because a model failed."""
+    return Condition(("bookkeeping", "fallback"), "exists", value=True)
 
 
 def is_from_file(file: str) -> Condition:

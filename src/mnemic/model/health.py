@@ -50,13 +50,13 @@ class Ailment(StrEnum):
 
 WEIGHTS: Mapping[Ailment, float] = {
     Ailment.CONTRADICTORY: 1.0,
+    Ailment.JUNK: 0.9,
     Ailment.UNSUPPORTED: 0.8,
     Ailment.ORPHANED: 0.6,
-    Ailment.JUNK: 0.5,
     Ailment.DUPLICATE: 0.4,
     Ailment.STALE: 0.2,
 }
-"""How much each problem lowers the score. Possibly false memories weigh more than clutter."""
+"""How much each problem lowers the score. Junk and possibly false memories weigh more than clutter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -430,9 +430,6 @@ def turn_range(turns: Sequence[int]) -> str:
 SUMMARISED = "summarised"
 """Cursor after the last summarised message."""
 
-UNREFLECTED = "unreflected"
-"""Counter of summaries since the last reflection."""
-
 ENDED = "ended"
 """Cursor after the last message before the session was ended. Nothing up to here is in a window."""
 
@@ -445,7 +442,7 @@ CURATE_TRIES = "curate_tries"
 EXTRACTED = "extracted"
 """Cursor after the last message searched for facts."""
 
-CURSORS = (SUMMARISED, UNREFLECTED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
+CURSORS = (SUMMARISED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
 """Every cursor and counter of a conversation."""
 
 

@@ -17,8 +17,8 @@ from mnemic.model.scope import Level
 
 
 def _half_lives() -> dict[Kind, float]:
-    # days: states pass sooner than events, working notes first
-    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0}
+    # days: states pass sooner than events, working notes first; summaries stay about a year
+    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0, Kind.SUMMARY: 365.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class LifeSettings:
 
     Window: a session's last `window_messages` are its window, until `window_ttl_s` after the last one. Older messages
     are pending. `summary_batch` pending messages become a summary. So do all messages without one when the session ends
-    or is silent for `idle_flush_s`. After `reflection_threshold` summaries a session gets a reflection on the newest
+    or is silent for `idle_flush_s`. After `reflection_threshold` new summaries a user gets a reflection on the newest
     `reflection_episodes` of them. With fewer than half of these (rounded up) it is skipped.
 
     Fading: importance halves every `half_life_days` (or the kind's own `half_lives`) since the last access, down to

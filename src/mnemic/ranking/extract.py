@@ -1,8 +1,8 @@
 """Chooses the sentences that stand for a conversation: a summary without a language model, word for word.
 
 Pure. A sentence weighs what its words weigh: words that come up again in the conversation, names and numbers. What the
-user says of themselves goes before what others say; questions, code and greetings come last, and what was said already
-is not said again.
+user says of themselves goes before what others say; questions come last, and what was said already is not said again.
+Greetings, reactions, and what machines wrote (`text.prose`) are left out.
 """
 
 import math
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mnemic.text.prose import prose_parts
 from mnemic.text.sentences import sentences
 
 OWN, OTHERS = 1.0, 0.6
@@ -19,7 +20,6 @@ OWN, OTHERS = 1.0, 0.6
 FIRST_PERSON = 1.4  # factor: what people say about themselves is worth keeping
 SPECIFIC = 1.25  # factor: names, numbers and dates are harder to find again than opinions
 QUESTION = 0.35  # factor: a question tells little unless its answer is kept
-CODE = 0.2  # factor: code is no summary, whatever its words
 LEAST = 0.3
 """A sentence of less than this share of the best one's weight is not worth its room."""
 
@@ -31,7 +31,12 @@ _SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
 _QUESTION = re.compile(r"[?？]\W*$|[吗呢]\W*$")
 _SMALL_TALK = re.compile(
     r"\W*(?:(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|yes|yeah|no|sure|great|nice|cool|bye|goodbye|welcome|please"
-    r"|you're welcome|no problem|good (?:morning|evening|night|afternoon)|lol|haha|hmm)\b\W*"
+    r"|you're welcome|no problem|good (?:morning|evening|night|afternoon|one|idea|call|point)|lol|(?:ha){2,}|hmm|yep"
+    r"|yup|wow|oh|ah|right|perfect|awesome|lovely|amazing|congratulations|congrats|that worked|worked|will do|done"
+    r"|got it|i see|that was it|sounds (?:good|great|nice|perfect|yummy|fun|lovely)|makes sense|good to (?:hear|know)"
+    r"|i'?ll try|(?:that'?s|what|it'?s|this is)(?: such)? an? (?:really )?(?:great|good|nice|lovely|sweet|fantastic)"
+    r" (?:idea|point|one|suggestion|photo|plan|question|way)|(?:i'?m )?(?:so )?glad (?:you like it|it helped|to help)"
+    r"|how can i help|have fun|enjoy|my pleasure|anytime|exactly|indeed|true|fixed|fine)\b\W*"
     r"|(?:你好|您好|谢谢|多谢|好的|嗯|是的|再见|早上好|晚上好|晚安|哈|不客气|没问题)\W*)+"
     r"(?:there|you|so much|very much|a lot)?\W*",
     re.IGNORECASE,
@@ -102,10 +107,11 @@ def _weighed(passages: Sequence[Passage], terms: Callable[[str], Sequence[str]])
     """Every sentence that says anything, with its weight."""
     found: list[tuple[Excerpt, str, tuple[str, ...]]] = []
     for place, passage in enumerate(passages):
-        for start, end in sentences(passage.text):
-            text = passage.text[start:end]
-            if words := tuple(terms(text)):
-                found.append((Excerpt(place, start, end), text, words))
+        for shift, limit in prose_parts(passage.text):
+            for start, end in sentences(passage.text[shift:limit]):
+                text = passage.text[shift + start : shift + end]
+                if words := tuple(terms(text)):
+                    found.append((Excerpt(place, shift + start, shift + end), text, words))
     times = Counter(word for _, _, words in found for word in words)
     weighed: list[_Sentence] = []
     for excerpt, text, words in found:
@@ -124,8 +130,6 @@ def _form(text: str, *, is_own: bool) -> float:
         weight *= SPECIFIC
     if _QUESTION.search(text):
         weight *= QUESTION
-    if "```" in text:
-        weight *= CODE
     return weight
 
 

@@ -1,8 +1,8 @@
 """The curator: what a model is asked about a day, and what rules keep of one where there is no model.
 
 The rules choose what reads like a decision, a solution, a preference or an insight of the user, by the wordings of its
-language, and give records of the same form as a model's reply; these go through the same checks. Rules can neither
-reword nor judge: they keep few, and only what the user said.
+language, and names a thing, a reason or a date. They give records of the same form as a model's reply, which go through
+the same checks. Rules can neither reword nor judge: they keep few, and only what the user said.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mnemic.text.analyser import Analyser
 from mnemic.text.gems import REPLY_SCHEMA
 from mnemic.text.languages import detect
 from mnemic.text.narrative import ToldTurn, tokens, told
-from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import MAX_MESSAGE_CHARS, counted, language_of
+from mnemic.text.prose import prose_parts
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import every_wording, wording
 
@@ -79,7 +79,6 @@ MIN_TERMS = 3
 _SAME = 0.6
 _NEAR = 0.34
 _NEAR_TURNS = 3
-_CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$@])|[{};]\s*$")
 _analyser = Analyser()
 
 
@@ -104,6 +103,7 @@ def gem_records(turns: Sequence[ToldTurn]) -> list[Mapping[str, object]]:
             groups.append([remark])
         else:
             group.append(remark)
+    groups = [group for group in groups if any(_is_specific(remark) for remark in group)]
     ranked = sorted(groups, key=lambda group: -max(remark.score for remark in group))
     return [_record(group, turns) for group in ranked[:MAX_GEMS]]
 
@@ -122,26 +122,35 @@ def _remarks(turn: ToldTurn) -> Iterator[_Remark]:
 def _own_sentences(text: str) -> Iterator[str]:
     """Sentences without code, questions, and orders to the model."""
     hostile = [finding.span for finding in sanitise.findings(text)]
-    for start, end in sentences(text):
-        rules = detect(text[start:end]).gems
-        line = " ".join(rules.opening.sub("", text[start:end].strip()).split())
-        is_hostile = any(left < end and start < right for left, right in hostile)
-        is_other = is_hostile or _CODE.search(text[start:end]) or rules.asking.search(line)
-        if line and len(line) <= MAX_CHARS and not is_other:
-            yield line
+    for shift, limit in prose_parts(text):
+        for begin, stop in sentences(text[shift:limit]):
+            start, end = shift + begin, shift + stop
+            rules = detect(text[start:end]).gems
+            line = " ".join(rules.opening.sub("", text[start:end].strip()).split())
+            is_hostile = any(left < end and start < right for left, right in hostile)
+            if line and len(line) <= MAX_CHARS and not is_hostile and not rules.asking.search(line):
+                yield line
 
 
 def _judge_sentence(text: str) -> tuple[float, tuple[str, ...]]:
     """How much a sentence is worth keeping, and its categories, the strongest first."""
     rules = detect(text).gems
     cues = [cue for cue in rules.cues if cue.pattern.search(text)]
+    has_reason, is_concrete = bool(rules.reason.search(text)), bool(rules.concrete.search(text))
     if not cues:
         return 0.0, ()
     score = max(cue.weight for cue in cues) + 0.2 * (len(cues) - 1)
-    score += 0.5 * bool(rules.reason.search(text)) + 0.3 * bool(rules.concrete.search(text))
+    score += 0.5 * has_reason + 0.3 * is_concrete
     score -= 0.8 * bool(rules.passing.search(text)) + 0.6 * bool(rules.hanging.search(text))
     topics = [cue for cue in rules.topics if cue.pattern.search(text)]
     return score, tuple(dict.fromkeys(cue.category for cue in (*cues, *topics)))
+
+
+def _is_specific(remark: _Remark) -> bool:
+    """True for a sentence that names a thing, a reason or a date, and for an insight."""
+    rules = detect(remark.text).gems
+    says_why = rules.reason.search(remark.text) or rules.concrete.search(remark.text)
+    return bool(says_why) or "insight" in remark.categories
 
 
 def _belongs_to(group: Sequence[_Remark], remark: _Remark) -> bool:
@@ -157,15 +166,10 @@ def _belongs_to(group: Sequence[_Remark], remark: _Remark) -> bool:
 
 def _record(group: Sequence[_Remark], turns: Sequence[ToldTurn]) -> Mapping[str, object]:
     best = max(group, key=lambda remark: remark.score)
-    reasons = [_third_person(remark.text) for remark in group if remark is not best]
     neighbour = _find_neighbour(best, turns)
-    because = _find_reason(best)
-    if because:
+    reasons = [_third_person(remark.text) for remark in group if remark is not best and _gives_reason(remark.text)]
+    if because := _find_reason(best):
         reasons.append(_third_person(because))
-    if neighbour is not None:
-        reasons.append(_quote_neighbour(neighbour))
-    if not reasons:
-        reasons.append(_tell_day(best))
     before = {turn.number for turn in turns if neighbour and neighbour[0] in turn.messages}
     lines = [f"{remark.message.author}: {remark.text}" for remark in group]
     return {
@@ -189,9 +193,16 @@ def _third_person(text: str) -> str:
 
 
 def _find_reason(remark: _Remark) -> str:
-    """Another sentence of the same message that gives a reason; "" when there is none."""
+    """The reason that the sentence gives, else another sentence of its message that gives one; "" if none does."""
+    for found in detect(remark.text).gems.reason.finditer(remark.text):
+        if not remark.text[found.end() :].lstrip()[:1].isdigit():  # "since 2021" is a time
+            return remark.text[found.start() :]
     others = (text for text in _own_sentences(counted(remark.message)) if text != remark.text)
-    return next((text for text in others if detect(text).gems.reason.search(text)), "")
+    return next((text for text in others if _gives_reason(text)), "")
+
+
+def _gives_reason(text: str) -> bool:
+    return detect(text).gems.reason.search(text) is not None
 
 
 def _find_neighbour(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] | None:
@@ -212,13 +223,3 @@ def _find_neighbour(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message
     shared, line = max(found, key=lambda each: each[0], default=(0, ""))
     line = " ".join(line.split())
     return (near[-1], line) if shared and len(line) <= MAX_CHARS else None
-
-
-def _quote_neighbour(neighbour: tuple[Message, str]) -> str:
-    message, line = neighbour
-    return detect(line).gems.after.format(who=message.author, line=line)
-
-
-def _tell_day(remark: _Remark) -> str:
-    day = remark.turn.said_at.date().isoformat()
-    return detect(remark.text).gems.own_words.format(day=day)

@@ -192,25 +192,30 @@ def read_gems(reply: str, turns: Sequence[ToldTurn]) -> Gems:
     return replace(gems, rejected=(*gems.rejected, *unread), is_answer=reading.is_answer, is_cut=reading.is_cut)
 
 
-def checked_gems(items: Sequence[Mapping[str, object]], turns: Sequence[ToldTurn]) -> Gems:
-    """The gems among some records, each whole or refused; those that say the same are one."""
+def checked_gems(
+    items: Sequence[Mapping[str, object]], turns: Sequence[ToldTurn], *, needs_reason: bool = True
+) -> Gems:
+    """The gems among some records, each whole or refused; those that say the same are one. `needs_reason` False: the
+    context may be empty, as rules cannot make up why something mattered.
+    """
     found: dict[str, Found] = {}
     rejected: list[Rejected] = []
     by_number = {turn.number: turn for turn in turns}
     for item in items:
         try:
-            each = _checked(item, by_number)
+            each = _checked(item, by_number, needs_reason=needs_reason)
         except _RefusalError as refusal:
             rejected.append(Rejected(_excerpt(item.get("gem")), str(refusal), _named(item, by_number)))
             continue
         key = dedup_key(each.gem.gem)
-        found[key] = _joined(found[key], each) if key in found else each
+        found[key] = join_gems(found[key], each) if key in found else each
     return Gems(tuple(found.values()), tuple(rejected), is_answer=True)
 
 
-def _checked(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> Found:
+def _checked(item: Mapping[str, object], by_number: Mapping[int, ToldTurn], *, needs_reason: bool) -> Found:
     gem = _sentence(item.get("gem"), "gem", MAX_GEM_CHARS)
-    context = _sentence(item.get("context"), "context", MAX_CONTEXT_CHARS)
+    has_context = needs_reason or bool(item.get("context"))
+    context = _sentence(item.get("context"), "context", MAX_CONTEXT_CHARS) if has_context else ""
     categories = _categories(item.get("categories"))
     importance = _importance(item.get("importance"))
     confidence = _confidence(item.get("confidence"))
@@ -373,13 +378,13 @@ def _check_date(value: object) -> None:
         raise _RefusalError(f"date is {_excerpt(given)}, no date such as 2026-05-01") from error
 
 
-def _joined(first: Found, second: Found) -> Found:
+def join_gems(first: Found, second: Found) -> Found:
     """One gem of two that say the same: reasons, categories and turns of both."""
     one, two = first.gem, second.gem
     turns = tuple({turn.number: turn for turn in (*first.turns, *second.turns)}.values())
     of_both = one.conversation_id == two.conversation_id
     own = tuple(sorted({*one.source_turns, *(two.source_turns if of_both else ())}))
-    contexts = [one.context] if two.context in one.context else [one.context, two.context]
+    contexts = [one.context] if two.context in one.context else [text for text in (one.context, two.context) if text]
     snippets = [one.snippet] if two.snippet in one.snippet else [one.snippet, two.snippet]
     gem = replace(
         one,

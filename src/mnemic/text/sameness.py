@@ -81,6 +81,23 @@ def same_statement(one: str, other: str) -> bool:
     return bool(first) and (first == second or _swapped(first) == second)
 
 
+_NAME = late_pattern(r"(?<=[\w,;:] )(?!I\b)[A-Z][\w.+#-]*[\w+#]|\b\w*\d[\w.:-]*")
+_STEM_CHARS = 5
+"""Names are one if they begin with the same letters, as Postgres and PostgreSQL."""
+
+SAME_DECISION = 0.75
+"""Cosine from which two sentences that name the same things say the same. Of made pairs 5 of 8 wordings of one decision
+are above, and of 10 pairs of decisions that differ only two, which name other things."""
+
+
+def names_same_things(one: str, other: str) -> bool:
+    """False when each of two sentences names something, or has a number or a negation, that the other lacks."""
+    first, second = (set(_NAME.findall(text)) for text in (one, other))
+    lacking = [{n.casefold()[:_STEM_CHARS] for n in first}, {n.casefold()[:_STEM_CHARS] for n in second}]
+    negations = [len(_NEGATION.findall(text.casefold())) for text in (one, other)]
+    return not (lacking[0] - lacking[1] and lacking[1] - lacking[0]) and negations[0] == negations[1]
+
+
 def may_be_same(one: str, other: str) -> bool:
     """False when a number, a date or the number of negations differs: then nobody's judgement makes them one."""
     first, second = " ".join(_content(one)), " ".join(_content(other))

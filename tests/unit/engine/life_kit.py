@@ -15,26 +15,39 @@ from mnemic.model.item import Kind, Memory
 from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Scope
 from mnemic.model.settings import LifeSettings, Settings
+from mnemic.ports.models import Embedder
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
-from tests.unit.engine.kit import ANNA, Clock
+from tests.unit.engine.kit import ANNA, Clock, WordEmbedder
 
 ALL = (JobState.PENDING, JobState.RUNNING, JobState.DONE, JobState.DEAD)
 USUAL = Settings(life=LifeSettings(extracts=False))
 Answers = Iterable[Script] | Callable[[Prompt], Script]
 
 
-def parts_over(store: Store, clock: Clock, llm: ScriptedLlm | None = None, settings: Settings | None = None) -> Engine:
-    """Parts without an embedder, in which no facts are extracted."""
-    return Engine(store, ScanIndex(), None, clock, CounterObserver(), llm=llm, settings=settings or USUAL)
+def parts_over(
+    store: Store,
+    clock: Clock,
+    llm: ScriptedLlm | None = None,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+) -> Engine:
+    """Parts in which no facts are extracted, without an embedder unless one is given."""
+    return Engine(store, ScanIndex(), embedder, clock, CounterObserver(), llm=llm, settings=settings or USUAL)
 
 
 def opened(
-    store: Store, clock: Clock, answers: Answers | None = None, *, settings: Settings | None = None
+    store: Store,
+    clock: Clock,
+    answers: Answers | None = None,
+    *,
+    settings: Settings | None = None,
+    embedder: bool = False,
 ) -> tuple[Mnemic, ScriptedLlm]:
     """A Mnemic over a store; without `answers` it has no language model, and the other one is never asked."""
     llm = ScriptedLlm([] if answers is None else answers)
-    parts = parts_over(store, clock, None if answers is None else llm, settings)
+    words = WordEmbedder() if embedder else None
+    parts = parts_over(store, clock, None if answers is None else llm, settings, words)
     return Mnemic(parts, actor="tester"), llm
 
 

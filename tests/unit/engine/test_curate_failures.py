@@ -84,8 +84,13 @@ class TestBrokenReplies:
         assert [len(turns_of(prompt)) for prompt in llm.prompts].count(2) == 4
 
     @pytest.mark.requirement("T-37")
-    def test_when_the_model_stays_away_the_job_is_tried_again_and_then_done_by_rules(self, store: Store, clock: Clock):
-        mnemic, llm = opened(store, clock, lambda _: UnavailableError("the model is away"))
+    def test_while_the_model_is_away_nothing_is_stored_and_a_later_night_reads_the_day(
+        self, store: Store, clock: Clock
+    ):
+        is_away = True
+        mnemic, llm = opened(
+            store, clock, lambda prompt: UnavailableError("the model is away") if is_away else curator()(prompt)
+        )
         mnemic.work()
         decide(mnemic, "use pgvector because backups exist")
         clock.turn(days=1)
@@ -101,10 +106,12 @@ class TestBrokenReplies:
             clock.turn(minutes=10)
         mnemic.work()
         assert jobs(mnemic, "curate")[0].state is JobState.DONE
-        (memory,) = gems(mnemic)
-        assert memory.text == "User decided to use pgvector because backups exist."
-        assert memory.bookkeeping["fallback"] == "UnavailableError: the model is away"
+        assert gems(mnemic) == []
         assert len([prompt for prompt in llm.prompts if "museum" in prompt.messages[0].content]) == 3
+        is_away = False
+        clock.turn(days=1)
+        mnemic.work()
+        assert [memory.text for memory in gems(mnemic)] == ["User decided to use pgvector because backups exist"]
 
 
 class TestLongDays:

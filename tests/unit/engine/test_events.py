@@ -17,7 +17,7 @@ from mnemic.engine.jobs import Worker
 from mnemic.engine.kinds import CONSOLIDATE_SUMMARY, REFLECT, SUMMARISE
 from mnemic.errors import UnavailableError
 from mnemic.model.chat import Prompt
-from mnemic.model.item import UNREFLECTED, Kind
+from mnemic.model.item import Kind
 from mnemic.model.records import ConsolidationRequest, Event, JobState, ReflectionRequest, SummarisationRequest
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
@@ -30,11 +30,6 @@ EVENTS: tuple[Event, ...] = (
     ConsolidationRequest(partition=HERS, session="s1", summary="m1"),
     ReflectionRequest(partition=HERS, session="s1"),
 )
-
-
-def unreflected(store: Store) -> int:
-    with store.read() as work:
-        return work.conversations.cursor(HERS, "s1", UNREFLECTED)
 
 
 def said(store: Store) -> int:
@@ -144,10 +139,10 @@ class TestHandling:
     def test_a_summary_counts_once_although_the_first_worker_vanished_after_handling_it(
         self, store: Store, clock: Clock
     ):
-        mnemic, _ = opened(store, clock, settings=small())
+        mnemic, _ = opened(store, clock, settings=small(reflection_threshold=2))
         say(mnemic, 2)
         mnemic.summarise(ANNA, is_flush=True)
-        parts = parts_over(store, clock, settings=small())
+        parts = parts_over(store, clock, settings=small(reflection_threshold=2))
         with store.write() as work:
             job = work.jobs.claim([CONSOLIDATE_SUMMARY], "killed", clock.now(), clock.now() + timedelta(minutes=10))
         assert job is not None
@@ -156,29 +151,29 @@ class TestHandling:
         assert mnemic.work().done == 1
         with store.write() as work:
             assert not work.jobs.finish(job)
-        assert unreflected(store) == 1
+        assert jobs(mnemic, REFLECT) == []
 
     @pytest.mark.requirement("D-28", "D-29")
     def test_whatever_call_fails_a_summary_counts_once(self, clock: Clock):
         for nth in count(1):
             store, fault = MemoryStore(), Fault(0)
-            mnemic, _ = opened(store, clock, settings=small())
+            mnemic, _ = opened(store, clock, settings=small(reflection_threshold=2))
             say(mnemic, 2)
             mnemic.summarise(ANNA, is_flush=True)
-            broken, _ = opened(FaultyStore(store, fault), clock, settings=small())
+            broken, _ = opened(FaultyStore(store, fault), clock, settings=small(reflection_threshold=2))
             fault.nth = nth
             with suppress(UnavailableError):
                 broken.work()
             clock.turn(minutes=11)
             mnemic.work()
-            assert unreflected(store) == 1, f"step {nth}"
+            assert jobs(mnemic, REFLECT) == [], f"step {nth}"
             if fault.steps < nth:
                 break
 
     def test_a_summary_that_was_erased_meanwhile_is_not_counted(self, store: Store, clock: Clock):
-        mnemic, _ = opened(store, clock, settings=small())
+        mnemic, _ = opened(store, clock, settings=small(reflection_threshold=1))
         say(mnemic, 2)
         mnemic.summarise(ANNA, is_flush=True)
         mnemic.delete(ANNA, made(mnemic)[0].id)
         report = mnemic.work()
-        assert (report.retried, report.dead, unreflected(store)) == (0, 0, 0)
+        assert (report.retried, report.dead, len(jobs(mnemic, REFLECT))) == (0, 0, 0)

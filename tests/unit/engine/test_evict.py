@@ -117,7 +117,9 @@ class TestAge:
         clock.turn(days=60)
         assert evicted(mnemic) == ({unread.id}, set())
         clock.turn(days=30)
-        assert evicted(mnemic) == ({read.id}, set())
+        clock.turn(days=400)
+        assert evicted(mnemic) == (set(), {unread.id})
+        assert [memory.id for memory in mnemic.list(ANNA).memories] == [read.id]
 
     @pytest.mark.requirement("R-20")
     def test_pinned_memories_reflections_and_the_profile_stay(self, mnemic: Mnemic, clock: Clock):

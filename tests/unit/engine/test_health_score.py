@@ -58,7 +58,7 @@ class TestScore:
         clock.turn(hours=1)
         told(mnemic)  # the same within a day is not kept again
         scores = told(mnemic).scores
-        assert [each.score for each in scores] == [100.0, 90.0, 100.0]
+        assert [each.score for each in scores] == [100.0, 82.0, 100.0]
         assert scores[1].at - scores[0].at == timedelta(days=1)
         assert told(mnemic, BERT).scores == ()
 
@@ -151,7 +151,7 @@ class TestByNight:
         self.nights(wanted, clock, 3)
         whose = [Scope(org="acme", user="anna"), Scope(org="acme", user="bert"), Scope(org="acme", agent="jarvis")]
         scores = [[each.score for each in told(wanted, scope, is_dry_run=True).scores] for scope in whose]
-        assert scores == [[100.0] * 3, [50.0] * 3, [100.0] * 3]
+        assert scores == [[100.0] * 3, [10.0] * 3, [100.0] * 3]
 
     def test_it_mends_nothing(self, wanted: Mnemic, clock: Clock):
         thanks = wanted.remember(BERT, "Thank you!")

@@ -11,6 +11,7 @@ import pytest
 from mnemic.api import Mnemic
 from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError, NotFoundError
+from mnemic.model.item import State
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.models import EmbedderCapabilities, Vectors
 from tests.unit.engine.kit import START, Clock, WordEmbedder
@@ -61,6 +62,40 @@ def test_list_asks_about_the_past_too(mnemic: Mnemic):
     mnemic.remember(ANNA, "Anna lives in Paris", valid_from="2026-01-01", valid_to="2026-04-01")
     assert [m.text for m in mnemic.list(ANNA, as_of="2026-02-01").memories] == ["Anna lives in Paris"]
     assert mnemic.list(ANNA, as_of="2026-04-01").memories == ()
+
+
+@pytest.mark.requirement("P-04")
+def test_list_finds_what_was_true_then_whatever_became_of_it(mnemic: Mnemic, clock: Clock):
+    old = mnemic.remember(ANNA, "User lives in Lyon")
+    clock.turn(days=30)
+    mnemic.remember(ANNA, "User lives in Lille")
+    clock.turn(days=30)
+    assert [m.text for m in mnemic.list(ANNA).memories] == ["User lives in Lille"]
+    assert [m.text for m in mnemic.list(ANNA, as_of=START + timedelta(days=10)).memories] == ["User lives in Lyon"]
+    assert mnemic.list(ANNA, as_of=START + timedelta(days=10), states=["active"]).memories == ()
+    assert mnemic.get(ANNA, old.id).state is State.SUPERSEDED
+
+
+@pytest.mark.requirement("P-04")
+def test_known_at_shows_the_words_of_then(mnemic: Mnemic, clock: Clock):
+    memory = mnemic.remember(ANNA, "Anna has a red boat")
+    clock.turn(days=10)
+    mnemic.update(ANNA, memory.id, text="Anna has a blue boat", importance=0.9)
+    clock.turn(days=10)
+    then = START + timedelta(days=5)
+    (known,) = mnemic.list(ANNA, known_at=then).memories
+    assert (known.text, known.importance) == ("Anna has a red boat", 0.8)
+    assert found(mnemic, "boat", known_at=then) == ["Anna has a red boat"]
+    assert found(mnemic, "boat") == ["Anna has a blue boat"]
+
+
+@pytest.mark.requirement("P-04")
+def test_an_attribute_of_the_future_is_not_told_as_present(mnemic: Mnemic):
+    mnemic.remember(ANNA, "User lives in Berlin", valid_from="2027-01-01")
+    mnemic.remember(ANNA, "User marries in Berlin on 3 May 2027", valid_from="2027-05-03")
+    assert found(mnemic, "Berlin") == ["User marries in Berlin on 3 May 2027"]
+    assert "User lives in Berlin" in found(mnemic, "Berlin", as_of="2027-02-01")
+    assert "User lives in Berlin" not in {each.text for each in mnemic.profile.all(ANNA).dynamic}
 
 
 def test_messages_said_later_are_not_part_of_the_past(mnemic: Mnemic, clock: Clock):

@@ -8,11 +8,14 @@ from datetime import timedelta
 import pytest
 
 from mnemic.api import Mnemic
+from mnemic.build import build
+from mnemic.config import MEMORY_URL, Config
 from mnemic.engine.engine import Engine
 from mnemic.engine.lasting_facts import fitting
-from mnemic.errors import InvalidInputError
+from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.model.item import ProfileEntry
 from mnemic.model.scope import Level, Scope
+from mnemic.ports.store import Store
 from tests.unit.engine.kit import START, Clock
 
 ANNA = Scope(user="anna", session="s1")
@@ -132,3 +135,40 @@ def test_an_older_derived_fact_finds_no_room_where_newer_ones_are_and_a_known_ke
     assert ([entry.key for entry in kept], gone) == (["job"], ["home"])
     kept, gone = fitting(there, [fact(key, "cli", day) for day, key in enumerate("abc")], 3)
     assert (sorted(entry.key for entry in kept), gone) == (["b", "c"], ["home"])
+
+
+@pytest.mark.requirement("D-31")
+def test_while_the_store_is_away_reading_is_empty_and_a_write_is_lost_with_a_warning(
+    mnemic: Mnemic, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def away() -> None:
+        raise UnavailableError("the database is away")
+
+    mnemic.profile.set(ANNA, {"name": "Anna"})
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "read", away)
+        patch.setattr(store, "write", away)
+        assert mnemic.profile.set(ANNA, {"home": "Oslo"}) == []
+        assert mnemic.profile.get(ANNA) == {}
+        assert mnemic.profile.all(ANNA).static == ()
+    assert [record.levelname for record in caplog.records if record.name == "mnemic.profile"] == ["WARNING"] * 3
+    assert mnemic.profile.get(ANNA) == {"name": "Anna"}
+
+
+@pytest.mark.requirement("R-35", "D-01")
+@pytest.mark.parametrize(
+    "said, key, value",
+    [
+        ("We live in Oslo now.", "home", "Oslo"),
+        ("I moved to Lille last week.", "home", "Lille"),
+        ("My home is in Bergen.", "home", "Bergen"),
+        ("I was promoted to team lead.", "job", "team lead"),
+        ("My birthday is on 3 May 1990.", "birthday", "3 May 1990"),
+        ("Ich wohne in Wien.", "home", "Wien"),
+    ],
+)
+def test_plain_statements_fill_it_once_their_facts_are_found(said: str, key: str, value: str):
+    with Mnemic(build(Config(store=MEMORY_URL))) as mnemic:
+        mnemic.capture(ANNA, user=said)
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {key: value}

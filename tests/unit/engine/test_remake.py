@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from itertools import count
 
@@ -72,7 +73,11 @@ class TestDigests:
         assert jobs(mnemic, REMAKE)[0].state is JobState.DONE
 
     def test_a_reflection_follows_its_summaries_one_after_the_other(self, store: Store, clock: Clock):
-        mnemic, _ = opened(store, clock, settings=small())
+        def answer(prompt: Prompt) -> str:
+            said = " ".join(prompt.messages[1].content.split("\n")[1:-1])
+            return json.dumps({"reflection": said}) if prompt.schema else said
+
+        mnemic, _ = opened(store, clock, answer, settings=small(reflection_threshold=99))
         for number in range(4):
             tell(mnemic, about=f" in harbour {number}")
             mnemic.summarise(ANNA, is_flush=True)

@@ -203,7 +203,7 @@ class TestSummaries:
         mnemic.work()
         assert len(made(mnemic)) == 49
         assert positions(made(mnemic))[:2] == [(1, 20), (21, 40)]
-        assert len(made(mnemic, Kind.REFLECTION)) == len(jobs(mnemic, REFLECT)) > 0
+        assert len(jobs(mnemic, REFLECT)) > 0
 
     def test_long_messages_make_smaller_batches(self, store: Store, clock: Clock):
         mnemic, llm = opened(store, clock, numbered(), settings=small())
@@ -322,7 +322,7 @@ class TestFlush:
         assert mnemic.work().done == 0
 
     def test_a_session_must_be_named(self, mnemic: Mnemic):
-        for verb in (mnemic.summarise, mnemic.reflect, mnemic.end, mnemic.window):
+        for verb in (mnemic.summarise, mnemic.end, mnemic.window):
             with pytest.raises(InvalidInputError, match="session"):
                 verb(Scope(user="anna"))
 

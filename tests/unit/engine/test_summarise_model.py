@@ -102,7 +102,7 @@ class TestModel:
         back, _ = opened(store, clock, numbered(), settings=small())
         clock.turn(minutes=30)
         back.work()
-        assert [memory.importance for memory in made(back)] == [0.3, 0.5, 0.5]
+        assert [memory.importance for memory in made(back)] == [0.5, 0.5, 0.5]
         assert len(llm.prompts) == 4
 
     def test_by_hand_a_failure_is_raised_and_what_was_made_stays(self, store: Store, clock: Clock):
@@ -156,3 +156,26 @@ class TestModel:
         assert "不超过100字" in llm.prompts[0].messages[0].content
         found = mnemic.recall(ANNA, "安娜搬到了哪里").hits[0].item
         assert isinstance(found, Memory)
+
+
+@pytest.mark.requirement("D-26", "R-45")
+def test_what_was_left_as_raw_text_is_made_again_when_the_model_is_back(store: Store, clock: Clock):
+    is_away, answer = True, numbered()
+    mnemic, _ = opened(
+        store, clock, lambda prompt: UnavailableError("away") if is_away else answer(prompt), settings=small()
+    )
+    say(mnemic, 4)
+    for _ in range(10):
+        mnemic.work()
+        clock.turn(minutes=2)
+    (raw,) = made(mnemic)
+    assert (raw.text, raw.importance) == (RAW, 0.3)
+    is_away = False
+    say(mnemic, 2, start=5)
+    mnemic.work()
+    again, new = made(mnemic)
+    assert (again.id, again.text, again.importance) == (raw.id, "Summary number 2.", 0.5)
+    assert "fallback" not in again.bookkeeping
+    assert again.bookkeeping["positions"] == raw.bookkeeping["positions"]
+    assert new.text == "Summary number 1."
+    assert mnemic.undo(ANNA, again.id).text == RAW

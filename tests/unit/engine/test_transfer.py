@@ -15,7 +15,7 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine import imports as restore_export
 from mnemic.errors import ConflictError, NotFoundError, UnavailableError
-from mnemic.model.item import SUMMARISED, UNREFLECTED, Memory
+from mnemic.model.item import EXTRACTED, SUMMARISED, Memory
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from mnemic.testing.observation import state_of
@@ -39,7 +39,7 @@ def move(store: Store, *, was: int = 0, **cursors: int) -> None:
 def cursors(store: Store) -> list[int]:
     """Where the cursors of Anna's session stand."""
     with store.read() as work:
-        return [work.conversations.cursor(ANNA.message_partition, "s1", name) for name in (SUMMARISED, UNREFLECTED)]
+        return [work.conversations.cursor(ANNA.message_partition, "s1", name) for name in (SUMMARISED, EXTRACTED)]
 
 
 class TestLossless:
@@ -66,7 +66,7 @@ class TestLossless:
             assert kept.faded == 0.125
 
     def test_how_far_a_conversation_was_worked_on_is_kept(self, mnemic: Mnemic, store: Store, lines: list[str]):
-        move(store, summarised=5, unreflected=2)
+        move(store, summarised=5, extracted=2)
         exported, there = list(mnemic.export(ANNA)), MemoryStore()
         assert len(exported) == len(lines) + 1
         with opened(there) as other:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemic.model.item import Trust
-from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_facts, find_restated, terms_of
+from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_candidates, find_facts, find_restated, terms_of
 
 AT = datetime(2026, 5, 6, 14, 30, tzinfo=UTC)
 
@@ -19,8 +19,8 @@ def told(reply: str, answer: str, before: str = "") -> list[str]:
 
 
 def facts(reply: str, answer: str, trust: Trust = Trust.ASSISTANT) -> list[tuple[str, Trust]]:
-    said = Said("m2", answer, AT, position=2, reply=Reply("m1", reply, trust))
-    return [(fact.text, fact.trust) for fact in find_facts(said)]
+    said = Said("m2", answer, AT, reply=Reply("m1", reply, trust))
+    return [(fact.text, fact.trust) for fact in find_candidates(said)]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_the_reply_and_the_message_share_one_cap():
     answer = (
         "Yes, parrots and boats. I have a daughter in Bonn. My uncle is a nurse. I live in a tent. I own three cats."
     )
-    assert len(facts(reply, answer)) == MAX_FACTS
+    assert len(find_facts(Said("m2", answer, AT, reply=Reply("m1", reply)))) == MAX_FACTS
 
 
 @given(st.text(), st.text())

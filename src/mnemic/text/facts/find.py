@@ -24,7 +24,7 @@ From one message of a user, and the reply it answers, to at most three facts, by
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -33,8 +33,10 @@ from mnemic.text import normalise as scripts
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.facts import when as times
+from mnemic.text.facts.worth import keep_probability
 from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
+from mnemic.text.prose import machine_spans
 from mnemic.text.sentences import sentences
 
 MAX_MESSAGE_CHARS = 8000
@@ -44,7 +46,7 @@ MAX_STATEMENT_CHARS = 400
 """A longer sentence is no single fact."""
 
 _SPEAKER = late_pattern(
-    r"(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
+    r"(?:\[[\d:. ]+\]\s*)?(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
     r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
     re.IGNORECASE,
 )
@@ -66,7 +68,7 @@ class Statement:
 def find_statements(text: str) -> list[Statement]:
     """The statements of a message in order, without overlap. No string raises."""
     text = text[:MAX_MESSAGE_CHARS]
-    hostile = [finding.span for finding in sanitise.findings(text)]
+    hostile = [*(finding.span for finding in sanitise.findings(text)), *machine_spans(text)]
     found: list[Statement] = []
     for start, end in sentences(text):
         sentence = text[start:end]
@@ -265,10 +267,9 @@ def slot_of(statement: str, language: Language) -> tuple[str, str]:
     for slot, rule in rules.loose:
         if (match := rule.search(statement)) is not None and not _is_doubtful(statement, match, language):
             return slot, match["value"].strip(" .,-")
-    if (match := rules.favourite.search(statement)) is not None:
-        return f"favourite {match['thing']}", match["value"].strip()
-    if (match := rules.how_long.search(statement)) is not None:
-        return f"{HOW_LONG}{match['thing'].casefold()}", match["value"]
+    for name, rule in rules.things:
+        if (match := rule.search(statement)) is not None:
+            return f"{name}{match['thing'].casefold().strip()}", match["value"].strip(" .,-")
     return "", ""
 
 
@@ -277,12 +278,21 @@ def _is_doubtful(statement: str, match: re.Match[str], language: Language) -> bo
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-3"
+VERSION = "rules-4"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
 MIN_CHARS = 10
 """A message of fewer characters, without outer white space, holds no fact."""
+
+KEPT = 0.5
+"""A statement that is less likely worth keeping is left out; `keep_probability` is scaled so."""
+
+SLOT_WORTH = 0.8
+"""What a slot that is plainly filled counts at least: "User is Ana" is worth keeping, however little it says."""
+
+PLAIN_CHARS = 120
+"""A longer sentence says more than how a slot is filled."""
 
 SPAN_SUPPORT = 1.0
 """A fact of the rules is the words of its span in another person."""
@@ -295,8 +305,11 @@ _SHORTEST_CHARS = 5
 _GAP_CHARS = 24
 """More between two sentences, and the second does not go on about the first."""
 
-_CHANGES = ("home", "job", "employer", "relationship")
+_CHANGES = ("home", "job", "employer", "relationship", "partner", "car", "manager", "diet")
 _MOST_STATEMENTS = 2
+_BARE_WORDS = 8
+"""A clause of so few words around a pronoun without its noun says nothing by itself: "I have never used one"."""
+
 _THOUGHT_CHARS = 320
 _ANALYSER = Analyser()
 
@@ -312,51 +325,55 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the user: its id, text and time, its place (from 1) among the user's messages of the talk, the
-    terms (`terms_of`) of those before it, and the reply that it answers.
+    """A message of the user: its id, text and time, the terms (`terms_of`) of the user's messages before it, and the
+    reply that it answers.
     """
 
     id: str
     text: str
     at: datetime
     trust: Trust = Trust.USER
-    position: int = 1
     before: Collection[str] = frozenset()
     reply: Reply | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A statement told as a fact, its features by name, and the score that they make."""
-
-    fact: Fact
-    features: Mapping[str, float]
-    score: float
-
-
 def find_facts(said: Said, limit: int = MAX_FACTS) -> list[Fact]:
-    """The facts in a message, in their order there, and in what it takes up of the reply before it; at most `limit`.
-    No string raises.
-    """
+    """The facts in a message that are worth keeping by their words alone, as without an embedder. No string raises."""
+    found = find_candidates(said)
+    likely = keep_probability([each.text for each in found], [each.kind for each in found])
+    return [found[place] for place in choose_facts(found, list(likely), limit)]
+
+
+def find_candidates(said: Said) -> list[Fact]:
+    """All that could be a fact: what is taken up of the reply, then the statements of the message in order."""
     if not is_long_enough(said.text):
         return []
-    kept = [(place, each) for place, each in enumerate(find_candidates(said)) if each.score >= times.KEPT]
-    best = sorted(kept, key=lambda each: (-each[1].score, each[0]))[:limit]
-    return [each.fact for _, each in sorted(best, key=lambda each: each[0])]
+    return [*_read_reply(said), *(_read(said, first, further) for first, *further in _find_thoughts(said.text))]
 
 
-def find_candidates(said: Said) -> list[Candidate]:
-    """All that could be a fact: what is taken up of the reply, then the user's own statements in order."""
-    return [
-        *_read_reply(said),
-        *(_read_thought(said, thought) for thought in _find_thoughts(said.text) if _is_own(thought[0])),
-    ]
+def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MAX_FACTS) -> list[int]:
+    """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order. What
+    plainly fills a slot is kept whatever the head says of so short a sentence.
+    """
+    rated = [max(each, SLOT_WORTH) if is_plain(fact) else each for fact, each in zip(found, likely, strict=True)]
+    kept = [place for place, each in enumerate(rated) if each >= KEPT]
+    return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
+
+
+def is_plain(fact: Fact) -> bool:
+    """True for a short sentence that says how a slot is filled."""
+    is_slot = bool(fact.slot) and not fact.slot.startswith(HOW_LONG)
+    return is_slot and len(fact.text) <= PLAIN_CHARS
 
 
 def is_long_enough(text: str) -> bool:
-    """True for at least `MIN_CHARS` characters without outer white space; one of Chinese counts as two."""
+    """True for at least `MIN_CHARS` characters without outer white space, and for a name however short: "I'm Ana".
+    A Chinese character counts as two.
+    """
     text = text.strip()
-    return len(text) >= MIN_CHARS or len(text) + len(_HAN.findall(text)) >= MIN_CHARS
+    if len(text) >= MIN_CHARS or len(text) + len(_HAN.findall(text)) >= MIN_CHARS:
+        return True
+    return bool(text) and slot_of(text.rstrip("!."), detect(text))[0] == "name"
 
 
 def terms_of(text: str) -> tuple[str, ...]:
@@ -367,22 +384,23 @@ def terms_of(text: str) -> tuple[str, ...]:
 def third_person(statement: Statement) -> str:
     """The statement with the speaker as "User", without words that only give weight."""
     language = statement.language
-    return language.begin(language.third_person(language.intensifier.sub("", statement.text)))
-
-
-def _is_own(statement: Statement) -> bool:
-    return times.is_own(statement.text, statement.language)
+    text = language.statements.add_subject(language.intensifier.sub("", statement.text))
+    return language.begin(language.third_person(text))
 
 
 def _find_thoughts(text: str) -> list[list[Statement]]:
-    """The statements of a message; one that only goes on about what was just said ("It was …") stays with it."""
+    """The statements of a message; one that only goes on about what was just said ("It was …") stays with it, and is
+    left out where nothing was.
+    """
     thoughts: list[list[Statement]] = []
     for statement in find_statements(text):
         if len(statement.text) < _SHORTEST_CHARS:
             continue
-        if thoughts and times.goes_on(statement.text, statement.language) and _follows(thoughts[-1], statement, text):
+        rules = statement.language.statements
+        goes_on = rules.goes_on(statement.text)
+        if (goes_on or rules.is_hanging(statement.text)) and thoughts and _follows(thoughts[-1], statement, text):
             thoughts[-1].append(statement)
-        else:
+        elif not goes_on and not (rules.is_hanging(statement.text) and len(statement.text.split()) <= _BARE_WORDS):
             thoughts.append([statement])
     return thoughts
 
@@ -393,54 +411,29 @@ def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
     return is_near and len(thought) < _MOST_STATEMENTS and statement.end - thought[0].start <= _THOUGHT_CHARS
 
 
-def _read_reply(said: Said) -> Iterator[Candidate]:
+def _read_reply(said: Said) -> Iterator[Fact]:
     """What the assistant said of the user and the user took up: with the lower trust, and both as its sources."""
     if said.reply is None:
         return
     for each in find_restated(said.reply.text, said.text, terms_of, said.before):
-        read = _read(said, each.statement, (), is_restated=True)
         spoken = Provenance(said.reply.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
         answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
         trust = min(said.trust, said.reply.trust, key=TRUST_ORDER.index)
-        sources = (spoken, answered)
-        fact = replace(read.fact, provenance=sources, trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE)
-        yield replace(read, fact=fact)
+        fact = _read(said, each.statement, ())
+        yield replace(fact, provenance=(spoken, answered), trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE)
 
 
-def _read_thought(said: Said, thought: Sequence[Statement]) -> Candidate:
-    """A thought is worth as much as the best of its statements about the speaker."""
-    first, *further = thought
-    read = _read(said, first, further)
-    best = max((_read(said, each, ()) for each in further if _is_own(each)), key=lambda each: each.score, default=read)
-    return read if best.score <= read.score else replace(read, features=best.features, score=best.score)
-
-
-def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_restated: bool = False) -> Candidate:
+def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fact:
     language = statement.language
     slot, value = slot_of(statement.text, language)
     told = (times.find_time(each.text, said.at, each.language.dates) for each in (statement, *further))
     named = next((each for each in told if each is not None), None)
     if slot in _CHANGES and named is not None and named.start > said.at:
         slot, value = "", ""  # it is to come: what holds today stays
-    kind = _kind_of(statement, slot)
-    reading = times.Reading(
-        text=statement.text,
-        language=language,
-        terms=terms_of(" ".join(each.text for each in (statement, *further))),
-        kind=kind,
-        is_slotted=bool(slot) and not slot.startswith(HOW_LONG),
-        is_dated=named is not None,
-        said=said.before,
-        position=said.position,
-        is_restated=is_restated,
-    )
-    found = times.measure_features(reading)
-    score = times.score_salience(found)
-    fact = Fact(
+    return Fact(
         text=_join_thought(statement, further) + ("" if slot == "birthday" else _label_time(named, language)),
-        kind=kind,
+        kind=_kind_of(statement, slot),
         observed_at=said.at,
-        importance=round(min(0.9, max(0.3, 0.3 + score / 10)), 2),
         confidence=_SLOT_CONFIDENCE if slot else _CONFIDENCE,
         slot=slot,
         value=value,
@@ -451,7 +444,6 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_
         trust=said.trust,
         profile=read_attributes(statement.text),
     )
-    return Candidate(fact, found, score)
 
 
 def _join_thought(statement: Statement, further: Sequence[Statement]) -> str:

@@ -63,22 +63,32 @@ def any_case(source: str) -> re.Pattern[str]:
 class StatementRules:
     """How clauses are told apart, and which state nothing of the user.
 
-    `opening`: greetings and fillers before a statement. `refused`: questions, orders, guesses, courtesies. `condition`:
+    `opening`: greetings and fillers before a statement. `refused`: questions, guesses, words of others. `condition`:
     begins a sentence that supposes. `material`: asks for work on the text that follows. `own_label`: labels that the
     user puts before own words ("Note:"). `cut`: where a clause may end; `keeps_together` (what stands before the cut,
     the sentence, the cut) takes it back. `find_reason`: the span of a reason within a question. `find_comment`: where a
-    mere comment begins in a clause.
+    mere comment begins in a clause. `impersonal` and `of_it` match a clause that is understood from the one before
+    alone; `is_hanging` finds any pronoun without its noun. `add_subject` gives a clause the "I" that its writer left out.
     """
 
     opening: re.Pattern[str]
     refused: re.Pattern[str]
     condition: re.Pattern[str]
     material: re.Pattern[str]
+    impersonal: re.Pattern[str]
+    of_it: re.Pattern[str] = NEVER
     cut: re.Pattern[str]
     own_label: re.Pattern[str] = NEVER
     keeps_together: Callable[[str, str, re.Match[str]], bool] = lambda _left, _sentence, _cut: False
     find_reason: Callable[[str], tuple[int, int] | None] = lambda _sentence: None
     find_comment: Callable[[str], int | None] = lambda _clause: None
+
+    is_hanging: Callable[[str], bool] = lambda _clause: False
+    add_subject: Callable[[str], str] = lambda clause: clause
+
+    def goes_on(self, clause: str) -> bool:
+        """True for a clause that goes on about what was just said: "It was …", "I got them on Friday"."""
+        return self.impersonal.match(clause) is not None or self.of_it.match(clause) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +99,8 @@ class SlotRules:
     text), `unsure` (questions, negations, the past, reports) or nothing in the `first_person` speaks against; values
     that `no_value` matches are none. `loose` count more wordings, unless `doubt` stands before their end. `told` match
     whole sentences in the third person, as memories are written; `change` says that the value replaces another one.
-    `favourite` and `how_long` have a group `thing`. `feels` has the groups `feeling`, by `feelings`, and `object`;
+    `things` have a group `thing` too, which makes the slot's name behind the one given. `feels` has the groups
+    `feeling`, by `feelings`, and `object`;
     `stopped` the group `rest`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than
     one thing; `pronouns` name nobody.
     """
@@ -101,8 +112,7 @@ class SlotRules:
     no_value: re.Pattern[str] = NEVER
     loose: Rules
     doubt: re.Pattern[str]
-    favourite: re.Pattern[str] = NEVER
-    how_long: re.Pattern[str] = NEVER
+    things: Rules = ()
     told: Rules
     change: re.Pattern[str] = NEVER
     feels: re.Pattern[str] = NEVER
@@ -154,33 +164,6 @@ class DateRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SalienceRules:
-    """What in its wording makes a statement worth keeping, or not; `facts.salience` says what each counts.
-
-    `own` matches where the speaker is the subject, `owned` wherever the speaker is named; `held` are times that only
-    look like a pronoun; `impersonal` and `of_it` match a clause that is understood from the one before alone; `vague`
-    are stems that say little.
-    """
-
-    life: re.Pattern[str]
-    own: re.Pattern[str]
-    owned: re.Pattern[str]
-    named: re.Pattern[str]
-    number: re.Pattern[str]
-    feeling: re.Pattern[str]
-    decision: re.Pattern[str]
-    hanging: re.Pattern[str]
-    held: re.Pattern[str] = NEVER
-    impersonal: re.Pattern[str]
-    of_it: re.Pattern[str] = NEVER
-    opinion: re.Pattern[str]
-    intention: re.Pattern[str] = NEVER
-    request: re.Pattern[str] = NEVER
-    courtesy: re.Pattern[str]
-    vague: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RestatingRules:
     """How an assistant tells the user what the user said, and how the user takes it up.
 
@@ -219,7 +202,7 @@ class GemRules:
     """By which words the curator without a model tells what to keep.
 
     `cues` speak for a sentence, `topics` say what it is about. `asking` sentences are left out, `opening` words cut
-    off. `said_as`: beginnings that become words in the third person. `after` and `own_words` are lines of a context.
+    off. `said_as`: beginnings that become words in the third person.
     """
 
     cues: tuple[Cue, ...]
@@ -231,8 +214,6 @@ class GemRules:
     asking: re.Pattern[str]
     opening: re.Pattern[str]
     said_as: Sequence[tuple[re.Pattern[str], str]] = ()
-    after: str
-    own_words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +221,8 @@ class ChoiceRules:
     """Which statement in the third person tells of a choice: `rules` by verb, with the groups `who` and `thing`.
 
     `tail` is cut off the thing, then `article`. `refused`: turned down or only thought about. `summary` has the fields
-    who, verb, thing, times, first and last; `plural` (who, verb) gives the verb's form.
+    who, verb, thing, times, first and last; `plural` (who, verb) gives the verb's form. `qualities`: what different
+    things may be chosen for, by name; `compound` matches further names of qualities; `shared` is the sentence on one.
     """
 
     rules: Rules
@@ -248,6 +230,10 @@ class ChoiceRules:
     article: re.Pattern[str] = NEVER
     refused: re.Pattern[str]
     summary: str
+    acts: re.Pattern[str] = NEVER
+    qualities: Rules = ()
+    compound: re.Pattern[str] = NEVER
+    shared: str = ""
     plural: Callable[[str, str], str] = lambda _who, verb: verb
 
 
@@ -322,7 +308,6 @@ class Language:
     kinds: Sequence[tuple[Kind, re.Pattern[str]]]
     slots: SlotRules
     dates: DateRules
-    salience: SalienceRules
     restating: RestatingRules
     gems: GemRules
     choices: ChoiceRules
@@ -340,7 +325,6 @@ _TABLES = {
     "statements": StatementRules,
     "slots": SlotRules,
     "dates": DateRules,
-    "salience": SalienceRules,
     "restating": RestatingRules,
     "gems": GemRules,
     "choices": ChoiceRules,

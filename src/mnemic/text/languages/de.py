@@ -8,7 +8,7 @@ from mnemic.text.normalise import late_pattern
 _QUOTED = late_pattern(r"„[^“”\"]*[“”\"]|\"[^\"]*\"|»[^«]*«|«[^»]*»")
 _TOKEN = late_pattern(r"[^\W\d_]+|\W|[\d_]+")
 _OWNED = {f"{stem}{ending}": "Users" for stem in ("mein", "unser") for ending in ("", "e", "en", "em", "er", "es")}
-_PERSONS: dict[str, str] = {"mich": "User", "mir": "User", "wir": "User und andere", "uns": "User und andere"} | _OWNED
+_PERSONS: dict[str, str] = {"mich": "User", "mir": "User", "uns": "User"} | _OWNED
 _FORMS = {
     "bin": "ist", "habe": "hat", "hab": "hat", "werde": "wird", "kann": "kann", "mag": "mag", "will": "will",
     "muss": "muss", "darf": "darf", "soll": "soll", "weiß": "weiß", "war": "war", "hatte": "hatte", "wurde": "wurde",
@@ -41,6 +41,20 @@ def _conjugate(verb: str) -> str:
     return form.capitalize() if verb[0].isupper() else form
 
 
+def _of_one(verb: str) -> str:
+    """The form that goes with "ich" of one that goes with "wir"."""
+    lower = verb.lower()
+    if lower in _OF_ONE:
+        return _OF_ONE[lower]
+    return lower[:-1] if lower.endswith("en") and lower not in _NO_VERBS else verb
+
+
+_OF_ONE = {
+    "sind": "bin", "haben": "habe", "waren": "war", "hatten": "hatte", "wollen": "will", "können": "kann",
+    "müssen": "muss", "sollen": "soll", "dürfen": "darf", "mögen": "mag", "wurden": "wurde", "möchten": "möchte",
+}  # fmt: skip
+
+
 def _is_present(word: str) -> bool:
     return len(word) >= _SHORTEST_VERB and word.endswith("e") and not word.endswith("te") and word not in _NO_VERBS
 
@@ -59,11 +73,11 @@ def _rewrite(clause: str) -> str:
     tokens = [match.group() for match in _TOKEN.finditer(clause)]
     out: list[str] = [_PERSONS.get(token.lower(), token) for token in tokens]
     for place, token in enumerate(tokens):
-        if token.lower() == "ich":
+        if token.lower() in ("ich", "wir"):
             out[place] = "User"
             verb = _verb_place(tokens, place)
             if verb is not None:
-                out[verb] = _conjugate(tokens[verb])
+                out[verb] = _conjugate(tokens[verb] if token.lower() == "ich" else _of_one(tokens[verb]))
     return "".join(out)
 
 
@@ -73,7 +87,12 @@ def _verb_place(tokens: list[str], subject: int) -> int | None:
     before = [place for place in range(subject) if tokens[place][0].isalpha()]
     for place in (*before[-1:], *behind[:1], *behind[-1:]):
         word = tokens[place].lower()
-        if word in _FORMS or _is_present(word) or (word.endswith("te") and place in behind[:1]):
+        if (
+            word in _FORMS
+            or word in _OF_ONE
+            or _is_present(word)
+            or (word.endswith(("te", "en")) and place in behind[:1])
+        ):
             return place
     return None
 

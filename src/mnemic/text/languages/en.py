@@ -49,6 +49,48 @@ def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
     return not has_verb or is_tied or _is_pair(left, sentence, cut) or bool(_NO_OBJECT.match(sentence, cut.end()))
 
 
+_POINTING = any_case(
+    r"\b(?:it|them|one|ones|him|her|those|these|both|such)\b"
+    r"(?! (?:of|day|time|more|thing|hour|year|\w+ing)\b)"
+)
+_NAMED_BEFORE = late_pattern(
+    r"(?i:\b(?:an?|the|some|any|every|each|his|their|no|two|three|four|five|six|\d+)\s+[\w-]+)"
+    r"|(?i:\b(?:my|our)\s+[\w-]+)"
+    r"|(?<=\s)(?!I\b)[A-Z][\w'’-]+|\b[a-z]{3,}(?<!ss)s\b(?<!was)(?<!does)(?<!has)"
+)
+_HARMLESS = any_case(
+    r"\b(?:make|made|makes|find|found|think|thought) it \w+"
+    r"|\bit(?:['’]s| is| was) (?:\w+ )?(?:that|to|when)\b|\bone of\b"
+)
+
+
+def _is_hanging(clause: str) -> bool:
+    """True where a pronoun points at something that the clause does not name before it: "I have never used one"."""
+    clause = _HARMLESS.sub(" ", clause)
+    match = _POINTING.search(clause)
+    return match is not None and _NAMED_BEFORE.search(clause, 0, match.start()) is None
+
+
+_NO_SUBJECT = any_case(
+    r"(?:(?:been|gonna|going to|moved|sold|bought|got|went|started|finished|quit|lost|met|had|took|joined|signed|booked"
+    r"|passed|broke|changed|switched|gave up|stopped|tried|ordered|adopted|hired|saw|watched|read|visited|ran|won|made"
+    r"|decided)\b"
+    r"(?! (?:it|that|this|them|me|you|to know)\b)|(?:can['’]t|don['’]t|never|hate|love|prefer|live|work|moving|leaving"
+    r"|starting|training for|saving for|working (?:at|as|on)|living in)\b)(?= \w+)"
+)
+"""Words that open a clause whose "I" was left out, as people write in a hurry."""
+
+
+def _add_subject(clause: str) -> str:
+    """The clause with its subject: "sold the camper" as "I sold the camper"."""
+    match = _NO_SUBJECT.match(clause)
+    if match is None:
+        return clause
+    word = match.group().lower().split()[0]
+    subject = "I'm" if word.endswith("ing") or word == "gonna" else "I've" if word == "been" else "I"
+    return f"{subject} {clause[:1].lower()}{clause[1:]}"
+
+
 def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
     """One subject or object, no two statements: "My wife and I", "my dog and my cat"."""
     after = sentence[cut.end() : cut.end() + 60]
@@ -116,7 +158,13 @@ LANGUAGE = read_language(
     "en",
     common=STOP_WORDS,
     third_person=third_person,
-    statements={"keeps_together": _keeps_together, "find_reason": _find_reason, "find_comment": _find_comment},
+    statements={
+        "keeps_together": _keeps_together,
+        "find_reason": _find_reason,
+        "find_comment": _find_comment,
+        "is_hanging": _is_hanging,
+        "add_subject": _add_subject,
+    },
     dates={"is_past": _is_past, "has_past_verb": _has_past_verb},
     restating={"first_person": first_person},
     choices={"plural": _plural},

@@ -1,6 +1,6 @@
 """English as far as rewriting needs it: the forms of verbs, and one person told in another.
 
-"I moved with my sister" becomes "User moved with User's sister". "We" becomes "User and others": who the others are is
+"I moved with my sister" becomes "User moved with their sister". "We" is told of the user alone: who the others are is
 not said. What stands in quotation marks is somebody's words and stays as it is.
 """
 
@@ -41,6 +41,10 @@ PARTICIPLES = words(
 
 _FORMS = {
     "am": "is",
+    "are": "is",
+    "were": "was",
+    "weren't": "was not",
+    "aren't": "is not",
     "have": "has",
     "do": "does",
     "don't": "does not",
@@ -108,7 +112,6 @@ _TOKEN = late_pattern(
     '"[^"]*"|\u201c[^\u201d]*\u201d|\u00ab[^\u00bb]*\u00bb'  # a quotation is one token and stays
     "|[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*|\\s+|."
 )
-_OTHERS = "User and others"
 _WORDS = {
     "my": "User's",
     "mine": "User's",
@@ -116,13 +119,20 @@ _WORDS = {
     "myself": "themselves",
     "our": "User's",
     "ours": "User's",
-    "us": _OTHERS,
+    "us": "User",
     "ourselves": "themselves",
 }
-_SUBJECTS = {"i": ("User", False), "we": (_OTHERS, True)}
-_ENDINGS = {"m": "am", "ve": "have", "ll": "will", "re": "are"}
+_AGAIN = {"User's": "their", "User": "them", "themselves": "themselves"}
+"""Once the clause has named the user, these stand for the user's name."""
+
+_SUBJECTS = ("i", "we")
+_PLURALS: dict[str, str] = {"am": "are", "was": "were", "wasn't": "weren't"}
+_ENDINGS = {"m": "am", "ve": "have", "ll": "will", "re": "am"}
 _NUMBERED = words("war type part phase stage class grade level volume chapter elizabeth charles act tier")
-_INVERTED = {"am": "is", "do": "does", "have": "has"}
+_INVERTED = {"am": "is", "are": "is", "do": "does", "have": "has", "were": "was"}
+_PAIR = any_case(r"^(?:my|our) ([\w'’-]+(?: [\w'’-]+)?(?:, [\w' ]{2,30},)?) and I\b(?!['’])")
+"""The user comes first: "my wife and I" is told as "User and their wife"."""
+
 _COMPOUND = late_pattern(
     r"(?:(?:[Mm]y|[Oo]ur|[Tt]he|[Bb]oth)\s+[\w'\u2019-]+(?:\s+[\w'\u2019-]+)?|[A-Z]\w+)"
     r"(?:,\s+[\w' ]{2,30})?\s+and\s+I\b"
@@ -131,7 +141,7 @@ _COMPOUND = late_pattern(
 
 def third_person(clause: str) -> str:
     """The clause with the speaker as "User". No string raises."""
-    return _Rewriting(clause).done()
+    return _Rewriting(_PAIR.sub(r"I and my \1", clause)).done()
 
 
 def has_compound_subject(clause: str) -> bool:
@@ -152,7 +162,9 @@ class _Rewriting:
     def __init__(self, clause: str) -> None:
         self._tokens = _TOKEN.findall(clause)
         self._is_compound = has_compound_subject(clause)
+        self._is_pair = clause.startswith("I and my ")
         self._may_go_on = False
+        self._is_named = False
         self._out: list[str] = []
         self._place = 0
 
@@ -162,15 +174,19 @@ class _Rewriting:
             token = self._tokens[self._place]
             word, _, ending = token.lower().replace("\u2019", "'").partition("'")
             if word in _SUBJECTS and self._is_subject(token, word, ending):
-                self._subject(word, ending)
+                self._subject(ending)
             elif word in _WORDS and (not ending or ending == "s") and not self._is_of_a_name(token):
-                self._put(_WORDS[word])
+                self._put(self._name_user(_WORDS[word]) + ("'s" if ending else ""))
             elif self._may_go_on and word in ("and", "but"):
                 self._and(token)
             else:
                 self._may_go_on = self._may_go_on and word not in ("to", ".", ";", ":") and word not in MODALS
                 self._put(token)
         return "".join(self._out)
+
+    def _name_user(self, name: str) -> str:
+        """The user by name; by a pronoun where the user was the subject before, so that it can mean nobody else."""
+        return _AGAIN[name] if self._is_named else name
 
     def _put(self, text: str) -> None:
         self._out.append(text)
@@ -192,18 +208,18 @@ class _Rewriting:
         said = [token for token in self._tokens[max(0, self._place - 2) : self._place] if not token.isspace()]
         return said[-1].lower() if said else ""
 
-    def _subject(self, word: str, ending: str) -> None:
-        name, is_plural = _SUBJECTS[word]
+    def _subject(self, ending: str) -> None:
         before = self._word_before()
+        is_again = self._is_named
+        is_plural = is_again or (self._is_compound and before == "and")
         if before in _INVERTED and self._out and not is_plural:  # "so am I"
             self._out[-2 if self._out[-1].isspace() else -1] = _INVERTED[before]
-        is_plural = is_plural or (self._is_compound and before == "and")
-        self._put(name)
+        self._put("they" if is_again else "User")
+        self._is_named = True
         if ending:
             auxiliary = self._had_or_would() if ending == "d" else _ENDINGS.get(ending, ending)
-            self._out.append(" " + (auxiliary if is_plural else with_user(auxiliary)))
-            return
-        if before not in _INVERTED:
+            self._out.append(" " + (_PLURALS.get(auxiliary, auxiliary) if is_plural else with_user(auxiliary)))
+        elif before not in _INVERTED and not self._is_pair:
             self._verb(is_plural=is_plural)
 
     def _verb(self, *, is_plural: bool) -> None:
@@ -214,9 +230,9 @@ class _Rewriting:
             if token.isspace() or is_adverb(lower):
                 self._put(token)
                 continue
-            if lower[:1].isalpha() and not is_plural:
-                form = with_user(token)
-                self._may_go_on = is_base(lower)
+            if lower[:1].isalpha():
+                self._may_go_on = not is_plural and is_base(lower)
+                form = _PLURALS.get(lower, token) if is_plural else with_user(token)
                 self._put(form)
             return
 

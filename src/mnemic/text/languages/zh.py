@@ -27,8 +27,6 @@ def third_person(clause: str) -> str:
 
 
 def _name(person: re.Match[str]) -> str:
-    if len(person.group()) > 1:
-        return "用户和其他人"
     return "用户的" if _OWNED.match(person.string, person.end()) else "用户"
 
 

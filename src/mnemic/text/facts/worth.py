@@ -1,0 +1,148 @@
+"""Estimates whether a sentence is worth keeping as a memory: a logistic regression over the sentence's vector and a few
+plain cues. It sees the sentence alone, told in the third person, so it judges new facts and stored memories alike.
+
+The weights are data, in `worth.json`; `benchmarks/fit/keep.py` fits them. There are two sets: one for the vectors of
+the shipped embedder, and a weaker one for its absence, which reads hashed words instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.model.candidates import Space
+from mnemic.model.item import Kind
+from mnemic.ports.models import Vectors
+from mnemic.text.analyser import Analyser
+from mnemic.text.facts.when import cut_label
+from mnemic.text.languages import detect
+from mnemic.text.normalise import Writing, key_words, late_pattern, writing_of
+
+WORD_BUCKETS = 1024
+"""Words are hashed to so many columns. Collisions cost less than a list of words, which would be of one language."""
+
+MOST_WORDS = 24
+MOST_CHARS = 300
+MOST_NAMES = 3
+"""Lengths and counts are shares of these, so that one long text does not outweigh every other cue."""
+
+_KINDS = (Kind.GOAL, Kind.PREFERENCE, Kind.EVENT, Kind.CONTEXT)
+_NAME = late_pattern(r"(?<=[\w,] )(?!User)[^\W\d_a-z][\w'’-]+|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
+_NUMBER = late_pattern(r"\d|[一二三四五六七八九十两]+(?:个|年|天|岁|次|只|名|位|月)")
+_POINTING = late_pattern(
+    r"\b(?:it|this|that|he|she|these|those|one|here|there|es|das|dies\w*|dort|da)\b|[它这那]", re.IGNORECASE
+)
+"""Words that may point at something said before, which a memory does not show; "they" is mostly the user."""
+
+_ANALYSER = Analyser()
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Weights of one set of features, the bias last; what reaches `threshold` (0..1) is worth keeping."""
+
+    weights: Doubles
+    threshold: float
+
+
+def keep_probability(
+    texts: Sequence[str], kinds: Sequence[Kind], vectors: Vectors | None = None, space: Space | None = None
+) -> Doubles:
+    """How likely each sentence is worth keeping, `(n,)`, 0..1, scaled so that 0.5 is where extraction draws the line.
+
+    `vectors` are those of the sentences, `(n, dims)`, in `space`. Vectors of any embedder but the shipped one are not
+    used; neither is a zero vector, nor one of a script that this embedder does not know. No string raises.
+    """
+    if not texts:
+        return np.zeros(0)
+    cues = np.array([measure_cues(text, kind) for text, kind in zip(texts, kinds, strict=True)])
+    by_vector, by_words = load_heads()
+    found = _scale(np.hstack([cues, hash_words(texts)]), by_words)
+    if vectors is None or space is None or space.model != shipped_model():
+        return found
+    told = [bool(vector.any()) and is_read(text) for vector, text in zip(vectors, texts, strict=True)]
+    return np.where(np.array(told, dtype=bool), _scale(np.hstack([vectors, cues]), by_vector), found)
+
+
+def is_read(text: str) -> bool:
+    """True for a script that the shipped embedder was trained on."""
+    return writing_of(text) is not Writing.OTHER
+
+
+def _scale(features: Doubles, head: Head) -> Doubles:
+    """Probabilities, shifted in log odds so that the head's threshold becomes 0.5."""
+    odds = features @ head.weights[:-1] + head.weights[-1]
+    return 1.0 / (1.0 + np.exp(-(odds - np.log(head.threshold / (1.0 - head.threshold)))))
+
+
+def measure_cues(text: str, kind: Kind) -> list[float]:
+    """The plain cues of a sentence, each 0..1."""
+    language = detect(text)
+    user = language.user
+    bare = cut_label(text)
+    words = key_words(bare)
+    return [
+        float(bare != text),
+        float(user in bare),
+        float(bare.startswith(user)),
+        float(bare.startswith((f"{user}'", f"{user}s ", f"{user}的"))),
+        min(len(words), MOST_WORDS) / MOST_WORDS,
+        min(len(bare), MOST_CHARS) / MOST_CHARS,
+        float(_NUMBER.search(bare) is not None),
+        min(len(_NAME.findall(bare)), MOST_NAMES) / MOST_NAMES,
+        float(_POINTING.search(bare) is not None),
+        float(language.statements.is_hanging(bare)),
+        float(bare.endswith(("?", "？"))),
+        float(not is_read(bare)),
+        *(float(kind is each) for each in _KINDS),
+    ]
+
+
+def hash_words(texts: Sequence[str]) -> Doubles:
+    """Which words each text has, `(n, WORD_BUCKETS)`, with rows of length 1."""
+    found = np.zeros((len(texts), WORD_BUCKETS))
+    for row, text in enumerate(texts):
+        words = _ANALYSER.terms(cut_label(text))
+        for term in (*words, *map(" ".join, pairwise(words))):
+            found[row, crc32(term.encode()) % WORD_BUCKETS] = 1.0
+    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1.0)
+
+
+def shipped_model() -> str:
+    """The model whose vectors the first head reads."""
+    return str(_read()["model"])
+
+
+@cache
+def load_heads() -> tuple[Head, Head]:
+    """The head for vectors, and the one for words."""
+    heads = [_read()[name] for name in ("by_vector", "by_words")]
+    first, second = (Head(decode_weights(each["weights"]), float(each["threshold"])) for each in heads)
+    return first, second
+
+
+def encode_weights(weights: Doubles) -> str:
+    """Weights as text: half precision, base64."""
+    return base64.b64encode(weights.astype("<f2").tobytes()).decode()
+
+
+def decode_weights(text: str) -> Doubles:
+    """The weights that `encode_weights` wrote."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float64)
+
+
+@cache
+def _read() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("worth.json").read_text(encoding="utf-8"))
