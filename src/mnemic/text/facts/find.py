@@ -291,6 +291,11 @@ KEPT = 0.5
 SLOT_WORTH = 0.8
 """What a slot that is plainly filled counts at least: "User is Ana" is worth keeping, however little it says."""
 
+TAKEN_UP_ODDS = 7.0
+"""The odds of what an assistant said of the user are so many times higher where the user took it up: the head sees the
+sentence alone, and such sentences are rare among its labels.
+"""
+
 PLAIN_CHARS = 120
 """A longer sentence says more than how a slot is filled."""
 
@@ -355,9 +360,16 @@ def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MA
     """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order. What
     plainly fills a slot is kept whatever the head says of so short a sentence.
     """
-    rated = [max(each, SLOT_WORTH) if is_plain(fact) else each for fact, each in zip(found, likely, strict=True)]
+    rated = [rate_fact(fact, each) for fact, each in zip(found, likely, strict=True)]
     kept = [place for place, each in enumerate(rated) if each >= KEPT]
     return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
+
+
+def rate_fact(fact: Fact, likely: float) -> float:
+    """How likely a candidate is worth keeping, with what the talk tells beside its words."""
+    if len(fact.provenance) > 1:
+        likely = 1.0 - (1.0 - likely) / (1.0 + (TAKEN_UP_ODDS - 1.0) * likely)
+    return max(likely, SLOT_WORTH) if is_plain(fact) else likely
 
 
 def is_plain(fact: Fact) -> bool:
@@ -397,11 +409,11 @@ def _find_thoughts(text: str) -> list[list[Statement]]:
         if len(statement.text) < _SHORTEST_CHARS:
             continue
         rules = statement.language.statements
-        goes_on = rules.goes_on(statement.text)
-        if (goes_on or rules.is_hanging(statement.text)) and thoughts and _follows(thoughts[-1], statement, text):
-            thoughts[-1].append(statement)
-        elif not goes_on and not (rules.is_hanging(statement.text) and len(statement.text.split()) <= _BARE_WORDS):
+        is_bare = len(statement.text.split()) <= _BARE_WORDS and rules.is_hanging(statement.text)
+        if not rules.goes_on(statement.text) and not is_bare:
             thoughts.append([statement])
+        elif thoughts and _follows(thoughts[-1], statement, text):
+            thoughts[-1].append(statement)
     return thoughts
 
 

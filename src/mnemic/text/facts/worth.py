@@ -73,7 +73,9 @@ def keep_probability(
     if vectors is None or space is None or space.model != shipped_model():
         return found
     told = [bool(vector.any()) and is_read(text) for vector, text in zip(vectors, texts, strict=True)]
-    return np.where(np.array(told, dtype=bool), _scale(np.hstack([vectors, cues]), by_vector), found)
+    return np.where(
+        np.array(told, dtype=bool), _scale(np.hstack([np.asarray(vectors, dtype=np.float64), cues]), by_vector), found
+    )
 
 
 def is_read(text: str) -> bool:

@@ -68,7 +68,7 @@ class StatementRules:
     user puts before own words ("Note:"). `cut`: where a clause may end; `keeps_together` (what stands before the cut,
     the sentence, the cut) takes it back. `find_reason`: the span of a reason within a question. `find_comment`: where a
     mere comment begins in a clause. `impersonal` and `of_it` match a clause that is understood from the one before
-    alone; `is_hanging` finds any pronoun without its noun. `add_subject` gives a clause the "I" that its writer left out.
+    alone; `is_hanging` finds pronouns without a noun. `add_subject` gives a clause the "I" that its writer left out.
     """
 
     opening: re.Pattern[str]

@@ -64,8 +64,18 @@ _HARMLESS = any_case(
 )
 
 
+_FINITE = any_case(
+    r"\b(?:am|is|are|was|were|have|has|had|do|does|did|can|could|will|would|must|should|i|we|user)\b|['’](?:m|s|re|ve|ll|d|t)\b"
+    r"|\b[a-z]{2,}(?:ed|s)\b"
+)
+
+
 def _is_hanging(clause: str) -> bool:
-    """True where a pronoun points at something that the clause does not name before it: "I have never used one"."""
+    """True where a pronoun points at something that the clause does not name before it ("I have never used one"), and
+    for a clause without a verb ("Half a page").
+    """
+    if _FINITE.search(clause) is None and not any(is_past(word) for word in clause.lower().split()):
+        return True
     clause = _HARMLESS.sub(" ", clause)
     match = _POINTING.search(clause)
     return match is not None and _NAMED_BEFORE.search(clause, 0, match.start()) is None

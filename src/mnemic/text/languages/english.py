@@ -131,6 +131,7 @@ _ENDINGS = {"m": "am", "ve": "have", "ll": "will", "re": "am"}
 _NUMBERED = words("war type part phase stage class grade level volume chapter elizabeth charles act tier")
 _INVERTED = {"am": "is", "are": "is", "do": "does", "have": "has", "were": "was"}
 _PAIR = any_case(r"^(?:my|our) ([\w'’-]+(?: [\w'’-]+)?(?:, [\w' ]{2,30},)?) and I\b(?!['’])")
+_FRIEND = late_pattern(r"^([A-Z][\w'’-]+) and I\b(?!['’])")
 """The user comes first: "my wife and I" is told as "User and their wife"."""
 
 _COMPOUND = late_pattern(
@@ -141,7 +142,7 @@ _COMPOUND = late_pattern(
 
 def third_person(clause: str) -> str:
     """The clause with the speaker as "User". No string raises."""
-    return _Rewriting(_PAIR.sub(r"I and my \1", clause)).done()
+    return _Rewriting(_FRIEND.sub(r"I and \1", _PAIR.sub(r"I and my \1", clause))).done()
 
 
 def has_compound_subject(clause: str) -> bool:
@@ -162,7 +163,7 @@ class _Rewriting:
     def __init__(self, clause: str) -> None:
         self._tokens = _TOKEN.findall(clause)
         self._is_compound = has_compound_subject(clause)
-        self._is_pair = clause.startswith("I and my ")
+        self._is_pair = clause.startswith("I and ")
         self._may_go_on = False
         self._is_named = False
         self._out: list[str] = []
@@ -232,7 +233,9 @@ class _Rewriting:
                 continue
             if lower[:1].isalpha():
                 self._may_go_on = not is_plural and is_base(lower)
-                form = _PLURALS.get(lower, token) if is_plural else with_user(token)
+                form: str = (
+                    _PLURALS[lower] if is_plural and lower in _PLURALS else token if is_plural else with_user(token)
+                )
                 self._put(form)
             return
 
