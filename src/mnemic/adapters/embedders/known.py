@@ -5,8 +5,11 @@ What every embedder does with rows: blank texts get the zero row without a call,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +17,6 @@ from numpy.typing import ArrayLike
 from mnemic.errors import BadReplyError
 from mnemic.model.candidates import Space
 from mnemic.ports.models import Vectors
-
-BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
-"""What the authors of BGE, mxbai and Arctic Embed put before an English query; documents get nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class KnownModel:
 
 def known_model(name: str) -> KnownModel:
     """Look up a model under any of its names. An unknown one gets no prefixes, dims 0 and 512 tokens."""
-    return replace(_KNOWN.get(plain_name(name), KnownModel(name)), name=name)
+    return replace(_load_known().get(plain_name(name), KnownModel(name)), name=name)
 
 
 def plain_name(name: str) -> str:
@@ -67,81 +67,11 @@ def plain_name(name: str) -> str:
     return plain
 
 
-def _family(example: KnownModel, dims_of: Mapping[str, int]) -> dict[str, KnownModel]:
-    return {name: replace(example, name=name, dims=dims) for name, dims in dims_of.items()}
-
-
-_KNOWN = {
-    **_family(
-        KnownModel("BGE, English", query_prefix=BGE_QUERY_PREFIX, pooling="cls"),
-        {
-            "bge-small-en": 384,
-            "bge-base-en": 768,
-            "bge-large-en": 1024,
-            "bge-small-en-v1.5": 384,
-            "bge-base-en-v1.5": 768,
-            "bge-large-en-v1.5": 1024,
-        },
-    ),
-    **_family(
-        KnownModel("mxbai", query_prefix=BGE_QUERY_PREFIX, pooling="cls"),
-        {"mxbai-embed-large": 1024, "mxbai-embed-large-v1": 1024},
-    ),
-    **_family(
-        KnownModel("Arctic Embed", query_prefix=BGE_QUERY_PREFIX, pooling="cls"),
-        {
-            "snowflake-arctic-embed-xs": 384,
-            "snowflake-arctic-embed-s": 384,
-            "snowflake-arctic-embed-m": 768,
-            "snowflake-arctic-embed-m-v1.5": 768,
-            "snowflake-arctic-embed-l": 1024,
-        },
-    ),
-    **_family(
-        KnownModel("GTE", pooling="mean"), {"gte-tiny": 384, "gte-small": 384, "gte-base": 768, "gte-large": 1024}
-    ),
-    **_family(
-        KnownModel("Granite", pooling="cls"),
-        {
-            "granite-embedding-30m-english": 384,
-            "granite-embedding-125m-english": 768,
-            "granite-embedding-small-english-r2": 384,
-            "granite-embedding-english-r2": 768,
-        },
-    ),
-    **_family(
-        KnownModel("nomic", 0, "search_query: ", "search_document: ", "mean", max_tokens=2048),
-        {"nomic-embed-text": 768, "nomic-embed-text-v1": 768, "nomic-embed-text-v1.5": 768},
-    ),
-    **_family(
-        KnownModel("E5", query_prefix="query: ", document_prefix="passage: ", pooling="mean"),
-        {
-            "e5-small-v2": 384,
-            "e5-base-v2": 768,
-            "e5-large-v2": 1024,
-            "multilingual-e5-small": 384,
-            "multilingual-e5-base": 768,
-            "multilingual-e5-large": 1024,
-        },
-    ),
-    **_family(
-        KnownModel("MiniLM", pooling="mean", max_tokens=256),
-        {"all-minilm": 384, "all-minilm-l6-v2": 384, "all-minilm-l12-v2": 384},
-    ),
-    **_family(
-        KnownModel("EmbeddingGemma", 0, "task: search result | query: ", "title: none | text: ", "mean", 2048),
-        {"embeddinggemma": 768, "embeddinggemma-300m": 768},
-    ),
-    **_family(
-        KnownModel("BGE, Chinese", query_prefix="为这个句子生成表示以用于检索相关文章：", pooling="cls"),
-        {"bge-small-zh-v1.5": 512, "bge-base-zh-v1.5": 768, "bge-large-zh-v1.5": 1024},
-    ),
-    **_family(KnownModel("BGE-M3", pooling="cls", max_tokens=8192), {"bge-m3": 1024}),
-    **_family(
-        KnownModel("OpenAI", max_tokens=8191),
-        {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536},
-    ),
-}
+@cache
+def _load_known() -> dict[str, KnownModel]:
+    """Models by plain name; `known.json` has a row per family, with the dims of each of its models."""
+    families = json.loads(Path(__file__).with_name("known.json").read_text(encoding="utf-8"))
+    return {name: KnownModel(name, dims, **shared) for shared in families for name, dims in shared.pop("dims").items()}
 
 
 def rows_of(texts: Sequence[str], dims: int, embed: Callable[[list[str]], Vectors]) -> Vectors:
