@@ -9,9 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from mnemic.adapters.embedders.fastembed import DEFAULT_MODEL, FastEmbedEmbedder
-from mnemic.adapters.embedders.known import BGE_QUERY_PREFIX
 from mnemic.errors import ConfigError
 from tests.conformance.tiny_model import token_vectors, tokenizer, write_tiny_model
+
+BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 
 
 @pytest.fixture(scope="module")

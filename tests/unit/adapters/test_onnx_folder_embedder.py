@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 import mnemic_minilm
-from mnemic.adapters.embedders.known import BGE_QUERY_PREFIX
 from mnemic.adapters.embedders.minilm import MAX_TOKENS as MINILM_TOKENS
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.embedders.onnx_folder import OnnxFolderEmbedder
@@ -30,6 +29,8 @@ from tests.conformance.tiny_folder import (
     write_tiny_folder,
 )
 from tests.conformance.tiny_model import DIMS, token_vectors
+
+BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 
 TEXTS = ["tea at noon", "a"]
 Rows = NDArray[np.float32]

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mnemic.adapters.embedders.known import BGE_QUERY_PREFIX
 from mnemic.adapters.embedders.openai import BATCH_TEXTS, Endpoint, OpenAIEmbedder
 from mnemic.errors import (
     BackendError,
@@ -20,6 +19,8 @@ from mnemic.errors import (
     UnavailableError,
 )
 from mnemic.testing.embedding_server import EmbeddingServer, Reply, embeddings
+
+BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 
 DIMS = 4
 MODEL = "some-model"
