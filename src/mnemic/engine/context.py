@@ -404,7 +404,9 @@ def _worth_showing(
     if not question.is_judged or not asked:
         return found
     if deserves_memory(engine, question.search_text, asked[0], (*memory.hits, *documents.hits)):
-        return replace(memory, hits=strong_enough(memory.hits)), replace(documents, hits=strong_enough(documents.hits))
+        strong = {hit.id for hit in strong_enough((*memory.hits, *documents.hits))}
+        kept = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
+        return next(kept), next(kept)
     visible = scope.visibility.at(*question.levels)
     hits = background(engine, visible, question) if is_about_user(question.text) else ()
     return replace(memory, hits=hits, paths=()), replace(documents, hits=(), paths=())
