@@ -281,6 +281,47 @@ def test_no_time_is_read_into_a_text(text: str):
     assert find_time(text, AT, detect(text).dates) is None
 
 
+@pytest.mark.parametrize(
+    "said_at, text, label",
+    [
+        ("2025-02-20", "I have got the dentist on 4 March at 10:15", "on 2025-03-04"),
+        ("2025-02-20", "Dentist on 4 March at 10:15", "on 2025-03-04"),
+        ("2025-02-20", "I had the dentist on 4 March", "on 2024-03-04"),
+        ("2025-02-20", "Ana wanted to marry on 18 October", "on 2025-10-18"),
+        ("2025-02-20", "I have been to Rome in March", "in 2024-03"),
+        ("2025-02-20", "I got a table for 4 March", "on 2024-03-04"),
+        ("2025-02-20", "I booked a table for 4 March", "on 2025-03-04"),
+        ("2025-04-10", "Olek is coming to stay for the whole of July", "in 2025-07"),
+        ("2025-04-10", "My brother, who moved to Rome, gets married on 1 July", "on 2025-07-01"),
+        ("2025-04-10", "I've been working there since November", "in 2024-11"),
+        ("2025-04-10", "I left on 29 February", "on 2024-02-29"),
+        ("2025-04-14", "Ana calls on Wednesday", "on 2025-04-16"),
+        ("2025-04-14", "Ana called on Wednesday", "on 2025-04-09"),
+        ("2025-04-14", "We moved the meeting to noon on Friday", "on 2025-04-18"),
+        ("2025-02-20", "Ana hat am 4. Juni Prüfung", "on 2025-06-04"),
+        ("2025-02-20", "Ana heiratet am 18. Oktober", "on 2025-10-18"),
+        ("2025-02-20", "Ana hat am 18. Oktober geheiratet", "on 2024-10-18"),
+        ("2025-02-20", "Ana wollte am 18. Oktober kommen", "on 2025-10-18"),
+        ("2025-02-20", "Mein Kurs ist am 4. Juni", "on 2025-06-04"),
+        ("2025-02-20", "Im Juni war ich in Rom", "in 2024-06"),
+        ("2025-04-14", "Mia hat am Mittwoch Training", "on 2025-04-16"),
+        ("2025-02-20", "我7月1日搬家", "on 2025-07-01"),
+        ("2025-02-20", "我7月1日搬了家", "on 2024-07-01"),
+    ],
+)
+def test_a_date_without_a_year_goes_by_the_verb(said_at: str, text: str, label: str):
+    named = find_time(text, datetime.fromisoformat(said_at).replace(tzinfo=UTC), detect(text).dates)
+    assert named is not None
+    assert lookup("en").dates.labels[named.unit].format(named.start) == f" ({label})"
+
+
+@pytest.mark.parametrize(
+    "text", ["612 km in eight days is my record", "I rode home in two days", "Ich bin 612 km in acht Tagen gefahren"]
+)
+def test_a_duration_is_no_date(text: str):
+    assert find_time(text, AT, detect(text).dates) is None
+
+
 WORDS = st.lists(
     st.sampled_from(
         [

@@ -133,8 +133,9 @@ class DateRules:
     `day` in `days`, `n` in `numbers`, `unit` in `units`, `step` in `steps` ("last", "this", "next", "coming"),
     `weekday` in `weekdays` (from 0, Monday), `month` in `months`. `vague` is a word for a count that nobody counted.
     `labels` are written behind a fact, by the unit of its time. `ahead`: the sentence speaks of what is to come.
-    `is_past`: its verbs, and not only what they say of a feeling, are in the past; `has_past_verb`: any word could be
-    one. `months`: their names in all forms, parted by commas; a month alone counts after one of the `leads`.
+    `is_past`: its verbs, and not only what they say of a feeling, are in the past. `undecided`: what may be to come
+    although the verb is in the past ("booked", "wanted to"). `present`: a verb in the present; `turn`: another clause
+    may begin here. `months`: their names in all forms, parted by commas; a month alone counts after one of the `leads`.
     `has_ordinal_stop`: a full stop behind a number makes it an ordinal.
 
     In questions, `written` dates have the groups year, month and day; `ago` has two, count and unit; `since` are
@@ -152,8 +153,10 @@ class DateRules:
     labels: Mapping[str, str]
     vague: str = ""
     ahead: re.Pattern[str] = NEVER
+    undecided: re.Pattern[str] = NEVER
+    present: re.Pattern[str] = NEVER
+    turn: re.Pattern[str] = NEVER
     is_past: Callable[[str], bool] = lambda _folded: False
-    has_past_verb: Callable[[str], bool] = lambda _folded: False
     leads: str = ""
     written: re.Pattern[str] = NEVER
     ago: re.Pattern[str] = NEVER

@@ -100,9 +100,17 @@ def _verb_place(tokens: list[str], subject: int) -> int | None:
 _I = r"(?:ich|wir)"
 _VERB = any_case(rf"\b{_I}\s+\w+|\b\w+(?:e|t|en|bin|war)\s+{_I}\b|\b(?:ist|sind|war|hat|haben|heißt|wohnt|hatte|kam)\b")
 _SUBORDINATE = any_case(r"(?:weil|dass|als|obwohl|da|seit|während|bevor|nachdem|damit|wo)\b")
+_PARTICIPLE = (
+    r"(?!(?:gegen|gehen|geben|geht|gelten|gestern|gehört|gesund\w*|genau|gebucht|geplant|angesetzt|eingeladen)\b)"
+    r"(?:\w*ge\w+(?:t|en)|\w{2,}iert|(?:um|an|ein|auf|ab|aus|zu|nach|vor|weg)?(?:be|ver|er|ent|zer)\w{2,}(?:t|en))"
+)
 _PAST = any_case(
-    r"\b(?:habe?|hat|bin|ist|haben|sind|war|waren|hatten?|wurden?|ging|kam|traf|sah|fuhr|flog|zog|kaufte|machte"
-    r"|lernte)\b(?!.*\b(?:am planen|vor)$)"
+    rf"\b(?:habe?|hat|bin|ist|haben|sind|hast)\b.*\b{_PARTICIPLE}\b(?=\s*(?:[,.;:!)]|$|und\b|aber\b|weil\b|dass\b))"
+    r"|\b(?:war|waren|hatten?|wurden?|ging|gingen|kam|kamen|traf|trafen|sah|sahen|fuhr|fuhren|flog|flogen|zog|zogen|fand"
+    r"|fanden|bekam|bekamen|nahm|nahmen|gab|blieb|blieben|starb|begann|begannen|kaufte\w?|machte\w?|lernte\w?|feierte\w?"
+    r"|heiratete\w?|seit)\b"
+    r"|\b(?:ich|wir|er|sie)\s+(?!(?:möchte|könnte|sollte|wollte|müsste|dürfte|hätte|arbeite|warte|miete|leite|starte|heute"
+    r"|heirate|halte|biete|trete|bitte|rate)n?\b)[a-zäöüß]{2,}ten?\b(?<!heiraten)(?<!arbeiten)(?<!warten)(?<!halten)"
 )
 
 _BECOMES = {"bist": "bin", "hast": "habe", "warst": "war", "hattest": "hatte"} | {
@@ -147,7 +155,7 @@ LANGUAGE = read_language(
     "de",
     third_person=third_person,
     statements={"keeps_together": _keeps_together},
-    dates={"is_past": _is_past, "has_past_verb": _is_past},
+    dates={"is_past": _is_past},
     restating={"first_person": first_person},
     choices={"plural": _plural},
 )

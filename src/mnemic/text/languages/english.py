@@ -20,7 +20,10 @@ ADVERBS = words(
 """Words that may stand between a subject and its verb, beside those that end in -ly."""
 
 _NOT_ADVERBS = words("apply reply rely supply multiply fly comply imply bully rally ally tally sully")
-_PRESENT_IN_ED = words("need feed bleed breed speed exceed proceed succeed heed seed weed shed embed wed tweed")
+_PRESENT_IN_ED = words(
+    "need feed bleed breed speed exceed proceed succeed heed seed weed shed embed wed tweed bed red hundred sled "
+    "sacred naked wicked fred ted alfred wilfred ahmed mohammed indeed"
+)
 _PAST = words(
     "ate awoke beat became began bent bet bit bled blew bought bound bred broke brought built burnt burst came "
     "caught chose clung cost crept cut dealt did dove drank dreamt drew drove dug fed fell felt fled flew forgave "

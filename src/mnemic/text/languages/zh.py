@@ -44,11 +44,21 @@ def _first_person(sentence: str) -> str:
     return _USER.sub("我", sentence)
 
 
+_PAST = late_pattern(
+    r"(?<!除)(?<!为)了(?!解)|过(?=[，。；]|$|[一两三几]|的)|去过|来过|曾|已经|刚|以来|自从|从[^，。]{1,8}(?:开始|起)就|当时|那时"
+)
+
+
+def _is_past(text: str) -> bool:
+    return _PAST.search(text) is not None
+
+
 LANGUAGE = read_language(
     "zh",
     script=late_pattern(f"[{scripts.HAN}]"),
     never=late_pattern(f"[{scripts.KANA}]"),
     third_person=third_person,
     statements={"keeps_together": _keeps_together},
+    dates={"is_past": _is_past},
     restating={"first_person": _first_person},
 )
