@@ -234,6 +234,55 @@ def test_the_first_person_becomes_the_third_in_chinese(first: str, third: str):
 
 
 @pytest.mark.parametrize(
+    "said, told",
+    [
+        ("We're a team of eleven.", "User is part of a team of eleven"),
+        ("We are a family of four and live in Ulm.", "User is part of a family of four and lives in Ulm"),
+        ("We got married in spring.", "User got married in spring"),
+        ("We met Ana at a fair.", "User met Ana at a fair"),
+        ("im a nurse from Leeds.", "User is a nurse from Leeds"),
+        ("Ana stays with me at weekends.", "Ana stays with User at weekends"),
+        ("I live in Portland, ME.", "User lives in Portland, ME"),
+        ("Wir wohnen in Ulm und arbeiten bei der Bahn.", "User wohnt in Ulm und arbeitet bei der Bahn"),
+        ("Den Garten brauchen wir für die Kinder.", "Den Garten braucht User für die Kinder"),
+        ("Bald fangen wir mit dem Umbau an.", "Bald fängt User mit dem Umbau an"),
+        ("Hab mir ein neues Rad gekauft.", "User hat sich ein neues Rad gekauft"),
+        ("Ich bleibe, weil wir hier ein Haus haben.", "User bleibt, weil User hier ein Haus hat"),
+        ("Wir zogen damals nach Ulm.", "User zog damals nach Ulm"),
+        ("Meine Frau und ich haben zwei Kinder.", "Users Frau und User haben zwei Kinder"),
+        ("Ich lächle gern und mag frische Säfte.", "User lächelt gern und mag frische Säfte"),
+        ("我们组有十个人。", "用户的小组有十个人"),
+        ("我们公司在上海。", "用户的公司在上海"),
+        ("我们搬到了上海。", "用户搬到了上海"),
+        ("我做了自我介绍。", "用户做了自我介绍"),
+    ],
+)
+def test_what_is_said_of_several_is_told_of_the_user_alone_in_good_grammar(said: str, told: str):
+    assert [fact.text for fact in find_candidates(Said("m1", said, AT))] == [told]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We're a family hotel with a garden.",
+        "We're eleven people in the office.",
+        "We met in 2015.",
+        "We moved in together in March.",
+        "We both work at the harbour.",
+        "Four of us play chess.",
+        "Wir sind alle per Du.",
+        "Wir sind ein Team von elf.",
+        "Wir haben uns in Rom kennengelernt.",
+        "我们俩都喜欢爬山。",
+        "我们是一个团队。",
+        "我们大家都很累。",
+    ],
+)
+def test_what_is_true_of_a_group_alone_is_not_told_of_the_user(text: str):
+    assert find_candidates(Said("m1", text, AT)) == []
+
+
+@pytest.mark.parametrize(
     "text, label",
     [
         ("yesterday", "on 2026-05-05"),

@@ -69,6 +69,8 @@ class StatementRules:
     the sentence, the cut) takes it back. `find_reason`: the span of a reason within a question. `find_comment`: where a
     mere comment begins in a clause. `impersonal` and `of_it` match a clause that is understood from the one before
     alone; `is_hanging` finds pronouns without a noun. `add_subject` gives a clause the "I" that its writer left out.
+    `is_told`: the third person of a clause is a true sentence; false for "we're eleven", which is not said of one.
+    `first_person`: what must not be left in the third person outside quotations.
     """
 
     opening: re.Pattern[str]
@@ -85,6 +87,8 @@ class StatementRules:
 
     is_hanging: Callable[[str], bool] = lambda _clause: False
     add_subject: Callable[[str], str] = lambda clause: clause
+    is_told: Callable[[str], bool] = lambda _clause: True
+    first_person: re.Pattern[str] = NEVER
 
     def goes_on(self, clause: str) -> bool:
         """True for a clause that goes on about what was just said: "It was …", "I got them on Friday"."""

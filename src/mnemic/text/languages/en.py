@@ -4,7 +4,7 @@ import re
 
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.languages import any_case, read_language
-from mnemic.text.languages.english import PARTICIPLES, first_person, is_past, third_person
+from mnemic.text.languages.english import PARTICIPLES, first_person, is_of_one, is_past, third_person
 from mnemic.text.normalise import late_pattern
 
 _REASON = late_pattern(
@@ -101,6 +101,14 @@ def _add_subject(clause: str) -> str:
     return f"{subject} {clause[:1].lower()}{clause[1:]}"
 
 
+_FIRST_PERSON = late_pattern(
+    r"(?i:\b(?:i['’](?:m|ve|ll|d)|me|my|myself|mine(?! \w+)|our|ours|ourselves)\b)(?<!\bME)"
+    r"|(?<!\w[.'’-])\b[iI]\b(?![.'’-]\w)(?<!(?:War|ype|art|ade|ime|ass|vel|eth|les|act|Act|ier) I)"
+    r"|(?:^|(?<=[a-z,] ))we(?:['’]\w+)?\b|(?:^|[.;] )Im (?=[a-z])"
+)
+"""Behind a word such as "War", the "I" is a number."""
+
+
 def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
     """One subject or object, no two statements: "My wife and I", "my dog and my cat"."""
     after = sentence[cut.end() : cut.end() + 60]
@@ -175,6 +183,8 @@ LANGUAGE = read_language(
         "find_comment": _find_comment,
         "is_hanging": _is_hanging,
         "add_subject": _add_subject,
+        "is_told": is_of_one,
+        "first_person": _FIRST_PERSON,
     },
     dates={"is_past": _is_past},
     restating={"first_person": first_person},
