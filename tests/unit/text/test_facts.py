@@ -365,6 +365,13 @@ def test_a_date_without_a_year_goes_by_the_verb(said_at: str, text: str, label: 
 
 
 @pytest.mark.parametrize(
+    "text", ["My sister's birthday is on 3 May", "Mein Bruder hat am 4. Juni Geburtstag", "我妈妈的生日是8月22号"]
+)
+def test_what_comes_back_every_year_is_of_no_year(text: str):
+    assert find_time(text, AT, detect(text).dates) is None
+
+
+@pytest.mark.parametrize(
     "text", ["612 km in eight days is my record", "I rode home in two days", "Ich bin 612 km in acht Tagen gefahren"]
 )
 def test_a_duration_is_no_date(text: str):

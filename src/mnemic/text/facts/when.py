@@ -179,6 +179,8 @@ def _read_date(folded: str, today: datetime, words: DateRules) -> When | None:
     unit = "month" if date.day is None else "day"
     if date.year is not None:
         return _span(_of_date(date, date.year), unit, is_relative=False)
+    if words.yearly.search(folded) is not None:
+        return None
     clause = next((each for each in words.turn.split(folded) if date in find_dates(each)), folded)
     tense = _tense(clause, words)
     if tense is _Tense.OPEN:

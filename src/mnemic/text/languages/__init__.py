@@ -139,7 +139,8 @@ class DateRules:
     `labels` are written behind a fact, by the unit of its time. `ahead`: the sentence speaks of what is to come.
     `is_past`: its verbs, and not only what they say of a feeling, are in the past. `undecided`: what may be to come
     although the verb is in the past ("booked", "wanted to"). `present`: a verb in the present; `turn`: another clause
-    may begin here. `months`: their names in all forms, parted by commas; a month alone counts after one of the `leads`.
+    may begin here. `yearly`: what comes back every year, so that its day is of no year. `months`:
+    their names in all forms, parted by commas; a month alone counts after one of the `leads`.
     `has_ordinal_stop`: a full stop behind a number makes it an ordinal.
 
     In questions, `written` dates have the groups year, month and day; `ago` has two, count and unit; `since` are
@@ -160,6 +161,7 @@ class DateRules:
     undecided: re.Pattern[str] = NEVER
     present: re.Pattern[str] = NEVER
     turn: re.Pattern[str] = NEVER
+    yearly: re.Pattern[str] = NEVER
     is_past: Callable[[str], bool] = lambda _folded: False
     leads: str = ""
     written: re.Pattern[str] = NEVER

@@ -103,7 +103,7 @@ def _add_subject(clause: str) -> str:
 
 _FIRST_PERSON = late_pattern(
     r"(?i:\b(?:i['’](?:m|ve|ll|d)|me|my|myself|mine(?! \w+)|our|ours|ourselves)\b)(?<!\bME)"
-    r"|(?<!\w[.'’-])\b[iI]\b(?![.'’-]\w)(?<!(?:War|ype|art|ade|ime|ass|vel|eth|les|act|Act|ier) I)"
+    r"|(?<!\w[.'’-])\b[iI]\b(?![.'’-]\w)(?<!(?:War|ase|age|ume|ion|ter|ype|art|ade|ime|ass|vel|eth|les|act|Act|ier) I)"
     r"|(?:^|(?<=[a-z,] ))we(?:['’]\w+)?\b|(?:^|[.;] )Im (?=[a-z])"
 )
 """Behind a word such as "War", the "I" is a number."""

@@ -177,7 +177,8 @@ _OF_MANY = any_case(
     r"|fight|fought"
     r"|kissed|hugged)\b(?! (?:(?-i:[A-Z])|an?\b|the\b|with\b|my\b|our\b|some\b|his\b|her\b|their\b|up with\b))"
     r"|\b(?:each other|one another|between us|among us|us (?:all|both|two|three|four)|let us|let['’]s)\b"
-    r"|\bof us\b|\bwe\b[^,;]*\b(?:together\b(?! with)|as an? (?:team|family|couple|group|band|company))"
+    r"|\bof (?-i:us)\b|^(?:(?!\bI\b).)*?\bwe\b[^,;]*\b(?:together\b(?! with)"
+    r"|as an? (?:team|family|couple|group|band|company))"
     r"|\bwe(?:['’]ve got| have| employ) (?:\w+ ){0,2}(?:employees|staff|members|customers|branches|offices)\b"
 )
 
