@@ -234,6 +234,55 @@ def test_the_first_person_becomes_the_third_in_chinese(first: str, third: str):
 
 
 @pytest.mark.parametrize(
+    "said, told",
+    [
+        ("We're a team of eleven.", "User is part of a team of eleven"),
+        ("We are a family of four and live in Ulm.", "User is part of a family of four and lives in Ulm"),
+        ("We got married in spring.", "User got married in spring"),
+        ("We met Ana at a fair.", "User met Ana at a fair"),
+        ("im a nurse from Leeds.", "User is a nurse from Leeds"),
+        ("Ana stays with me at weekends.", "Ana stays with User at weekends"),
+        ("I live in Portland, ME.", "User lives in Portland, ME"),
+        ("Wir wohnen in Ulm und arbeiten bei der Bahn.", "User wohnt in Ulm und arbeitet bei der Bahn"),
+        ("Den Garten brauchen wir für die Kinder.", "Den Garten braucht User für die Kinder"),
+        ("Bald fangen wir mit dem Umbau an.", "Bald fängt User mit dem Umbau an"),
+        ("Hab mir ein neues Rad gekauft.", "User hat sich ein neues Rad gekauft"),
+        ("Ich bleibe, weil wir hier ein Haus haben.", "User bleibt, weil User hier ein Haus hat"),
+        ("Wir zogen damals nach Ulm.", "User zog damals nach Ulm"),
+        ("Meine Frau und ich haben zwei Kinder.", "Users Frau und User haben zwei Kinder"),
+        ("Ich lächle gern und mag frische Säfte.", "User lächelt gern und mag frische Säfte"),
+        ("我们组有十个人。", "用户的小组有十个人"),
+        ("我们公司在上海。", "用户的公司在上海"),
+        ("我们搬到了上海。", "用户搬到了上海"),
+        ("我做了自我介绍。", "用户做了自我介绍"),
+    ],
+)
+def test_what_is_said_of_several_is_told_of_the_user_alone_in_good_grammar(said: str, told: str):
+    assert [fact.text for fact in find_candidates(Said("m1", said, AT))] == [told]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We're a family hotel with a garden.",
+        "We're eleven people in the office.",
+        "We met in 2015.",
+        "We moved in together in March.",
+        "We both work at the harbour.",
+        "Four of us play chess.",
+        "Wir sind alle per Du.",
+        "Wir sind ein Team von elf.",
+        "Wir haben uns in Rom kennengelernt.",
+        "我们俩都喜欢爬山。",
+        "我们是一个团队。",
+        "我们大家都很累。",
+    ],
+)
+def test_what_is_true_of_a_group_alone_is_not_told_of_the_user(text: str):
+    assert find_candidates(Said("m1", text, AT)) == []
+
+
+@pytest.mark.parametrize(
     "text, label",
     [
         ("yesterday", "on 2026-05-05"),
@@ -278,6 +327,54 @@ def test_times_are_counted_from_when_it_was_said(text: str, label: str):
 
 @pytest.mark.parametrize("text", ["", "on 31 February", "99999 years ago", "at once", "in 1066", "以前", "二十天前"])
 def test_no_time_is_read_into_a_text(text: str):
+    assert find_time(text, AT, detect(text).dates) is None
+
+
+@pytest.mark.parametrize(
+    "said_at, text, label",
+    [
+        ("2025-02-20", "I have got the dentist on 4 March at 10:15", "on 2025-03-04"),
+        ("2025-02-20", "Dentist on 4 March at 10:15", "on 2025-03-04"),
+        ("2025-02-20", "I had the dentist on 4 March", "on 2024-03-04"),
+        ("2025-02-20", "Ana wanted to marry on 18 October", "on 2025-10-18"),
+        ("2025-02-20", "I have been to Rome in March", "in 2024-03"),
+        ("2025-02-20", "I got a table for 4 March", "on 2024-03-04"),
+        ("2025-02-20", "I booked a table for 4 March", "on 2025-03-04"),
+        ("2025-04-10", "Olek is coming to stay for the whole of July", "in 2025-07"),
+        ("2025-04-10", "My brother, who moved to Rome, gets married on 1 July", "on 2025-07-01"),
+        ("2025-04-10", "I've been working there since November", "in 2024-11"),
+        ("2025-04-10", "I left on 29 February", "on 2024-02-29"),
+        ("2025-04-14", "Ana calls on Wednesday", "on 2025-04-16"),
+        ("2025-04-14", "Ana called on Wednesday", "on 2025-04-09"),
+        ("2025-04-14", "We moved the meeting to noon on Friday", "on 2025-04-18"),
+        ("2025-02-20", "Ana hat am 4. Juni Prüfung", "on 2025-06-04"),
+        ("2025-02-20", "Ana heiratet am 18. Oktober", "on 2025-10-18"),
+        ("2025-02-20", "Ana hat am 18. Oktober geheiratet", "on 2024-10-18"),
+        ("2025-02-20", "Ana wollte am 18. Oktober kommen", "on 2025-10-18"),
+        ("2025-02-20", "Mein Kurs ist am 4. Juni", "on 2025-06-04"),
+        ("2025-02-20", "Im Juni war ich in Rom", "in 2024-06"),
+        ("2025-04-14", "Mia hat am Mittwoch Training", "on 2025-04-16"),
+        ("2025-02-20", "我7月1日搬家", "on 2025-07-01"),
+        ("2025-02-20", "我7月1日搬了家", "on 2024-07-01"),
+    ],
+)
+def test_a_date_without_a_year_goes_by_the_verb(said_at: str, text: str, label: str):
+    named = find_time(text, datetime.fromisoformat(said_at).replace(tzinfo=UTC), detect(text).dates)
+    assert named is not None
+    assert lookup("en").dates.labels[named.unit].format(named.start) == f" ({label})"
+
+
+@pytest.mark.parametrize(
+    "text", ["My sister's birthday is on 3 May", "Mein Bruder hat am 4. Juni Geburtstag", "我妈妈的生日是8月22号"]
+)
+def test_what_comes_back_every_year_is_of_no_year(text: str):
+    assert find_time(text, AT, detect(text).dates) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["612 km in eight days is my record", "I rode home in two days", "Ich bin 612 km in acht Tagen gefahren"]
+)
+def test_a_duration_is_no_date(text: str):
     assert find_time(text, AT, detect(text).dates) is None
 
 

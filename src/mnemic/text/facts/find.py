@@ -278,7 +278,7 @@ def _is_doubtful(statement: str, match: re.Match[str], language: Language) -> bo
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-4"
+VERSION = "rules-5"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -303,6 +303,7 @@ SPAN_SUPPORT = 1.0
 """A fact of the rules is the words of its span in another person."""
 
 _HAN = late_pattern(f"[{scripts.HAN}]")
+_QUOTED = late_pattern(r"\"[^\"]*\"|[“„][^“”]*[”“]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|《[^》]*》")
 _CONFIDENCE = 0.7
 _SLOT_CONFIDENCE = 0.85
 _RESTATED_CONFIDENCE = 0.6
@@ -396,8 +397,19 @@ def terms_of(text: str) -> tuple[str, ...]:
 def third_person(statement: Statement) -> str:
     """The statement with the speaker as "User", without words that only give weight."""
     language = statement.language
-    text = language.statements.add_subject(language.intensifier.sub("", statement.text))
-    return language.begin(language.third_person(text))
+    return language.begin(language.third_person(_plain_words(statement)))
+
+
+def _plain_words(statement: Statement) -> str:
+    language = statement.language
+    return language.statements.add_subject(language.intensifier.sub("", statement.text))
+
+
+def is_told(statement: Statement) -> bool:
+    """True where the third person is a sound sentence about the user, with no "I" left in it."""
+    rules = statement.language.statements
+    left = rules.first_person.search(_QUOTED.sub(" ", third_person(statement)))
+    return left is None and rules.is_told(_plain_words(statement))
 
 
 def _find_thoughts(text: str) -> list[list[Statement]]:
@@ -406,7 +418,7 @@ def _find_thoughts(text: str) -> list[list[Statement]]:
     """
     thoughts: list[list[Statement]] = []
     for statement in find_statements(text):
-        if len(statement.text) < _SHORTEST_CHARS:
+        if len(statement.text) < _SHORTEST_CHARS or not is_told(statement):
             continue
         rules = statement.language.statements
         is_bare = len(statement.text.split()) <= _BARE_WORDS and rules.is_hanging(statement.text)
@@ -428,6 +440,8 @@ def _read_reply(said: Said) -> Iterator[Fact]:
     if said.reply is None:
         return
     for each in find_restated(said.reply.text, said.text, terms_of, said.before):
+        if not is_told(each.statement):
+            continue
         spoken = Provenance(said.reply.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
         answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
         trust = min(said.trust, said.reply.trust, key=TRUST_ORDER.index)

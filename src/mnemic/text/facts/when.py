@@ -8,9 +8,11 @@ not known.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 
 from mnemic.text.asking import Date, find_dates
 from mnemic.text.languages import DateRules
@@ -21,6 +23,18 @@ _LARGER = {"day": "week", "week": "month", "month": "year", "year": "year"}
 _STEPS = {"last": -1, "this": 0, "next": 1, "coming": 1}
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _MONTHS = 12
+_LEAP = 4
+"""Within so many years every date comes back, 29 February too."""
+
+_REACH = timedelta(days=183)
+"""Where the verb leaves it open, a date without a year lies at most so far ahead: the nearest one is meant."""
+
+_REACH_UNDECIDED = timedelta(days=270)
+"""Farther where a plan is told, though in the past: "wanted to marry in October"."""
+
+_COUNTED_WORDS = 2
+"""A count and what it counts: "612 km"."""
+
 _SATURDAY = 5
 
 
@@ -73,7 +87,12 @@ def _read_ago(match: re.Match[str], today: datetime, words: DateRules) -> When:
     return _moved(moved.start, 0, _LARGER[unit])  # so many as "a few" is nobody's count
 
 
-def _read_ahead(match: re.Match[str], today: datetime, words: DateRules) -> When:
+def _read_ahead(match: re.Match[str], today: datetime, words: DateRules) -> When | None:
+    """None for a duration: "rode 612 km in eight days"."""
+    before = match.string[: match.start()].split()[-_COUNTED_WORDS:]
+    counted = len(before) == _COUNTED_WORDS and (before[0][:1].isdecimal() or words.numbers.get(before[0], 1) > 1)
+    if counted or _tense(match.string, words) is _Tense.PAST:
+        return None
     return _moved(today, _count(match, words), words.units[match["unit"]])
 
 
@@ -84,7 +103,8 @@ def _read_near(match: re.Match[str], today: datetime, words: DateRules) -> When:
 def _read_weekday(match: re.Match[str], today: datetime, words: DateRules) -> When:
     """The day: "last Friday", or "on Friday" of what is past, the latest one; "next Friday" that of the next week."""
     day = words.weekdays[match["weekday"]]
-    step = words.steps.get(match["step"] or "") or ("last" if _is_past(match.string, words) else "coming")
+    clause = _clause_around(match, words)
+    step = words.steps.get(match["step"] or "") or ("last" if _tense(clause, words) is _Tense.PAST else "coming")
     if step == "next":
         return _span(_monday(today) + timedelta(days=7 + day), "day")
     if step in ("this", "coming"):
@@ -94,14 +114,38 @@ def _read_weekday(match: re.Match[str], today: datetime, words: DateRules) -> Wh
     return _span(today - timedelta(days=(today.weekday() - day - 1) % 7 + 1), "day")
 
 
-def _is_past(folded: str, words: DateRules) -> bool:
-    return words.ahead.search(folded) is None and words.is_past(folded)
+class _Tense(Enum):
+    """What the verbs of a statement tell of its time."""
+
+    PAST = "past"
+    COMING = "coming"
+    OPEN = "open"
+
+
+def _tense(folded: str, words: DateRules) -> _Tense:
+    """Where the verbs tell of both, or of nothing, the time stays open."""
+    if words.ahead.search(folded) is not None:
+        return _Tense.COMING
+    if words.is_past(folded):
+        return _Tense.OPEN if words.undecided.search(folded) is not None else _Tense.PAST
+    is_coming = words.undecided.search(folded) is not None or words.present.search(folded) is not None
+    return _Tense.COMING if is_coming else _Tense.OPEN
+
+
+def _clause_around(match: re.Match[str], words: DateRules) -> str:
+    """The clause that a time stands in, where it has a verb that tells its time; else the whole statement."""
+    text = match.string
+    edges = [0, *(edge for cut in words.turn.finditer(text) for edge in cut.span()), len(text)]
+    start = max(edge for edge in edges if edge <= match.start())
+    clause = text[start : min(edge for edge in edges if edge >= match.end())]
+    return clause if _tense(clause, words) is not _Tense.OPEN else text
 
 
 def _read_weekend(match: re.Match[str], today: datetime, words: DateRules) -> When:
     """The Saturday and Sunday: of this week, or of the one before or after; "at the weekend" goes by the verb."""
     step = words.steps.get(match["step"] or "", "this")
-    if step == "this" and _is_past(match.string, words) and today.weekday() < _SATURDAY:
+    is_past = _tense(_clause_around(match, words), words) is _Tense.PAST
+    if step == "this" and is_past and today.weekday() < _SATURDAY:
         step = "last"
     start = _monday(today) + timedelta(days=_SATURDAY, weeks={"last": -1, "next": 1}.get(step, 0))
     return When(start, start + timedelta(days=2), "weekend", is_relative=True)
@@ -128,18 +172,31 @@ def _read_in_year(match: re.Match[str], today: datetime, _words: DateRules) -> W
 
 
 def _read_date(folded: str, today: datetime, words: DateRules) -> When | None:
+    """The first date that is written out; one without a year goes by the verb, else it is the nearest one."""
     date = next(iter(find_dates(folded)), None)
     if date is None:
         return None
-    is_relative = date.year is None
-    start = _of_date(date, date.year or today.year)
     unit = "month" if date.day is None else "day"
-    if is_relative and words.ahead.search(folded) is not None:
-        if _span(start, unit).end <= today and not words.has_past_verb(folded):
-            start = _of_date(date, today.year + 1)
-    elif is_relative and start > today + timedelta(days=0 if _is_past(folded, words) else 183):
-        start = _of_date(date, today.year - 1)
-    return _span(start, unit, is_relative=is_relative)
+    if date.year is not None:
+        return _span(_of_date(date, date.year), unit, is_relative=False)
+    if words.yearly.search(folded) is not None:
+        return None
+    clause = next((each for each in words.turn.split(folded) if date in find_dates(each)), folded)
+    tense = _tense(clause, words)
+    if tense is _Tense.OPEN:
+        tense = _tense(folded, words)
+    years = [year for year in range(today.year - _LEAP, today.year + _LEAP + 1) if _has_day(date, year)]
+    spans = [_span(_of_date(date, year), unit) for year in years]
+    if tense is _Tense.PAST:
+        return max((span for span in spans if span.start <= today), key=lambda span: span.start, default=None)
+    if tense is _Tense.COMING:
+        return min((span for span in spans if span.end > today), key=lambda span: span.start, default=None)
+    reach = _REACH_UNDECIDED if words.undecided.search(folded) is not None else _REACH
+    return min(spans, key=lambda span: abs(span.start - today - (reach - _REACH)), default=None)
+
+
+def _has_day(date: Date, year: int) -> bool:
+    return date.day is None or date.day <= monthrange(year, date.month)[1]
 
 
 def _of_date(date: Date, year: int) -> datetime:

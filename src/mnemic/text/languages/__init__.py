@@ -69,6 +69,8 @@ class StatementRules:
     the sentence, the cut) takes it back. `find_reason`: the span of a reason within a question. `find_comment`: where a
     mere comment begins in a clause. `impersonal` and `of_it` match a clause that is understood from the one before
     alone; `is_hanging` finds pronouns without a noun. `add_subject` gives a clause the "I" that its writer left out.
+    `is_told`: the third person of a clause is a true sentence; false for "we're eleven", which is not said of one.
+    `first_person`: what must not be left in the third person outside quotations.
     """
 
     opening: re.Pattern[str]
@@ -85,6 +87,8 @@ class StatementRules:
 
     is_hanging: Callable[[str], bool] = lambda _clause: False
     add_subject: Callable[[str], str] = lambda clause: clause
+    is_told: Callable[[str], bool] = lambda _clause: True
+    first_person: re.Pattern[str] = NEVER
 
     def goes_on(self, clause: str) -> bool:
         """True for a clause that goes on about what was just said: "It was …", "I got them on Friday"."""
@@ -133,8 +137,10 @@ class DateRules:
     `day` in `days`, `n` in `numbers`, `unit` in `units`, `step` in `steps` ("last", "this", "next", "coming"),
     `weekday` in `weekdays` (from 0, Monday), `month` in `months`. `vague` is a word for a count that nobody counted.
     `labels` are written behind a fact, by the unit of its time. `ahead`: the sentence speaks of what is to come.
-    `is_past`: its verbs, and not only what they say of a feeling, are in the past; `has_past_verb`: any word could be
-    one. `months`: their names in all forms, parted by commas; a month alone counts after one of the `leads`.
+    `is_past`: its verbs, and not only what they say of a feeling, are in the past. `undecided`: what may be to come
+    although the verb is in the past ("booked", "wanted to"). `present`: a verb in the present; `turn`: another clause
+    may begin here. `yearly`: what comes back every year, so that its day is of no year. `months`:
+    their names in all forms, parted by commas; a month alone counts after one of the `leads`.
     `has_ordinal_stop`: a full stop behind a number makes it an ordinal.
 
     In questions, `written` dates have the groups year, month and day; `ago` has two, count and unit; `since` are
@@ -152,8 +158,11 @@ class DateRules:
     labels: Mapping[str, str]
     vague: str = ""
     ahead: re.Pattern[str] = NEVER
+    undecided: re.Pattern[str] = NEVER
+    present: re.Pattern[str] = NEVER
+    turn: re.Pattern[str] = NEVER
+    yearly: re.Pattern[str] = NEVER
     is_past: Callable[[str], bool] = lambda _folded: False
-    has_past_verb: Callable[[str], bool] = lambda _folded: False
     leads: str = ""
     written: re.Pattern[str] = NEVER
     ago: re.Pattern[str] = NEVER

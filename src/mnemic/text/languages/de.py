@@ -1,6 +1,8 @@
 """German: what of its rules only code can say; the rest stands in `de.toml`."""
 
 import re
+from collections.abc import Callable
+from itertools import pairwise
 
 from mnemic.text.languages import any_case, read_language, words
 from mnemic.text.normalise import late_pattern
@@ -15,7 +17,17 @@ _FORMS = {
     "esse": "isst", "lese": "liest", "spreche": "spricht", "fahre": "fährt", "trage": "trägt", "sehe": "sieht",
     "gebe": "gibt", "nehme": "nimmt", "treffe": "trifft", "laufe": "läuft", "schlafe": "schläft", "halte": "hält",
     "arbeite": "arbeitet", "warte": "wartet", "miete": "mietet", "heirate": "heiratet", "leite": "leitet",
-    "sammle": "sammelt", "bastle": "bastelt",
+    "fange": "fängt", "empfange": "empfängt", "helfe": "hilft", "werfe": "wirft", "vergesse": "vergisst",
+    "wasche": "wäscht", "wachse": "wächst", "lasse": "lässt", "verlasse": "verlässt", "rate": "rät",
+    "schlage": "schlägt",
+    "empfehle": "empfiehlt", "breche": "bricht", "trete": "tritt", "falle": "fällt", "behalte": "behält",
+    "erhalte": "erhält", "lade": "lädt", "grabe": "gräbt", "brate": "brät", "messe": "misst", "bewerbe": "bewirbt",
+    "verspreche": "verspricht", "betrete": "betritt", "verfahre": "verfährt", "starte": "startet", "biete": "bietet",
+    "reite": "reitet", "streite": "streitet", "bitte": "bittet", "berate": "berät", "besitze": "besitzt", "tue": "tut",
+    "betreibe": "betreibt", "geh": "geht", "komm": "kommt", "fahr": "fährt", "find": "findet", "glaub": "glaubt",
+    "brauch": "braucht", "wohn": "wohnt", "arbeit": "arbeitet", "such": "sucht", "hoff": "hofft", "denk": "denkt",
+    "mach": "macht", "lern": "lernt", "spiel": "spielt", "möchte": "möchte", "könnte": "könnte", "wollte": "wollte",
+    "sollte": "sollte", "konnte": "konnte", "musste": "musste", "durfte": "durfte",
 }  # fmt: skip
 """Verbs whose third person does not follow from the first; those in -te here are no past."""
 
@@ -29,29 +41,64 @@ _NO_VERBS = words(
 """Words in -e that stand beside a subject and are no verb."""
 
 
-def _conjugate(verb: str) -> str:
-    """The form that goes with "User" of one that goes with "ich"; other words stay."""
+_STRONG_PAST = words(
+    "zog ging kam fuhr traf sah flog fand bekam nahm gab schrieb blieb lief trank aß begann gewann verlor saß stand "
+    "lag "
+    "hieß ließ schlief wuchs trug wusste rief sprach las half starb schwamm sang fing hielt lud schnitt trieb "
+    "verbrachte "
+    "brachte dachte kannte nannte rannte brannte"
+)
+_PREFIXES = ("be", "ver", "er", "ent", "ge", "zer", "")
+_WITH_E = late_pattern(r"(?:[dt]|[^aeiouäöülrhmn][nm])$")
+"""After these stems the ending is -et: "rechnet"."""
+
+_WITHOUT_VOWEL = late_pattern(r"(?<=[bcdfgkmnpstz])le$|(?<=ch)le$")
+"""So end verbs in -eln after "ich": "sammle", "lächle"."""
+
+
+def _conjugate(verb: str) -> str | None:
+    """The form that goes with "User" of one that goes with "ich"; None for what is no such form."""
     lower = verb.lower()
     form = _FORMS.get(lower)
+    if form is None and _is_past_form(lower):
+        form = lower
     if form is None:
         if not _is_present(lower):
-            return verb
-        stem = lower[:-1]
-        form = stem + ("et" if stem.endswith(("d", "t")) else "t")
+            return None
+        stem = _WITHOUT_VOWEL.sub("el", lower) if _WITHOUT_VOWEL.search(lower) else lower[:-1]
+        form = stem + ("et" if _WITH_E.search(stem) else "t")
     return form.capitalize() if verb[0].isupper() else form
 
 
-def _of_one(verb: str) -> str:
-    """The form that goes with "ich" of one that goes with "wir"."""
+def _is_past_form(lower: str) -> bool:
+    bare = (lower.removeprefix(prefix) for prefix in _PREFIXES if lower.startswith(prefix))
+    is_weak = lower.endswith("te") and len(lower) > _SHORTEST_VERB and lower not in _NO_VERBS
+    return is_weak or any(each in _STRONG_PAST for each in bare)
+
+
+def _conjugate_plural(verb: str) -> str | None:
+    """The form that goes with "User" of one that goes with "wir"; None for what is no such form."""
     lower = verb.lower()
     if lower in _OF_ONE:
-        return _OF_ONE[lower]
-    return lower[:-1] if lower.endswith("en") and lower not in _NO_VERBS else verb
+        return _conjugate(_OF_ONE[lower] if verb.islower() else _OF_ONE[lower].capitalize())
+    if lower in _NO_PLURALS or not lower.endswith(("en", "eln", "ern")):
+        return None
+    if lower.endswith(("eln", "ern")):
+        return verb[:-1] + "t"
+    if _is_past_form(lower[:-2]):
+        return verb[:-2]
+    return _conjugate(verb[:-1])
 
 
+_NO_PLURALS = words(
+    "den einen keinen meinen deinen seinen ihren unseren diesen jeden allen vielen anderen neuen gegen wegen neben "
+    "morgen "
+    "eben oben unten zusammen sieben gestern gern extern modern sondern"
+)
 _OF_ONE = {
     "sind": "bin", "haben": "habe", "waren": "war", "hatten": "hatte", "wollen": "will", "können": "kann",
     "müssen": "muss", "sollen": "soll", "dürfen": "darf", "mögen": "mag", "wurden": "wurde", "möchten": "möchte",
+    "wissen": "weiß", "werden": "werde", "wollten": "wollte", "konnten": "konnte", "tun": "tue",
 }  # fmt: skip
 
 
@@ -73,36 +120,133 @@ def _rewrite(clause: str) -> str:
     tokens = [match.group() for match in _TOKEN.finditer(clause)]
     out: list[str] = [_PERSONS.get(token.lower(), token) for token in tokens]
     for place, token in enumerate(tokens):
-        if token.lower() in ("ich", "wir"):
+        if token.lower() in _SUBJECTS:
             out[place] = "User"
-            verb = _verb_place(tokens, place)
-            if verb is not None:
-                out[verb] = _conjugate(tokens[verb] if token.lower() == "ich" else _of_one(tokens[verb]))
+            for verb, form in _find_verbs(tokens, place):
+                out[verb] = form
+            for each in _same_part(tokens, place):
+                if tokens[each].lower() in ("mich", "mir", "uns"):
+                    out[each] = "sich"
     return "".join(out)
 
 
-def _verb_place(tokens: list[str], subject: int) -> int | None:
-    """Where the verb of a subject stands: beside it, or last ("weil ich in Wien wohne")."""
-    behind = [place for place in range(subject + 1, len(tokens)) if tokens[place][0].isalpha()]
-    before = [place for place in range(subject) if tokens[place][0].isalpha()]
-    for place in (*before[-1:], *behind[:1], *behind[-1:]):
-        word = tokens[place].lower()
-        if (
-            word in _FORMS
-            or word in _OF_ONE
-            or _is_present(word)
-            or (word.endswith(("te", "en")) and place in behind[:1])
-        ):
-            return place
-    return None
+_SUBJECTS = ("ich", "wir")
+_COORDINATING = words("und aber oder denn sondern doch")
+_SUBORDINATING = words(
+    "weil dass ob als wo wie da seit seitdem nachdem bevor während obwohl damit wenn falls was warum der die das den "
+    "dem "
+    "dessen deren bis sobald solange welche welchen welcher welches"
+)
+_AUXILIARIES = words(
+    "bin habe hab sind haben war waren hatte hatten will wollen kann können muss müssen soll sollen darf dürfen werde "
+    "werden möchte möchten wollte wollten konnte konnten wurde wurden"
+)
+
+
+def _same_part(tokens: list[str], subject: int) -> list[int]:
+    """The places of the words between the marks around a subject."""
+    left = max((place for place in range(subject) if tokens[place] in ",;:.!?()–—"), default=-1)
+    right = min((place for place in range(subject, len(tokens)) if tokens[place] in ",;:.!?()–—"), default=len(tokens))
+    return [place for place in range(left + 1, right) if tokens[place][0].isalpha()]
+
+
+def _find_verbs(tokens: list[str], subject: int) -> list[tuple[int, str]]:
+    """Where the verbs of a subject stand, and their forms that go with "User": beside it, or last ("weil ich in Wien
+    wohne"), and after "und". None where no verb is found.
+    """
+    part = _same_part(tokens, subject)
+    before = [place for place in part if place < subject]
+    behind = [place for place in part if place > subject]
+    opener = tokens[before[-1]].lower() if before else ""
+    if opener == "und" and _is_pair(tokens, before, behind):
+        return [(behind[0], tokens[behind[0]])]
+    tried = behind[:1] if not opener or opener in _COORDINATING else (*before[-1:], *behind[:1])
+    if opener in _SUBORDINATING:
+        tried = (*behind[-1:], *behind[:1])
+    conjugate = _conjugate if tokens[subject].lower() == "ich" else _conjugate_plural
+    for place in tried:
+        form = conjugate(tokens[place]) if tokens[place].islower() or place < subject else None
+        if form is not None:
+            return [(place, form), *_find_further(tokens, part, place, conjugate)]
+    return []
+
+
+def _is_pair(tokens: list[str], before: list[int], behind: list[int]) -> bool:
+    """True for "Meine Frau und ich haben": the verb keeps its plural."""
+    return bool(behind) and len(before) > 1 and _conjugate_plural(tokens[behind[0]]) is not None
+
+
+def _find_further(
+    tokens: list[str], part: list[int], verb: int, conjugate: Callable[[str], str | None]
+) -> list[tuple[int, str]]:
+    """What the subject does besides: "Ich wohne in Wien und arbeite bei der Bahn"."""
+    if conjugate is _conjugate_plural and tokens[verb].lower() in _AUXILIARIES:
+        return []  # "gegessen und getrunken" look like verbs of "wir"
+    found: list[tuple[int, str]] = []
+    for left, right in pairwise(part):
+        word = tokens[right]
+        if left < verb or tokens[left].lower() not in ("und", "aber") or not word.islower() or word in _PERSONS:
+            continue
+        following = tokens[right + 2 : right + 3]
+        is_adjective = bool(following) and following[0][:1].isupper() and word not in _VERBS
+        if not is_adjective and (form := conjugate(word)) is not None:
+            found.append((right, form))
+    return found
+
+
+_VERBS = words(
+    "trinke trinken esse essen arbeite arbeiten wohne wohnen lerne lernen spiele spielen lese lesen fahre fahren mache "
+    "machen höre hören liebe lieben hasse hassen suche suchen kaufe kaufen koche kochen backe backen habe haben mag "
+    "mögen"
+)
+"""Before a noun other words of their form are adjectives: "Obst und frische Säfte"."""
+
+_OF_MANY = any_case(
+    r"\bwir\b.*\b(?:alle|beide|zusammen|gemeinsam|einander|untereinander|gegenseitig|miteinander|zu (?:zweit|dritt"
+    r"|viert"
+    r"|fünft|sechst))\b|\b(?:wir (?:sind|waren)|(?:sind|waren) wir) (?:(?:jetzt|nun|noch|nur|etwa|rund|ungefähr) )*"
+    r"(?:eine?|die|das|der|kein\w*|zu|\d+|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|per|geschwister"
+    r"|freunde"
+    r"|nachbarn|kollegen|zwillinge|leute)\b|\bwir (?:kennen|treffen|trafen|sehen|streiten|lieben|mögen|verstehen) uns\b"
+    r"|\b(?:haben wir|wir haben) uns .*(?:kennengelernt|getroffen|getrennt|verlobt|gestritten|geeinigt)"
+    r"|\b(?:von|unter|zwischen|bei) uns (?:alle[nr]?|beide[nr]?|zwei|drei)\b|\b(?:einer|eine|keiner|jeder|viele"
+    r"|einige|meisten"
+    r"|zwei|drei|unter|alle|lass|lasst)\b(?: von)? uns\b"
+)
+
+
+def _is_told(clause: str) -> bool:
+    """False where no verb is found that goes with the speaker, and for what is true of a group alone."""
+    tokens = [match.group() for match in _TOKEN.finditer(_QUOTED.sub(" ", clause))]
+    subjects = [place for place, token in enumerate(tokens) if token.lower() in _SUBJECTS]
+    return _OF_MANY.search(clause) is None and all(_find_verbs(tokens, place) for place in subjects)
+
+
+_NO_SUBJECT = any_case(r"(?:hab|habe|bin|werde)\b(?!.*\b(?:ich|wir)\b)(?= \w+ \w+)")
+
+
+def _add_subject(clause: str) -> str:
+    """The clause with its subject: "Hab mir ein Rad gekauft" as "Ich hab mir ein Rad gekauft"."""
+    return f"Ich {clause[:1].lower()}{clause[1:]}" if _NO_SUBJECT.match(clause) else clause
 
 
 _I = r"(?:ich|wir)"
 _VERB = any_case(rf"\b{_I}\s+\w+|\b\w+(?:e|t|en|bin|war)\s+{_I}\b|\b(?:ist|sind|war|hat|haben|heißt|wohnt|hatte|kam)\b")
 _SUBORDINATE = any_case(r"(?:weil|dass|als|obwohl|da|seit|während|bevor|nachdem|damit|wo)\b")
+_PARTICIPLE = (
+    r"(?!(?:gegen|gehen|geben|geht|gelten|gestern|gehört|gesund\w*|genau|gebucht|geplant|angesetzt|eingeladen)\b)"
+    r"(?:\w*ge\w+(?:t|en)|\w{2,}iert|(?:um|an|ein|auf|ab|aus|zu|nach|vor|weg)?(?:be|ver|er|ent|zer)\w{2,}(?:t|en))"
+)
 _PAST = any_case(
-    r"\b(?:habe?|hat|bin|ist|haben|sind|war|waren|hatten?|wurden?|ging|kam|traf|sah|fuhr|flog|zog|kaufte|machte"
-    r"|lernte)\b(?!.*\b(?:am planen|vor)$)"
+    rf"\b(?:habe?|hat|bin|ist|haben|sind|hast)\b.*\b{_PARTICIPLE}\b(?=\s*(?:[,.;:!)]|$|und\b|aber\b|weil\b|dass\b))"
+    r"|\b(?:war|waren|hatten?|wurden?|ging|gingen|kam|kamen|traf|trafen|sah|sahen|fuhr|fuhren|flog|flogen|zog|zogen"
+    r"|fand"
+    r"|fanden|bekam|bekamen|nahm|nahmen|gab|blieb|blieben|starb|begann|begannen|kaufte\w?|machte\w?|lernte\w?"
+    r"|feierte\w?"
+    r"|heiratete\w?|seit)\b"
+    r"|\b(?:ich|wir|er|sie)\s+(?!(?:möchte|könnte|sollte|wollte|müsste|dürfte|hätte|arbeite|warte|miete|leite|starte"
+    r"|heute"
+    r"|heirate|halte|biete|trete|bitte|rate)n?\b)[a-zäöüß]{2,}ten?\b(?<!heiraten)(?<!arbeiten)(?<!warten)(?<!halten)"
 )
 
 _BECOMES = {"bist": "bin", "hast": "habe", "warst": "war", "hattest": "hatte"} | {
@@ -146,8 +290,13 @@ def _plural(who: str, verb: str) -> str:
 LANGUAGE = read_language(
     "de",
     third_person=third_person,
-    statements={"keeps_together": _keeps_together},
-    dates={"is_past": _is_past, "has_past_verb": _is_past},
+    statements={
+        "keeps_together": _keeps_together,
+        "add_subject": _add_subject,
+        "is_told": _is_told,
+        "first_person": any_case(r"\b(?:ich|wir|mich|mir|uns|mein\w{0,2}|unser\w{0,2})\b"),
+    },
+    dates={"is_past": _is_past},
     restating={"first_person": first_person},
     choices={"plural": _plural},
 )

@@ -4,7 +4,7 @@ import re
 
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.languages import any_case, read_language
-from mnemic.text.languages.english import first_person, is_past, third_person
+from mnemic.text.languages.english import PARTICIPLES, first_person, is_of_one, is_past, third_person
 from mnemic.text.normalise import late_pattern
 
 _REASON = late_pattern(
@@ -101,6 +101,14 @@ def _add_subject(clause: str) -> str:
     return f"{subject} {clause[:1].lower()}{clause[1:]}"
 
 
+_FIRST_PERSON = late_pattern(
+    r"(?i:\b(?:i['’](?:m|ve|ll|d)|me|my|myself|mine(?! \w+)|our|ours|ourselves)\b)(?<!\bME)"
+    r"|(?<!\w[.'’-])\b[iI]\b(?![.'’-]\w)(?<!(?:War|ase|age|ume|ion|ter|ype|art|ade|ime|ass|vel|eth|les|act|Act|ier) I)"
+    r"|(?:^|(?<=[a-z,] ))we(?:['’]\w+)?\b|(?:^|[.;] )Im (?=[a-z])"
+)
+"""Behind a word such as "War", the "I" is a number."""
+
+
 def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
     """One subject or object, no two statements: "My wife and I", "my dog and my cat"."""
     after = sentence[cut.end() : cut.end() + 60]
@@ -141,21 +149,22 @@ def _find_comment(clause: str) -> int | None:
     return match.start() if match is not None and is_opinion else None
 
 
-_FELT = late_pattern(
-    r"(?:\b(?:am|is|are|be|feel|feeling|get|getting|getting so|seem|look)|'(?:m|re)) (?:(?:\w+ly|so|very|not|quite|a "
-    r"bit|a little) )*\w+ed\b"
+_NO_PAST = late_pattern(
+    r"(?:\b(?:am|is|are|be|feels?|feeling|gets?|getting|getting so|seems?|looks?)|'(?:m|re)) (?:(?:\w+ly|so|very|not"
+    r"|quite|a bit|a little) )*(?:\w+ed|held|set|put|left|kept|sold|paid|made|met|lost)\b"
+    r"|(?:\b(?:has|have)|'(?:s|ve)) (?:\w+ly )?got\b"
 )
-"""A participle behind "am" is no past: "I'm excited"."""
+"""A participle behind "am" is no past ("I'm excited"), nor is "has got"."""
+
+_PERFECT = late_pattern(rf"(?:\b(?:have|has|had)|'(?:ve|s)) (?:\w+ )?(?:{'|'.join(sorted(PARTICIPLES))})\b")
 
 
 def _is_past(folded: str) -> bool:
     """True where the verbs of a statement, and not only its feelings, are in the past."""
-    told = _FELT.sub(" ", folded).replace("'", " ").split()
-    return any(is_past(word) or word == "since" for word in told)
-
-
-def _has_past_verb(folded: str) -> bool:
-    return any(map(is_past, folded.split()))
+    told = _NO_PAST.sub(" ", folded)
+    return any(is_past(word) or word == "since" for word in told.replace("'", " ").split()) or bool(
+        _PERFECT.search(told)
+    )
 
 
 def _plural(who: str, verb: str) -> str:
@@ -174,8 +183,10 @@ LANGUAGE = read_language(
         "find_comment": _find_comment,
         "is_hanging": _is_hanging,
         "add_subject": _add_subject,
+        "is_told": is_of_one,
+        "first_person": _FIRST_PERSON,
     },
-    dates={"is_past": _is_past, "has_past_verb": _has_past_verb},
+    dates={"is_past": _is_past},
     restating={"first_person": first_person},
     choices={"plural": _plural},
 )

@@ -20,7 +20,10 @@ ADVERBS = words(
 """Words that may stand between a subject and its verb, beside those that end in -ly."""
 
 _NOT_ADVERBS = words("apply reply rely supply multiply fly comply imply bully rally ally tally sully")
-_PRESENT_IN_ED = words("need feed bleed breed speed exceed proceed succeed heed seed weed shed embed wed tweed")
+_PRESENT_IN_ED = words(
+    "need feed bleed breed speed exceed proceed succeed heed seed weed shed embed wed tweed bed red hundred sled "
+    "sacred naked wicked fred ted alfred wilfred ahmed mohammed indeed"
+)
 _PAST = words(
     "ate awoke beat became began bent bet bit bled blew bought bound bred broke brought built burnt burst came "
     "caught chose clung cost crept cut dealt did dove drank dreamt drew drove dug fed fell felt fled flew forgave "
@@ -142,7 +145,42 @@ _COMPOUND = late_pattern(
 
 def third_person(clause: str) -> str:
     """The clause with the speaker as "User". No string raises."""
+    clause = _HASTY.sub(lambda match: f"I'{match['ending']}", clause)
+    clause = _MEMBERS.sub(r"\g<being> part of \g<group>", clause)
     return _Rewriting(_FRIEND.sub(r"I and \1", _PAIR.sub(r"I and my \1", clause))).done()
+
+
+def is_of_one(clause: str) -> bool:
+    """False for what is true of a group alone: "we're eleven", "we know each other"."""
+    return _OF_MANY.search(_MEMBERS.sub(" ", clause)) is None
+
+
+_HASTY = late_pattern(
+    r"(?:^|(?<=[,;] )|(?<=\b(?:and|but) )|(?<=\bwhen )|(?<=\bsince ))[Ii](?P<ending>m|ve)\b(?= [a-z])"
+)
+"""As people type "I'm"; elsewhere "im" is German, as in the name of a café."""
+
+_MEMBERS = any_case(
+    r"\b(?P<being>we(?:['’]re| are|['’]ve been| were)) (?P<group>an? (?:[\w-]+ ){0,3}?"
+    r"(?:team|family|household|company|startup|start-up|band|choir|club|crew|group|department|class|orchestra)"
+    r"\b(?=$|[,.;]| (?:of|in|from|at|based|with|that|who)\b))"
+)
+"""One of a group is part of it."""
+
+_OF_MANY = any_case(
+    r"\bwe(?:['’]re| are|['’]ve been| have been| were) (?:\w+ly |now |still |just |about |around )*"
+    r"(?:an?\b(?! (?:bit|little|few|lot)\b)|the\b|all\b|both\b|each\b|mostly\b|half\b|\d|(?:two|three|four|five|six"
+    r"|seven"
+    r"|eight|nine|ten|eleven|twelve|twenty|siblings|twins|sisters|brothers|cousins|friends|neighbou?rs|colleagues"
+    r"|partners|roommates|flatmates|classmates|teammates|people|together|not (?:an?|the))\b)"
+    r"|\bwe (?:\w+ly |have |had |first |are )*(?:all|both|each|met|meet|two|three|four|split|broke up|argue|argued"
+    r"|fight|fought"
+    r"|kissed|hugged)\b(?! (?:(?-i:[A-Z])|an?\b|the\b|with\b|my\b|our\b|some\b|his\b|her\b|their\b|up with\b))"
+    r"|\b(?:each other|one another|between us|among us|us (?:all|both|two|three|four)|let us|let['’]s)\b"
+    r"|\bof (?-i:us)\b|^(?:(?!\bI\b).)*?\bwe\b[^,;]*\b(?:together\b(?! with)"
+    r"|as an? (?:team|family|couple|group|band|company))"
+    r"|\bwe(?:['’]ve got| have| employ) (?:\w+ ){0,2}(?:employees|staff|members|customers|branches|offices)\b"
+)
 
 
 def has_compound_subject(clause: str) -> bool:
@@ -219,6 +257,7 @@ class _Rewriting:
         self._is_named = True
         if ending:
             auxiliary = self._had_or_would() if ending == "d" else _ENDINGS.get(ending, ending)
+            self._may_go_on = auxiliary == "am" and not is_plural
             self._out.append(" " + (_PLURALS.get(auxiliary, auxiliary) if is_plural else with_user(auxiliary)))
         elif before not in _INVERTED and not self._is_pair:
             self._verb(is_plural=is_plural)
@@ -232,7 +271,7 @@ class _Rewriting:
                 self._put(token)
                 continue
             if lower[:1].isalpha():
-                self._may_go_on = not is_plural and is_base(lower)
+                self._may_go_on = not is_plural and (is_base(lower) or lower in ("am", "are"))
                 form: str = (
                     _PLURALS[lower] if is_plural and lower in _PLURALS else token if is_plural else with_user(token)
                 )
