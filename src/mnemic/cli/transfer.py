@@ -193,17 +193,17 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
         def ask() -> str:
             plan = mnemic.erase(scope, level=arguments.get("level"), is_dry_run=True)
-            return f"Permanently erase {_describe_erased(plan)} of {owner}?"
+            return f"Permanently erase {_list_sorted(plan.counts)} of {owner}?"
 
         output.confirm(ask, verb="erase", is_sure=is_sure)
         receipt = mnemic.erase(scope, **arguments)
     if options.as_json:
         output.show_json(receipt)
     elif receipt.is_plan:
-        output.write(f"would erase {_describe_erased(receipt)} of {owner}")
+        output.write(f"would erase {_list_sorted(receipt.counts)} of {owner}")
     else:
         output.write(receipt.id)
-        output.note(f"erased {_describe_erased(receipt)}")
+        output.note(f"erased {_list_sorted(receipt.counts)}")
         output.note_all(receipt.notes)
 
 
@@ -211,7 +211,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 def receipts(found: Sequence[Receipt]) -> None:
     """List the erasures of an org with their time and number of rows by table. Receipts contain no names."""
     for receipt in found:
-        output.write(f"{receipt.id}  {receipt.at.isoformat()}  {_describe_erased(receipt)}")
+        output.write(f"{receipt.id}  {receipt.at.isoformat()}  {_list_sorted(receipt.counts)}")
     output.note(output.format_count(len(found), "erasures"))
 
 
@@ -344,25 +344,15 @@ def _show_restore(report: RestoreReport) -> None:
 
 def _show_lost(lost: Sequence[LostOrg]) -> None:
     for each in lost:
-        name = (
-            f"key {output.one_line(each.key)}"
-            if each.org is None
-            else f"{output.one_line(each.org)}, key {output.one_line(each.key)}"
-        )
-        why = (
-            "never in this keyring"
-            if each.destroyed_at is None
-            else f"destroyed {output.format_time(each.destroyed_at)}"
-        )
+        key = f"key {output.one_line(each.key)}"
+        name = key if each.org is None else f"{output.one_line(each.org)}, {key}"
+        ended = each.destroyed_at
+        why = "never in this keyring" if ended is None else f"destroyed {output.format_time(ended)}"
         output.note(f"an org could not be opened: {name}, {why}")
 
 
 def _list_sorted(counts: Mapping[str, int]) -> str:
     return output.list_counts(dict(sorted(counts.items())))
-
-
-def _describe_erased(receipt: Receipt) -> str:
-    return _list_sorted(receipt.counts)
 
 
 def _describe_owner(scope: Scope, level: Level | None) -> str:

@@ -16,19 +16,18 @@ from mnemic.engine.access import forget_answers
 from mnemic.engine.assimilate import MIN_SUPPORT, carried, supported
 from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import IS_DERIVED, Hand, Place, flag_all, own, told, with_flag
-from mnemic.engine.digest import Derived, covered, derived_memory
+from mnemic.engine.digest import Derived, derived_memory
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import erase_memories, filled_of
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.reflect import Reflecting, place_of
 from mnemic.engine.summaries import Summarising
-from mnemic.model.bookkeeping import choice_in, chosen_in, renewed, session_in, without_sources
+from mnemic.model.bookkeeping import choice_in, chosen_in, positions_in, renewed, session_in, without_sources
 from mnemic.model.item import Cause, Fact, Flag, Kind, Memory, Remembered, State
 from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import MICROSECOND, Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
-from mnemic.text import prompts
 from mnemic.text.choices import QUALITY_KEY, choice_of
 from mnemic.text.normalise import dedup_key
 from mnemic.text.sentences import sentences
@@ -134,7 +133,7 @@ def _erase_orphans(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
 
 def _request_summary(hand: Hand, memory: Memory) -> list[Job]:
     """A summary that is gone covered other messages too: of these another one is made."""
-    session, positions = session_in(memory.bookkeeping), covered(memory)
+    session, positions = session_in(memory.bookkeeping), positions_in(memory.bookkeeping)
     if memory.kind is not Kind.SUMMARY or session is None or positions[0] > positions[1]:
         return []
     return [replace(remake_job(hand, memory), payload={"session": session, "positions": [*positions]})]
@@ -227,10 +226,10 @@ class Outcome:
 
 def made_anew(engine: Engine, seen: Seen, *, actor: str, may_fall_back: bool) -> Outcome:
     """The memory without what it lost. Raises the errors of the model unless it `may_fall_back`."""
-    session = session_in(seen.memory.bookkeeping)
+    session, (first, last) = session_in(seen.memory.bookkeeping), positions_in(seen.memory.bookkeeping)
     if session is not None:
         place = (engine, seen.memory.partition, session, actor)
-        if seen.memory.kind is Kind.SUMMARY and covered(seen.memory)[0] <= covered(seen.memory)[1]:
+        if seen.memory.kind is Kind.SUMMARY and first <= last:
             return _summary(seen, Summarising(*place, may_fall_back=may_fall_back))
         if seen.memory.kind is Kind.REFLECTION:
             return _reflection(engine, seen, Reflecting(*place, may_fall_back=may_fall_back))
@@ -240,7 +239,7 @@ def made_anew(engine: Engine, seen: Seen, *, actor: str, may_fall_back: bool) ->
 
 
 def _summary(seen: Seen, work: Summarising) -> Outcome:
-    messages = [m for m in work.messages(*covered(seen.memory)) if prompts.counted(m).strip()]
+    messages = work.messages(*positions_in(seen.memory.bookkeeping))
     made = work.digest(messages)
     return Outcome(None if made is None else _with_digest(seen.memory, made, messages))
 

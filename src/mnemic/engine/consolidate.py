@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 from mnemic.engine.assimilate import MIN_SUPPORT, carried
+from mnemic.engine.digest import Derived, derived_memory
 from mnemic.engine.edit import Editor, merged
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine
 from mnemic.engine.fields import held_key
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import gated
@@ -21,7 +22,7 @@ from mnemic.engine.sweep import Reach, sweep
 from mnemic.engine.traits import Trait, add_trait, find_traits
 from mnemic.errors import ConflictError, MnemicError, NotFoundError
 from mnemic.model.bookkeeping import choice_in, chosen_in, note_choice
-from mnemic.model.item import TRUST_ORDER, Kind, Memory, State
+from mnemic.model.item import Kind, Memory, State
 from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -76,10 +77,7 @@ def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = 
     groups = run.groups()
     if is_dry_run:
         told = [Consolidated(group.text(), group.ids, group.known is None) for group in groups]
-        told += [
-            Consolidated(trait.text, tuple(each.id for each in trait.singles), trait.known is None)
-            for trait in run.traits()
-        ]
+        told += [Consolidated(trait.text, trait.ids, trait.known is None) for trait in run.traits()]
         return ConsolidateReport(tuple(told), 0, is_dry_run=True)
     done = run.write(groups)
     return ConsolidateReport((*done, *run.write_traits()), 0, is_dry_run=False)
@@ -183,8 +181,7 @@ class Consolidating:
                 stored = editor.put(old, joined, Action.MERGED, reason)
                 put_vectors(self._engine, work, [(stored.partition, stored.id)], vectors, stored.updated_at)
                 for single in group.singles:
-                    gone = replace(single, state=State.SUPERSEDED, other_id=old.id, retired_at=editor.now)
-                    editor.put(single, gone, Action.MERGED, f"part of the preference {old.id}")
+                    editor.supersede(single, old.id, Action.MERGED, f"part of the preference {old.id}")
         except (ConflictError, NotFoundError):
             _log.debug("a choice of %s was changed meanwhile", self._partition.owner)
             return None
@@ -222,32 +219,25 @@ class Consolidating:
         return reply, ""
 
     def _memory(self, group: Group, text: str, fallback: str) -> Memory:
-        now, known = self._engine.clock.now(), group.known
+        known = group.known
         sources = (*([known] if known else []), *group.singles)
-        agents = {source.agent for source in sources}
-        first = min(_start(source) for source in sources)
-        tags = tuple(dict.fromkeys(["preference", *(tag for source in sources for tag in source.categories)]))
-        memory = Memory(
-            id=new_id(now),
-            partition=self._partition,
+        ids = (*chosen_ids(known), *group.ids)
+        made = Derived(
             text=text,
             kind=Kind.PREFERENCE,
-            dedup_key=held_key(text, Kind.PREFERENCE, first),
-            created_at=now,
-            updated_at=now,
-            observed_at=max(source.observed_at for source in sources),
-            valid_from=first,
             importance=max(source.importance for source in sources),
-            confidence=_CONFIDENCE,
-            categories=tags,
-            context=group.context(),
-            agent=agents.pop() if len(agents) == 1 else None,
-            private_agent=group.singles[0].private_agent,
-            trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
             provenance=tuple(dict.fromkeys(entry for source in sources for entry in source.provenance)),
-            bookkeeping=note_choice(
-                group.choice.key, (*chosen_ids(known), *group.ids), wording.GENERAL_VERSION, fallback
-            ),
+            bookkeeping=note_choice(group.choice.key, ids, wording.GENERAL_VERSION, fallback),
+        )
+        first = min(_start(source) for source in sources)
+        tags = ("preference", *(tag for source in sources for tag in source.categories))
+        memory = replace(
+            derived_memory(made, sources, self._engine.clock.now()),
+            dedup_key=held_key(text, Kind.PREFERENCE, first),
+            valid_from=first,
+            confidence=_CONFIDENCE,
+            categories=tuple(dict.fromkeys(tags)),
+            context=group.context(),
         )
         return gated(self._engine, memory)[0]
 

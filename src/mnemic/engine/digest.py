@@ -11,7 +11,6 @@ from datetime import datetime
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.worth import estimate_worth
-from mnemic.model.bookkeeping import positions_in
 from mnemic.model.item import TRUST_ORDER, Fact, Kind, Memory, Provenance, Remembered
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.ports.models import Llm
@@ -114,18 +113,15 @@ def by_rules(
     own = [each for each in chosen if _is_statement(engine, sources[each.place], each)]
     if not own or _best_worth(engine, [sources[each.place].text[each.start : each.end] for each in own]) < LEAST_WORTH:
         chosen = []  # questions, requests, small talk and what others say tell nothing of the user
-    lines = [
-        (f"{source.author}: " if source.author else "")
-        + " ".join(_quote_source(source, excerpt) for excerpt in chosen if excerpt.place == place)
-        for place, source in enumerate(sources)
-        if any(excerpt.place == place for excerpt in chosen)
-    ]
-    spans = tuple(
-        Provenance(source.item_id, source.start + each.start, source.start + each.end, extractor, RULES, 1.0)
-        for each in chosen
-        for source in (sources[each.place],)
-    )
-    return "\n".join(lines), spans
+    lines: dict[int, list[str]] = {}
+    spans: list[Provenance] = []
+    for each in chosen:
+        source = sources[each.place]
+        said = lines.setdefault(each.place, [f"{source.author}:"] if source.author else [])
+        said.append(source.text[each.start : each.end] + (CUT_MARK if each.is_cut else ""))
+        start = source.start
+        spans.append(Provenance(source.item_id, start + each.start, start + each.end, extractor, RULES, 1.0))
+    return "\n".join(map(" ".join, lines.values())), tuple(spans)
 
 
 TOLD_KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT, Kind.GEM, Kind.STATE, Kind.PERSONA)
@@ -164,11 +160,6 @@ def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
     return tuple(Provenance(s.item_id, 0, len(s.text), extractor, RAW, 1.0) for s in sources)
 
 
-def covered(summary: Memory) -> tuple[int, int]:
-    """The positions of the first and last message that a summary was made of; (1, 0) when it does not say."""
-    return positions_in(summary.bookkeeping)
-
-
 def _best_worth(engine: Engine, texts: Sequence[str]) -> float:
     """How likely the best of some statements is worth keeping; 1 without the embedder that the head was made for."""
     if all(embedder.space.model != shipped_model() for embedder in engine.embedders):
@@ -184,7 +175,3 @@ def _is_statement(engine: Engine, source: Source, excerpt: Excerpt) -> bool:
     text = source.text[excerpt.start : excerpt.end]
     is_asking = detect(text).gems.asking.search(text.strip()) is not None
     return source.is_own and not is_asking and len(engine.analyser.query_terms(text)) >= _LEAST_TERMS
-
-
-def _quote_source(source: Source, excerpt: Excerpt) -> str:
-    return source.text[excerpt.start : excerpt.end] + (CUT_MARK if excerpt.is_cut else "")

@@ -87,6 +87,11 @@ class Editor:
         states = ({"state": State.ACTIVE.value}, {"state": State.QUARANTINED.value})
         self.note(memory, Action.QUARANTINED, reason, *states)
 
+    def supersede(self, old: Memory, by: str, action: Action, reason: str) -> Memory:
+        """Let the memory with the id `by` take the place of one, which retires now."""
+        gone = replace(old, state=State.SUPERSEDED, other_id=by, retired_at=self.now)
+        return self.put(old, gone, action, reason)
+
     def was_quarantined_for(self, memory: Memory, reason: str) -> bool:
         """True when the memory was last quarantined for a reason that begins like this."""
         entries = self._work.history.of(self._visible, memory.id)
@@ -157,8 +162,7 @@ def merge(
         if any(memory.state is not State.ACTIVE for memory in (first, *others)):
             raise ConflictError("only active memories can be merged")
         for other in others:
-            gone = replace(other, state=State.SUPERSEDED, other_id=first.id, retired_at=editor.now)
-            editor.put(other, gone, Action.MERGED, reason or f"merged into {first.id}")
+            editor.supersede(other, first.id, Action.MERGED, reason or f"merged into {first.id}")
         joined = editor.put(first, merged(first, others, text), Action.MERGED, reason)
         ready.put(engine, work, first, _through_the_gate(engine, editor, first, joined))
         return editor.get(first.id)

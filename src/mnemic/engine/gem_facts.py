@@ -103,8 +103,7 @@ def take_in_facts(
         joined = merged(replace(gem, bookkeeping=notes), facts)
         editor.put(gem, joined, Action.MERGED, "it says what was extracted as facts")
         for fact in facts:
-            gone = replace(fact, state=State.SUPERSEDED, other_id=gem.id, retired_at=editor.now)
-            editor.put(fact, gone, Action.MERGED, f"part of the gem {gem.id}")
+            editor.supersede(fact, gem.id, Action.MERGED, f"part of the gem {gem.id}")
 
 
 def _slot_notes(slots: Mapping[str, Mapping[str, object]]) -> dict[str, object]:

@@ -417,19 +417,10 @@ def _only_fills(memory: Memory) -> bool:
 
 def _differ_in_names(one: str, other: str) -> bool:
     """True when a word that is written as a name, not at the beginning, stands in one of them only."""
-    words = (
-        {word.casefold() for word in _strip_words(one.split())},
-        {word.casefold() for word in _strip_words(other.split())},
-    )
-    names = [
-        {w.casefold() for w in _strip_words(text.split()[1:]) if w[0].isupper() or w[0].isdigit()}
-        for text in (one, other)
-    ]
-    return bool(names[0] - words[1] or names[1] - words[0])
-
-
-def _strip_words(words: Iterable[str]) -> list[str]:
-    return [bare for word in words if (bare := word.strip("\"'.,;:!?()[]*_"))]
+    words = [[word.strip("\"'.,;:!?()[]*_") for word in text.split()] for text in (one, other)]
+    names = [{w.casefold() for w in each[1:] if w[:1].isupper() or w[:1].isdigit()} for each in words]
+    known = [{word.casefold() for word in each} for each in words]
+    return bool(names[0] - known[1] or names[1] - known[0])
 
 
 def _is_mergeable(one: Memory, other: Memory) -> bool:

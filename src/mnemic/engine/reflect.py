@@ -18,9 +18,9 @@ from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
 from mnemic.errors import InvalidInputError
-from mnemic.model.bookkeeping import choice_in, is_made_up_to, newest_summary_in, note_reflection, session_in
+from mnemic.model import bookkeeping
 from mnemic.model.filter import EVERYTHING, Condition, Filter
-from mnemic.model.item import Kind, Memory, Message, Provenance, State
+from mnemic.model.item import Kind, Memory, Message, Provenance
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, ConsolidationRequest, ReflectionRequest
 from mnemic.model.scope import Scope, Visibility, to_microseconds
@@ -80,7 +80,8 @@ def reflection_due(engine: Engine, work: UnitOfWork, request: ConsolidationReque
     seen = Visibility((request.partition,), None)
     now = engine.clock.now()
     last = work.memories.list(seen, MemoryQuery(now=now, states=(), kinds=(Kind.REFLECTION,), limit=1))
-    read = work.memories.get(seen, [newest]) if last and (newest := newest_summary_in(last[0].bookkeeping)) else last
+    newest = bookkeeping.newest_summary_in(last[0].bookkeeping) if last else ""
+    read = work.memories.get(seen, [newest]) if newest else last
     since = Condition(("created_at",), "gt", to_microseconds((read or last)[0].created_at)) if last else EVERYTHING
     query = MemoryQuery(now=now, kinds=(Kind.SUMMARY,), filter=since, limit=life.reflection_threshold)
     if len(work.memories.list(seen, query)) < life.reflection_threshold:
@@ -169,25 +170,25 @@ class Reflecting(SessionRun):
         editor = Editor(self._engine, work, self._visible, self._actor)
         for old in self._list_of_kinds(work, (Kind.REFLECTION,), EVERYTHING, 2):
             if old.id != memory.id and all(entry.version == digest.RULES for entry in old.provenance):
-                gone = replace(old, state=State.SUPERSEDED, other_id=memory.id, retired_at=editor.now)
-                editor.put(old, gone, Action.SUPERSEDED, f"{memory.id} reflects on newer summaries")
+                editor.supersede(old, memory.id, Action.SUPERSEDED, f"{memory.id} reflects on newer summaries")
 
     def _derive(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> digest.Derived:
-        newest, session = (episodes[-1].id, session_in(episodes[-1].bookkeeping)) if episodes else ("", None)
+        newest = episodes[-1].id if episodes else ""
+        session = bookkeeping.session_in(episodes[-1].bookkeeping) if episodes else None
         return digest.Derived(
             text=text,
             kind=Kind.REFLECTION,
             importance=self._engine.settings.life.reflection_importance,
             provenance=tuple(provenance),
-            bookkeeping=note_reflection(session or self._session, newest),
+            bookkeeping=bookkeeping.note_reflection(session or self._session, newest),
         )
 
     def _facts(self, work: UnitOfWork, episodes: Sequence[Memory], proposed: Mapping[str, str]) -> Facts:
         """What the user's own messages that the summaries cover say that lasts."""
         messages: list[Message] = []
         for episode in episodes:
-            first, last = digest.covered(episode)
-            session = session_in(episode.bookkeeping)
+            first, last = bookkeeping.positions_in(episode.bookkeeping)
+            session = bookkeeping.session_in(episode.bookkeeping)
             if session is None:
                 continue
             found = work.conversations.messages(self._partition, session, first - 1, last - first + 1)
@@ -197,7 +198,8 @@ class Reflecting(SessionRun):
     def _is_known(self, work: UnitOfWork, episodes: Sequence[Memory]) -> bool:
         """True when there is a reflection whose newest summary is the newest of these."""
         newest = episodes[-1].id if episodes else ""
-        return bool(newest) and bool(self._list_of_kinds(work, (Kind.REFLECTION,), is_made_up_to(newest), 1))
+        condition = bookkeeping.is_made_up_to(newest)
+        return bool(newest) and bool(self._list_of_kinds(work, (Kind.REFLECTION,), condition, 1))
 
     def _list_of_kinds(
         self, work: UnitOfWork, kinds: Sequence[Kind], condition: Filter, limit: int, order: Order = Order.NEWEST
@@ -219,7 +221,7 @@ class Reflected:
 
 def place_of(summary: Memory) -> tuple[datetime, int, datetime]:
     """Where a summary stands among the user's summaries."""
-    return summary.observed_at, digest.covered(summary)[1], summary.created_at
+    return summary.observed_at, bookkeeping.positions_in(summary.bookkeeping)[1], summary.created_at
 
 
 def _lasts(memory: Memory, now: datetime) -> bool:
@@ -244,6 +246,6 @@ def _rank(memory: Memory) -> tuple[int, datetime]:
     filled = filled_of(memory)
     if filled is not None and filled.slot in prompts.STABLE_KEYS:
         return 0, memory.observed_at
-    if choice_in(memory.bookkeeping) is not None:
+    if bookkeeping.choice_in(memory.bookkeeping) is not None:
         return 1, memory.observed_at
     return (2 if memory.kind is Kind.PREFERENCE else 3), memory.observed_at

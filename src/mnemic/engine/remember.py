@@ -109,8 +109,7 @@ class Settler:
     def _merge(self, known: Memory, memory: Memory) -> Decision:
         """The known one stays and takes in what the new one adds; `undo` brings the new one back."""
         reason = "it says the same"
-        gone = replace(memory, state=State.SUPERSEDED, other_id=known.id, retired_at=self._editor.now)
-        self._editor.put(memory, gone, Action.MERGED, f"merged into {known.id}: {reason}")
+        self._editor.supersede(memory, known.id, Action.MERGED, f"merged into {known.id}: {reason}")
         joined = replace(merged(known, [memory]), flags=said_again(known), importance=confirmed(known, memory))
         self._editor.put(known, joined, Action.MERGED, f"{memory.id} was merged into it: {reason}")
         return Decision(Verdict.MERGE, known.id, memory.id, reason)

@@ -11,19 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemic.engine.digest import (
-    RULES,
-    TOLD_KINDS,
-    Derived,
-    Source,
-    add_derived,
-    by_facts,
-    by_model,
-    by_rules,
-    covered,
-    derived_memory,
-    raw,
-)
+from mnemic.engine import digest
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun
 from mnemic.engine.events import publish
@@ -203,22 +191,22 @@ class Summarising(SessionRun):
         return SUMMARY_CHARS if llm is None else max(500, min(SUMMARY_CHARS, llm.capabilities.context_tokens // 2))
 
     def messages(self, first: int, last: int) -> list[Message]:
-        """The messages at these positions, both inclusive, that are not erased; at most as many as one digest reads."""
+        """The messages at these positions, both inclusive, that say anything; at most as many as one digest reads."""
         most = min(last - first + 1, MOST_MESSAGES)
         with self._engine.store.read() as work:
             found = work.conversations.messages(self._partition, self._session, first - 1, most)
-        return [message for message in found if message.position <= last]
+        return [message for message in found if message.position <= last and prompts.counted(message).strip()]
 
-    def digest(self, messages: Sequence[Message]) -> Derived | None:
+    def digest(self, messages: Sequence[Message]) -> digest.Derived | None:
         """The summary of some messages; None when they say nothing. Raises the errors of the model."""
         if not messages:
             return None
-        sources = [Source(m.id, prompts.counted(m), prompts.speaker(m), m.role is Role.USER) for m in messages]
+        sources = [digest.Source(m.id, prompts.counted(m), prompts.speaker(m), m.role is Role.USER) for m in messages]
         language = prompts.language_of([source.text for source in sources])
         if self._engine.llm is None:
             text, provenance = self._tell_facts(messages, prompts.SUMMARY_LENGTH[language])
             if not text:
-                text, provenance = by_rules(self._engine, SUMMARISE, sources, prompts.SUMMARY_LENGTH[language])
+                text, provenance = digest.by_rules(self._engine, SUMMARISE, sources, prompts.SUMMARY_LENGTH[language])
             return self._derive(text, messages, provenance=provenance) if text else None
         try:
             text = prompts.read_summary(self._engine.llm.complete(prompts.summary_prompt(messages, language)))
@@ -228,13 +216,13 @@ class Summarising(SessionRun):
             reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
             _summarise_log.warning("session %s: the raw text becomes the summary (%s)", self._session, reason)
             self._engine.observer.count("mnemic.summarise.fallback")
-            derived = self._derive(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
+            derived = self._derive(prompts.raw_lines(messages), messages, provenance=digest.raw(SUMMARISE, sources))
             importance = self._engine.settings.life.raw_importance
             return replace(
                 derived, importance=importance, bookkeeping={**derived.bookkeeping, **bookkeeping.note_fallback(reason)}
             )
         return self._derive(
-            text, messages, provenance=by_model(self._engine, self._engine.llm, SUMMARISE, text, sources)
+            text, messages, provenance=digest.by_model(self._engine, self._engine.llm, SUMMARISE, text, sources)
         )
 
     def _tell_facts(self, messages: Sequence[Message], limit: int) -> tuple[str, tuple[Provenance, ...]]:
@@ -245,18 +233,18 @@ class Summarising(SessionRun):
         spans = {each.id: [entry for entry in each.provenance if entry.source_id in places] for each in made}
         told = [each for each in made if spans[each.id] and self._is_told(each)]
         told.sort(key=lambda each: min((places[entry.source_id], entry.start) for entry in spans[each.id]))
-        text, chosen = by_facts(self._engine, told, limit)
+        text, chosen = digest.by_facts(self._engine, told, limit)
         named = dict.fromkeys(entry for fact in chosen for entry in spans[fact.id])
-        return text, tuple(replace(entry, extractor=SUMMARISE, version=RULES) for entry in named)
+        return text, tuple(replace(entry, extractor=SUMMARISE, version=digest.RULES) for entry in named)
 
     def _is_told(self, memory: Memory) -> bool:
         is_own = memory.partition == self._partition and memory.private_agent is None
-        is_said = memory.state in (State.ACTIVE, State.SUPERSEDED) and memory.kind in TOLD_KINDS
+        is_said = memory.state in (State.ACTIVE, State.SUPERSEDED) and memory.kind in digest.TOLD_KINDS
         return is_own and is_said and bookkeeping.choice_in(memory.bookkeeping) is None
 
-    def _derive(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
+    def _derive(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> digest.Derived:
         positions = (messages[0].position, messages[-1].position)
-        return Derived(
+        return digest.Derived(
             text=text,
             kind=Kind.SUMMARY,
             importance=self._engine.settings.life.summary_importance,
@@ -264,23 +252,19 @@ class Summarising(SessionRun):
             bookkeeping=bookkeeping.note_summary(self._session, positions),
         )
 
-    def _commit(self, batch: _Batch, made: Derived | None) -> Summarised | None:
+    def _commit(self, batch: _Batch, made: digest.Derived | None) -> Summarised | None:
         """Write the summary and move the cursor; None if the cursor moved or a message was erased meanwhile."""
         now = self._engine.clock.now()
-        memory = None if made is None else derived_memory(made, batch.messages, now)
+        memory = None if made is None else digest.derived_memory(made, batch.messages, now)
         vectors = None if memory is None else document_vectors(self._engine, [indexed_text(memory)])
         with self._engine.store.write() as work:
-            ids = [message.id for message in batch.messages]
-            place = (self._partition, self._session)
-            work.dependants.of(self._partition, ())  # takes the lock, so that nothing is erased after the look
-            if len(work.messages.get(self._visible, ids)) < len(ids):
+            after, until = batch.place.after, batch.place.until
+            if not _all_left(work, self._partition, batch.messages):
                 return None
-            if not work.conversations.move(*place, SUMMARISED, batch.place.after, batch.place.until):
+            if not work.conversations.move(self._partition, self._session, SUMMARISED, after, until):
                 return None
-            reason = (
-                f"summary of the messages {batch.place.after + 1} to {batch.place.until} of session {self._session}"
-            )
-            is_new = memory is not None and add_derived(
+            reason = f"summary of the messages {after + 1} to {until} of session {self._session}"
+            is_new = memory is not None and digest.add_derived(
                 self._engine, work, memory, vectors, actor=self._actor, reason=reason
             )
             if memory is not None and is_new:
@@ -298,6 +282,13 @@ class Summarising(SessionRun):
             return Summarised(first, last)
         self._engine.observer.count("mnemic.summarise.summaries")
         return Summarised(first, last, memory.id, bookkeeping.fallback_in(memory.bookkeeping))
+
+
+def _all_left(work: UnitOfWork, partition: Partition, messages: Sequence[Message]) -> bool:
+    """True while none of the messages is erased; none can be before the unit of work ends."""
+    work.dependants.of(partition, ())  # takes the lock, so that nothing is erased after the look
+    ids = [message.id for message in messages]
+    return len(work.messages.get(Visibility((partition,), None), ids)) == len(ids)
 
 
 RENEWED_AT_ONCE = 5
@@ -321,29 +312,28 @@ def renew_summaries(engine: Engine, partition: Partition, actor: str) -> int:
 
 def _renew(engine: Engine, old: Memory, actor: str) -> bool:
     """Make one summary again of its messages; False if it or a message changed meanwhile."""
-    session, (first, last) = bookkeeping.session_in(old.bookkeeping), covered(old)
+    session, (first, last) = bookkeeping.session_in(old.bookkeeping), bookkeeping.positions_in(old.bookkeeping)
     if session is None or first > last:
         return False
-    run = Summarising(engine, old.partition, session, actor)
-    messages = [m for m in run.messages(first, last) if prompts.counted(m).strip()]
+    run, visible = Summarising(engine, old.partition, session, actor), Visibility((old.partition,), None)
+    messages = run.messages(first, last)
     made = run.digest(messages)
     if made is None:
         return False
-    fresh = derived_memory(made, messages, old.created_at)
+    fresh = digest.derived_memory(made, messages, old.created_at)
     notes = bookkeeping.renewed(old.bookkeeping, fresh.bookkeeping)
     vectors = document_vectors(engine, [indexed_text(fresh)])
     with engine.store.write() as work:
-        editor = Editor(engine, work, Visibility((old.partition,), None), actor)
-        work.dependants.of(old.partition, ())  # takes the lock, so that nothing is erased after the look
-        ids = [message.id for message in messages]
-        known = work.memories.get(Visibility((old.partition,), None), [old.id])
-        is_same = bool(known) and known[0].updated_at == old.updated_at
-        if not is_same or len(work.messages.get(Visibility((old.partition,), None), ids)) < len(ids):
+        editor = Editor(engine, work, visible, actor)
+        if not _all_left(work, old.partition, messages):
+            return False
+        known = work.memories.get(visible, [old.id])
+        if not known or known[0].updated_at != old.updated_at:
             return False
         holder = work.memories.holder(old.partition, None, fresh.dedup_key)
         if holder is not None and holder.id != old.id:
-            gone = replace(old, state=State.SUPERSEDED, other_id=holder.id, retired_at=editor.now)
-            editor.put(old, gone, Action.MERGED, f"merged into {holder.id}: the model says the same of both")
+            reason = f"merged into {holder.id}: the model says the same of both"
+            editor.supersede(old, holder.id, Action.MERGED, reason)
             return True
         names = ("text", "dedup_key", "importance", "provenance")
         new = replace(old, **{name: getattr(fresh, name) for name in names}, bookkeeping=notes)
@@ -370,23 +360,21 @@ class SummarisingAgain:
         """
         place = (self.engine, self.partition, self.session, self.actor)
         work = Summarising(*place, may_fall_back=self.may_fall_back)
-        messages = [m for m in work.messages(self.first, self.last) if prompts.counted(m).strip()]
+        messages = work.messages(self.first, self.last)
         made = work.digest(messages)
         if made is None:
             return True
-        memory = derived_memory(made, messages, self.engine.clock.now())
+        memory = digest.derived_memory(made, messages, self.engine.clock.now())
         memory = replace(
             memory, bookkeeping={**memory.bookkeeping, **bookkeeping.note_positions((self.first, self.last))}
         )
         vectors = document_vectors(self.engine, [indexed_text(memory)])
         with self.engine.store.write() as unit:
-            unit.dependants.of(self.partition, ())  # takes the lock, so that nothing is erased after the look
-            ids = [message.id for message in messages]
-            if len(unit.messages.get(Visibility((self.partition,), None), ids)) < len(ids):
+            if not _all_left(unit, self.partition, messages):
                 return False
             if not self._is_there(unit):
                 reason = f"summary of what is left of the messages {self.first} to {self.last} of {self.session}"
-                add_derived(self.engine, unit, memory, vectors, actor=self.actor, reason=reason)
+                digest.add_derived(self.engine, unit, memory, vectors, actor=self.actor, reason=reason)
         return True
 
     def _is_there(self, unit: UnitOfWork) -> bool:
@@ -397,4 +385,4 @@ class SummarisingAgain:
             filter=bookkeeping.is_of_session(self.session),
         )
         known = unit.memories.list(Visibility((self.partition,), None), query)
-        return any(covered(each) == (self.first, self.last) for each in known)
+        return any(bookkeeping.positions_in(each.bookkeeping) == (self.first, self.last) for each in known)

@@ -5,8 +5,10 @@ Answers for which sentences stay. How much room there is, is the caller's busine
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from mnemic.ranking.extract import is_small_talk
+from mnemic.text.normalise import stored_texts
 from mnemic.text.sentences import sentences
 
 CUT = "[...]"
@@ -31,26 +33,6 @@ SHORTEST_CONTENT = 3
 """Letters: "Tea, please." tells something."""
 
 QUESTION_SHARE = 1 / 3
-
-_REACTIONS_TEXT = """
-about absol adore again agree all also alway amazi and any anyth appre are aweso bad beaut been being belie
-best bet bette big bit bless both bough breat brigh bring buddy but bye can chat check cheer come cong
-congr convi cool could creat curio day defin delig did didn doe does doesn doing don done each enjoy enthu
-envio even ever every excel excit fanta far feel feeli felt few fine for from fun gener get gets getti give
-glad going gonna good gorge got grate great guess had haha happe happy hard has have havin hear heard help
-helpf helps her here hey him his hope hopef hopin how huh impre incre indee inspi inter into isn its job
-just keep kind kinda know known later laugh learn let like liked likes lol long look looki looks lot lots
-love loved lovel luck lucky made make makes makin man many matte may maybe mean means memor might mind miss
-more most much must nah need never new nice not now off oh one only ooh our out over own parti past peace
-perfe pic pleas point power prett prob proud quite reall relat remem rest right rough said same saw say
-says see seems share shari she shoul shout some someo somet soon sorry sound speci still story stron stuff
-such super suppo sure sweet take takes talk tell terri tha than thank that the their them then there these
-they thing think this those thoug time too total touch tough truly try under upda use very wanna want was
-way well were what when where which while who why will wish with won wonde worri worth would wow yay yeah
-year years yep yes yet yikes you your yours yup
-"""
-_REACTIONS = frozenset(_REACTIONS_TEXT.split())
-"""Beginnings of words that praise, thank, agree or only join: what is left of a text without them is its content."""
 
 _CAPTION = re.compile(r"\[\w+: ")
 _OWN_WORDS = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|our)\b")
@@ -91,10 +73,16 @@ def content(text: str, names: frozenset[str] = frozenset()) -> float:
         else:
             is_question = _QUESTION.search(sentence) and not _OWN_WORDS.search(sentence)
             words = {word[:STEM_CHARS] for word in _WORD.findall(sentence.lower()) if len(word) >= SHORTEST_CONTENT}
-            found += len(words - _REACTIONS - names) * (QUESTION_SHARE if is_question else 1.0)
+            found += len(words - _reactions() - names) * (QUESTION_SHARE if is_question else 1.0)
         if found >= FULL_CONTENT:
             return FULL_CONTENT
     return found
+
+
+@cache
+def _reactions() -> frozenset[str]:
+    """Beginnings of words that praise, thank, agree or only join; the other words of a text are its content."""
+    return frozenset(stored_texts(__name__)["reactions"].split())
 
 
 def digest(text: str, matters: Sequence[str], tokens: Callable[[str], int]) -> str:

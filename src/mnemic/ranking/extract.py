@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mnemic.text.normalise import stored_pattern
 from mnemic.text.prose import prose_parts
 from mnemic.text.sentences import sentences
 
@@ -29,18 +30,7 @@ SAID_ALREADY = 0.7
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|we|our)\b|我|咱", re.IGNORECASE)
 _SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
 _QUESTION = re.compile(r"[?？]\W*$|[吗呢]\W*$")
-_SMALL_TALK = re.compile(
-    r"\W*(?:(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|yes|yeah|no|sure|great|nice|cool|bye|goodbye|welcome|please"
-    r"|you're welcome|no problem|good (?:morning|evening|night|afternoon|one|idea|call|point)|lol|(?:ha){2,}|hmm|yep"
-    r"|yup|wow|oh|ah|right|perfect|awesome|lovely|amazing|congratulations|congrats|that worked|worked|will do|done"
-    r"|got it|i see|that was it|sounds (?:good|great|nice|perfect|yummy|fun|lovely)|makes sense|good to (?:hear|know)"
-    r"|i'?ll try|(?:that'?s|what|it'?s|this is)(?: such)? an? (?:really )?(?:great|good|nice|lovely|sweet|fantastic)"
-    r" (?:idea|point|one|suggestion|photo|plan|question|way)|(?:i'?m )?(?:so )?glad (?:you like it|it helped|to help)"
-    r"|how can i help|have fun|enjoy|my pleasure|anytime|exactly|indeed|true|fixed|fine)\b\W*"
-    r"|(?:你好|您好|谢谢|多谢|好的|嗯|是的|再见|早上好|晚上好|晚安|哈|不客气|没问题)\W*)+"
-    r"(?:there|you|so much|very much|a lot)?\W*",
-    re.IGNORECASE,
-)
+_SMALL_TALK = stored_pattern(__name__, "small_talk")
 
 
 @dataclass(frozen=True, slots=True)

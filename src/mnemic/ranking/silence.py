@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from mnemic.ranking.digest import stems
 from mnemic.ranking.extract import is_small_talk
+from mnemic.text.normalise import stored_pattern
 
 Doubles = NDArray[np.float64]
 
@@ -56,65 +57,23 @@ LONGEST_TOKENS = 12.0
 """Beyond it a prompt's length says nothing: a long text to work on is no better a question."""
 
 
-_OWN = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself|we|our|us|user|user's|mi|mis|me|yo|nuestro|nuestra|tengo|soy|vivo"
-    r"|mein\w*|mir|mich|ich|je|mon|ma|mes)\b|我|咱|用户",
-    re.IGNORECASE,
-)
-_QUOTED = re.compile(
-    r"\"[^\"]{4,}\"|“[^”]{2,}”|「[^」]{2,}」|«[^»]{4,}»|(?<=[:：])\s*(?:\n[\s\S]+|(?:\S+\s+){5,}[\s\S]*|\S[\u3400-\u9fff\W]{7,})"
-)
+_pattern = partial(stored_pattern, __name__)
+_OWN = _pattern("own")
+_QUOTED = _pattern("quoted")
 """A text to work on: in quotation marks, or after a colon."""
 
-_TASK = re.compile(
-    r"^\W*(?:(?:please|can you|could you|now|kindly)\s+)?"
-    r"(?:translate|rewrite|rephrase|proofread|correct|fix|summari[sz]e"
-    r"|shorten|expand|conjugate|explain|define|draft|compose|write|invent|imagine|list|convert|turn|make|extract|edit"
-    r"|polish|improve|simplify|paraphrase|describe|give me|put|solve|calculate|compute|prove|refactor|debug|template"
-    r"|synonyms?|antonyms?|escribe|redacta|traduce|corrige)\b"
-    r"|^(?:把|将|用|写|编|翻译|解释|帮我写|给我写|改写|润色)|是什么意思|怎么说",
-    re.IGNORECASE,
-)
+_TASK = _pattern("task")
 _CALCULATION = re.compile(r"[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*\d[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
-_CODE = re.compile(
-    r"```|^Traceback \(most|^\s*(?:def|class|import|from|#include|function|const|let|SELECT) ", re.MULTILINE
-)
-_ABOUT_USER = re.compile(
-    r"\b(?:know|remember|tell me|learned|say|facts) (?:\w+ ){0,3}about (?:me|myself)\b|\bwho am i\b"
-    r"|\b(?:describe|profile of) me\b|(?:知道|了解|记得).{0,4}我|关于我|我是谁|\bsobre mí\b|\bquién soy\b",
-    re.IGNORECASE,
-)
-_DATE = re.compile(
-    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|mon|tues|wednes"
-    r"|thurs|fri|satur|sun)(?:days?)?\b|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b|\b(?:spring|summer|autumn|fall|winter|noon|night|morning|evening|weekend|year|month"
-    r"|week|weekday|always|every|ago|since|yesterday|tomorrow|today)s?\b|[年月日天周]",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|couple|pair|twins?|triplets|both|twice|once|half|hundred|thousand"
-    r"|sixteen|twenty|thirty|forty|fifty|no)\b|[一二三四五六七八九十两百千]",
-    re.IGNORECASE,
-)
+_CODE = _pattern("code")
+_ABOUT_USER = _pattern("about_user")
+_DATE = _pattern("date")
+_NUMBER = _pattern("number")
 _NAME = re.compile(r"(?<![.!?…] )(?<!^)\b[A-ZÀ-Þ][\w'’-]+")
-_WHEN = re.compile(
-    r"\b(?:when|what (?:day|date|time|month|year)|(?:on|in) (?:which|what) (?:day|date|weekday|month|year))\b"
-    r"|什么时候|哪[天年月]|哪一[天年]",
-    re.IGNORECASE,
-)
+_WHEN = _pattern("when")
 _HOW_OLD = re.compile(r"\bhow old\b|[几多][岁大]", re.IGNORECASE)
-_AGE = re.compile(
-    r"\d|\b(?:years?|months?|weeks?) old\b|\b(?:born|turn(?:s|ed|ing)?|aged?|birthday|\w+ty(?:-\w+)?)\b|岁|出生|生日",
-    re.IGNORECASE,
-)
-_HOW_MUCH = re.compile(
-    r"\bhow (?:many|much|long|tall|far|large|big|often)\b|\bwhat (?:do|does|did) .+ (?:cost|charge)\b|几|多少|多大",
-    re.IGNORECASE,
-)
-_WHO_WHERE = re.compile(
-    r"\b(?:who|whom|whose|where|called|named"
-    r"|which (?:city|town|village|country|street|university|school|company|hospital|hotel|airline|brand))\b",
-    re.IGNORECASE,
-)
+_AGE = _pattern("age")
+_HOW_MUCH = _pattern("how_much")
+_WHO_WHERE = _pattern("who_where")
 _ASKS = ((_HOW_OLD, _AGE), (_WHEN, _DATE), (_HOW_MUCH, _NUMBER), (_WHO_WHERE, _NAME))
 """What a question asks for, and what an answer to it holds."""
 

@@ -18,7 +18,7 @@ from mnemic.text.analyser import Analyser
 from mnemic.text.narrative import ToldTurn
 from mnemic.text.normalise import dedup_key, late_pattern
 from mnemic.text.prompts import counted
-from mnemic.text.replies import Reading, Refused, clean_text, list_schema, read_items
+from mnemic.text.replies import Reading, clean_text, list_schema, object_schema, read_items
 from mnemic.text.sentences import sentences
 
 MAX_SNIPPET_CHARS = 800  # about 200 tokens: a snippet is a quote, not the conversation
@@ -119,24 +119,20 @@ _SHOWN_CHARS = 60  # of a refused gem, for a line of the log
 
 FIELDS = tuple(field.name for field in fields(Gem))
 REPLY_SCHEMA: Mapping[str, object] = list_schema(
-    {
-        "type": "object",
-        "properties": {
-            "gem": {"type": "string", "maxLength": MAX_GEM_CHARS},
-            "context": {"type": "string", "maxLength": MAX_CONTEXT_CHARS},
-            "snippet": {"type": "string", "maxLength": 600},
-            "categories": {
-                "type": "array",
-                "items": {"type": "string", "enum": list(CATEGORIES)},
-                "minItems": 1,
-                "maxItems": MAX_CATEGORIES,
-            },
-            "importance": {"type": "string", "enum": list(IMPORTANCE_WORDS)},
-            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-            "source_turns": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 20},
+    object_schema(
+        gem={"type": "string", "maxLength": MAX_GEM_CHARS},
+        context={"type": "string", "maxLength": MAX_CONTEXT_CHARS},
+        snippet={"type": "string", "maxLength": 600},
+        categories={
+            "type": "array",
+            "items": {"type": "string", "enum": list(CATEGORIES)},
+            "minItems": 1,
+            "maxItems": MAX_CATEGORIES,
         },
-        "required": ["gem", "context", "snippet", "categories", "importance", "confidence", "source_turns"],
-    },
+        importance={"type": "string", "enum": list(IMPORTANCE_WORDS)},
+        confidence={"type": "number", "minimum": 0, "maximum": 1},
+        source_turns={"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 20},
+    ),
     "gems",
     MAX_GEMS,
 )
@@ -188,7 +184,8 @@ def read_gems(reply: str, turns: Sequence[ToldTurn]) -> Gems:
     """The gems in a reply about the numbered `turns`: JSON, in a fence or not. Raises nothing, whatever was written."""
     reading: Reading = read_items(reply, _READ, most=MAX_GEMS)
     gems = checked_gems(reading.items, turns)
-    unread = tuple(_unread(refused) for refused in reading.refused if not reading.is_cut)
+    refused = () if reading.is_cut else reading.refused
+    unread = tuple(Rejected(each.excerpt[:_SHOWN_CHARS], each.reason) for each in refused)
     return replace(gems, rejected=(*gems.rejected, *unread), is_answer=reading.is_answer, is_cut=reading.is_cut)
 
 
@@ -405,10 +402,6 @@ def _named(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tup
         return _turns(item, by_number)
     except _RefusalError:
         return ()
-
-
-def _unread(refused: Refused) -> Rejected:
-    return Rejected(refused.excerpt[:_SHOWN_CHARS], refused.reason)
 
 
 def _excerpt(value: object) -> str:

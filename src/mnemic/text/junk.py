@@ -3,12 +3,11 @@
 With care: a short fact is a fact. What is told is the reason, for a person to read.
 """
 
-import re
 import unicodedata
 from functools import cache
 
 from mnemic.text.languages import languages, words
-from mnemic.text.normalise import key_words, late_pattern
+from mnemic.text.normalise import key_words, late_pattern, stored_pattern, stored_texts
 
 MIN_CHARS = 3
 """Letters and digits; of scripts that write words without gaps, one less."""
@@ -21,34 +20,12 @@ MAX_NEW_SHARE = 0.25
 MIN_SIGNS_CHARS = 12
 MIN_LETTER_SHARE = 0.25
 
-_FURTHER_COURTEOUS = (
-    # French, Spanish, Italian, Portuguese, Dutch
-    "bonjour bonsoir salut merci beaucoup oui non d'accord parfait "
-    "hola buenos días buenas tardes noches gracias muchas sí vale perfecto de nada adiós "
-    "ciao grazie mille prego va bene sì obrigado obrigada olá bom dia sim não dank je wel hoi goed "
-    # Japanese, Korean, Russian
-    "こんにちは ありがとう ありがとうございます "
-    "はい いいえ 了解しました 안녕하세요 감사합니다 네 아니요 привет здравствуйте спасибо да нет хорошо пока"
-)
-"""Of languages that have no rules of their own."""
-
 _BESIDE_OTHERS = words("a of the your so very de it k right fine bom va")
 """No courtesy alone."""
 
 _PLACEHOLDERS = words("n/a na none null undefined nan todo tbd tba test testing asdf foo bar xxx")
 _ENDS = ".!?\u2026 "
-_EMPTY_PHRASES = late_pattern(
-    r"(?:as an? (?:ai|artificial intelligence)(?: language)?(?: model| assistant)?\b.*"
-    r"|(?:i'm|i am) (?:just )?an? (?:ai|language model)\b.*"
-    r"|i(?:'m| am) sorry,? but i (?:can't|cannot|can not)\b.*"
-    r"|(?:i )?hope (?:this|that) helps"
-    r"|(?:please )?let me know if (?:you|there).*"
-    r"|(?:is there )?anything else (?:i can|you).*"
-    r"|(?:how|what) can i (?:help|assist|do).*"
-    r"|(?:feel )?free to (?:ask|reach out).*"
-    r"|lorem ipsum.*)",
-    re.IGNORECASE | re.DOTALL,
-)
+_EMPTY_PHRASES = stored_pattern(__name__, "empty_phrases")
 _PLACEHOLDER_ONLY = late_pattern(r"(?:\W*\[REDACTED: [a-z0-9-]{1,40}\]\W*)+")
 
 
@@ -71,7 +48,9 @@ def junk_reason(text: str) -> str:
 
 @cache
 def _courtesies() -> frozenset[str]:
-    return frozenset(" ".join([_FURTHER_COURTEOUS, *(language.courtesies for language in languages())]).split())
+    return frozenset(
+        " ".join([stored_texts(__name__)["courtesies"], *(language.courtesies for language in languages())]).split()
+    )
 
 
 def _form_reason(text: str, words: list[str], letters: int) -> str:

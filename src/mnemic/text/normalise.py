@@ -19,8 +19,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 import unicodedata
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import cache
+from importlib import resources
 from typing import cast
 
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -225,16 +229,37 @@ def late_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
     """As `re.compile`, which is called with the first use. Only what is called on the pattern works, not
     `re.sub(pattern, …)` or `isinstance`. May be used by several threads: the worst is that two compile the same.
     """
-    return cast("re.Pattern[str]", _LatePattern(source, flags))
+    return cast("re.Pattern[str]", _LatePattern(lambda: source, flags))
+
+
+def stored_pattern(module: str, name: str) -> re.Pattern[str]:
+    """As `late_pattern`, of a text in the data file of a module (see `stored_texts`)."""
+    return cast("re.Pattern[str]", _LatePattern(lambda: stored_texts(module)[name]))
+
+
+@cache
+def stored_texts(module: str) -> Mapping[str, str]:
+    """The texts in the `.toml` file beside a module and of its name. A list of strings is joined; `@name@` stands for
+    a text further up.
+    """
+    package, _, name = module.rpartition(".")
+    data = tomllib.loads(resources.files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    texts: dict[str, str] = {}
+    for key, written in data.items():
+        texts[key] = _PART.sub(lambda part: texts[part[1]], "".join(written))
+    return texts
+
+
+_PART = re.compile(r"@(\w+)@")
 
 
 class _LatePattern:
     """Finds methods of the compiled expression, and keeps them: a second use costs no more than without."""
 
-    def __init__(self, source: str, flags: int) -> None:
-        self._source, self._flags = source, flags
+    def __init__(self, read: Callable[[], str], flags: int = 0) -> None:
+        self._read, self._flags = read, flags
 
     def __getattr__(self, name: str) -> object:
-        found = getattr(re.compile(self._source, self._flags), name)  # `re` keeps what it has compiled
+        found = getattr(re.compile(self._read(), self._flags), name)  # `re` keeps what it has compiled
         setattr(self, name, found)
         return found

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
-from mnemic.text.normalise import late_pattern
+from mnemic.text.normalise import late_pattern, stored_pattern
 
 MAX_WORD_CHARS = 80
 """A longer run without a blank, in a script that uses blanks, is a path, a key or encoded data."""
@@ -19,42 +20,16 @@ LEAST_LETTERS = 0.55
 
 MEASURED_CHARS = 24
 
+_pattern = partial(stored_pattern, __name__)
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_PLACEHOLDER = late_pattern(
-    r"!?\[(?:image|photo|picture|video|audio|file|sticker|gif|attachment|screenshot)\b[^\]\n]{0,400}\](?:\([^)\n]*\))?"
-    r"|!\[[^\]\n]*\]\([^)\n]*\)",
-    re.IGNORECASE,
-)
+_PLACEHOLDER = _pattern("placeholder")
 _MARKUP = late_pattern(r"\s*</?[a-zA-Z!][^<>\n]*>|.*</[a-zA-Z][\w-]*>\s*$|\s*<[!?]")
-_JSON = late_pattern(r"\s*[{\[]\s*(?:[\"'{\[\d]|$)|\s*\"[^\"\n]*\"\s*:|\s*[}\]]+[,;)]*\s*$|.*\"\s*:\s*[\[{\"\d].*[}\]]")
-_TRACE = late_pattern(
-    r"\s*Traceback \(most recent call last\)|\s*File \"[^\"\n]+\", line \d+|\s*at [\w$.<>/]+ ?\(.*\)\s*$"
-    r"|\s*at .*:\d+:\d+\)?$|\s*(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Fault|Panic)\b\s*(?::|$)"
-    r"|\s*(?:panic|fatal|error|warning|E|F|W)(?:\[\w+\])?: |\s*thread '[^']*' panicked|\s*goroutine \d+ \["
-    r"|\s*(?:Uncaught )?Error: |\s*[\w./-]+:[\w./-]+:\d+\b|.*\bENOENT\b|\s*[➜❯λ]\s|\s*Node\.js v\d[\d.]*\s*$|.*\\n.*\\n"
-    r"|\s*Caused by: |\s*called `|\s*\.\.\. \d+ more|\s*-->\s+\S+:\d+|\s*npm (?:ERR!|WARN)|\s*Segmentation fault"
-)
-_LOG = late_pattern(
-    r"\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?\S*\s+\S"
-    r"|\s*\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL)\]?[\s:|]"
-    r"|\s*(?:diff --git|index [0-9a-f]{7}|@@ |\+\+\+ |--- [ab/])|[0-9a-f]{32,}"
-)
-_COMMAND = late_pattern(
-    r"\s*(?:[$#%>]|>>>|\w+@[\w-]+[:~]\S*[$#])\s+\S|\s*(?:sudo |docker(?:[ -]compose)?|kubectl|npm|npx|yarn|pnpm"
-    r"|pip3?|cargo|git|apt(?:-get)?|brew|curl|wget|systemctl|chmod|python3?|node|psql|ssh|scp|rsync)"
-    r" +[\w./:=@-]+(?: +[\w./:=@,-]+){0,12}\s*$"
-)
-_CODE = late_pattern(
-    r"\s*(?:def |class |async def |func |fn |pub |impl |const |let |var |from [\w.]+ import|#include|package "
-    r"|using |public |private |static |return\b|function\b|if \(|for \(|while \(|@\w+(?:\(|$)|elif |else:|try:)"
-    r".*(?:[;:{}()=]|$)$|.*[;{]\s*$|\s*[)}\]]+[;,]?\s*$|\s{4,}\S.*[()=\[\]{}]"
-    r"|\s*import (?:[\w.]+(?: as \w+)?|.* from ['\"].*)\s*;?$"
-    r"|\s*(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE|ALTER TABLE)\b.*(?:\bFROM\b|\bSET\b|\bVALUES\b|\()"
-    r"|\s*[\w.\[\]\"']+ ?(?:[-+*/|&]?=|:=|=>|->) ?\S.*[()\[\]{}\"'\d]\s*$"
-)
-_OPENS_CODE = late_pattern(
-    r"\s*(?:return|import|let|from|class|using|package|private|public|static|if|for|while) [a-z' ]+[.!?]?$"
-)
+_JSON = _pattern("json")
+_TRACE = _pattern("trace")
+_LOG = _pattern("log")
+_COMMAND = _pattern("command")
+_CODE = _pattern("code")
+_OPENS_CODE = _pattern("opens_code")
 _MARKS = (_MARKUP, _JSON, _TRACE, _LOG, _COMMAND)
 _SCRIPT_WITH_BLANKS = late_pattern(r"[a-zA-Z0-9+/=_.:-]")
 

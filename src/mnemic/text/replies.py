@@ -420,6 +420,11 @@ class Reading:
     is_cut: bool = False
 
 
+def object_schema(**properties: Mapping[str, object]) -> dict[str, object]:
+    """The schema of an object that has each of these properties."""
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
 def list_schema(item: Schema, key: str = "items", most: int = MAX_ITEMS) -> dict[str, object]:
     """The schema for a prompt that wants a list of items: an object around it, which all servers take."""
     entries = {"type": "array", "items": dict(item), "maxItems": most}

@@ -118,5 +118,5 @@ def test_a_word_that_lower_case_makes_longer_does_not_shift_the_spans():
 def test_a_detector_that_nobody_brings_is_an_error_that_names_the_known_ones():
     assert detector_names() == ["rules"]
     assert open_detector("rules").name == "rules"
-    with pytest.raises(ConfigError, match="there are rules"):
+    with pytest.raises(ConfigError, match="use one of rules"):
         open_detector("magic")

@@ -8,8 +8,8 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
-from mnemic.engine.digest import covered
 from mnemic.engine.engine import Engine
+from mnemic.model.bookkeeping import positions_in
 from mnemic.model.chat import Prompt
 from mnemic.model.item import Kind, Memory
 from mnemic.model.records import Job, JobState
@@ -96,12 +96,12 @@ def say(mnemic: Mnemic, number: int, scope: Scope = ANNA, start: int = 1) -> Non
 def made(mnemic: Mnemic, kind: Kind = Kind.SUMMARY, scope: Scope = ANNA) -> list[Memory]:
     """The memories of a kind, in the order of what they were made of."""
     found = mnemic.list(scope, kinds=[kind], limit=1000).memories
-    return sorted(found, key=lambda memory: (memory.created_at, covered(memory)))
+    return sorted(found, key=lambda memory: (memory.created_at, positions_in(memory.bookkeeping)))
 
 
 def positions(memories: Sequence[Memory]) -> list[tuple[int, int]]:
     """The first and the last position that each covers."""
-    return sorted(covered(memory) for memory in memories)
+    return sorted(positions_in(memory.bookkeeping) for memory in memories)
 
 
 def jobs(mnemic: Mnemic, kind: str, scope: Scope = ANNA) -> list[Job]:

@@ -18,13 +18,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import cast
 
 from mnemic.errors import ConfigError
 from mnemic.ports.models import Detector, DetectorCapabilities, SecretSpan
-from mnemic.text.normalise import late_pattern
+from mnemic.text.normalise import late_pattern, stored_pattern, stored_texts
 
 _WORD = "[A-Za-z0-9_-]"
 
@@ -61,48 +61,19 @@ def _compile_alone(expression: str) -> re.Pattern[str]:
 
 def _compile_spoken(expression: str) -> re.Pattern[str]:
     """A number ends where no date, price, measure or count of digits goes on."""
-    return late_pattern(rf"(?i)(?<![a-z0-9_]){expression}(?![0-9a-z_]|[.,:/-]\d| ?(?:%|€|\$|£)|{_UNIT})")
-
-
-_UNIT = (
-    r"[ -](?:digits?|stellig|characters?|zeichen|pages?|lines?|times|years?|pins?|nails|mm|cm|km|m|kg|ms|px|euros?)"
-    r"(?![a-z])"
-)
+    return late_pattern(
+        rf"(?i)(?<![a-z0-9_]){expression}(?![0-9a-z_]|[.,:/-]\d| ?(?:%|€|\$|£)|{stored_texts(__name__)['unit']})"
+    )
 
 
 KEY_BESIDE = late_pattern(r"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 """The secret half of an AWS key pair: it has no beginning of its own, and is looked for near the other half only."""
 
 
-_STAND_INS = frozenset(
-    re.split(
-        r"\s+",
-        """password passwd passwort pass pwd secret token key test testing foo bar baz qux none null nil true false
-        undefined str string int bool bytes any object text char varchar required optional hidden masked empty default
-        mandatory missing invalid incorrect wrong expired weak strong blank unset set changed reset protected encrypted
-        stored sent shown given here prompt stdin env type value input username user hello world todo tbd n/a na
-        redacted removed omitted disabled enabled unknown yes no bearer basic jwt oauth oauth2 authorization""",
-    )
-)
-_STAND_IN = late_pattern(
-    r"(?i)your[_ -]?|example|placeholder|change[_-]?me|x{4}|\*{3}|\.{3}|…|•{3}|redacted|insert[_-]|dummy|sample"
-    r"|replace[_-]?(?:me|with)|<[^>]{1,40}>|my[_-]?(?:secret|password|token|api[_-]?key)(?![a-z0-9])|[_-]here$"
-    r"|^[a-z]*(?:password|secret|token)[a-z]*$|^(?:abc)?1?23(?:4(?:5)?)?$"
-)
-_CODE = late_pattern(
-    r"^[${(\[<]|^%\w+%$|^![a-zA-Z]+$|\$\{|\{\{|%\(|%s|^[A-Za-z_][\w.]{0,120}[(\[]"
-    r"|^[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60})+$"
-    r"|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|::|->|=>|^[a-z_]+_[a-z_]+[,;)]{0,3}$|^\d+(?:\.\d+)*$"
-    r"|^[a-z]+[A-Z][a-z]+(?:[A-Z][a-z]+)*[,;)]{0,3}$"
-)
-_MEASURE = late_pattern(
-    r"(?i)^\d+[+-]?(?:st|nd|rd|th|x|%|[ -]?(?:char|digit|letter|word|bit|byte|round|day|week|month|year|min|hour|sec"
-    r"|s|time)[a-z]{0,8})\W{0,3}$"
-    r"|^(?:sha|md5|aes|bcrypt|argon|scrypt|pbkdf|rsa|base64|utf|oauth|http|tls|ssl|wpa|saml|ipv|mp3|2fa|mfa"
-    r"|u2f|fido)[\w+-]*$|^(?:win|k8s|s3|ec2|v)[\d._-]*$"
-    r"|^(?:pbkdf2|scrypt|argon2|bcrypt)[:$]"
-    r"|^\d{1,4}[-/.:]\d{1,2}(?:[-/.:]\d{1,4})?(?:[ap]m)?$|^\d{1,2}(?::\d\d)?[ap]m$"
-)
+_pattern = partial(stored_pattern, __name__)
+_STAND_IN = _pattern("stand_in")
+_CODE = _pattern("code")
+_MEASURE = _pattern("measure")
 _UUID = late_pattern(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _LINK = late_pattern(r"(?i)^(?:https?:|ftp:|www\.|[\w.+-]+@[\w-]+\.[a-z]{2,}\W?$)")
 _PATH = late_pattern(r"^\.{0,2}/|^[A-Za-z]:\\|^~/")
@@ -119,10 +90,15 @@ _LEAST_SETTING, _LEAST_SAID, _MOST_DIGITS = 4, 6, 20
 _SYMBOLS = frozenset("!@#$%^&*+=?~")
 
 
+@cache
+def _stand_ins() -> frozenset[str]:
+    return frozenset(stored_texts(__name__)["stand_ins"].split())
+
+
 def is_stand_in(value: str) -> bool:
     """True for what examples and masks put in the place of a secret, such as `your-api-key-here` or `****`."""
     is_mask = len(value) > 2 * _FEW_LETTERS and len(set(value)) < _FEW_LETTERS
-    return is_mask or value.lower() in _STAND_INS or bool(_STAND_IN.search(value))
+    return is_mask or value.lower() in _stand_ins() or bool(_STAND_IN.search(value))
 
 
 def is_mixed(value: str) -> bool:
@@ -165,55 +141,22 @@ def _entropy_bits(value: str) -> float:
 PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET = "password", "api-key", "private-key", "aws-secret-key"
 BESIDE_CHARS = 400  # characters either side of a key id: both halves stand within a few lines of a file
 
-_PASSWORDS = (
-    r"pass[ _-]?words?|pass[ _-]?wd|pass[ _-]?phrase|pass[ _-]?code|(?<![a-z])pwd|(?<![a-z])pass(?=[\"']?\s?=)"
-    r"|passwort|kennwort|contrase[nñ]a|senha|mot[ _]de[ _]passe|парол[ья]"
-    r"|密[码碼]|口令|パスワード|暗証番号|비밀번호|كلمة (?:المرور|السر)"
-)
-_KEYS = (
-    r"(?:api|secret|secret[ _-]?access|access|auth|private|encryption|account|signing|x-api)[ _-]?key"
-    r"|(?:client|app|signing|webhook)[ _-]?secret"
-    r"|(?:access|auth|refresh|bearer|bot|api|session|id|deploy)[ _-]?token|_authtoken"
-    r"|credentials?|(?<![a-z])secret|(?<![a-z])token|令牌|密[钥鑰]|トークン"
-)
-_HINT = late_pattern(
-    "pass|pwd|kennwort|contrase|senha|парол|密|口令|パスワード|暗証|비밀|كلمة|key|secret|token|credential|令牌|トークン"
-)
-_TOLD = late_pattern(r"[=:：＝是為为改设は은는—]|(?<![a-z])(?:is|was|are|ist|lautet|es|est|era|é|to|это)(?![a-z])")
+_HINT = _pattern("hint")
+_TOLD = _pattern("told")
 """What must follow within `_REACH_CHARS` characters of a hint; most of what is written about passwords ends here."""
 _REACH_CHARS = 110  # characters; longer finds values that belong to another sentence
 _LEAD = 16
 """The most characters of a word for a secret before the part of it that `_HINT` finds."""
 _LOOSE_KEYS = ("secret", "token", "credential", "credentials", "令牌")
-_OTHER = "hash|type|name|id|url|uri|length|field|file|path|policy|expir|ttl|count|limit|reset|hint|manager"
-_NAME_OF_SECRET = rf"(?:(?P<pass>{_PASSWORDS})|(?P<key>{_KEYS}))"
-_SET = late_pattern(
-    rf"{_NAME_OF_SECRET}(?:(?<=[a-z])(?:[_-]?(?!(?:{_OTHER})s?)[a-z0-9]{{1,16}}){{0,2}})?"
-    r"(?P<close>[\"'`\]]{0,2})[ \t]{0,4}"
-    r"(?P<sign>:=|=>|==?=?|[:：＝])[ \t]{0,4}"
-    r"(?:[rbfu@]?[\"'`“「](?P<quoted>[^\"'`”」\n]{4,400})[\"'`”」]|(?P<bare>[^\s\"'`,;<>，。；“”「」]{4,400}))",
-    re.IGNORECASE,
-)
-_SAID = late_pattern(
-    rf"{_NAME_OF_SECRET}(?P<between>[^\n.!?。！？:=：\"']{{0,48}}?)"
-    r"(?:(?<![a-z])(?:is|was|are|ist|lautet|es|est|era|é|(?P<to>to))(?![a-z])|是|為|为|改成|改为|设为|は|은|는|это|—)"
-    r"[ \t:：]{0,3}(?:(?:now|currently|still|simply|just|jetzt)[ \t]{1,2})?"
-    r"(?:[\"'`“「‘](?P<quoted>[!-~]{4,100}?)[\"'`”」’]|(?P<bare>[!-~]{5,100}))",
-    re.IGNORECASE,
-)
+_SET = _pattern("set")
+_SAID = _pattern("said")
 _CHANGED = late_pattern(r"(?i)(?<![a-z])(?:chang|set|reset|updat)[a-z]{0,4}(?![a-z])")
-_ARGUMENT = late_pattern(
-    r"(?i)--?(?P<pass>password|passwd|passphrase)[ \t]{1,3}(?![-<$])[\"']?(?P<bare>[^\s\"']{4,100})"
-)
-_LOGIN = late_pattern(
-    r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,100}:(?P<secret>[^\s/\"'<>]{1,200})@(?=[\w\[$%{-])"
-)
-_CURL = late_pattern(r"(?<!\S)(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<secret>[^\s\"']{4,100})")
+_ARGUMENT = _pattern("argument")
+_LOGIN = _pattern("login")
+_CURL = _pattern("curl")
 _HEAD = late_pattern(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _FOOT = late_pattern(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_BODY = late_pattern(
-    r"(?:[A-Za-z0-9+/=\s]|\\[nrt]|(?:Proc-Type|DEK-Info|Comment|Version|Charset)[^\n\\]{0,100}){0,20000}+"
-)
+_BODY = _pattern("body")
 _BASE64 = late_pattern(r"[A-Za-z0-9+/]")
 _LEAST_BODY_CHARS = 40  # base64 characters: the shortest private key (Ed25519) has 64; fewer is an example
 _RUN = late_pattern(r"[!-~]{16}")
@@ -325,13 +268,8 @@ def _private_keys(text: str) -> Iterator[SecretSpan]:
         if len(_BASE64.findall(text[head.end() : end])) < _LEAST_BODY_CHARS:
             continue
         foot = _FOOT.match(text, end)
-        yield SecretSpan(head.start(), foot.end() if foot else _trim_value(text, head.end(), end), PRIVATE_KEY)
-
-
-def _trim_value(text: str, start: int, end: int) -> int:
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return end
+        end = foot.end() if foot else head.end() + len(text[head.end() : end].rstrip())
+        yield SecretSpan(head.start(), end, PRIVATE_KEY)
 
 
 def _logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:

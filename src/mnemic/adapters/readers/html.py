@@ -15,20 +15,10 @@ from mnemic.adapters.readers.draft import DocumentDraft
 from mnemic.adapters.readers.text import decode, is_binary
 from mnemic.model.document import ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, ReaderCapabilities
+from mnemic.text.normalise import stored_texts
 
-_SKIPPED = """
-    script style template noscript svg math iframe object canvas audio video select head
-"""
-_VOID = """
-    area base br col embed hr img input link meta param source track wbr
-"""
-_BLOCKS = """
-    address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer
-    form header hgroup hr html legend li main menu nav ol p pre section summary table tbody tfoot thead tr ul
-    h1 h2 h3 h4 h5 h6
-"""
-_IN_HEAD = "base link meta title style script noscript template"
-SKIPPED, VOID, BLOCKS, IN_HEAD = (frozenset(names.split()) for names in (_SKIPPED, _VOID, _BLOCKS, _IN_HEAD))
+_NAMES = stored_texts(__name__)
+SKIPPED, VOID, BLOCKS, IN_HEAD = (frozenset(_NAMES[key].split()) for key in ("skipped", "void", "blocks", "in_head"))
 """Elements whose content is not shown, that have none, that stand on lines of their own, and that a head is made of."""
 
 RAW = frozenset(["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"])
@@ -45,27 +35,16 @@ _HEADING = re.compile(r"h[1-6]$")
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE)
 DECLARATION_BYTES = 4096  # browsers look for the charset in the first 1,024; some pages have scripts before it
-_CLOSED_BY = {
-    "li": frozenset({"ul", "ol", "menu"}),
-    "p": BLOCKS,
-    "tr": frozenset({"table", "tbody", "thead", "tfoot"}),
-    "td": frozenset({"tr", "table"}),
-    "th": frozenset({"tr", "table"}),
-    "dd": frozenset({"dl"}),
-    "dt": frozenset({"dl"}),
+_LEFT_OPEN = {
+    "li": (frozenset({"ul", "ol", "menu"}), frozenset({"li"})),
+    "p": (BLOCKS, BLOCKS),
+    "tr": (frozenset({"table", "tbody", "thead", "tfoot"}), frozenset({"tr"})),
+    **dict.fromkeys(("td", "th"), (frozenset({"tr", "table"}), frozenset({"td", "th", "tr"}))),
+    **dict.fromkeys(("dd", "dt"), (frozenset({"dl"}), frozenset({"dd", "dt"}))),
 }
-"""Elements that may stay open by the standard, and the ends of others that end them too."""
+"""Elements that may stay open by the standard: the ends of others, and the beginnings of others, that end them too."""
 
-_NEIGHBOURS = {
-    "li": frozenset({"li"}),
-    "p": BLOCKS,
-    "tr": frozenset({"tr"}),
-    "td": frozenset({"td", "th", "tr"}),
-    "th": frozenset({"td", "th", "tr"}),
-    "dd": frozenset({"dd", "dt"}),
-    "dt": frozenset({"dd", "dt"}),
-}
-"""The same elements, and the beginnings of others that end them."""
+_NONE = (frozenset[str](), frozenset[str]())
 
 
 def declared_encoding(data: bytes) -> str | None:
@@ -226,12 +205,12 @@ class MarkupText:
         skipped = self._skipping[0]
         if skipped == "head":
             return tag not in IN_HEAD
-        return tag in _NEIGHBOURS.get(skipped, ())
+        return tag in _LEFT_OPEN.get(skipped, _NONE)[1]
 
     def _skip_deeper(self, tag: str) -> None:
         if tag in VOID:
             return
-        if len(self._skipping) > 1 and tag in _NEIGHBOURS.get(self._skipping[-1], ()):
+        if len(self._skipping) > 1 and tag in _LEFT_OPEN.get(self._skipping[-1], _NONE)[1]:
             self._skipped[self._skipping.pop()] -= 1
         self._skipping.append(tag)
         self._skipped[tag] += 1
@@ -242,7 +221,7 @@ class MarkupText:
             while closed != tag:
                 closed = self._skipping.pop()
                 self._skipped[closed] -= 1
-        elif tag in _CLOSED_BY.get(self._skipping[0], ()):
+        elif tag in _LEFT_OPEN.get(self._skipping[0], _NONE)[0]:
             self._skipping = []
 
 

@@ -78,8 +78,7 @@ class SqliteStore:
             message, _, remedy = str(error).partition("; ")
             return [Finding("store", Condition.BROKEN, message, remedy or f"check {self.path} and its folder")]
         if not is_quick:
-            self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
-            self._checked_at = time.monotonic()
+            self._note_answers(answers)
         if self._damage:
             message = f"{self.path} is damaged: {self._damage}; reading goes on, writing has stopped"
             return [Finding("store", Condition.BROKEN, message, _REMEDY)]
@@ -95,28 +94,25 @@ class SqliteStore:
     def check(self) -> None:
         self._file.check()
         if time.monotonic() - self._checked_at > _CHECK_EVERY_S:
-            answers = self._look_inside(is_quick=False)
-            self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
-            self._checked_at = time.monotonic()
+            self._note_answers(self._look_inside(is_quick=False))
         if self._damage:
             raise DamagedError(f"{self.path} is damaged: {self._damage}; {_REMEDY}")
 
+    def _note_answers(self, answers: list[str]) -> None:
+        self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
+        self._checked_at = time.monotonic()
+
     def _look_inside(self, *, is_quick: bool) -> list[str]:
         """What SQLite finds wrong in the file. A thorough look compares indexes with tables, and reads every text."""
-        connection = self._borrow()
-        try:
+        sql = session.statements("connection")
+        with self._borrowed() as connection:
             self._schema_version(connection)
             with session.translated_errors("checking"):
-                connection.execute(session.statements("connection")["begin_read"])
+                connection.execute(sql["begin_read"])
                 if connection.beside:
                     self._file.check_beside(connection.beside)
-                sql = session.statements("connection")["glance" if is_quick else "check"]
-                answers = [str(row[0]) for row in connection.execute(sql)]
+                answers = [str(row[0]) for row in connection.execute(sql["glance" if is_quick else "check"])]
             return answers if is_quick or answers != ["ok"] else find_unreadable(connection) or answers
-        finally:
-            with suppress(sqlite3.Error):
-                connection.rollback()
-            self._give_back(connection)
 
     def _writing(self, *, is_quick: bool) -> list[Finding]:
         """Why nothing can be written, where that is so; only a look at the rights when it must be quick."""
@@ -135,26 +131,20 @@ class SqliteStore:
 
     def _try_to_write(self) -> None:
         """Write the schema's version over itself, and roll that back: taking the lock alone would not tell."""
-        sql, connection = session.statements("connection"), self._borrow()
-        try:
-            with session.translated_errors("trying to write"):
-                connection.execute(sql["begin_write"])
-                connection.execute(sql["mark"].format(version=self._schema_version(connection)))
-        finally:
-            with suppress(sqlite3.Error):
-                connection.rollback()
-            self._give_back(connection)
+        sql = session.statements("connection")
+        with self._borrowed() as connection, session.translated_errors("trying to write"):
+            connection.execute(sql["begin_write"])
+            connection.execute(sql["mark"].format(version=self._schema_version(connection)))
 
     def scrub(self) -> tuple[str, ...]:
         """Deleted rows are overwritten where they stood; this empties the write-ahead file, which holds them too."""
-        connection = self._borrow()
-        try:
-            with session.translated_errors("emptying the write-ahead file"):
-                is_busy = connection.execute(session.statements("connection")["truncate_write_ahead"]).fetchone()[0]
-        except UnavailableError:
-            is_busy = True
-        finally:
-            self._give_back(connection)
+        sql = session.statements("connection")["truncate_write_ahead"]
+        with self._borrowed() as connection:
+            try:
+                with session.translated_errors("emptying the write-ahead file"):
+                    is_busy = connection.execute(sql).fetchone()[0]
+            except UnavailableError:
+                is_busy = True
         if not is_busy:
             return ()
         return (f"{self.path}-wal is in use and holds what was deleted until its readers are done and it is closed",)
@@ -164,27 +154,15 @@ class SqliteStore:
         return self.path.parent
 
     def write_copy(self, path: Path, told: Told) -> None:
-        connection = self._borrow()
-        try:
-            with session.translated_errors(f"copying {self.path}"):
-                connection.execute(session.statements("connection")["begin_read"])
-                write_pages(connection, path, told)
-        finally:
-            with suppress(sqlite3.Error):
-                connection.rollback()
-            self._give_back(connection)
+        with self._borrowed() as connection, session.translated_errors(f"copying {self.path}"):
+            connection.execute(session.statements("connection")["begin_read"])
+            write_pages(connection, path, told)
 
     @contextmanager
     def rows(self) -> Generator[Rows]:
-        connection = self._borrow()
-        try:
-            with session.translated_errors(f"reading all of {self.path}"):
-                connection.execute(session.statements("connection")["begin_read"])
-                yield SqliteRows(connection, session.SqliteUnitOfWork(session.Session(connection, is_writing=False)))
-        finally:
-            with suppress(sqlite3.Error):
-                connection.rollback()
-            self._give_back(connection)
+        with self._borrowed() as connection, session.translated_errors(f"reading all of {self.path}"):
+            connection.execute(session.statements("connection")["begin_read"])
+            yield SqliteRows(connection, session.SqliteUnitOfWork(session.Session(connection, is_writing=False)))
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         with closing(self._connect()) as connection, session.translated_errors(f"restoring {self.path}"):
@@ -208,27 +186,23 @@ class SqliteStore:
         sql = session.statements("connection")
         if is_writing and self._damage:
             raise DamagedError(f"{self.path} is damaged, and nothing more is written: {self._damage}; {_REMEDY}")
-        connection = self._borrow()
-        try:
-            with session.translated_errors("starting a transaction"):
-                if is_writing:  # who reads a whole partition once has no use for its pages
-                    connection.execute(sql["cache_to_write"])
-                connection.execute(sql[begin])
-            with session.translated_errors("reading or writing rows"):
-                yield session.SqliteUnitOfWork(session.Session(connection, is_writing=is_writing))
-            self._commit(connection, is_writing=is_writing)
-        except DamagedError as error:
-            self._note_damage(error)
-            raise
-        except UnavailableError:
-            if is_writing:  # a log that was cut looks like a disk that fails
-                self._file.check()
-                self._file.check_beside(connection.beside)
-            raise
-        finally:
-            with suppress(sqlite3.Error):  # the first error is the one to tell; a lost connection rolls back by itself
-                connection.rollback()
-            self._give_back(connection)
+        with self._borrowed() as connection:
+            try:
+                with session.translated_errors("starting a transaction"):
+                    if is_writing:  # who reads a whole partition once has no use for its pages
+                        connection.execute(sql["cache_to_write"])
+                    connection.execute(sql[begin])
+                with session.translated_errors("reading or writing rows"):
+                    yield session.SqliteUnitOfWork(session.Session(connection, is_writing=is_writing))
+                self._commit(connection, is_writing=is_writing)
+            except DamagedError as error:
+                self._note_damage(error)
+                raise
+            except UnavailableError:
+                if is_writing:  # a log that was cut looks like a disk that fails
+                    self._file.check()
+                    self._file.check_beside(connection.beside)
+                raise
 
     def _commit(self, connection: Connection, *, is_writing: bool) -> None:
         """Commit what no other file can take away: a write to a file without a name would be lost with this process."""
@@ -248,20 +222,25 @@ class SqliteStore:
         if isinstance(error.__cause__, sqlite3.Error | UnicodeDecodeError):
             self._damage = str(error)
 
-    def _borrow(self) -> Connection:
+    @contextmanager
+    def _borrowed(self) -> Generator[Connection]:
+        """A connection of the pool, or a new one; what it did not commit is rolled back."""
         with self._guard:
             if self._is_closed:
                 raise UnavailableError("the store is closed; open it again")
-            if self._idle:
-                return self._idle.pop()
-        return self._connect()
-
-    def _give_back(self, connection: Connection) -> None:
-        with self._guard:
-            if not self._is_closed and _is_usable(connection):
-                self._idle.append(connection)
-                return
-        connection.close()
+            idle = self._idle.pop() if self._idle else None
+        connection = idle or self._connect()
+        try:
+            yield connection
+        finally:
+            with suppress(sqlite3.Error):  # the first error is the one to tell; a lost connection rolls back by itself
+                connection.rollback()
+            with self._guard:
+                is_kept = not self._is_closed and _is_usable(connection)
+                if is_kept:
+                    self._idle.append(connection)
+            if not is_kept:
+                connection.close()
 
     def _open(self) -> Connection:
         self._file.check()
