@@ -4,8 +4,6 @@ WordPiece of uncased BERT models, which most small models have, is read without 
 `tokenizers`. Special tokens ("[SEP]") inside a text are ordinary text, so no text can forge the input's structure.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

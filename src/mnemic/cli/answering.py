@@ -1,7 +1,5 @@
 """What a process that answers over HTTP does, be it the only one of `mnemic serve` or one of several."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

@@ -3,8 +3,6 @@
 Remarks, questions and progress go to the standard error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

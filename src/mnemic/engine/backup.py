@@ -7,8 +7,6 @@ A restore is prepared in a copy: updated, with erasures since the backup repeate
 place, so that a dying process leaves the old rows or the new ones.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

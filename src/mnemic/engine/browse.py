@@ -1,7 +1,5 @@
 """Looks at items by id or condition, and judges memories in quarantine and dispute."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime

@@ -8,8 +8,6 @@ the vectors alone, so that it is right after a crash and in every process.
 Adds up what a piece of work costs of a language model.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

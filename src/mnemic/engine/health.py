@@ -2,8 +2,6 @@
 own that check again, and keeps the score. For the installation see `engine.doctor.doctor`.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ final. An edited line supersedes its former text, for `undo`; a removed line is 
 supersede edits made here.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -2,8 +2,6 @@
 is one transaction with its history and vectors.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

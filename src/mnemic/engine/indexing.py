@@ -5,8 +5,6 @@ Passages of documents are a partition of their own to the index, with statistics
 does not change what is found of conversations, or how quickly.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -11,8 +11,6 @@ Answers a question from everything the scope may see.
 Says where a memory was lost on its way to an answer.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Collection, Sequence

@@ -2,8 +2,6 @@
 (docs/decisions/0022-research.md). Says what was not read within the limits.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

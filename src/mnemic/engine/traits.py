@@ -3,8 +3,6 @@ together; without one they are grouped by the qualities that they name. The choi
 names them in its context.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

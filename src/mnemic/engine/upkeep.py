@@ -14,8 +14,6 @@ Looks at the metadata of every memory, not at what some question would find. Pin
 so does what a person has lately brought back; the profile is no memory and is never touched.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Answers for the prompts, the run file and the means. The memory is used through 
 group; what is compared with it sees the same rows and the same instruction.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -28,8 +28,6 @@ With G = the ids of positive grade, each id counted at its first place:
     s_…      the same over sessions: each id is replaced by its session, and gold are the sessions, of grade 1
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -7,8 +7,6 @@ An evaluation of extraction that can be broken off: what a group produced is kep
 Answers for the groups that are done already, and for belonging: another corpus or other options start again.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

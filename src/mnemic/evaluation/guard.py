@@ -4,8 +4,6 @@ Each text is remembered in a store of its own, in memory, as one of a given trus
 show it. Whether what is left of a redacted text still does harm is not judged here.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

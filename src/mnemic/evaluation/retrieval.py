@@ -9,8 +9,6 @@ A run that can be broken off: what was ranked is kept beside the run file until 
 Answers for the rankings that are done already, and for belonging: another test set or other options start again.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

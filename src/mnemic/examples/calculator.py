@@ -4,8 +4,6 @@ Nothing is executed: the expression is read as a syntax tree, and only numbers, 
 are known. Whole numbers and fractions stay exact (0.1 + 0.2 is 0.3); roots, logarithms and angles are floating point.
 """
 
-from __future__ import annotations
-
 import ast
 import decimal
 import math

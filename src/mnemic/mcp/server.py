@@ -15,8 +15,6 @@ Every handler asks `who` for the scope and the rights of the request; a client h
 work runs on threads, at most `THREADS` at a time.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

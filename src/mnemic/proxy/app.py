@@ -4,8 +4,6 @@ Recall before, capture after; the bytes of the answer are passed on as they come
 Mnemic in the place of the client's key says whose memory it is, and is not passed on; any other key is the upstream's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The connection to one server: requests, parsed answers, and problems as the exceptions of the library."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

@@ -9,8 +9,6 @@ each wait for the interpreter are slower together than three. Writes have thread
 whoever else writes, and so has long work. Where the store is a server, threads mostly wait, and there are more.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import os

@@ -4,8 +4,6 @@ A model takes seconds where memory takes milliseconds, so that this work has thr
 hold up the other routes.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar, cast

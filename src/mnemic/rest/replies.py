@@ -8,8 +8,6 @@ written down before it is sent. Where a process ended between the two, whoever a
 not known, and nothing is done. Requests that change nothing are not kept: asking again is harmless.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -4,8 +4,6 @@ What a caller may do is decided here: the right by the table, and, for a key tha
 it changes nothing that others share. By hand are the verbs whose request or answer is no JSON.
 """
 
-from __future__ import annotations
-
 import inspect
 import shutil
 import tempfile

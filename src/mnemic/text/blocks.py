@@ -6,8 +6,6 @@ and passages with the names of their sources, as bare injection shows them. `wit
 text that comes back, so that none becomes memory. Answers neither for what is chosen nor for where a block goes.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence

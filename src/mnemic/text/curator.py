@@ -5,8 +5,6 @@ language, and names a thing, a reason or a date. They give records of the same f
 the same checks. Rules can neither reword nor judge: they keep few, and only what the user said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ All eleven fields are checked here, whoever the curator is: a model is not belie
 invented, and a snippet is only ever what was really said, found in the turns again.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

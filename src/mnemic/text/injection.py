@@ -19,8 +19,6 @@ All repetition is bounded, so the time is linear in the length of the text. `nee
 must hold at least one from every group: most texts are done after these.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import codecs

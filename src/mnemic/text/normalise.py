@@ -15,8 +15,6 @@ a process that answers one question need not wait for. A wrong expression is fou
 a test.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tomllib

@@ -11,8 +11,6 @@ a document of that title, and whether so common a name says anything, is decided
 On which pages a stretch of a text stands, and how that is told; a page counts from 1.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence

@@ -12,8 +12,6 @@ values are mended here to fit. What the items mean, and whether they are true, i
 trusts the model: no text is evaluated, every text loses its control characters, and length and number have limits.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -10,8 +10,6 @@ Answers for the places alone; no piece of the text is copied but to be weighed. 
 `text.research`.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence

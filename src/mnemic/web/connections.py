@@ -12,8 +12,6 @@ waits a moment before each, in which the other may. A process that is busy, stuc
 from the rest. Why uvicorn's own settings and processes do not do: docs/decisions/0025-several-processes.md.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

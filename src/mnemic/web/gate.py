@@ -13,8 +13,6 @@ What came through the doors is written into the audit log by a thread of its own
 concerns keys, in the transaction of its cause. Entries hold ids, never texts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re

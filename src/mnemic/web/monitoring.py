@@ -4,8 +4,6 @@
 (docs/reference/metrics.md). The log is JSON lines on the standard error: the time, the level and what is known.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence

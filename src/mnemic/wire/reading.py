@@ -6,8 +6,6 @@ that are not known here are left out, so that an older client understands a newe
 The events of a chat as JSON objects: `event` names what happened, beside it stand the fields of the noun.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass

@@ -3,8 +3,6 @@ failure. While it is open no call waits: a thread asks every `probe_s` seconds w
 text; owners are hashes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

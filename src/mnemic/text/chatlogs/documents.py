@@ -1,7 +1,5 @@
 """Whole JSON documents: the exports of ChatGPT and Claude.ai, ShareGPT, and plain lists of messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ What a language model is asked when a text is read for the graph, and how its an
 An answer counts as far as the text carries it: a name must stand in the text, and a relation must join two of these.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

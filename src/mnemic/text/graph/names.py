@@ -8,8 +8,6 @@ Names in a text: where they stand, the form in which they are compared, and what
 Answers for what is written with a capital. Whether a name is worth keeping is decided by what is said of it.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence

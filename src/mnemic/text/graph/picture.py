@@ -4,8 +4,6 @@ Names come from strangers. Each form escapes what would end a text in it, so tha
 anything; no picture loads anything from anywhere.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Mapping, Sequence

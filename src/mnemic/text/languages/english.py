@@ -4,8 +4,6 @@
 not said. What stands in quotation marks is somebody's words and stays as it is.
 """
 
-from __future__ import annotations
-
 from mnemic.text.languages import any_case, words
 from mnemic.text.normalise import late_pattern
 

@@ -13,8 +13,6 @@ A bounded number of connections to one database, kept for reuse. The thread that
 learns at once, and exactly, why a server is unreachable, which a pool with its own threads would hide.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading
