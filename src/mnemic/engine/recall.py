@@ -1,14 +1,7 @@
-"""The second look at the best candidates: a reranker's judgement, and variety.
+"""Answers a question from everything the scope may see, or says where a memory was lost on its way to an answer.
 
-Both are asked for, both see only the first few, and both may be missing without harm: what was found stays found.
-
-How relevant what was found is, as a probability: the evidence of candidates, and which of them are relevant enough.
-
-The arithmetic is in `ranking.relevance`.
-
-Answers a question from everything the scope may see.
-
-Says where a memory was lost on its way to an answer.
+The best candidates get a second look, by a reranker and for variety. Both may be missing without harm. How relevant an
+item is, as a probability, is computed in `ranking.relevance`.
 """
 
 import logging

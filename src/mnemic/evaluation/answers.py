@@ -1,13 +1,8 @@
-"""What an answer is worth: token F1 against the right ones, and whether it owns up to not knowing.
+"""Asks a language model the questions of a test set with memory, with everything and with nothing, and scores it.
 
-Token F1 as for reading comprehension (Rajpurkar et al. 2016): both sides folded, without punctuation and English
-articles; the harmonic mean of the shares of tokens that they have in common, each as often as it occurs; against
-several right answers the best. Scripts without blanks count by character.
-
-Asks a language model the questions of a test set: with memory, with all that was said, and with nothing.
-
-Answers for the prompts, the run file and the means. The memory is used through the public verbs, one user for every
-group; what is compared with it sees the same rows and the same instruction.
+Token F1 is that of reading comprehension (Rajpurkar et al. 2016), the best over several right answers; scripts without
+blanks count by character. The memory is used through the public verbs, one user for every group; what is compared with
+it sees the same rows and the same instruction.
 """
 
 import json

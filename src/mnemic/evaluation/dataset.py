@@ -1,24 +1,10 @@
-"""Test sets in the neutral format: a corpus, questions with gold ids, and optionally the haystack of each question.
+"""Test sets, their metrics, and runs that can be continued.
 
-Answers for reading and checking the files; every complaint names the file and the line. A name that ends in `.gz` is
-unpacked. `docs/reference/evaluation.md` describes the fields.
+A test set has a corpus, questions with gold ids, and optionally the haystack of each question. Every complaint names
+the file and the line; a file that ends in `.gz` is unpacked. `docs/reference/evaluation.md` describes the fields. What
+a run has done so far is kept beside its file; another test set or other options start again.
 
-What an evaluation has done so far, kept line by line beside the file that it is to write, until that is complete.
-
-Answers for going on and for belonging: another test set or other options start again.
-
-Span metrics: how much of what answers a question is in the passages found, and how much else they carry.
-
-Answers for the formulas, in characters, each counted once however many passages hold it:
-
-    span_R@k    share of the references that the first k passages cover
-    span_P@k    share of the text of the first k passages that is reference, 0 where there is none
-    span_IoU@k  what is in both by what is in either
-
-Retrieval metrics: what a ranking is worth against its gold.
-
-Answers for the formulas and their means; per question first, then averaged over the questions that have the metric.
-With G = the ids of positive grade, each id counted at its first place:
+With G = the ids of positive grade, each counted at its first place, the metrics of a question are:
 
     R@k      share of G among the first k
     any@k    1 if one of G is there, all@k: 1 if all of G are

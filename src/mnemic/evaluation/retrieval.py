@@ -1,12 +1,7 @@
-"""Keeps the rows of a test set as documents of one passage each, as ingesting would, without splitting them again.
+"""Runs a test set through the public verbs: every group (or haystack) is a user, each question a recall.
 
-Runs a test set through the public verbs: every group (or haystack) is a user of its own, each question a recall.
-
-Answers for how rows become messages and memories, and for the run file. It does not judge; `metrics` does.
-
-A run that can be broken off: what was ranked is kept beside the run file until that is complete.
-
-Answers for the rankings that are done already, and for belonging: another test set or other options start again.
+Documents keep one passage per row. What was ranked is kept beside the run file until it is complete; another test set
+or other options start again.
 """
 
 import gzip

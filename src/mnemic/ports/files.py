@@ -1,12 +1,6 @@
-"""The port of folders: which files there are, which are left out and why, and the bytes of each.
+"""The ports of files: folders, readers, the keys of sealed backups, and backup files.
 
-The port of files: how bytes become a text with pages and headings.
-
-The port of the keys that sealed backups are encrypted with: one for each org, kept apart from store and backups.
-
-A backup that lies out of reach cannot be erased from; the key that opens an org's part of it can be destroyed.
-
-The port of backup files: one file with a manifest, whole or not there at all, and checked before it is believed.
+A backup out of reach cannot be erased from, but the key that opens an org's part of it can be destroyed.
 """
 
 from __future__ import annotations

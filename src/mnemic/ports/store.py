@@ -1,16 +1,10 @@
-"""The port of erasure, one of those that a unit of work exposes (see `ports.store`): what is removed for good.
-
-The port of dependants, one of those that a unit of work exposes (see `ports.store`): what was made of what.
-
-The port of the store: the only truth. One unit of work is one transaction that exposes small ports over rows.
+"""The port of the store: the only truth. One unit of work is one transaction that exposes small ports over rows.
 
 Every read names what may be seen (`Visibility` or `Partition`), every write carries its partition, so that no call can
 reach a row outside. All errors of the technology arrive as `BackendError` and its children.
 
-The port of stores whose rows can be written to a file as a whole, and taken from one.
-
-The file is one of the embedded store, whichever store the rows are of: so a backup of one kind restores into another,
-and one of an older version is brought up to date as that store is.
+A copy of the store is a file of the embedded store, whichever store wrote it. So a backup of one kind restores into
+another, and a backup of an older version is migrated as that store is.
 """
 
 from __future__ import annotations

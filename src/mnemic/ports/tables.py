@@ -1,27 +1,7 @@
-"""The ports of keys and of the audit log, two of those that a unit of work exposes (see `ports.store`).
+"""The ports of single tables that a unit of work exposes (see `ports.store`).
 
-They belong to orgs, not to partitions: what they hold is asked for by the org, but for the key that somebody presents.
-
-The ports of conversations and of upkeep, two of those that a unit of work exposes (see `ports.store`).
-
-The port of documents and chunks, one of those that a unit of work exposes (see `ports.store`).
-
-The port of the vectors of entities, one of those that a unit of work exposes (see `ports.store`).
-
-The port of the graph, one of those that a unit of work exposes (see `ports.store`).
-
-The port of what happened to items, one of those that a unit of work exposes (see `ports.store`).
-
-The port of jobs, one of those that a unit of work exposes (see `ports.store`).
-
-The port of profiles, one of those that a unit of work exposes (see `ports.store`).
-
-The port of requests that may be sent again, one of those that a unit of work exposes (see `ports.store`).
-
-They belong to orgs, not to partitions: each is known by its org, its caller and the digest of its key.
-
-The port of what was answered while a document was researched, one of those that a unit of work exposes (see
-`ports.store`).
+Keys, the audit log and repeatable requests belong to orgs, not to partitions: they are read by org, except that a key
+is looked up by what its caller presents.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""What every route asks of a request first: the right, the scope, and no parameter that it does not know.
+"""What a route asks of a request first, how it answers on the wire, and on which threads.
 
-Answers on the wire: nouns as JSON, and long work as one line of JSON per event.
-
-Which threads answer which requests, so that slow work never holds up quick work.
-
-Few threads answer what only computes: beyond the cores of the machine they get into each other's way, and sixteen that
-each wait for the interpreter are slower together than three. Writes have threads of their own, since they wait for
-whoever else writes, and so has long work. Where the store is a server, threads mostly wait, and there are more.
+Few threads answer what only computes: beyond the cores of the machine they get into each other's way. Writes have
+threads of their own, since they wait for other writers, and so has long work. Where the store is a server, threads
+mostly wait, and there are more.
 """
 
 import difflib

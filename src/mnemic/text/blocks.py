@@ -1,9 +1,7 @@
 """The blocks that are put in front of the model: facts, documents, profile, working memory.
 
-Answers for their wording, markers and layout, and for the promise that nothing stored can leave its block: every value
-that is put in is sanitised here. Also for what stands outside of blocks: the guidance of a model that may call tools,
-and passages with the names of their sources, as bare injection shows them. `without_own_blocks` finds our blocks in
-text that comes back, so that none becomes memory. Answers neither for what is chosen nor for where a block goes.
+Nothing stored can leave its block: every value that is put in is sanitised here. `without_own_blocks` finds our blocks
+in text that comes back, so that none becomes memory.
 """
 
 import datetime as dt

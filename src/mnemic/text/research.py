@@ -1,13 +1,7 @@
-"""What a model is asked about one huge document, and how its replies are read: notes of a piece, fewer notes out of
-many, and the answer.
+"""How a model reads one huge document: its pieces, the prompts for notes and answer, and how replies are read.
 
-The text of a document, and what a model wrote about it before, is data: sanitised, between markers. A model names notes
-by number; what it says without a number that exists is not kept.
-
-Cuts a huge text into pieces that a model can read in one go: at section borders where there are any.
-
-Answers for the places alone; no piece of the text is copied but to be weighed. What a model makes of it is asked for in
-`text.research`.
+Pieces end at section borders where there are any. The text, and what a model wrote about it before, is data: sanitised,
+between markers. A model names notes by number; what it says without a number that exists is not kept.
 """
 
 import re
