@@ -217,7 +217,6 @@ def _has_failed(worker: Worker | None) -> bool:
 
 
 def _check_worker(worker: Worker | None) -> list[Finding]:
-    """How the worker does."""
     if worker is None or worker.failure is None:
         return []
     message = f"the last time it looked for work: {type(worker.failure).__name__}"

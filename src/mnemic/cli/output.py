@@ -280,7 +280,6 @@ def _join_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _describe_place(chunk: Chunk) -> str:
-    """The document, and its pages if known."""
     pages = pages_told(chunk.page, chunk.last_page)
     return f"{chunk.source or chunk.title}{pages and f', {pages}'}"
 

@@ -535,7 +535,6 @@ def _refuse_gems(rejected: Sequence[Rejected], let_go: Sequence[str] | set[str] 
 
 
 def _add_part(told: CuratedDay, done: _Done) -> CuratedDay:
-    """The day with one part more."""
     made = done.made
     return replace(
         told,

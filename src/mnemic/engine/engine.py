@@ -333,12 +333,10 @@ class _Wrapper:
 
     @property
     def name(self) -> str:
-        """As of the model."""
         return self._llm.name
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """As of the model."""
         return self._llm.capabilities
 
 

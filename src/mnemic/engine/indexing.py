@@ -237,7 +237,6 @@ def question_vectors(
 
 
 def _asked_embedders(engine: Engine, partitions: Sequence[Partition]) -> Sequence[Embedder]:
-    """Who is asked."""
     if engine.retired is None or engine.retired.is_removed:
         return engine.embedders
     present = [embedder.space.id for embedder in engine.embedders]

@@ -357,7 +357,6 @@ class _Lease:
 
     @property
     def run(self) -> JobRun:
-        """What came of it."""
         return JobRun(self._job, self._outcome, self._error, time.perf_counter() - self._begin)
 
     def __enter__(self) -> Self:

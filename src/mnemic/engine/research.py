@@ -89,7 +89,6 @@ class _Research:
         self._language: Language = request.language or language_of([request.question])
 
     def report(self) -> documents.ResearchReport:
-        """All of it."""
         if self._engine.llm is None:
             return self._passages(
                 NO_MODEL, documents.Coverage(characters=len(self._text)), documents.ResearchPlan(0, 0, 0, 0, 0)

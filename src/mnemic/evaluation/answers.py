@@ -261,7 +261,6 @@ class _Asking:
         self._mnemic, self._clock, self._llm, self._judge, self._options = mnemic, clock, llm, judge, options
 
     def answer(self, space: retrieval.Space, question: LabelledQuestion, way: Way) -> Answer:
-        """The model's answer, and what it is worth."""
         messages, left_out = self._messages(space, question, way)
         start = time.perf_counter()
         completion = self._llm.complete(

@@ -104,7 +104,6 @@ def _write_decimals(number: Fraction) -> str | None:
 
 
 def _to_python(expression: str) -> str:
-    """The expression as Python writes it."""
     text = unicodedata.normalize("NFKC", expression.translate(_SIGNS)).translate(_SIGNS).strip()
     text = text.rstrip("=?. ").replace("^", "**").replace("√", "sqrt")
     if not re.search(r"0[xX]", text):
@@ -136,7 +135,6 @@ def _evaluate_node(node: ast.AST) -> Number:
 
 
 def _check_bounds(value: object) -> Number:
-    """A number within bounds."""
     if isinstance(value, int):
         value = Fraction(value)
     if isinstance(value, Fraction):

@@ -173,7 +173,6 @@ def _noun_reader(kind: Any, time: Callable[[Any], datetime]) -> Callable[[Any], 
 
 
 def _sql_type(hint: Any) -> str:
-    """The type of the values in a row."""
     types = {int: "bigint", datetime: "bigint", float: "double precision", bool: "boolean"}
     return types.get(without_none(hint), "text")
 

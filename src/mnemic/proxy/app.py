@@ -279,7 +279,6 @@ async def _await_disconnect(request: Request) -> None:
 
 
 async def _close_answer(answer: Response) -> None:
-    """Close an answer without a reader."""
     if answer.background is not None:
         await answer.background()
 

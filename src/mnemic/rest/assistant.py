@@ -126,7 +126,6 @@ class _Told(StreamingResponse):
         super().__init__(lines, media_type=media_type, headers=UNBUFFERED)
 
     async def stream_response(self, send: Send) -> None:
-        """Send it all."""
         async with aclosing(cast("AsyncGenerator[bytes]", self.body_iterator)):
             await super().stream_response(send)
 

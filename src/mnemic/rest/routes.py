@@ -107,7 +107,6 @@ def _make_endpoint(verb: Verb, handler: Handler, checks: Callable[..., None]) ->
 
 
 def _make_handler(mnemic: Mnemic, verb: Verb) -> Handler:
-    """Call the verb and answer with what it answers."""
     call, takes_scope = attrgetter(verb.name), "scope" in parameters_of(verb.name)
     names = PROGRESS.get(verb.name, ())
     places = threading.BoundedSemaphore(RESEARCHED_AT_ONCE) if verb.name == "research" else None

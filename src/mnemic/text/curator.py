@@ -182,7 +182,6 @@ def _record(group: Sequence[_Remark], turns: Sequence[ToldTurn]) -> Mapping[str,
 
 
 def _third_person(text: str) -> str:
-    """The sentence with the user in the third person."""
     language = detect(text)
     for opening, begin in language.gems.said_as:
         if opening.match(text):

@@ -303,7 +303,6 @@ class _Timer:
         self._handle: asyncio.TimerHandle | None = None
 
     def start(self, within_s: float, then: Callable[[], None] | None = None) -> None:
-        """Start or restart the count."""
         self.stop()
         self._handle = self._loop.call_later(within_s, then or self._last)
 
@@ -313,7 +312,6 @@ class _Timer:
             self.start(within_s, then)
 
     def stop(self) -> None:
-        """Count no longer."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

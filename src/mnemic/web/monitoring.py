@@ -194,7 +194,6 @@ class _Processes(Collector):
         self._board = board
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics of now."""
         slots = self._board.slots()
         answering = [slot for slot in slots if slot.doing is Doing.ANSWERING]
         for name, told, value in (

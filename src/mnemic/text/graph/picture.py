@@ -159,7 +159,6 @@ def _cited(edge: Edge) -> str:
 
 
 def _known(picture: Picture) -> list[Edge]:
-    """The edges whose both ends are drawn."""
     ids = {node.id for node in picture.nodes}
     return [edge for edge in picture.edges if edge.source_id in ids and edge.target_id in ids]
 

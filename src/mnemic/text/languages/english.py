@@ -124,7 +124,6 @@ class _Rewriting:
         self._place = 0
 
     def done(self) -> str:
-        """The rewritten clause."""
         while self._place < len(self._tokens):
             token = self._tokens[self._place]
             word, _, ending = token.lower().replace("\u2019", "'").partition("'")
