@@ -1,7 +1,5 @@
 """Reports of backups and restores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

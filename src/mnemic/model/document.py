@@ -1,7 +1,5 @@
 """Documents: the result of reading a file, stored documents, ingest reports and research on one long document."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Everything is derived from items. An entity or relation exists while an item sup
 and dates from those items alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Collection

@@ -4,8 +4,6 @@ An event names rows and contains no stored text, so that nothing survives an era
 in the transaction of its cause and handled later (`engine/events.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -3,8 +3,6 @@
 A backup out of reach cannot be erased from, but the key that opens an org's part of it can be destroyed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

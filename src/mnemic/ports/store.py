@@ -7,8 +7,6 @@ A copy of the store is a file of the embedded store, whichever store wrote it. S
 another, and a backup of an older version is migrated as that store is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
