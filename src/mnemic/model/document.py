@@ -245,9 +245,7 @@ class ResearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResearchQuote:
-    """A verbatim quote: characters `start` to `end` (half-open) of the document's text, on `page` to `last_page`
-    (from 1) if known.
-    """
+    """A verbatim quote: characters `start` to `end` of the document, on `page` to `last_page` (from 1) if known."""
 
     text: str
     start: int

@@ -209,9 +209,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarisationRequest(Event):
-    """The session's messages `first` to `last` (inclusive positions) need a summary. `last` 0: all that are waiting
-    when it is handled.
-    """
+    """Messages `first` to `last` (inclusive) need a summary. `last` 0: all that are waiting when it is handled."""
 
     first: int = 1
     last: int = 0

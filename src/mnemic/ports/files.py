@@ -53,9 +53,7 @@ class Files(Protocol):
     """Walks folders and reads files, and never writes."""
 
     def find(self, path: str) -> Place:
-        """The file or folder at a path, links followed. Raises `InvalidInputError` when there is none, or when it is
-        neither.
-        """
+        """The file or folder at a path, links followed. Raises `InvalidInputError` when it is neither."""
         ...
 
     def walk(self, place: Place, max_bytes: int) -> Iterator[FoundFile | LeftOut]:
