@@ -269,7 +269,7 @@ class Memories(Protocol):
         ...
 
     def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
-        """Add to access counts, set the last access, undo fading; this is no change of the memory and moves no version."""
+        """Add to access counts, set the last access, undo fading. The memory keeps its version."""
         ...
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
