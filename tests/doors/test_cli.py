@@ -97,7 +97,8 @@ class TestFailures:
     def test_a_file_that_is_no_store_is_a_matter_of_the_backend(self, home: Path):
         (home / "letter.txt").write_text("Dear Ana, " * 100, encoding="utf-8")
         code, _, err = run(["memory", "list", *ANA, "--store", str(home / "letter.txt")], [])
-        assert code == EXIT_CODES[errors.BackendError]
+        assert code == EXIT_CODES[errors.DamagedError]
+        assert "not a Mnemic store" in err
         assert "Traceback" not in err
 
     def test_a_traceback_is_shown_only_when_asked_for(self, monkeypatch: pytest.MonkeyPatch):
