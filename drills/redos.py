@@ -197,7 +197,10 @@ def _find_key(value: Any) -> tuple[str, int] | None:
     kind = type(value).__name__
     if kind == "Pattern":
         return str(value.pattern), int(value.flags) & ~int(re.UNICODE)
-    return (str(vars(value)["_source"]), int(vars(value)["_flags"])) if kind == "_LatePattern" else None
+    if kind != "_LatePattern":
+        return None
+    read: Callable[[], str] = vars(value)["_read"]
+    return read(), int(vars(value)["_flags"])
 
 
 def searching(pattern: re.Pattern[str]) -> Callable[[str], object]:

@@ -200,9 +200,7 @@ def least_relevance(engine: Engine) -> float:
 
 
 def relevances_of(engine: Engine, scored: scoring.Scored, places: Places) -> Doubles:
-    """How sure it is that the candidates at `places` have to do with the question, `(n,)`, 0 to 1; NaN where it cannot
-    be told.
-    """
+    """How sure it is that candidates concern the question, `(n,)`, 0 to 1; NaN where it cannot be told."""
     sure = np.full(places.shape, np.nan)
     for number, behind in enumerate(scored.backdrops):
         end = scored.backdrops[number + 1].start if number + 1 < len(scored.backdrops) else scored.scores.shape[0]
@@ -474,9 +472,7 @@ class WhyNot:
 
 
 def why_not(engine: Engine, scope: Scope, item_id: str, question: Question) -> WhyNot:
-    """Why `question` does not show this item, or at which rank it does. Raises `NotFoundError` when it is not in the
-    scope at all.
-    """
+    """Why `question` does not show this item, or its rank. Raises `NotFoundError` outside the scope."""
     visible = scope.visibility
     item = rows_of(engine, visible, [item_id]).get(item_id)
     if item is None:

@@ -92,9 +92,7 @@ def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback:
 
 
 def section_block(section: Section, lines: Iterable[str], language: Language = "en") -> str:
-    """The lines between the markers of a section, under its preface; each is one line whatever it contains. "" for
-    none.
-    """
+    """The lines, each on one line whatever it holds, between a section's markers, under its preface; "" for none."""
     shown = [line for line in map(_inline_numbered, lines) if line]
     return "\n".join([wording(language, section.preface), section.begin, *shown, section.end]) if shown else ""
 

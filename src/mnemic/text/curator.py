@@ -203,9 +203,7 @@ def _gives_reason(text: str) -> bool:
 
 
 def _find_neighbour(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] | None:
-    """The sentence of the message just before that has most to do with a remark; None when none has, or when it is more
-    than a turn away.
-    """
+    """The sentence of the message just before that has most to do with a remark; None if none has."""
     near = [
         message
         for turn in turns
