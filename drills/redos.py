@@ -199,8 +199,8 @@ def _find_key(value: Any) -> tuple[str, int] | None:
         return str(value.pattern), int(value.flags) & ~int(re.UNICODE)
     if kind != "_LatePattern":
         return None
-    read: Callable[[], str] = vars(value)["_read"]
-    return read(), int(vars(value)["_flags"])
+    kept: dict[str, Any] = vars(value)
+    return str(kept["_read"]()), int(kept["_flags"])
 
 
 def searching(pattern: re.Pattern[str]) -> Callable[[str], object]:
