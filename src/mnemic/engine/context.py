@@ -404,7 +404,7 @@ def _worth_showing(
     if not question.is_judged or not asked:
         return found
     if deserves_memory(engine, question.search_text, asked[0], (*memory.hits, *documents.hits)):
-        strong = {hit.id for hit in strong_enough((*memory.hits, *documents.hits))}
+        strong = {hit.id for hit in strong_enough((*memory.hits, *documents.hits), question.search_text)}
         kept = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
         return next(kept), next(kept)
     visible = scope.visibility.at(*question.levels)

@@ -66,6 +66,7 @@ _TASK = _pattern("task")
 _CALCULATION = re.compile(r"[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*\d[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
 _CODE = _pattern("code")
 _ABOUT_USER = _pattern("about_user")
+_SEVERAL = _pattern("several")
 _DATE = _pattern("date")
 _NUMBER = _pattern("number")
 _NAME = re.compile(r"(?<![.!?…] )(?<!^)\b[A-ZÀ-Þ][\w'’-]+")
@@ -138,6 +139,11 @@ def asks_nothing(text: str) -> bool:
 def is_about_user(text: str) -> bool:
     """True for a prompt that asks for what is known of the user in general: background answers it."""
     return _ABOUT_USER.search(text) is not None
+
+
+def asks_for_several(text: str) -> bool:
+    """True for a question that more than one fact may answer, such as one for pets, a family, or what to avoid."""
+    return _SEVERAL.search(text) is not None
 
 
 def features(text: str, head: float, hits: Sequence[Sight]) -> Doubles:

@@ -135,3 +135,33 @@ def test_what_is_not_relevant_enough_is_not_even_read(real: Mnemic, monkeypatch:
     monkeypatch.setattr(recall, "rows_of", rows_of)
     assert [hit.text for hit in real.recall(ANNA, ABOUT_LENA, min_relevance=0.9)] == [ALLERGY]
     assert len(read) == 1
+
+
+PERSON = [
+    "User lives in Leeds.",
+    "User speaks Polish with his mother.",
+    "User speaks fluent Greek.",
+    "User is learning Welsh.",
+    "User is allergic to peanuts.",
+    "User does not eat pork.",
+    "User hates olives.",
+    "User works as a plumber.",
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "places"),
+    [
+        ("Where do I live?", [0]),
+        ("Which languages do I speak?", [1, 2, 3]),
+        ("What should I not eat?", [4, 5, 6]),
+    ],
+)
+def test_a_context_shows_one_fact_for_one_thing_and_all_where_several_are_asked_for(
+    real: Mnemic, question: str, places: list[int]
+):
+    berta = Scope(user="berta")
+    real.remember_many(berta, PERSON)
+    real.remember(berta, "Travel policy: economy class below six hours.", level="org")
+    shown = {hit.text for hit in real.context(berta, question).recall.hits}
+    assert shown == {PERSON[place] for place in places}
