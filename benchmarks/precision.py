@@ -3,7 +3,8 @@
     python benchmarks/precision.py
 
 Five people share a store and the same topics, and some facts were replaced. Each question says which fact must come.
-Forbidden are facts of others and replaced ones. Everything else that is shown is unneeded. Prints shares over all questions.
+Forbidden are facts of others and replaced ones. Everything else that is shown is unneeded.
+Prints shares over all questions.
 """
 
 from __future__ import annotations

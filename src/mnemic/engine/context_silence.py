@@ -37,7 +37,8 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, hits: Sequence[Hit]
     found = [hit for hit in hits if not hit.is_fallback]
     if not found or silence.asks_nothing(text):
         return False
-    if all(isinstance(hit.item, Memory) for hit in strong_enough(found, text)) and silence.is_near_miss(text, sights(found)):
+    strong = strong_enough(found, text)
+    if all(isinstance(hit.item, Memory) for hit in strong) and silence.is_near_miss(text, sights(found)):
         return False
     if any(not isinstance(hit.item, Message) and (hit.relevance or 0.0) >= SURE for hit in found):
         return True

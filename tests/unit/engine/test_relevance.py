@@ -150,7 +150,7 @@ PERSON = [
 
 
 @pytest.mark.parametrize(
-    ("question", "places"),
+    "question, places",
     [
         ("Where do I live?", [0]),
         ("Which languages do I speak?", [1, 2, 3]),
