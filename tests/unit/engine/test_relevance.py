@@ -165,3 +165,9 @@ def test_a_context_shows_one_fact_for_one_thing_and_all_where_several_are_asked_
     real.remember(berta, "Travel policy: economy class below six hours.", level="org")
     shown = {hit.text for hit in real.context(berta, question).recall.hits}
     assert shown == {PERSON[place] for place in places}
+
+
+def test_a_question_about_the_assistant_is_not_one_about_the_user(real: Mnemic):
+    real.capture(ANNA, user="I speak Welsh and my version of the app is 2.4.", assistant="Good to know.")
+    assert not real.context(ANNA, "Which languages do you speak?").recall.hits
+    assert real.context(ANNA, "Which languages do I speak?").recall.hits
