@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import pairwise
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
@@ -72,7 +73,7 @@ _LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
 @dataclass(frozen=True, slots=True)
 class Line:
     """A hit as it is shown: `text` is `whole`, or a part of it. `section` None: a fact about the user. `lead` stands
-    before the text, such as the speaker. `worth`: 0 to 1 by how much it says, whatever the question.
+    before the text, the speaker above the lines of a run. `worth`: 0 to 1 by how much it says, whatever the question.
     """
 
     hit: Hit
@@ -127,6 +128,9 @@ class Filling:
         for line in [*_first_of_levels(lines, self._room), *sorted(lines, key=lambda each: -each.density)]:
             if self._take(line) and line.rank < MOST_BESIDE and _needs_context(line, self._count):
                 self._take_before(line, at)
+        self._left += self._repeated_speakers()
+        for line in sorted(lines, key=lambda each: -each.density):
+            self._take(line)
         if not self._taken and lines:
             self._cut(lines[0])
         self._widen()
@@ -158,7 +162,7 @@ class Filling:
         item, tokens, worth = hit.item, self._count(hit.item.text), 1.0
         if isinstance(item, Message):
             worth = _worth(item.text, names)
-            lead, section, tokens = f"{item.author}: ", CONVERSATION, shortened_tokens(tokens)
+            lead, section, tokens = f"{item.author}:", CONVERSATION, shortened_tokens(tokens)
         else:
             section = None if hit.is_fallback else _SECTION_OF.get(item.partition.level)
             is_flagged = isinstance(item, Memory) and bool(item.flags)
@@ -173,7 +177,7 @@ class Filling:
         self._frames.update(self._new_frames(line))
         if isinstance(line.hit.item, Message):
             text = digest(line.whole, self._matters, self._count)
-            tokens = self._count(f"[1] {line.lead}{text}")
+            tokens = self._count(f"[1] {line.lead} {text}")
             cost += tokens - line.tokens
             line = replace(line, text=text, tokens=tokens)
         self._taken[line.hit.id] = line
@@ -186,6 +190,12 @@ class Filling:
         before = at.get((session, position - 1))
         if before is not None and before.tokens <= BESIDE_TOKENS and _explains(before):
             self._take(before)
+
+    def _repeated_speakers(self) -> int:
+        """The tokens that lines need less because their speaker stands above them already."""
+        talk = sorted((line for line in self._taken.values() if line.group), key=_conversation_order)
+        same = (line for before, line in pairwise(talk) if (before.group, before.lead) == (line.group, line.lead))
+        return sum(self._count(line.lead) for line in same)
 
     def _new_frames(self, line: Line) -> list[object]:
         frames = (line.section, line.group) if line.group else (line.section,)
@@ -248,14 +258,18 @@ class Filling:
         for section in (*SECTIONS, None):
             mine = [line for line in self._taken.values() if line.section is section]
             lines: list[str] = []
-            group: tuple[str, str] | None = None
+            group, speaker = None, ""
             for line in sorted(mine, key=_conversation_order if section is CONVERSATION else _by_rank):
                 if line.group != group and line.group is not None:
                     lines.append(line.group[1])
+                    speaker = ""
+                if line.group is not None and line.lead != speaker:
+                    lines.append(line.lead)
+                    speaker = line.lead
                 group = line.group
                 hits.append(line.hit)
                 bullet = "" if section in (None, CONVERSATION) else "- "
-                lines.append(f"{bullet}[{len(hits)}] {line.lead}{line.text}")
+                lines.append(f"{bullet}[{len(hits)}] {'' if line.group else line.lead}{line.text}")
             blocks.append(
                 self._facts(lines, is_fallback=is_fallback)
                 if section is None

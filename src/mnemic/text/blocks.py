@@ -24,8 +24,8 @@ Language = Literal["en", "zh"]
 
 FACTS_BEGIN = "---BEGIN USER FACTS---"
 FACTS_END = "---END USER FACTS---"
-DOCUMENTS_BEGIN = "--- BEGIN DOCUMENTS ---"
-DOCUMENTS_END = "--- END DOCUMENTS ---"
+DOCUMENTS_BEGIN = "---BEGIN DOCUMENTS---"
+DOCUMENTS_END = "---END DOCUMENTS---"
 
 _FACTS_PREFACE: dict[Language, str] = {
     "en": (
@@ -299,7 +299,7 @@ _BLOCKS = (
     _framed(FACTS_BEGIN, "- .+", FACTS_END),
     late_pattern(
         rf"^{_PREFACE}---BEGIN (?P<name>{'|'.join(section.name for section in SECTIONS)})---{_END_OF_LINE}"
-        rf"(?:(?:- |\[\d+\] |\d{{4}}-\d\d-\d\d).*\n)+---END (?P=name)---{_END_OF_LINE}",
+        rf"(?:(?:- |\[\d+\] |\d{{4}}-\d\d-\d\d|.+:$).*\n)+---END (?P=name)---{_END_OF_LINE}",
         re.MULTILINE,
     ),
     _framed(DOCUMENTS_BEGIN, '(?:Source: |"|  ).*', DOCUMENTS_END),
