@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -171,3 +172,23 @@ def test_a_question_about_the_assistant_is_not_one_about_the_user(real: Mnemic):
     real.capture(ANNA, user="I speak Welsh and my version of the app is 2.4.", assistant="Good to know.")
     assert not real.context(ANNA, "Which languages do you speak?").recall.hits
     assert real.context(ANNA, "Which languages do I speak?").recall.hits
+
+
+LEASE = """# Lease
+
+The rent is 840 pounds a month. Small repairs up to 75 pounds are paid by the tenant.
+The boiler is serviced by the landlord every October.
+"""
+
+
+def test_a_question_to_a_document_gets_the_passage_and_one_about_the_user_does_not(real: Mnemic, tmp_path: Path):
+    berta = Scope(user="berta")
+    real.remember_many(berta, ["User lives in Lisbon.", "User works as a night nurse."])
+    (tmp_path / "lease.md").write_text(LEASE)
+    real.ingest(berta, tmp_path)
+    shown = real.context(berta, "Who pays for small repairs?").blocks
+    assert "75 pounds" in shown["documents"]
+    assert "facts" not in shown
+    shown = real.context(berta, "Where do I live?").blocks
+    assert "Lisbon" in shown["facts"]
+    assert "documents" not in shown
