@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
+from mnemic.engine.recall import AskedBefore
 from mnemic.model.item import Item, Memory, Message, Role
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Level
@@ -30,7 +31,7 @@ from mnemic.text.blocks import (
     facts_block,
     section_block,
 )
-from mnemic.text.normalise import SameTexts, dedup_key
+from mnemic.text.normalise import SameTexts
 from mnemic.text.sentences import cut_at_sentence
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
@@ -66,8 +67,6 @@ _SECTION_OF: Mapping[Level, Section] = {
     Level.SESSION: SESSION,
 }
 _CLOSING = " \"'”」"
-_LEAST_SAME = 0.8
-_LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,7 @@ class Filling:
         self._count: Callable[[str], int] = engine.analyser.token_count
         self._left = room
         self._matters = needles(question.text)
+        self._asked = AskedBefore(question.text, engine)
         self._taken: dict[str, Line] = {}
         self._frames: set[object] = set()
 
@@ -141,13 +141,12 @@ class Filling:
     def _usable(self, hits: Sequence[Hit], known: Collection[str]) -> list[Hit]:
         """The hits that may be shown and that say something which no better one says already."""
         now, chosen = self._engine.clock.now(), Selection(self._question)
-        asked = _Asked(self._question.text, self._engine)
         usable: list[Hit] = []
         sources: set[str] = set()
         said = SameTexts()
         for hit in hits:
             item = hit.item
-            if item.id in known or _is_twin(item, sources) or item.text in said or asked.is_repeated_by(item):
+            if item.id in known or _is_twin(item, sources) or item.text in said or self._asked.is_repeated_by(item):
                 continue
             if isinstance(item, Message) and (item.role is Role.SYSTEM or is_small_talk(item.text)):
                 continue
@@ -240,6 +239,8 @@ class Filling:
             for before in found:
                 if before.id in known or before.position >= item.position or is_small_talk(before.text):
                     continue
+                if self._asked.is_repeated_by(before):
+                    continue
                 beside = self._line(Hit(before, 0.0, None, ()), len(self._taken), frozenset())
                 if beside.tokens <= BESIDE_TOKENS and _explains(beside):
                     self._take(beside)
@@ -328,27 +329,3 @@ def _is_twin(item: Item, sources: set[str]) -> bool:
     if item.id in sources:
         return True
     return isinstance(item, Memory) and not sources.isdisjoint(item.source_ids)
-
-
-class _Asked:
-    """The question, to tell when somebody asked the same before: that is no evidence for an answer."""
-
-    def __init__(self, text: str, engine: Engine) -> None:
-        self._analyser = engine.analyser
-        self._key, self._stems = dedup_key(text).rstrip("?？ "), stems(text)
-        self._terms = frozenset(engine.analyser.terms(text))
-
-    def is_repeated_by(self, item: Item) -> bool:
-        """True for a message that asks what is asked now, in the same words or nearly."""
-        if not isinstance(item, Message):
-            return False
-        if len(item.text) > _LONGEST_QUESTION * max(len(self._key), 1):
-            return False
-        if dedup_key(item.text).rstrip("?？ ") == self._key:
-            return True
-        if not item.text.rstrip(_CLOSING).endswith(("?", "？")):
-            return False
-        if 2 * len(self._stems & stems(item.text)) < len(self._stems):
-            return False
-        terms = frozenset(self._analyser.terms(item.text))
-        return len(terms & self._terms) >= _LEAST_SAME * len(terms | self._terms)

@@ -29,6 +29,11 @@ LEAST_PASSAGE = SHOWN_RELEVANCE
 CROSS_GAP = 2.0
 """So far behind the best fact or passage, in logits, a passage is not needed, nor a fact behind the best passage."""
 
+LEAST_MESSAGE = 0.1
+"""A message below it is noise where all that was found fits into the budget. Elsewhere messages stand by their rank: a
+floor would cost BEAM a tenth of its evidence.
+"""
+
 FACT_GAP = 1.25
 """So far behind the best fact, in logits, another one is not needed: beside one of 0.9 it needs 0.72. Of 160 generated
 facts and their direct questions 0.99 are shown, and of what is shown 0.87 is needed (0.77 with 2). The user's facts are
@@ -58,22 +63,19 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, hits: Sequence[Hit]
     return silence.certainty(judge, silence.Prompt(text=text, vector=vector), sights(found)) >= judge.threshold
 
 
-def strong_enough(hits: Sequence[Hit], text: str) -> tuple[Hit, ...]:
+def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0) -> tuple[Hit, ...]:
     """The hits that are not mere noise for a prompt; one whose relevance cannot be told stays."""
     memories = [hit for hit in hits if isinstance(hit.item, Memory)]
-    best, best_passage = _best(hits), _best(_passages(hits))
+    best, best_passage = _best(memories), _best(_passages(hits))
     least = max(least_beside(best), least_beside(best_passage, CROSS_GAP))
-    passage = max(LEAST_PASSAGE, least_beside(max(_best(memories), best_passage), CROSS_GAP))
-    shared = max(least, least_beside(_best(memories), FACT_GAP))
+    passage = max(LEAST_PASSAGE, least_beside(max(best, best_passage), CROSS_GAP))
+    shared = max(least, least_beside(best, FACT_GAP))
     own = max(least, least_beside(_best(filter(_is_users_fact, memories)), FACT_GAP))
     if silence.asks_for_several(text):
         own = max(least, min(own, LEAST_OF_SEVERAL))
     floors = {hit.id: own if _is_users_fact(hit) else shared for hit in memories}
-    return tuple(
-        hit
-        for hit in hits
-        if isinstance(hit.item, Message) or hit.relevance is None or hit.relevance >= floors.get(hit.id, passage)
-    )
+    floors |= {hit.id: least_message for hit in hits if isinstance(hit.item, Message)}
+    return tuple(hit for hit in hits if hit.relevance is None or hit.relevance >= floors.get(hit.id, passage))
 
 
 def _passages(hits: Iterable[Hit]) -> Iterable[Hit]:

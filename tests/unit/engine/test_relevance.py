@@ -192,3 +192,19 @@ def test_a_question_to_a_document_gets_the_passage_and_one_about_the_user_does_n
     shown = real.context(berta, "Where do I live?").blocks
     assert "Lisbon" in shown["facts"]
     assert "documents" not in shown
+
+
+def test_a_question_asked_six_times_pushes_its_answer_out_of_nothing(real: Mnemic):
+    berta = Scope(user="berta", session="now")
+    for n in range(6):
+        real.capture(
+            Scope(user="berta", session=f"s{n}"), user="Where do I live?", assistant="You have not told me yet."
+        )
+    real.remember(berta, "User moved to Lisbon last month.")
+    talk = Scope(user="berta", session="talk")
+    real.capture(talk, user="My aunt collects old maps of Bohemia.", assistant="What a fine hobby!")
+    assert real.recall(berta, "Where do I live?")[0].text == "User moved to Lisbon last month."
+    facts = real.context(berta, "Where do I live?").blocks["facts"]
+    assert "Lisbon" in facts
+    assert "Where do I live?" not in facts
+    assert "Bohemia" not in facts
