@@ -25,7 +25,8 @@ from mnemic.mcp.verbs import verb_tools
 from mnemic.model.item import MemoryDraft
 from mnemic.remote import RemoteMnemic
 from mnemic.remote.client import RemoteDocuments, RemoteGraph, RemoteJobs, RemoteKeys, RemoteProfile, RemoteTools
-from mnemic.verbs import CLI, DOORS, MCP, OTHER_COMMANDS, REMOTE, REST, ROUTES, VERBS
+from mnemic.verbs import CLI, DOORS, MCP, REMOTE, REST, ROUTES, VERBS
+from scripts.verbs_reference import OTHER_COMMANDS
 from tests.doors.doors import COMMANDS
 from tests.doors.http_doors import Served
 from tests.doors.test_async import verbs

@@ -1,7 +1,5 @@
 """The arguments of the verbs: defaults, checks and their checked forms."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import os
@@ -109,7 +107,7 @@ def check_value(value: object, name: str, hint: Any) -> None:
     """Check a value against an annotation, not what is inside it. Raises `InvalidInputError`."""
     if name == "scope":
         check_scope(value)
-    elif isinstance(value, str) and name != "query":  # a question may hold anything: it is not kept
+    elif isinstance(value, str) and name not in ("query", "text"):  # checked where it is kept
         check_unicode(value, name)
     if name == "path" and isinstance(value, str | PurePath):
         parts = PurePath(value).parts

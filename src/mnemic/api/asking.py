@@ -55,7 +55,7 @@ class AskingVerbs:
     def recall(
         self,
         scope: Scope,
-        query: str,
+        query: str | None,
         *,
         limit: int | Configured | None = CONFIGURED,
         limits: Mapping[Level | str, int] | None = None,
@@ -96,7 +96,7 @@ class AskingVerbs:
                 `recall.hops`, 0.
         """
         return recall(
-            self._engine, scope, question_of(query, given_arguments(locals(), "query"), self._engine.settings)
+            self._engine, scope, question_of(query or "", given_arguments(locals(), "query"), self._engine.settings)
         )
 
     def context(
@@ -181,7 +181,7 @@ class AskingVerbs:
             self._engine,
             scope,
             check_id(id),
-            question_of(query, given_arguments(locals(), "id", "query"), self._engine.settings),
+            question_of(query or "", given_arguments(locals(), "id", "query"), self._engine.settings),
         )
 
     def chat(

@@ -3,8 +3,6 @@
 Remarks, questions and progress go to the standard error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -282,7 +280,6 @@ def _join_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _describe_place(chunk: Chunk) -> str:
-    """The document, and its pages if known."""
     pages = pages_told(chunk.page, chunk.last_page)
     return f"{chunk.source or chunk.title}{pages and f', {pages}'}"
 

@@ -1,7 +1,5 @@
 """The doctor: what works, what lags, what failed, and what to do, in the store, jobs, schedules, clock and indexes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ Ingests files: plans, reads, cuts and stores them (docs/decisions/0015-documents
 with its vectors, and repeating an interrupted ingest completes it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing

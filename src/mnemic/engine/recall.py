@@ -1,17 +1,8 @@
-"""The second look at the best candidates: a reranker's judgement, and variety.
+"""Answers a question from everything the scope may see, or says where a memory was lost on its way to an answer.
 
-Both are asked for, both see only the first few, and both may be missing without harm: what was found stays found.
-
-How relevant what was found is, as a probability: the evidence of candidates, and which of them are relevant enough.
-
-The arithmetic is in `ranking.relevance`.
-
-Answers a question from everything the scope may see.
-
-Says where a memory was lost on its way to an answer.
+The best candidates get a second look, by a reranker and for variety. Both may be missing without harm. How relevant an
+item is, as a probability, is computed in `ranking.relevance`.
 """
-
-from __future__ import annotations
 
 import logging
 import re
@@ -213,9 +204,7 @@ def least_relevance(engine: Engine) -> float:
 
 
 def relevances_of(engine: Engine, scored: scoring.Scored, places: Places) -> Doubles:
-    """How sure it is that the candidates at `places` have to do with the question, `(n,)`, 0 to 1; NaN where it cannot
-    be told.
-    """
+    """How sure it is that candidates concern the question, `(n,)`, 0 to 1; NaN where it cannot be told."""
     sure = np.full(places.shape, np.nan)
     for number, behind in enumerate(scored.backdrops):
         end = scored.backdrops[number + 1].start if number + 1 < len(scored.backdrops) else scored.scores.shape[0]
@@ -514,9 +503,7 @@ class WhyNot:
 
 
 def why_not(engine: Engine, scope: Scope, item_id: str, question: Question) -> WhyNot:
-    """Why `question` does not show this item, or at which rank it does. Raises `NotFoundError` when it is not in the
-    scope at all.
-    """
+    """Why `question` does not show this item, or its rank. Raises `NotFoundError` outside the scope."""
     visible = scope.visibility
     item = rows_of(engine, visible, [item_id]).get(item_id)
     if item is None:

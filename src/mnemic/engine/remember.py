@@ -2,8 +2,6 @@
 are disputed. Unrelated memories never touch. Whether it may be written is decided before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

@@ -203,7 +203,7 @@ def test_a_question_asked_six_times_pushes_its_answer_out_of_nothing(real: Mnemi
     real.remember(berta, "User moved to Lisbon last month.")
     talk = Scope(user="berta", session="talk")
     real.capture(talk, user="My aunt collects old maps of Bohemia.", assistant="What a fine hobby!")
-    assert real.recall(berta, "Where do I live?")[0].text == "User moved to Lisbon last month."
+    assert real.recall(berta, "Where do I live?").hits[0].text == "User moved to Lisbon last month."
     facts = real.context(berta, "Where do I live?").blocks["facts"]
     assert "Lisbon" in facts
     assert "Where do I live?" not in facts
