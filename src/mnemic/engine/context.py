@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from mnemic.engine.context_filling import Filling
-from mnemic.engine.context_silence import deserves_memory, strong_enough
+from mnemic.engine.context_silence import LEAST_MESSAGE, deserves_memory, strong_enough
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
@@ -380,7 +380,8 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
     )
     sources = (history, profile, *searched)
     failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
-    shown = _worth_showing(engine, scope, question, asked, (recalled.found, documents.found))
+    least_message = 0.0 if _was_cut(engine, recalled.found, facts) else LEAST_MESSAGE
+    shown = _worth_showing(engine, scope, question, asked, (recalled.found, documents.found), least_message)
     found = Found(history=history.found, profile=profile.found, recalled=shown[0], documents=shown[1])
     built = Assembly(engine, scope, request).build(found, timings)
     return replace(built, degraded=(*built.degraded, *failed))
@@ -395,7 +396,12 @@ def _named(engine: Engine, scope: Scope, question: Question) -> Question:
 
 
 def _worth_showing(
-    engine: Engine, scope: Scope, question: Question, asked: Sequence[Asked], found: tuple[Recall, Recall]
+    engine: Engine,
+    scope: Scope,
+    question: Question,
+    asked: Sequence[Asked],
+    found: tuple[Recall, Recall],
+    least_message: float,
 ) -> tuple[Recall, Recall]:
     """What was found, without noise; nothing where the prompt asks for nothing that is remembered, or background where
     it asks about the user in general.
@@ -404,7 +410,8 @@ def _worth_showing(
     if not question.is_judged or not asked:
         return found
     if deserves_memory(engine, question.search_text, asked[0], (*memory.hits, *documents.hits)):
-        strong = {hit.id for hit in strong_enough((*memory.hits, *documents.hits))}
+        every = (*memory.hits, *documents.hits)
+        strong = {hit.id for hit in strong_enough(every, question.search_text, least_message=least_message)}
         kept = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
         return next(kept), next(kept)
     visible = scope.visibility.at(*question.levels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -135,3 +136,75 @@ def test_what_is_not_relevant_enough_is_not_even_read(real: Mnemic, monkeypatch:
     monkeypatch.setattr(recall, "rows_of", rows_of)
     assert [hit.text for hit in real.recall(ANNA, ABOUT_LENA, min_relevance=0.9)] == [ALLERGY]
     assert len(read) == 1
+
+
+PERSON = [
+    "User lives in Leeds.",
+    "User speaks Polish with his mother.",
+    "User speaks fluent Greek.",
+    "User is learning Welsh.",
+    "User is allergic to peanuts.",
+    "User does not eat pork.",
+    "User hates olives.",
+    "User works as a plumber.",
+]
+
+
+@pytest.mark.parametrize(
+    "question, places",
+    [
+        ("Where do I live?", [0]),
+        ("Which languages do I speak?", [1, 2, 3]),
+        ("What should I not eat?", [4, 5, 6]),
+    ],
+)
+def test_a_context_shows_one_fact_for_one_thing_and_all_where_several_are_asked_for(
+    real: Mnemic, question: str, places: list[int]
+):
+    berta = Scope(user="berta")
+    real.remember_many(berta, PERSON)
+    real.remember(berta, "Travel policy: economy class below six hours.", level="org")
+    shown = {hit.text for hit in real.context(berta, question).recall.hits}
+    assert shown == {PERSON[place] for place in places}
+
+
+def test_a_question_about_the_assistant_is_not_one_about_the_user(real: Mnemic):
+    real.capture(ANNA, user="I speak Welsh and my version of the app is 2.4.", assistant="Good to know.")
+    assert not real.context(ANNA, "Which languages do you speak?").recall.hits
+    assert real.context(ANNA, "Which languages do I speak?").recall.hits
+
+
+LEASE = """# Lease
+
+The rent is 840 pounds a month. Small repairs up to 75 pounds are paid by the tenant.
+The boiler is serviced by the landlord every October.
+"""
+
+
+def test_a_question_to_a_document_gets_the_passage_and_one_about_the_user_does_not(real: Mnemic, tmp_path: Path):
+    berta = Scope(user="berta")
+    real.remember_many(berta, ["User lives in Lisbon.", "User works as a night nurse."])
+    (tmp_path / "lease.md").write_text(LEASE)
+    real.ingest(berta, tmp_path)
+    shown = real.context(berta, "Who pays for small repairs?").blocks
+    assert "75 pounds" in shown["documents"]
+    assert "facts" not in shown
+    shown = real.context(berta, "Where do I live?").blocks
+    assert "Lisbon" in shown["facts"]
+    assert "documents" not in shown
+
+
+def test_a_question_asked_six_times_pushes_its_answer_out_of_nothing(real: Mnemic):
+    berta = Scope(user="berta", session="now")
+    for n in range(6):
+        real.capture(
+            Scope(user="berta", session=f"s{n}"), user="Where do I live?", assistant="You have not told me yet."
+        )
+    real.remember(berta, "User moved to Lisbon last month.")
+    talk = Scope(user="berta", session="talk")
+    real.capture(talk, user="My aunt collects old maps of Bohemia.", assistant="What a fine hobby!")
+    assert real.recall(berta, "Where do I live?").hits[0].text == "User moved to Lisbon last month."
+    facts = real.context(berta, "Where do I live?").blocks["facts"]
+    assert "Lisbon" in facts
+    assert "Where do I live?" not in facts
+    assert "Bohemia" not in facts
