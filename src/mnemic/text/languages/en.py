@@ -50,14 +50,16 @@ def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
 
 
 _POINTING = any_case(
-    r"\b(?:it|them|one|ones|him|her|those|these|both|such)\b"
+    r"\b(?:it|them|(?:(?:an?|the|any|some|my|\d+)(?: [\w-]+){0,2} )?ones?|him|her|those|these|both|such|mine|ours)\b"
     r"(?! (?:of|day|time|more|thing|hour|year|\w+ing)\b)"
 )
 _NAMED_BEFORE = late_pattern(
     r"(?i:\b(?:an?|the|some|any|every|each|his|their|no|two|three|four|five|six|\d+)\s+[\w-]+)"
     r"|(?i:\b(?:my|our)\s+[\w-]+)"
-    r"|(?<=\s)(?!I\b)[A-Z][\w'’-]+|\b[a-z]{3,}(?<!ss)s\b(?<!was)(?<!does)(?<!has)"
+    r"|(?<=\s)(?!I\b)[A-Z][\w'’-]+"
 )
+_MANY_BEFORE = late_pattern(r"\b[a-z]{3,}(?<!ss)s\b(?<!was)(?<!does)(?<!has)")
+"""A noun without an article that "them" may stand for, but "it" may not."""
 _HARMLESS = any_case(
     r"\b(?:make|made|makes|find|found|think|thought) it \w+"
     r"|\bit(?:['’]s| is| was) (?:\w+ )?(?:that|to|when)\b|\bone of\b"
@@ -70,21 +72,27 @@ _FINITE = any_case(
 )
 
 
+def _has_verb(clause: str) -> bool:
+    return _FINITE.search(clause) is not None or any(is_past(word) for word in clause.lower().split())
+
+
 def _is_hanging(clause: str) -> bool:
     """True where a pronoun points at something that the clause does not name before it ("I have never used one"), and
     for a clause without a verb ("Half a page").
     """
-    if _FINITE.search(clause) is None and not any(is_past(word) for word in clause.lower().split()):
+    if not _has_verb(clause):
         return True
     clause = _HARMLESS.sub(" ", clause)
     match = _POINTING.search(clause)
-    return match is not None and _NAMED_BEFORE.search(clause, 0, match.start()) is None
+    if match is None or _NAMED_BEFORE.search(clause, 0, match.start()) is not None:
+        return False
+    return match.group().lower() == "it" or _MANY_BEFORE.search(clause, 0, match.start()) is None
 
 
 _NO_SUBJECT = any_case(
     r"(?:(?:been|gonna|going to|moved|sold|bought|got|went|started|finished|quit|lost|met|had|took|joined|signed|booked"
     r"|passed|broke|changed|switched|gave up|stopped|tried|ordered|adopted|hired|saw|watched|read|visited|ran|won|made"
-    r"|decided)\b"
+    r"|decided|left)\b"
     r"(?! (?:it|that|this|them|me|you|to know)\b)|(?:can['’]t|don['’]t|never|hate|love|prefer|live|work|moving|leaving"
     r"|starting|training for|saving for|working (?:at|as|on)|living in)\b)(?= \w+)"
 )
@@ -183,7 +191,7 @@ LANGUAGE = read_language(
         "find_comment": _find_comment,
         "is_hanging": _is_hanging,
         "add_subject": _add_subject,
-        "is_told": is_of_one,
+        "is_told": lambda clause: _has_verb(clause) and is_of_one(clause),
         "first_person": _FIRST_PERSON,
     },
     dates={"is_past": _is_past},
