@@ -94,7 +94,7 @@ _NO_SUBJECT = any_case(
     r"|passed|broke|changed|switched|gave up|stopped|tried|ordered|adopted|hired|saw|watched|read|visited|ran|won|made"
     r"|decided|left)\b"
     r"(?! (?:it|that|this|them|me|you|to know)\b)|(?:can['’]t|don['’]t|never|hate|love|prefer|live|work|moving|leaving"
-    r"|starting|training for|saving for|working (?:at|as|on)|living in)\b)(?= \w+)"
+    r"|starting|training for|saving for|working (?:at|as|on)|living in|allergic to)\b)(?= \w+)"
 )
 """Words that open a clause whose "I" was left out, as people write in a hurry."""
 
@@ -105,7 +105,7 @@ def _add_subject(clause: str) -> str:
     if match is None:
         return clause
     word = match.group().lower().split()[0]
-    subject = "I'm" if word.endswith("ing") or word == "gonna" else "I've" if word == "been" else "I"
+    subject = "I'm" if word.endswith("ing") or word in ("gonna", "allergic") else "I've" if word == "been" else "I"
     return f"{subject} {clause[:1].lower()}{clause[1:]}"
 
 
