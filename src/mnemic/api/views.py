@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 
 from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
 from mnemic.api.verbs import MnemicVerbs
-from mnemic.errors import InvalidInputError
 from mnemic.model.scope import DEFAULT_ORG, Scope
 
 Bound = Literal["bound"]
@@ -29,58 +28,23 @@ _Answer = TypeVar("_Answer")
 _Function_co = TypeVar("_Function_co", bound=Callable[..., Any], covariant=True)
 
 
-class Runner(Protocol):
-    """Runs calls on threads, for asyncio."""
-
-    async def run(self, call: Callable[[], Any]) -> Any:
-        """Await a call."""
-        ...
-
-    def each(self, events: Generator[Any]) -> AsyncGenerator[Any]:
-        """Yield what a generator yields."""
-        ...
-
-
 class View(Generic[_Way]):
     """Verbs of `target()`, called with `scope` if there is one, on the threads of `runner` if there is one."""
 
-    is_bound = False
-    """True if verbs take no scope."""
+    scope: Scope
+    is_bound = is_awaited = False
 
-    is_awaited = False
-    """True if verbs are awaited."""
-
-    def __init__(self, target: Callable[[], Any], scope: Scope | None = None, runner: Runner | None = None) -> None:
-        self._target, self._scope, self._runner = target, scope, runner
+    def __init__(self, target: Callable[[], Any], scope: Scope | None = None, runner: Any = None) -> None:
+        self._target, self._runner = target, runner
         self.is_bound, self.is_awaited = scope is not None, runner is not None
-
-    def _call_verb(self, name: str, *arguments: Any, **named: Any) -> Any:
-        """Call a verb of the target."""
-        return getattr(self._target(), name)(*arguments, **named)
-
-    async def _await_verb(self, name: str, *arguments: Any, **named: Any) -> Any:
-        """Call a verb of the target on a thread. Lines are returned at once, events one by one."""
-        runner = cast("Runner", self._runner)
-
-        def call() -> Any:
-            answer = self._call_verb(name, *arguments, **named)
-            return [*answer] if name == "export" else answer
-
-        answer = await runner.run(call)
-        return runner.each(answer) if name == "chat_stream" else answer
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of every call. Raises `InvalidInputError` if each call passes its own."""
-        if self._scope is None:
-            raise InvalidInputError("no scope is bound; pass one to each verb, or use for_user")
-        return self._scope
+        if scope is not None:
+            self.scope = scope
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._scope or ''})"
+        return f"{type(self).__name__}({getattr(self, 'scope', '')})"
 
-    def _group(self, name: str) -> tuple[Callable[[], Any], Scope | None, Runner | None]:
-        return lambda: getattr(self._target(), name), self._scope, self._runner
+    def _group(self, name: str) -> tuple[Callable[[], Any], Scope | None, Any]:
+        return lambda: getattr(self._target(), name), getattr(self, "scope", None), self._runner
 
 
 class Verb(Generic[_Function_co]):
@@ -142,11 +106,12 @@ def _make_verb(function: Callable[..., Any], *, is_bound: bool, is_awaited: bool
 
     def call(self: Any, *arguments: Any, **named: Any) -> Any:
         before = (self.scope,) if takes_scope else ()
-        return self._call_verb(name, *before, *arguments, **named)
+        answer = getattr(self._target(), name)(*before, *arguments, **named)
+        return [*answer] if is_awaited and name == "export" else answer
 
     async def wait(self: Any, *arguments: Any, **named: Any) -> Any:
-        before = (self.scope,) if takes_scope else ()
-        return await self._await_verb(name, *before, *arguments, **named)
+        answer = await self._runner.run(partial(call, self, *arguments, **named))
+        return self._runner.each(answer) if name == "chat_stream" else answer
 
     verb: Any = wraps(function)(wait if is_awaited else call)
     kept = [each for each in signature.parameters.values() if not (takes_scope and each.name == "scope")]
