@@ -10,16 +10,9 @@ import pytest
 import typer
 
 from mnemic import AsyncMnemic, Mnemic
-from mnemic.aio import (
-    AsyncDocumentVerbs,
-    AsyncGraphVerbs,
-    AsyncJobVerbs,
-    AsyncKeyVerbs,
-    AsyncProfileVerbs,
-    AsyncToolVerbs,
-)
 from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
 from mnemic.api.signatures import documentation_of, parameters_of
+from mnemic.api.views import DocumentView, GraphView, JobView, KeyView, ProfileView, ScopedMnemic, ToolView
 from mnemic.cli.app import application
 from mnemic.mcp.verbs import verb_tools
 from mnemic.model.item import MemoryDraft
@@ -31,8 +24,8 @@ from tests.doors.doors import COMMANDS
 from tests.doors.http_doors import Served
 from tests.doors.test_async import verbs
 
-NO_VERBS = {"open", "close"}
-"""How a Mnemic begins and ends."""
+NO_VERBS = {"open", "close", "for_user"}
+"""How a Mnemic begins and ends, and how a scope is bound."""
 
 REFUSED = {"worker", "tools.add", "restore"}
 """Verbs that the remote client names only to say why they are not there."""
@@ -48,13 +41,14 @@ LIBRARY_PARTS: dict[str, type] = {
 }
 ASYNC_PARTS: dict[str, type] = {
     "": AsyncMnemic,
-    "profile.": AsyncProfileVerbs,
-    "jobs.": AsyncJobVerbs,
-    "keys.": AsyncKeyVerbs,
-    "documents.": AsyncDocumentVerbs,
-    "graph.": AsyncGraphVerbs,
-    "tools.": AsyncToolVerbs,
+    "profile.": ProfileView,
+    "jobs.": JobView,
+    "keys.": KeyView,
+    "documents.": DocumentView,
+    "graph.": GraphView,
+    "tools.": ToolView,
 }
+SCOPED_PARTS: dict[str, type] = {**ASYNC_PARTS, "": ScopedMnemic}
 REMOTE_PARTS: dict[str, type] = {
     "": RemoteMnemic,
     "profile.": RemoteProfile,
@@ -90,6 +84,10 @@ class TestTheTable:
 
     def test_the_library_for_asyncio_has_the_same(self):
         assert names(ASYNC_PARTS) == names(LIBRARY_PARTS)
+
+    def test_a_scope_can_be_bound_to_every_verb_that_takes_one(self):
+        scoped = {verb.name for verb in VERBS if "scope" in parameters_of(verb.name)}
+        assert names(SCOPED_PARTS) == scoped | {"tools.list", "tools.add"}
 
     def test_a_gap_names_a_door_and_a_reason(self):
         assert all(door in DOORS and reason for verb in VERBS for door, reason in verb.gaps.items())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from mnemic.model.listing import Listing
 from mnemic.model.scope import Partition
 
 MAX_NAME_CHARS = 255  # longer is a sentence; the limit of ids too, so that any id may be a name
@@ -261,8 +262,8 @@ class GraphPath:
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NodePage:
+@dataclass(frozen=True, slots=True, repr=False)
+class NodePage(Listing[Node]):
     """One page of nodes by name. `next` is the value to continue after, or None at the end."""
 
     nodes: tuple[Node, ...]

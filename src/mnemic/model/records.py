@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from mnemic.model.chat import Usage
+from mnemic.model.listing import Listing
 from mnemic.model.scope import Partition
 
 
@@ -70,8 +71,8 @@ class AuditEntry:
     outcome: str = "ok"
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPage:
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditPage(Listing[AuditEntry]):
     """Entries, newest first. `next` is the number to continue before, or None at the end."""
 
     entries: tuple[AuditEntry, ...]
