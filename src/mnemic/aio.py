@@ -11,7 +11,7 @@ from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 from mnemic.api import DEFAULT_ACTOR, Mnemic, MnemicVerbs
 from mnemic.api.views import AsyncScopedMnemic, Awaited, Verb, ViewVerbs
@@ -20,8 +20,6 @@ from mnemic.model.scope import DEFAULT_ORG, Scope
 
 DEFAULT_THREADS = 4
 """A verb mostly waits for the store or an embedder. More threads would only queue for the interpreter."""
-
-_Answer = TypeVar("_Answer")
 
 
 class _Threads:
@@ -34,11 +32,11 @@ class _Threads:
         """Await a call on a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.pool, partial(copy_context().run, call))
 
-    async def each(self, events: Generator[_Answer]) -> AsyncGenerator[_Answer]:
+    async def each(self, events: Generator[Any]) -> AsyncGenerator[Any]:
         """Yield the events, each computed on a thread. Leaving early ends the reply and stores the text so far."""
         guard = threading.Lock()
 
-        def following() -> _Answer | None:
+        def following() -> Any:
             with guard:
                 return next(events, None)
 

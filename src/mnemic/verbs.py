@@ -306,5 +306,18 @@ VERBS = (
 """Every verb, in the order of the reference."""
 
 BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}
+ALIASES: Mapping[str, str] = {"summarize": "summarise", "graph.neighbors": "graph.neighbours"}
+"""American spellings in the library. The British one is the name everywhere else."""
+
+OTHER_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("add", "save", "store", "put"), "remember, or capture for messages"),
+    **dict.fromkeys(("search", "query", "retrieve", "find"), "recall"),
+    **dict.fromkeys(("get_all", "get_memories"), "list"),
+    **dict.fromkeys(("delete_all", "reset"), "clear, or erase to leave no trace"),
+    **dict.fromkeys(("forget", "remove"), "delete"),
+    "get_context": "context",
+}
+"""Names that other programs have for verbs, and ours."""
+
 ROUTES: Mapping[str, Verb] = {verb.name: verb for verb in VERBS if verb.method}
 """The verbs with a REST route."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from mnemic.mcp.verbs import verb_tools
 from mnemic.model.item import MemoryDraft
 from mnemic.remote import RemoteMnemic
 from mnemic.remote.client import RemoteDocuments, RemoteGraph, RemoteJobs, RemoteKeys, RemoteProfile, RemoteTools
-from mnemic.verbs import CLI, DOORS, MCP, REMOTE, REST, ROUTES, VERBS
+from mnemic.verbs import ALIASES, CLI, DOORS, MCP, REMOTE, REST, ROUTES, VERBS
 from scripts.verbs_reference import OTHER_COMMANDS
 from tests.doors.doors import COMMANDS
 from tests.doors.http_doors import Served
@@ -61,7 +62,7 @@ REMOTE_PARTS: dict[str, type] = {
 
 
 def names(parts: dict[str, type]) -> set[str]:
-    return {f"{group}{name}" for group, kind in parts.items() for name in verbs(kind)} - NO_VERBS
+    return {f"{group}{name}" for group, kind in parts.items() for name in verbs(kind)} - NO_VERBS - ALIASES.keys()
 
 
 def offered(door: str) -> set[str]:
@@ -88,6 +89,13 @@ class TestTheTable:
     def test_a_scope_can_be_bound_to_every_verb_that_takes_one(self):
         scoped = {verb.name for verb in VERBS if "scope" in parameters_of(verb.name)}
         assert names(SCOPED_PARTS) == scoped | {"tools.list", "tools.add"}
+
+    def test_american_spellings_are_the_same_verbs_everywhere(self):
+        for parts in (LIBRARY_PARTS, ASYNC_PARTS, SCOPED_PARTS, REMOTE_PARTS):
+            named = {f"{group}{name}": verb for group, kind in parts.items() for name, verb in verbs(kind).items()}
+            for alias, name in ALIASES.items():
+                assert inspect.signature(named[alias]) == inspect.signature(named[name])
+                assert named[alias].__doc__ == named[name].__doc__
 
     def test_a_gap_names_a_door_and_a_reason(self):
         assert all(door in DOORS and reason for verb in VERBS for door, reason in verb.gaps.items())

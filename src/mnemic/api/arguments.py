@@ -188,6 +188,10 @@ def refuse_unknown(verb: str, unknown: str, names: tuple[str, ...]) -> None:
     if verb in WORDS:
         told = ", ".join(name for name in names if name != "reason")
         raise InvalidInputError(WORDS[verb].format(unknown=unknown, names=told))
+    if unknown in ("user_id", "agent_id", "session_id", "run_id"):
+        raise InvalidInputError(
+            f"{verb} takes no {unknown!r}; use mnemic.for_user('ana'), or pass Scope(user='ana') first"
+        )
     near = [ELSEWHERE.get(unknown, ""), *difflib.get_close_matches(unknown, names, n=1)]
     hints = [f"did you mean {name!r}?" for name in near if name in names] or [f"it takes {', '.join(names) or 'none'}"]
     raise InvalidInputError(f"{verb} takes no {unknown!r}; {hints[0]}")

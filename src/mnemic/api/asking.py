@@ -82,7 +82,7 @@ class AskingVerbs:
             limits: Maximum number of hits per level, such as {"user": 3}.
             levels: Only these levels. Default: all.
             kinds: Only these kinds, "message" included. Default: all.
-            filter: Conditions on fields and metadata, such as {"categories": {"contains": "work"}}.
+            filter: Conditions on fields and metadata, such as {"categories": "work"}.
             min_relevance: Drop hits with a lower relevance, 0 to 1; see `Hit.relevance`. Default: the setting
                 `recall.min-relevance`, 0.
             min_similarity: Rank by cosine similarity alone and drop hits below this, 0 to 1.

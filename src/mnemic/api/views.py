@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
 from mnemic.api.verbs import MnemicVerbs
 from mnemic.model.scope import DEFAULT_ORG, Scope
+from mnemic.verbs import OTHER_NAMES
 
 Bound = Literal["bound"]
 Awaited = Literal["awaited"]
@@ -28,7 +29,17 @@ _Answer = TypeVar("_Answer")
 _Function_co = TypeVar("_Function_co", bound=Callable[..., Any], covariant=True)
 
 
-class View(Generic[_Way]):
+class Named:
+    """An object with verbs. An unknown name of another program raises an `AttributeError` that gives ours."""
+
+    if not TYPE_CHECKING:  # a checker must find unknown names itself
+
+        def __getattr__(self, name: str) -> Any:
+            hint = f"; use {OTHER_NAMES[name]}" if name in OTHER_NAMES else ""
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}", name=name, obj=self)
+
+
+class View(Named, Generic[_Way]):
     """Verbs of `target()`, called with `scope` if there is one, on the threads of `runner` if there is one."""
 
     scope: Scope
@@ -142,7 +153,7 @@ class GraphView(View[_Way]):
     """Like `GraphVerbs`."""
 
     entities = Verb(GraphVerbs.entities)
-    neighbours = Verb(GraphVerbs.neighbours)
+    neighbours = neighbors = Verb(GraphVerbs.neighbours)
     path = Verb(GraphVerbs.path)
     extract = Verb(GraphVerbs.extract)
 
@@ -199,7 +210,7 @@ class ViewVerbs(View[_Way]):
     reject = Verb(MnemicVerbs.reject)
     window = Verb(MnemicVerbs.window)
     messages = Verb(MnemicVerbs.messages)
-    summarise = Verb(MnemicVerbs.summarise)
+    summarise = summarize = Verb(MnemicVerbs.summarise)
     end = Verb(MnemicVerbs.end)
     reflect = Verb(MnemicVerbs.reflect)
     extract = Verb(MnemicVerbs.extract)
@@ -261,7 +272,7 @@ class AsyncScopedMnemic(ViewVerbs[BoundAwaited]):
     is_bound = is_awaited = True
 
 
-class Scoping:
+class Scoping(Named):
     """Binds a scope to the verbs of a memory."""
 
     def for_user(

@@ -117,7 +117,7 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
         mnemic memory list --user ana
         mnemic memory list --user ana --kind gem --category architecture --since 2026-04-01 --before 2026-05-01
         mnemic memory list --user ana --kind goal --order importance
-        mnemic memory list --user ana --filter '{"categories": {"contains": "work"}}' --json
+        mnemic memory list --user ana --filter '{"categories": "work"}' --json
     """,
 )
 def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Conditions) -> None:

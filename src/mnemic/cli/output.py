@@ -19,10 +19,10 @@ import typer
 from mnemic.cli.failures import INTERRUPTED, PARTIAL, READER_GONE, UNEXPECTED, report
 from mnemic.errors import InvalidInputError
 from mnemic.model.graph import Edge
-from mnemic.model.item import Chunk, Item, Message
+from mnemic.model.item import Chunk, Item, Message, kind_of
 from mnemic.model.scope import Level
 from mnemic.text.outline import pages_told
-from mnemic.wire import kind_of, to_wire
+from mnemic.wire import to_wire
 
 MIN_ROOM = 20
 """Minimum width to wrap to, even on a narrower terminal."""

@@ -35,7 +35,7 @@ from mnemic.model.item import Chunk, Message, ProfileEntry, Role
 from mnemic.model.recall import ChatMessage, Citation, Context, Hit, Placement, Recall
 from mnemic.model.scope import Level, Scope
 from mnemic.ranking.digest import shortened_tokens
-from mnemic.ranking.silence import is_about_user
+from mnemic.ranking.silence import ABOUT_SUBJECT, is_about_user
 from mnemic.text.blocks import Excerpt, Language, documents_block, profile_block, working_block
 from mnemic.text.sanitise import neutralise_markers
 from mnemic.text.sentences import CUT_MARK, cut_at_sentence
@@ -409,13 +409,15 @@ def _worth_showing(
     memory, documents = found
     if not question.is_judged or not asked:
         return found
-    if deserves_memory(engine, question.search_text, asked[0], (*memory.hits, *documents.hits)):
-        every = (*memory.hits, *documents.hits)
+    every = (*memory.hits, *documents.hits)
+    is_general = is_about_user(question.text) and all((hit.relevance or 0.0) < ABOUT_SUBJECT for hit in every)
+    if not is_general and deserves_memory(engine, question.search_text, asked[0], every):
         strong = {hit.id for hit in strong_enough(every, question.search_text, least_message=least_message)}
         kept = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
         return next(kept), next(kept)
     visible = scope.visibility.at(*question.levels)
-    hits = background(engine, visible, question) if is_about_user(question.text) else ()
+    shown = background(engine, visible, question) if is_general or not question.text.strip() else ()
+    hits = tuple(hit for hit in shown if hit.item.partition.level is Level.USER)
     return replace(memory, hits=hits, paths=()), replace(documents, hits=(), paths=())
 
 

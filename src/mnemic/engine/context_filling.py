@@ -134,7 +134,7 @@ class Filling:
         if not self._taken and lines:
             self._cut(lines[0])
         self._widen()
-        if not is_fallback:
+        if not is_fallback and not self._question.limits:  # caps on levels hold exactly
             self._add_surroundings(known)
         return self._laid_out(is_fallback=is_fallback)
 

@@ -37,7 +37,8 @@ floor would cost BEAM a tenth of its evidence.
 FACT_GAP = 1.25
 """So far behind the best fact, in logits, another one is not needed: beside one of 0.9 it needs 0.72. Of 160 generated
 facts and their direct questions 0.99 are shown, and of what is shown 0.87 is needed (0.77 with 2). The user's facts are
-compared with each other, policies and what an agent learned with the best fact of anybody.
+compared with each other, policies with the best fact of anybody. What is of the session or the agent is about the task
+at hand, and only noise is left out of it.
 """
 
 LEAST_OF_SEVERAL = 0.35
@@ -69,11 +70,11 @@ def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0)
     best, best_passage = _best(memories), _best(_passages(hits))
     least = max(least_beside(best), least_beside(best_passage, CROSS_GAP))
     passage = max(LEAST_PASSAGE, least_beside(max(best, best_passage), CROSS_GAP))
-    shared = max(least, least_beside(best, FACT_GAP))
     own = max(least, least_beside(_best(filter(_is_users_fact, memories)), FACT_GAP))
     if silence.asks_for_several(text):
         own = max(least, min(own, LEAST_OF_SEVERAL))
-    floors = {hit.id: own if _is_users_fact(hit) else shared for hit in memories}
+    of_level = {Level.USER: own, Level.ORG: max(least, least_beside(best, FACT_GAP))}
+    floors = {hit.id: of_level.get(hit.item.partition.level, least) for hit in memories}
     floors |= {hit.id: least_message for hit in hits if isinstance(hit.item, Message)}
     return tuple(hit for hit in hits if hit.relevance is None or hit.relevance >= floors.get(hit.id, passage))
 

@@ -252,6 +252,13 @@ Remembered = Message | Memory
 """Messages and what was derived from them: all items but document passages."""
 
 
+def kind_of(item: Item) -> str:
+    """The kind of an item: a memory's kind, "message" or "document"."""
+    if isinstance(item, Memory):
+        return item.kind.value
+    return "message" if isinstance(item, Message) else Kind.DOCUMENT.value
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Turn(Listing[Message]):
     """The messages of one exchange, numbered from 1 in their conversation (`session`).

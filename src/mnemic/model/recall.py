@@ -13,7 +13,7 @@ from typing import Any
 
 from mnemic.model.filter import EVERYTHING, Filter
 from mnemic.model.graph import GraphPath
-from mnemic.model.item import Item, Kind, Memory, Message, Role, State
+from mnemic.model.item import Item, Kind, Memory, Message, Role, State, kind_of
 from mnemic.model.listing import SHOWN, Listing, shorten
 
 SHOWN_RELEVANCE = 0.2
@@ -62,9 +62,7 @@ class Hit:
     @property
     def kind(self) -> str:
         """The memory's kind, "message" or "document"."""
-        if isinstance(self.item, Memory):
-            return self.item.kind.value
-        return "message" if isinstance(self.item, Message) else Kind.DOCUMENT.value
+        return kind_of(self.item)
 
     @property
     def source(self) -> str:

@@ -21,7 +21,7 @@ from mnemic.api.views import Scoping
 from mnemic.errors import BadReplyError, InvalidInputError, UnavailableError, UnsupportedError
 from mnemic.model.chat import ChatEvent, Replied
 from mnemic.remote.connection import Connection, Progress, json_of, loads, problem_error
-from mnemic.verbs import VERBS
+from mnemic.verbs import ALIASES, BY_NAME
 from mnemic.wire.reading import PROGRESS, event_from_wire, from_wire
 
 TIMEOUT_S = 60.0
@@ -56,10 +56,10 @@ def _ask_server_for(group: str = "") -> Callable[[_Class], _Class]:
     """Replace a class's inherited verbs by requests to a server."""
 
     def made(cls: _Class) -> _Class:
-        for verb in VERBS:
-            name = verb.name.removeprefix(group)
-            if verb.name.startswith(group) and "." not in name:
-                setattr(cls, name, _make_verb(verb.name, getattr(cls, name)))
+        for verb in (*BY_NAME, *ALIASES):
+            name = verb.removeprefix(group)
+            if verb.startswith(group) and "." not in name:
+                setattr(cls, name, _make_verb(ALIASES.get(verb, verb), getattr(cls, name)))
         return cls
 
     return made

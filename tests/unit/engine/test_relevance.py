@@ -194,6 +194,7 @@ def test_a_question_to_a_document_gets_the_passage_and_one_about_the_user_does_n
     assert "documents" not in shown
 
 
+@pytest.mark.requirement("J-31", "R-43")
 def test_a_question_asked_six_times_pushes_its_answer_out_of_nothing(real: Mnemic):
     berta = Scope(user="berta", session="now")
     for n in range(6):
@@ -208,3 +209,42 @@ def test_a_question_asked_six_times_pushes_its_answer_out_of_nothing(real: Mnemi
     assert "Lisbon" in facts
     assert "Where do I live?" not in facts
     assert "Bohemia" not in facts
+
+
+@pytest.mark.requirement("J-32", "R-42")
+@pytest.mark.parametrize("prompt", ["", "   ", "What do you know about me?"])
+def test_a_blank_prompt_and_one_about_the_user_get_background_of_the_user_alone(real: Mnemic, prompt: str):
+    berta = Scope(user="berta", agent="jarvis")
+    real.remember(berta, "User likes green tea.", importance=0.9)
+    real.remember(berta, "Answers like a pirate.", level="agent", importance=0.9)
+    found = real.context(berta, prompt).recall
+    assert found.is_fallback
+    assert [hit.text for hit in found.hits] == ["User likes green tea."]
+
+
+@pytest.mark.requirement("N-16", "R-41")
+def test_caps_on_levels_hold_exactly_in_a_context_beside_eighty_like_messages(real: Mnemic):
+    now = Scope(user="berta", agent="jarvis", session="now")
+    for level in ("session", "user", "agent", "org"):
+        real.remember_many(
+            now, [{"text": f"note {n} of the {level} on travel costs", "level": level} for n in range(12)]
+        )
+    real.capture_many(
+        Scope(user="berta", session="old"), [[{"role": "user", "content": f"travel costs {n}"}] for n in range(80)]
+    )
+    caps = {"session": 10, "user": 5, "agent": 3, "org": 5}
+    shown = [hit.item.partition.level.value for hit in real.context(now, "travel costs", limits=caps).recall.hits]
+    assert {level: shown.count(level) for level in caps} == caps
+    assert set(caps) <= {hit.item.partition.level.value for hit in real.context(now, "travel costs").recall.hits}
+
+
+@pytest.mark.requirement("N-43")
+def test_the_four_levels_feed_one_context(real: Mnemic):
+    now = Scope(user="berta", agent="jarvis", session="now")
+    real.remember(now, "User likes tea.")
+    real.remember(now, "Refunds take 14 days.", level="org")
+    real.remember(now, "Persona: answers like a pirate.", level="agent")
+    real.remember(now, "This session plans a trip to Oslo.", level="session")
+    facts = real.context(now, "Plan my trip with tea, ask about refunds and your persona").blocks["facts"]
+    places = [facts.index(word) for word in ("pirate", "Refunds", "Oslo", "tea")]
+    assert places == sorted(places)
