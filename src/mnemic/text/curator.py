@@ -190,10 +190,10 @@ def _third_person(text: str) -> str:
 
 
 def _find_reason(remark: _Remark) -> str:
-    """The reason that the sentence gives, else another sentence of its message that gives one; "" if none does."""
+    """Another sentence of its message that gives the reason; "" where it does itself, or none does."""
     for found in detect(remark.text).gems.reason.finditer(remark.text):
         if not remark.text[found.end() :].lstrip()[:1].isdigit():  # "since 2021" is a time
-            return remark.text[found.start() :]
+            return ""
     others = (text for text in _own_sentences(counted(remark.message)) if text != remark.text)
     return next((text for text in others if _gives_reason(text)), "")
 
