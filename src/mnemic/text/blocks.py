@@ -21,8 +21,8 @@ Language = Literal["en", "zh"]
 
 FACTS_BEGIN = "---BEGIN USER FACTS---"
 FACTS_END = "---END USER FACTS---"
-DOCUMENTS_BEGIN = "---BEGIN DOCUMENTS---"
-DOCUMENTS_END = "---END DOCUMENTS---"
+DOCUMENTS_BEGIN = "--- BEGIN DOCUMENTS ---"
+DOCUMENTS_END = "--- END DOCUMENTS ---"
 _PROFILE_HEADING: dict[Language, str] = {"en": "【User profile】", "zh": "【用户画像】"}
 
 
