@@ -63,7 +63,7 @@ class TestSwitches:
         life = replace(SMALL, **{WAYS[way]: False})
         mnemic, _ = opened(store, clock, settings=Settings(life=life))
         live(mnemic, clock)
-        gone = {way, REFLECT} if way == SUMMARISE else {way}  # there is nothing to reflect on without summaries
+        gone = {way, REFLECT} if way in (SUMMARISE, EXTRACT) else {way}  # a reflection needs summaries, and their facts
         assert ways(mnemic) == set(WAYS) - gone
         assert jobs(mnemic, way) == []
 
