@@ -50,7 +50,8 @@ def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
 
 
 _POINTING = any_case(
-    r"\b(?:it|them|(?:(?:an?|the|any|some|my|\d+)(?: [\w-]+){0,2} )?ones?|him|her|those|these|both|such|mine|ours)\b"
+    r"\b(?:it|them|(?:(?:an?|the|any|some|my|\d+)(?: [\w-]+){0,2} )?(?-i:ones?)(?!-)|him|her|those"
+    r"|these|both|such|mine|ours)\b"
     r"(?! (?:of|day|time|more|thing|hour|year|\w+ing)\b)"
 )
 _NAMED_BEFORE = late_pattern(
