@@ -3,8 +3,6 @@ in the history. Words, vectors and a model find similar memories without holding
 again. A fact's support is the share of its words and numbers in the spans it names.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -26,6 +26,8 @@ TOLD = (
     "My sister Ada opened a bakery in Porto.",
     "I bought a blue sailing boat for 900 euros.",
     "We agreed to ship the new release on the first of June.",
+    "I am a vegetarian.",
+    "I prefer trains to planes.",
 )
 
 
@@ -63,7 +65,7 @@ class TestSwitches:
         life = replace(SMALL, **{WAYS[way]: False})
         mnemic, _ = opened(store, clock, settings=Settings(life=life))
         live(mnemic, clock)
-        gone = {way, REFLECT} if way in (SUMMARISE, EXTRACT) else {way}  # a reflection needs summaries, and their facts
+        gone = {way, REFLECT} if way in (SUMMARISE, EXTRACT) else {way}  # a reflection joins facts, after summaries
         assert ways(mnemic) == set(WAYS) - gone
         assert jobs(mnemic, way) == []
 

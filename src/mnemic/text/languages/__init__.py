@@ -4,9 +4,10 @@ in the module beside it, which holds a `LANGUAGE`.
 A module that lies here is found by itself: adding a language is these two files. None is imported, and no expression
 compiled, before a text is read. Algorithms take a `Language` and know none by name. English is the fallback.
 
-In a file the fields of `Language` stand first, and those of its parts in tables of their names. A long text is a list
-of strings that are joined. In an expression `(?i)` at the start takes upper and lower case as the same; `@name@` stands
-for one of the `parts` of the file or of the table, or for the keys of a mapping beside it, the longest first.
+In a file the fields of `Language` stand first, those of its parts in tables of their names, and what only the module
+reads in the table `own`. A long text is a list of strings that are joined. In an expression `(?i)` at the start takes
+upper and lower case as the same; `@name@` stands for one of the `parts` of the file or of the table, or for the keys of
+a mapping beside it, the longest first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pkgutil
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module, resources
@@ -344,10 +346,34 @@ _TABLES = {
 }
 
 
+class OwnRules:
+    """What the module of a language alone reads: the table `own` of its file."""
+
+    def __init__(self, code: str) -> None:
+        self._table: Mapping[str, Any] = _read_file(code)["own"]
+
+    def pattern(self, name: str) -> re.Pattern[str]:
+        """An expression, compiled when it is first used."""
+        return _compile(self._table[name], self._table)
+
+    def words(self, name: str) -> frozenset[str]:
+        """A list of words."""
+        return words("".join(self._table[name]))
+
+    def forms(self, name: str) -> Mapping[str, str]:
+        """Words by the words that they replace."""
+        return self._table[name]
+
+
+@cache
+def _read_file(code: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8"))
+
+
 def read_language(code: str, **given: Any) -> Language:
     """The language of the file of a code. `given` are fields that the file lacks; those of a table, by its name."""
-    file = resources.files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8")
-    data: dict[str, Any] = {"code": code, **tomllib.loads(file)}
+    data: dict[str, Any] = {"code": code, **deepcopy(_read_file(code))}
+    data.pop("own", None)
     shared: dict[str, Any] = {"technical": TECHNICAL, **data.pop("parts", {})}
     values = given
     for name, rules in _TABLES.items():
