@@ -31,23 +31,9 @@ def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
     return not has_verb or is_tied or _is_pair(left, sentence, cut) or bool(_NO_OBJECT.match(sentence, cut.end()))
 
 
-<<<<<<< HEAD
-_POINTING = any_case(
-    r"\b(?:it|them|(?:(?:an?|the|any|some|my|\d+)(?: [\w-]+){0,2} )?(?-i:ones?)(?!-)|him|her|those"
-    r"|these|both|such|mine|ours)\b"
-    r"(?! (?:of|day|time|more|thing|hour|year|\w+ing)\b)"
-)
-_NAMED_BEFORE = late_pattern(
-    r"(?i:\b(?:an?|the|some|any|every|each|his|their|no|two|three|four|five|six|\d+)\s+[\w-]+)"
-    r"|(?i:\b(?:my|our)\s+[\w-]+)"
-    r"|(?<=\s)(?!I\b)[A-Z][\w'’-]+"
-)
-_MANY_BEFORE = late_pattern(r"\b[a-z]{3,}(?<!ss)s\b(?<!was)(?<!does)(?<!has)")
-=======
 _POINTING = _OWN.pattern("pointing")
 _NAMED_BEFORE = _OWN.pattern("named_before")
 _MANY_BEFORE = _OWN.pattern("many_before")
->>>>>>> main
 """A noun without an article that "them" may stand for, but "it" may not."""
 _HARMLESS = _OWN.pattern("harmless")
 
