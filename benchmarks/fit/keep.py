@@ -6,9 +6,10 @@ Labels, beside this file: `keep_longmemeval.jsonl` has the facts that a reader w
 (MIT), by the message's id and its sentences' numbers; `keep_talks_*.jsonl` are invented talks with their facts;
 `keep_plain.txt` has plain sentences, worth keeping or not. A candidate of the rules is right when it is like a fact of
 its message. `keep_verdicts.jsonl` has what readers said of candidates that they saw alone, by message and span; in the
-talks, whose sentences lean on one another, that decides. Every number is of messages that the fit did not see: of other sessions, or of other sources.
-`--keep` writes `src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of each kind of talk that are kept in
-sessions which the fit did not see, for a reader to judge, and writes nothing. Without MNEMIC_DATA nothing is done.
+talks, whose sentences lean on one another, that decides. Every number is of messages that the fit did not see: of other
+sessions, or of other sources. `--keep` writes `src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of
+each kind of talk that are kept in sessions which the fit did not see, for a reader to judge, and writes nothing.
+Without MNEMIC_DATA nothing is done.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ EMBEDDER = "minilm"
 LIKE = 0.4
 """Token F1 from which two facts are alike; below it, a reader finds most pairs to say different things."""
 
-RECALL = 0.88
+RECALL = 0.875
 """The threshold keeps so many of the messages that hold something, of LongMemEval in the folds that were left out."""
 
 FOLDS = 5
@@ -159,7 +160,7 @@ def draw_sample(data: Examples, seed: int) -> list[Row]:
     """Facts drawn at random from those that are kept of sessions which the fit did not see, by the kind of talk."""
     likely = held_out(READINGS["by_vector"], data, data.folds)
     shifted = likely - find_threshold(data, likely)
-    chance = Random(seed)
+    chance = Random(seed)  # noqa: S311 - draws a sample
     sample: list[Row] = []
     for source in ("longmemeval", "talks_a", "talks_b"):
         kept: list[str] = []

@@ -335,10 +335,11 @@ class _Writer:
     def _find_restated(self, prepared: Prepared, memory: Memory, known: Sequence[Memory]) -> Mapping[str, Judgement]:
         """The plans and interests that this one only words in another way, and adds nothing to."""
         ids = [m.id for m in known if m.kind is memory.kind and self._adds_nothing(memory.text, m.text)]
-        if not ids or not prepared.vectors or memory.kind not in _PASSING:
+        own = prepared.vectors[0] if prepared.vectors else None
+        if not ids or own is None or memory.kind not in _PASSING:
             return {}
         found = self._work.vectors.get(memory.partition, ids, MAIN_VIEW, self._engine.embedders[0].space.id)
-        return {key: Judgement.SAME for key, each in found.items() if each @ prepared.vectors[0] >= RESTATED_COSINE}
+        return {key: Judgement.SAME for key, each in found.items() if each @ own >= RESTATED_COSINE}
 
     def _adds_nothing(self, text: str, known: str) -> bool:
         said, heard = (_terms(self._engine, each) for each in (cut_label(text), f"{cut_label(known)} {_WANTING}"))

@@ -423,3 +423,32 @@ def test_no_moment_raises(text: str, moment: datetime):
     for said in (text, f"yesterday {text}", "in 9 years", "900 years ago"):
         named = find_time(said, moment, detect(said).dates)
         assert named is None or named.start < named.end
+
+
+@pytest.mark.parametrize(
+    "said, told",
+    [
+        ("I hate cilantro, remember that for recipes.", ["User hates cilantro"]),
+        ("I do all my own servicing btw so give me the torque as well.", ["User does all their own servicing"]),
+        ("I set mine on Thursday.", []),
+        ("I got the blue ones.", []),
+        ("I broke up with Callum. In a Lidl.", ["User broke up with Callum"]),
+        ("I attended a one-day workshop on beekeeping.", ["User attended a one-day workshop on beekeeping"]),
+    ],
+)
+def test_a_fact_is_understood_alone_and_holds_no_order(said: str, told: list[str]):
+    assert [fact.text for fact in find_candidates(Said("m1", said, AT))] == told
+
+
+@pytest.mark.parametrize(
+    "said, home",
+    [
+        ("We moved to a flat in Halle last weekend, it's cheaper.", "Halle"),
+        ("We moved out of our flat into a small house in Halle.", "Halle"),
+        ("Wir sind in eine größere Wohnung in Halle gezogen.", "Halle"),
+        ("We moved the meeting to a house in Halle.", ""),
+        ("My office moved to a flat in Halle.", ""),
+    ],
+)
+def test_a_move_to_a_flat_somewhere_fills_the_home(said: str, home: str):
+    assert [fact.value for fact in find_candidates(Said("m1", said, AT)) if fact.slot == "home"] == [home] * bool(home)
