@@ -139,6 +139,7 @@ def build_callback(known: Command) -> Function:
             parameters += _list_parameters(known)
         else:
             parameters.append(parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY))
+    _name_values(parameters)
 
     def run(**given: Any) -> None:
         built = {name: _build(group, given) for name, group in groups.items()}
@@ -157,13 +158,16 @@ def build_callback(known: Command) -> Function:
 
     run.__name__, run.__doc__ = known.function.__name__, known.function.__doc__
     run.__signature__ = inspect.Signature(parameters)
-    for parameter in parameters:
-        _name_value(parameter)
     return run
 
 
+def _name_values(parameters: Sequence[inspect.Parameter]) -> None:
+    """Give options' values names for people in the help, such as TIME, unless they have one."""
+    for parameter in parameters:
+        _name_value(parameter)
+
+
 def _name_value(parameter: inspect.Parameter) -> None:
-    """Give an option's value a name for people in its help, such as TIME, unless it has one."""
     kind, info = (*get_args(parameter.annotation), None, None)[:2]
     if not isinstance(info, OptionInfo) or info.metavar:
         return

@@ -339,7 +339,8 @@ class _Writer:
         if not ids or own is None or memory.kind not in _PASSING:
             return {}
         found = self._work.vectors.get(memory.partition, ids, MAIN_VIEW, self._engine.embedders[0].space.id)
-        return {key: Judgement.SAME for key, each in found.items() if each @ own >= RESTATED_COSINE}
+        near = (key for key, each in found.items() if float(np.dot(each, own)) >= RESTATED_COSINE)
+        return dict.fromkeys(near, Judgement.SAME)
 
     def _adds_nothing(self, text: str, known: str) -> bool:
         said, heard = (_terms(self._engine, each) for each in (cut_label(text), f"{cut_label(known)} {_WANTING}"))

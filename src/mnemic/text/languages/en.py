@@ -45,6 +45,10 @@ def _has_verb(clause: str) -> bool:
     return _FINITE.search(clause) is not None or any(is_past(word) for word in clause.lower().split())
 
 
+def _is_told(clause: str) -> bool:
+    return _has_verb(clause) and is_of_one(clause)
+
+
 def _is_hanging(clause: str) -> bool:
     """True where a pronoun points at something that the clause does not name before it ("I have never used one"), and
     for a clause without a verb ("Half a page").
@@ -146,7 +150,7 @@ LANGUAGE = read_language(
         "find_comment": _find_comment,
         "is_hanging": _is_hanging,
         "add_subject": _add_subject,
-        "is_told": lambda clause: _has_verb(clause) and is_of_one(clause),
+        "is_told": _is_told,
         "first_person": _FIRST_PERSON,
     },
     dates={"is_past": _is_past},
