@@ -115,7 +115,7 @@ def main() -> int:
     told = options(__doc__, seconds=540)
     end = time.monotonic() + told.seconds
     import_all()
-    expressions = dict(sorted(_compiled.items(), key=lambda one: one[1]))
+    expressions = {_normal(*key): place for key, place in sorted(_compiled.items(), key=lambda one: one[1])}
     functions, uses = dict(find_functions()), find_uses()
     problems: list[str] = []
     tried = 0
@@ -195,9 +195,17 @@ _METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn"
 def _find_key(value: Any) -> tuple[str, int] | None:
     """Source and flags of an expression, None of anything else."""
     kind = type(value).__name__
-    if kind == "Pattern":
-        return str(value.pattern), int(value.flags) & ~int(re.UNICODE)
-    return (str(vars(value)["_source"]), int(vars(value)["_flags"])) if kind == "_LatePattern" else None
+    if kind not in ("Pattern", "_LatePattern"):
+        return None
+    return str(value.pattern), int(value.flags) & ~_OWN_FLAGS
+
+
+def _normal(pattern: str, flags: int) -> tuple[str, int]:
+    """An expression by the flags it has once compiled, so that none is tried twice."""
+    return pattern, int(_compile(pattern, flags).flags) & ~_OWN_FLAGS
+
+
+_OWN_FLAGS = int(re.UNICODE)
 
 
 def searching(pattern: re.Pattern[str]) -> Callable[[str], object]:

@@ -63,7 +63,7 @@ class TestTheCommandLine:
         code, out, _ = run(["backup", file], [])
         assert (code, "sealed: 2 orgs, each with its own key" in out) == (0, True)
         code, _, err = run(["erase", "--org", "acme", "--level", "org", "--yes"], [])
-        assert (code, "1 data keys" in err) == (0, True)
+        assert (code, "1 data key" in err) == (0, True)
         code, _, err = run(["restore", file, "--replace"], [])
         assert (code, "an org cannot be opened: acme, key " in err, ", destroyed 20" in err) == (0, True, True)
 
@@ -76,7 +76,7 @@ class TestTheCommandLine:
         code, _, err = run(["restore", file, "--replace"], [])
         assert (code, "set backup.keyring" in err) == (failures.EXIT_CODES[ConfigError], True)
         code, _, err = run(["backup", str(home / "c.zip"), "--sealed"], [])
-        assert (code, "set backup.keyring" in err) == (failures.EXIT_CODES[ConfigError], True)
+        assert (code, "set backup.keyring" in err) == (failures.EXIT_CODES[InvalidInputError], True)
         assert ring.exists()
 
     @pytest.mark.usefixtures("ring")
