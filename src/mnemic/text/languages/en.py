@@ -8,9 +8,9 @@ from mnemic.text.languages.english import PARTICIPLES, first_person, is_of_one, 
 from mnemic.text.normalise import late_pattern
 
 _REASON = late_pattern(
-    r"(?:^|,?\s+(?:especially\s+|particularly\s+)?)(?i:since|because|as|now that|given that|(?:considering|seeing)(?: "
-    r"that)?(?=[^,?]*(?: (?:am|is|are|was|were|have|has|had)|['’](?:m|ve))\b))\s+(?=(?:I|i|I['’](?:m|ve)|my|we"
-    r"|we['’](?:re|ve)|our)\b)"
+    r"(?:^|(?:,|(?<![,\s]))\s++(?:especially\s+|particularly\s+)?)(?i:since|because|as|now that|given that"
+    r"|(?:considering|seeing)(?: that)?(?=[^,?]{0,200}(?: (?:am|is|are|was|were|have|has|had)"
+    r"|['’](?:m|ve))\b))\s+(?=(?:I|i|I['’](?:m|ve)|my|we|we['’](?:re|ve)|our)\b)"
 )
 """What follows gives the reason of a question or of a request, and is told as true."""
 
