@@ -202,9 +202,9 @@ _VERBS = words(
 """Before a noun other words of their form are adjectives: "Obst und frische Säfte"."""
 
 _OF_MANY = any_case(
-    r"\bwir\b.{0,120}\b(?:alle|beide|zusammen|gemeinsam|einander|untereinander|gegenseitig|miteinander|zu (?:zweit|dritt"
-    r"|viert"
-    r"|fünft|sechst))\b|\b(?:wir (?:sind|waren)|(?:sind|waren) wir) (?:(?:jetzt|nun|noch|nur|etwa|rund|ungefähr) )*"
+    r"\bwir\b.{0,120}\b(?:alle|beide|zusammen|gemeinsam|einander|untereinander|gegenseitig|miteinander"
+    r"|zu (?:zweit|dritt|viert|fünft|sechst))\b"
+    r"|\b(?:wir (?:sind|waren)|(?:sind|waren) wir) (?:(?:jetzt|nun|noch|nur|etwa|rund|ungefähr) )*"
     r"(?:eine?|die|das|der|kein\w*|zu|\d+|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|per|geschwister"
     r"|freunde"
     r"|nachbarn|kollegen|zwillinge|leute)\b|\bwir (?:kennen|treffen|trafen|sehen|streiten|lieben|mögen|verstehen) uns\b"
