@@ -216,7 +216,7 @@ _METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn"
 def _find_key(value: Any) -> tuple[str, int] | None:
     """Source and flags of an expression, None of anything else."""
     kind = type(value).__name__
-    if kind not in ("Pattern", "_LatePattern"):
+    if kind not in ("Pattern", "_LatePattern") or isinstance(value.pattern, bytes):
         return None
     return str(value.pattern), int(value.flags) & ~_OWN_FLAGS
 

@@ -36,6 +36,7 @@ FILLED_ORDERS, FILLED_HARMLESS = 60, 30
 ROUNDS, STEP, DECAY = 6, 0.5, 1e-5
 REAL_WEIGHT = 0.5  # of a real harmless sentence: there are ten times as many as orders
 SHOWN = 15
+LED_EVERY, LEADS = 4, ("assistant", "user", "tool", "lookup", "assistant")
 _SLOT = re.compile(r"\{(\w+)\}")
 Row = tuple[NDArray[np.intp], float, float]
 
@@ -50,8 +51,8 @@ def main() -> None:
     real = [*trained, *own_texts()]
     rows = [
         *(row for text in orders for row in rows_of(text, 1.0, 1.0)),
-        *(row for text in harmless for row in rows_of(text, 0.0, 1.0)),
-        *(row for text in real for row in rows_of(text, 0.0, REAL_WEIGHT)),
+        *(row for text in led(harmless) for row in rows_of(text, 0.0, 1.0)),
+        *(row for text in led(real) for row in rows_of(text, 0.0, REAL_WEIGHT)),
     ]
     print(f"orders {len(orders):,}, harmless {len(harmless):,}, real texts {len(real):,}, sentences {len(rows):,}")
     weights = fit(rows)
@@ -72,6 +73,14 @@ def made_sentences() -> tuple[list[str], list[str]]:
                 filled = {fill(template, language["words"], draw) for _ in range(times)}
                 made.extend(text[0].lower() + text[1:] if draw.random() < 1 / 3 else text for text in sorted(filled))
     return orders, harmless
+
+
+def led(texts: Sequence[str]) -> Iterator[str]:
+    """The texts, and some of them behind an author, as a context shows messages."""
+    for place, text in enumerate(texts):
+        yield text
+        if place % LED_EVERY == 0:
+            yield f"{LEADS[place // LED_EVERY % len(LEADS)]}: {text}"
 
 
 def fill(template: str, words: Mapping[str, Sequence[str]], draw: random.Random) -> str:
