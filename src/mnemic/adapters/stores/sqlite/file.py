@@ -131,9 +131,10 @@ class StoreFile:
             raise self._cut()
         self._frames = self._count_frames(salt, self._frames if salt == self._log[0] else 0)
         self._log = salt, size
-        if self._claim_file is None:
-            self._claim_file = os.open(self._claim, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE)
-        os.pwrite(self._claim_file, _CLAIM.pack(salt, self._frames), 0)
+        with suppress(OSError):  # an older claim asks for less, and the commit is done
+            if self._claim_file is None:
+                self._claim_file = os.open(self._claim, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE)
+            os.pwrite(self._claim_file, _CLAIM.pack(salt, self._frames), 0)
 
     def find_lost_tail(self, count_valid: Callable[[], int]) -> str:
         """What the log lost since the last commit that was acknowledged, "" for nothing. `count_valid` counts the
