@@ -172,13 +172,15 @@ def _search(text: str, view: injection.View) -> Iterator[Finding]:
             yield Finding(span, "encoded-order", "high")
 
 
-LEAST_LOGIT = 0.0
-"""From here a sentence is an order to the model: 1 of 28,885 harmless sentences held out has more."""
+LEAST_LOGIT = 0.5
+"""From here a sentence is an order to the model: no harmless sentence of 28,885 held out has as much."""
 
 _PIECE_WORDS = 40  # a longer sentence is judged piece by piece: an order in it would be diluted
 _LEAST_WORDS = 4  # fewer are no order, but a name, a heading or a piece of an address
 _SENTENCE = re.compile(r"(?:[^\n.!?。]|[.!?](?=\S))++[.!?。]*+")
-_TOKEN = re.compile(r"[\u2e80-\u9fff]|[^\W\d_\u2e80-\u9fff]+|\d+|[^\w\s]")
+_TOKEN = re.compile(r"[\u2e80-\u9fff]|[a-z\u00df-\u024f\u0400-\u04ff]+|\d+|[^\w\s]")
+"""Words of Latin and Cyrillic, and Chinese characters: the head has learnt no others, so it judges no others."""
+
 _EDGE, _FIRST, _SECOND, _THIRD = 1, 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
 """Odd numbers, so that words hashed with them land elsewhere in each place of a group."""
 
