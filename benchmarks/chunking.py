@@ -23,7 +23,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.machine import keep, provenance, table
-from mnemic.evaluation.dataset import CorpusRow, Dataset, DocumentSpan, LabelledQuestion, read_json_lines, score_spans
+from benchmarks.spans import DocumentSpan, score_spans
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
 from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval
 from mnemic.text.chunking import ChunkConfig, ChunkDraft, Chunking, draft_chunks
 
@@ -32,7 +33,7 @@ LIMIT = 10
 METRICS = ("span_R@1", "span_R@5", "span_R@10", "span_P@5")
 ABOUT = """# Chunking
 
-Span recall and precision in characters (`mnemic.evaluation.dataset`), averaged over 220 questions about two documents;
+Span recall and precision in characters (`benchmarks/spans.py`), averaged over 220 questions about two documents;
 P@5 is the share of the text of the first five chunks that answers the question. Numbers in a name are size, overlap and
 minimum in tokens; `titled` puts the headings of a chunk above its text when it is remembered. The floor, windows of
 200 words every 150 searched with SQLite FTS5, has R@1 0.677, R@5 0.942, R@10 0.986 and P@5 0.045. The coefficients of

@@ -12,17 +12,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.crowd import CrowdOptions, CrowdResult, run_crowd
 from benchmarks.machine import keep, provenance, table
-from mnemic.evaluation.speed import (
-    SYNTHETIC,
-    CrowdOptions,
-    CrowdResult,
-    SpeedOptions,
-    SpeedResult,
-    Spread,
-    run_crowd,
-    run_speed,
-)
+from mnemic.evaluation.speed import SYNTHETIC, SpeedOptions, SpeedResult, Spread, run_speed
 
 ABOUT = """# Speed
 

@@ -39,7 +39,7 @@ from mnemic.build import build
 from mnemic.config import Config
 from mnemic.engine.curate import CurateReport, Curating
 from mnemic.engine.engine import Engine
-from mnemic.errors import InvalidInputError
+from mnemic.errors import BadReplyError, InvalidInputError
 from mnemic.model.item import CATEGORIES, CURATED, IMPORTANCE_WORDS, Kind, Memory, Message, State, Verdict, gem_of
 from mnemic.model.scope import Level, Scope
 
@@ -51,7 +51,7 @@ SCOPE = Scope(user="anna")
 HERS = SCOPE.partition(Level.USER)
 MODEL = "llama-cpp"
 CHILD = "--child"
-HEAD = ["curated by", "days", "turns", "gems", "added", "merged", "quarantined", "refused", "let go", "fell back", "s"]
+HEAD = ["curated by", "days", "turns", "gems", "added", "merged", "quarantined", "refused", "let go", "s"]
 
 
 @dataclass(slots=True)
@@ -163,8 +163,12 @@ def curated(mnemic: Mnemic) -> tuple[list[CurateReport], float]:
     """Nights until nothing waits, at most five, and how long they took."""
     begin, reports = time.perf_counter(), list[CurateReport]()
     for _ in range(5):
-        run = Curating(parts_in(mnemic), HERS, "drill", may_fall_back=True)  # as a job does at its last try
-        reports.append(CurateReport(tuple(run.run(None)), tuple(sorted(run.held)), is_dry_run=False))
+        run = Curating(parts_in(mnemic), HERS, "drill")
+        try:
+            days = tuple(run.run(None))
+        except BadReplyError:  # what the model could not read waits for the next night
+            continue
+        reports.append(CurateReport(days, tuple(sorted(run.held)), is_dry_run=False))
         if not run.held:
             break
     return reports, time.perf_counter() - begin
@@ -184,7 +188,6 @@ def row(model: str, reports: Sequence[CurateReport], seconds: float) -> list[str
         verdicts[Verdict.QUARANTINE],
         len(refused),
         sum(each.is_let_go for each in refused),
-        sum(bool(day.fallback) for day in days),
     )
     return [model, *(f"{number:,}" for number in numbers), f"{seconds:.0f}"]
 

@@ -16,8 +16,9 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.chunking import SET, Answers, Variant, answers, scores, write_spans
+from benchmarks.spans import DocumentSpan
 from drills.kit.outcome import Outcome
-from mnemic.evaluation.dataset import DocumentSpan, read_json_lines
+from mnemic.evaluation.dataset import read_json_lines
 from mnemic.text.chunking import DOCUMENT_CHUNKS, Chunking
 
 TOLERANCE = 0.001

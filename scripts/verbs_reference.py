@@ -10,10 +10,34 @@ doors.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mnemic.verbs import CLI, MCP, OTHER_COMMANDS, PREFIX, REMOTE, REST, ROUTES, VERBS, Verb
+from mnemic.verbs import CLI, MCP, PREFIX, REMOTE, REST, ROUTES, VERBS, Verb
+
+OTHER_COMMANDS: Mapping[str, str] = {
+    "memory add": "another name of `remember`",
+    "memory unpin": "`pin` with `is_pinned=False`",
+    "profile remove": "`profile.set` with None",
+    "graph show": "draws the results of `graph.neighbours` and `graph.entities`",
+    "serve": "starts REST, MCP, the proxy and the console",
+    "mcp": "starts MCP for one client",
+    "mcp install": "adds Mnemic to a client's configuration",
+    "hooks install": "adds Mnemic's hooks to a coding assistant",
+    "hooks uninstall": "removes these hooks",
+    "hooks run": "handles one event of a coding assistant",
+    "rescue": "copies what is still readable of a damaged store",
+    "init": "writes a configuration file",
+    "config show": "shows the configuration and its sources",
+    "tour": "demonstrates the main commands",
+    "eval context": "measures the evidence in contexts",
+    "eval retrieval": "measures retrieval quality",
+    "eval speed": "measures speed and size",
+    "eval extraction": "measures extraction quality",
+    "eval guard": "measures protection against hostile texts",
+    "eval answers": "measures a model's answers with memory",
+}
+"""Commands that are not verbs, and what they do."""
 
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "verbs.md"
 HEAD = """# Verbs and doors

@@ -306,28 +306,18 @@ VERBS = (
 """Every verb, in the order of the reference."""
 
 BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}
+ALIASES: Mapping[str, str] = {"summarize": "summarise", "graph.neighbors": "graph.neighbours"}
+"""American spellings in the library. The British one is the name everywhere else."""
+
+OTHER_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("add", "save", "store", "put"), "remember, or capture for messages"),
+    **dict.fromkeys(("search", "query", "retrieve", "find"), "recall"),
+    **dict.fromkeys(("get_all", "get_memories"), "list"),
+    **dict.fromkeys(("delete_all", "reset"), "clear, or erase to leave no trace"),
+    **dict.fromkeys(("forget", "remove"), "delete"),
+    "get_context": "context",
+}
+"""Names that other programs have for verbs, and ours."""
+
 ROUTES: Mapping[str, Verb] = {verb.name: verb for verb in VERBS if verb.method}
 """The verbs with a REST route."""
-
-OTHER_COMMANDS: Mapping[str, str] = {
-    "memory add": "another name of `remember`",
-    "memory unpin": "`pin` with `is_pinned=False`",
-    "profile remove": "`profile.set` with None",
-    "graph show": "draws the results of `graph.neighbours` and `graph.entities`",
-    "serve": "starts REST, MCP, the proxy and the console",
-    "mcp": "starts MCP for one client",
-    "mcp install": "adds Mnemic to a client's configuration",
-    "hooks install": "adds Mnemic's hooks to a coding assistant",
-    "hooks uninstall": "removes these hooks",
-    "hooks run": "handles one event of a coding assistant",
-    "init": "writes a configuration file",
-    "config show": "shows the configuration and its sources",
-    "tour": "demonstrates the main commands",
-    "eval context": "measures the evidence in contexts",
-    "eval retrieval": "measures retrieval quality",
-    "eval speed": "measures speed and size",
-    "eval extraction": "measures extraction quality",
-    "eval guard": "measures protection against hostile texts",
-    "eval answers": "measures a model's answers with memory",
-}
-"""Commands that are not verbs, and what they do."""

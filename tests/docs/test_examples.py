@@ -41,6 +41,22 @@ def test_every_example_of_a_document_runs(document: Path, tmp_path: Path):
         assert run.returncode == 0, f"{command}\n{run.stdout}{run.stderr}"
 
 
+SHOWN = re.compile(r"^```python\n(.*?)^```\n+```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_shows_what_its_program_prints(tmp_path: Path):
+    [(program, printed)] = SHOWN.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    environment = os.environ | {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.stdout == printed, run.stderr
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
 def test_the_readme_has_an_example_of_library_and_command_line():
     programs = {Path(command[0]).name for command in examples(ROOT / "README.md")}
     assert {"mnemic", Path(sys.executable).name} == programs

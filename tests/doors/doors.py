@@ -81,7 +81,7 @@ class AsyncDoor:
 
     def __init__(self, store: str) -> None:
         self._runner = asyncio.Runner()
-        self._mnemic = self._runner.run(AsyncMnemic.open(store))
+        self._mnemic = AsyncMnemic.open(store)
 
     def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
         return self._runner.run(awaited(self._mnemic, verb, scope, arguments))

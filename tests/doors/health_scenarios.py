@@ -16,7 +16,7 @@ HEALTH = (
                 "health",
                 {"is_dry_run": True, "fix": ["junk"]},
                 expect={
-                    "score.score": 70.0,
+                    "score.score": 56.7,
                     "score.memories": 3,
                     "score.counts": {"junk": 1, "duplicate": 1},
                     "findings.0.ailment": "junk",

@@ -81,7 +81,7 @@ MODEST = (
         (
             Step("remember", {"text": " \n"}, fails=InvalidInputError),
             Step("remember", {"text": "x", "kind": "rumour"}, fails=InvalidInputError),
-            Step("remember", {"text": "x"}, scope=Scope(), fails=InvalidInputError),
+            Step("remember", {"text": "x"}, scope=Scope(org="acme"), fails=InvalidInputError),
             Step("recall", {"query": "x", "limit": 0}, fails=InvalidInputError),
             Step("recall", {"query": "q" * 20_001}, fails=InvalidInputError),
             Step("list", {"limit": 0}, fails=InvalidInputError),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from mnemic import AsyncMnemic, Mnemic
-from mnemic.aio import AsyncProfileVerbs, AsyncToolVerbs
+from mnemic import AsyncMnemic, Config, Mnemic, Scope
 from mnemic.api import ProfileVerbs, ToolVerbs
+from mnemic.api.views import ProfileView, ToolView
+from mnemic.config import MEMORY_URL
+from mnemic.errors import ConfigError
 
 ONLY_ASYNC = {"threads"}
-PAIRS = [(Mnemic, AsyncMnemic), (ProfileVerbs, AsyncProfileVerbs), (ToolVerbs, AsyncToolVerbs)]
+PAIRS = [(Mnemic, AsyncMnemic), (ProfileVerbs, ProfileView), (ToolVerbs, ToolView)]
 
 
 def verbs(cls: type[object]) -> dict[str, Callable[..., object]]:
@@ -46,7 +50,38 @@ def test_a_verb_takes_the_same_arguments_with_the_same_defaults(pair: tuple[type
     }
 
 
-@pytest.mark.parametrize("verb", [*verbs(AsyncMnemic), *verbs(AsyncProfileVerbs)])
+NOT_AWAITED = {"open", "for_user"}
+"""They return an object whose verbs are awaited."""
+
+
+@pytest.mark.parametrize("verb", sorted(verbs(AsyncMnemic).keys() - NOT_AWAITED))
 def test_every_verb_for_asyncio_can_be_awaited(verb: str):
-    owner = AsyncMnemic if verb in verbs(AsyncMnemic) else AsyncProfileVerbs
-    assert inspect.iscoroutinefunction(getattr(owner, verb))
+    assert inspect.iscoroutinefunction(getattr(AsyncMnemic, verb))
+
+
+@pytest.mark.parametrize("verb", verbs(ProfileView))
+def test_every_verb_of_a_group_can_be_awaited(verb: str):
+    assert inspect.iscoroutinefunction(getattr(AsyncMnemic(MEMORY_URL).profile, verb))
+
+
+def test_a_memory_opens_by_await_by_open_and_by_a_block(tmp_path: Path):
+    async def use() -> None:
+        config = Config(store=str(tmp_path / "memory.db"), embedder="none")
+        async with AsyncMnemic(config) as memory:
+            await memory.remember(Scope(user="ana"), "Ana likes tea")
+        async with AsyncMnemic.open(config) as memory:
+            assert [each.text for each in (await memory.list(Scope(user="ana"))).memories] == ["Ana likes tea"]
+        memory = await AsyncMnemic.open(config)
+        assert (await memory.count(Scope(user="ana"))).kinds == {"fact": 1}
+        await memory.close()
+
+    asyncio.run(use())
+
+
+def test_a_memory_that_cannot_be_opened_says_so_when_it_is_entered(tmp_path: Path):
+    async def use() -> None:
+        with pytest.raises(ConfigError, match="embedder"):
+            async with AsyncMnemic(Config(store=str(tmp_path / "memory.db"), embedder="nonsense")):
+                raise AssertionError("it was opened")
+
+    asyncio.run(use())

@@ -86,6 +86,11 @@ class TestFailures:
         assert "Lena likes tea" in run(["recall", "tea", "--user", "lena"], [])[1]
         assert "Lena likes tea" not in run(["recall", "tea", *ANA], [])[1]
 
+    def test_a_session_without_a_user_is_one_of_the_login_name(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("LOGNAME", "lena")
+        assert run(["capture", "--session", "s1", "--user-text", "I adopted a beagle called Biscuit"], [])[0] == 0
+        assert "Biscuit" in run(["recall", "What is my beagle called?"], [])[1]
+
     def test_in_an_org_or_for_an_agent_no_user_is_assumed(self):
         assert run(["remember", "x", "--org", "acme"], [])[0] == 2
         assert run(["remember", "x", "--agent", "coder"], [])[0] == 0
@@ -97,7 +102,8 @@ class TestFailures:
     def test_a_file_that_is_no_store_is_a_matter_of_the_backend(self, home: Path):
         (home / "letter.txt").write_text("Dear Ana, " * 100, encoding="utf-8")
         code, _, err = run(["memory", "list", *ANA, "--store", str(home / "letter.txt")], [])
-        assert code == EXIT_CODES[errors.BackendError]
+        assert code == EXIT_CODES[errors.DamagedError]
+        assert "not a Mnemic store" in err
         assert "Traceback" not in err
 
     def test_a_traceback_is_shown_only_when_asked_for(self, monkeypatch: pytest.MonkeyPatch):

@@ -318,7 +318,7 @@ def test_health_tells_what_is_wrong_and_ends_it(site: Site, console: Console):
     junk = site.mnemic.remember(ANA, "Thank you so much!")
     console.open("health")
     shown = console.text()
-    assert "70 of 100" in shown
+    assert "56.7 of 100" in shown
     assert "it is a courtesy" in shown
     console.press("Fix what is safe: junk")
     console.press("Do it")

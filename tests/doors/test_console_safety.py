@@ -115,7 +115,7 @@ def test_an_id_that_an_earlier_version_took_in_leads_to_no_other_route(
     assert [each.revoked_at for each in site.mnemic.keys.list(Scope())] == [None]
     console.open("memories", None)
     console.page.get_by_role("link", name="Thank you").click()
-    assert "Nothing with this id" in console.text()
+    assert "This route does not exist" in console.text()
     assert console.complaints == []
 
 

@@ -25,7 +25,8 @@ def memory() -> Iterator[Any]:
     [
         ("recall", {"top_k": 3}, "'limit'"),
         ("recall", {"kind": "fact"}, "'kinds'"),
-        ("recall", {"user_id": "ana"}, "it takes limit, limits"),
+        ("recall", {"user_id": "ana"}, "use mnemic.for_user"),
+        ("recall", {"nonsense": "ana"}, "it takes limit, limits"),
         ("context", {"budget": 100}, "'budget_tokens'"),
         ("why_not", {"level": "user"}, "'levels'"),
         ("ask", {"kind": "fact"}, "it takes system"),

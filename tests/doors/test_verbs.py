@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,28 +11,22 @@ import pytest
 import typer
 
 from mnemic import AsyncMnemic, Mnemic
-from mnemic.aio import (
-    AsyncDocumentVerbs,
-    AsyncGraphVerbs,
-    AsyncJobVerbs,
-    AsyncKeyVerbs,
-    AsyncProfileVerbs,
-    AsyncToolVerbs,
-)
 from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
 from mnemic.api.signatures import documentation_of, parameters_of
+from mnemic.api.views import DocumentView, GraphView, JobView, KeyView, ProfileView, ScopedMnemic, ToolView
 from mnemic.cli.app import application
 from mnemic.mcp.verbs import verb_tools
 from mnemic.model.item import MemoryDraft
 from mnemic.remote import RemoteMnemic
 from mnemic.remote.client import RemoteDocuments, RemoteGraph, RemoteJobs, RemoteKeys, RemoteProfile, RemoteTools
-from mnemic.verbs import CLI, DOORS, MCP, OTHER_COMMANDS, REMOTE, REST, ROUTES, VERBS
+from mnemic.verbs import ALIASES, CLI, DOORS, MCP, REMOTE, REST, ROUTES, VERBS
+from scripts.verbs_reference import OTHER_COMMANDS
 from tests.doors.doors import COMMANDS
 from tests.doors.http_doors import Served
 from tests.doors.test_async import verbs
 
-NO_VERBS = {"open", "close"}
-"""How a Mnemic begins and ends."""
+NO_VERBS = {"open", "close", "for_user"}
+"""How a Mnemic begins and ends, and how a scope is bound."""
 
 REFUSED = {"worker", "tools.add", "restore"}
 """Verbs that the remote client names only to say why they are not there."""
@@ -47,13 +42,14 @@ LIBRARY_PARTS: dict[str, type] = {
 }
 ASYNC_PARTS: dict[str, type] = {
     "": AsyncMnemic,
-    "profile.": AsyncProfileVerbs,
-    "jobs.": AsyncJobVerbs,
-    "keys.": AsyncKeyVerbs,
-    "documents.": AsyncDocumentVerbs,
-    "graph.": AsyncGraphVerbs,
-    "tools.": AsyncToolVerbs,
+    "profile.": ProfileView,
+    "jobs.": JobView,
+    "keys.": KeyView,
+    "documents.": DocumentView,
+    "graph.": GraphView,
+    "tools.": ToolView,
 }
+SCOPED_PARTS: dict[str, type] = {**ASYNC_PARTS, "": ScopedMnemic}
 REMOTE_PARTS: dict[str, type] = {
     "": RemoteMnemic,
     "profile.": RemoteProfile,
@@ -66,7 +62,7 @@ REMOTE_PARTS: dict[str, type] = {
 
 
 def names(parts: dict[str, type]) -> set[str]:
-    return {f"{group}{name}" for group, kind in parts.items() for name in verbs(kind)} - NO_VERBS
+    return {f"{group}{name}" for group, kind in parts.items() for name in verbs(kind)} - NO_VERBS - ALIASES.keys()
 
 
 def offered(door: str) -> set[str]:
@@ -89,6 +85,17 @@ class TestTheTable:
 
     def test_the_library_for_asyncio_has_the_same(self):
         assert names(ASYNC_PARTS) == names(LIBRARY_PARTS)
+
+    def test_a_scope_can_be_bound_to_every_verb_that_takes_one(self):
+        scoped = {verb.name for verb in VERBS if "scope" in parameters_of(verb.name)}
+        assert names(SCOPED_PARTS) == scoped | {"tools.list", "tools.add"}
+
+    def test_american_spellings_are_the_same_verbs_everywhere(self):
+        for parts in (LIBRARY_PARTS, ASYNC_PARTS, SCOPED_PARTS, REMOTE_PARTS):
+            named = {f"{group}{name}": verb for group, kind in parts.items() for name, verb in verbs(kind).items()}
+            for alias, name in ALIASES.items():
+                assert inspect.signature(named[alias]) == inspect.signature(named[name])
+                assert named[alias].__doc__ == named[name].__doc__
 
     def test_a_gap_names_a_door_and_a_reason(self):
         assert all(door in DOORS and reason for verb in VERBS for door, reason in verb.gaps.items())

@@ -1,7 +1,5 @@
 """The arguments of the verbs: defaults, checks and their checked forms."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import os
@@ -109,7 +107,7 @@ def check_value(value: object, name: str, hint: Any) -> None:
     """Check a value against an annotation, not what is inside it. Raises `InvalidInputError`."""
     if name == "scope":
         check_scope(value)
-    elif isinstance(value, str) and name != "query":  # a question may hold anything: it is not kept
+    elif isinstance(value, str) and name not in ("query", "text"):  # checked where it is kept
         check_unicode(value, name)
     if name == "path" and isinstance(value, str | PurePath):
         parts = PurePath(value).parts
@@ -190,6 +188,10 @@ def refuse_unknown(verb: str, unknown: str, names: tuple[str, ...]) -> None:
     if verb in WORDS:
         told = ", ".join(name for name in names if name != "reason")
         raise InvalidInputError(WORDS[verb].format(unknown=unknown, names=told))
+    if unknown in ("user_id", "agent_id", "session_id", "run_id"):
+        raise InvalidInputError(
+            f"{verb} takes no {unknown!r}; use mnemic.for_user('ana'), or pass Scope(user='ana') first"
+        )
     near = [ELSEWHERE.get(unknown, ""), *difflib.get_close_matches(unknown, names, n=1)]
     hints = [f"did you mean {name!r}?" for name in near if name in names] or [f"it takes {', '.join(names) or 'none'}"]
     raise InvalidInputError(f"{verb} takes no {unknown!r}; {hints[0]}")

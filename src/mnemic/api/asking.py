@@ -55,7 +55,7 @@ class AskingVerbs:
     def recall(
         self,
         scope: Scope,
-        query: str,
+        query: str | None,
         *,
         limit: int | Configured | None = CONFIGURED,
         limits: Mapping[Level | str, int] | None = None,
@@ -82,7 +82,7 @@ class AskingVerbs:
             limits: Maximum number of hits per level, such as {"user": 3}.
             levels: Only these levels. Default: all.
             kinds: Only these kinds, "message" included. Default: all.
-            filter: Conditions on fields and metadata, such as {"categories": {"contains": "work"}}.
+            filter: Conditions on fields and metadata, such as {"categories": "work"}.
             min_relevance: Drop hits with a lower relevance, 0 to 1; see `Hit.relevance`. Default: the setting
                 `recall.min-relevance`, 0.
             min_similarity: Rank by cosine similarity alone and drop hits below this, 0 to 1.
@@ -96,7 +96,7 @@ class AskingVerbs:
                 `recall.hops`, 0.
         """
         return recall(
-            self._engine, scope, question_of(query, given_arguments(locals(), "query"), self._engine.settings)
+            self._engine, scope, question_of(query or "", given_arguments(locals(), "query"), self._engine.settings)
         )
 
     def context(
@@ -181,7 +181,7 @@ class AskingVerbs:
             self._engine,
             scope,
             check_id(id),
-            question_of(query, given_arguments(locals(), "id", "query"), self._engine.settings),
+            question_of(query or "", given_arguments(locals(), "id", "query"), self._engine.settings),
         )
 
     def chat(

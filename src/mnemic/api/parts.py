@@ -212,6 +212,8 @@ class GraphVerbs:
         walk = self._walk(types, as_of)
         return neighbours(self._engine, scope, _named(name, "name"), walk, depth=depth, limit=limit)
 
+    neighbors = neighbours
+
     def path(
         self,
         scope: Scope,

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from mnemic.api.arguments import check_scope, given_arguments, refuse_unknown
-from mnemic.api.verbs import Mnemic
+from mnemic.api.memory import Mnemic
 
 _KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
 """Marks a docstring whose other arguments are explained by another verb."""

@@ -246,6 +246,8 @@ class UpkeepVerbs(Acting):
         """
         return summarise(self._engine, scope, actor=self._actor, is_flush=is_flush, is_dry_run=is_dry_run)
 
+    summarize = summarise
+
     def end(self, scope: Scope) -> EndReport:
         """End the scope's session: its session memories expire, and a job summarises its messages.
 

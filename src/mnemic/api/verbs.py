@@ -1,14 +1,11 @@
-"""The `Mnemic` object. Every verb takes the scope first and is a few lines that call the engine."""
+"""The verbs of `Mnemic`. Each takes the scope first and is a few lines that call the engine."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
-from types import TracebackType
 from typing import cast
 
 from mnemic.api.arguments import (
@@ -22,14 +19,10 @@ from mnemic.api.arguments import (
     message_query_of,
 )
 from mnemic.api.asking import AskingVerbs
-from mnemic.api.doors import Admission, Repeats
 from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs
 from mnemic.api.upkeep import UpkeepVerbs
-from mnemic.build import build
-from mnemic.config import Config, load_config
 from mnemic.engine import browse, edit
 from mnemic.engine.conversation import capture, complete
-from mnemic.engine.engine import Engine
 from mnemic.engine.erase import clear, delete
 from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
 from mnemic.engine.remember import remember
@@ -39,10 +32,7 @@ from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, St
 from mnemic.model.recall import Counts, MessagePage, Order, Page
 from mnemic.model.records import HistoryEntry, Receipt
 from mnemic.model.scope import Level, Scope, as_utc
-from mnemic.model.settings import Settings
-from mnemic.ports.observer import Observer
 
-DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
 
 
@@ -377,79 +367,6 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             memory = {name: getattr(memory, name) for name in MemoryDraft.__dataclass_fields__}
         fields = dict(memory) if isinstance(memory, Mapping) else {"text": memory}
         return memory_draft(fields.pop("text", None), cast("Mapping[str, object]", fields), self._engine.settings)
-
-
-class Mnemic(MnemicVerbs, AbstractContextManager["Mnemic"]):
-    """An open memory. Thread-safe. Close it, or use it in a `with` block.
-
-    Raises the errors of `mnemic.errors`: `InvalidInputError` for a wrong argument, `NotFoundError` for an id that is
-    not in the scope, `BackendError` and its subclasses if the store fails. A default of `CONFIGURED` is read from the
-    configuration.
-    """
-
-    def __init__(self, engine: Engine, *, actor: str = DEFAULT_ACTOR) -> None:
-        self._engine = engine
-        self._opened_by = actor
-        self._is_adopted = False
-
-    @classmethod
-    def open(cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR) -> Mnemic:
-        """Open a memory.
-
-        Args:
-            store: A path, `sqlite:///path`, `postgresql://…` or `memory://`. Default: the user's own store. All other
-                settings come from the environment and the user's configuration file. A `Config` is used as it is.
-            actor: The name to write into the history of changes.
-        """
-        config = store if isinstance(store, Config) else load_config(store)
-        return cls(build(config), actor=actor)
-
-    @property
-    def admission(self) -> Admission:
-        """Checks API keys for HTTP servers."""
-        return Admission(self._engine)
-
-    @property
-    def repeats(self) -> Repeats:
-        """Recognises repeated requests for HTTP servers."""
-        return Repeats(self._engine)
-
-    @property
-    def model(self) -> str | None:
-        """The name of the language model, or None if none is configured."""
-        return None if self._engine.llm is None else self._engine.llm.name
-
-    @property
-    def settings(self) -> Settings:
-        """The settings that this memory was opened with."""
-        return self._engine.settings
-
-    @property
-    def observer(self) -> Observer:
-        """Collects metrics of servers and the engine."""
-        return self._engine.observer
-
-    @property
-    def now(self) -> datetime:
-        """The current time by the injected clock: aware, in UTC."""
-        return self._engine.clock.now()
-
-    def close(self) -> None:
-        """Close the store, index and models. Idempotent."""
-        self._engine.accesses.flush(self._engine.store)
-        self._engine.readers.close()
-        self._engine.pool.shutdown(cancel_futures=True)
-        self._engine.store.close()
-        self._engine.index.close()
-        for part in (self._engine.window, *self._engine.known_embedders, self._engine.reranker, self._engine.llm):
-            if part is not None:
-                part.close()
-        self._engine.observer.close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _exchange(messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None) -> Iterable[MessageLike]:

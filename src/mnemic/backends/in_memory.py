@@ -161,7 +161,6 @@ class InMemoryBackend(MemoryBackend, Generic[Evidence]):
             self._replace(list(archive.documents.items()), archive.arrays)
 
     def __len__(self) -> int:
-        """How many documents there are."""
         return len(self._documents)
 
     @abstractmethod

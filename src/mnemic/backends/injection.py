@@ -207,7 +207,6 @@ def _append_text(content: object, text: str) -> object:
 
 
 def _with_content(message: Message, content: object) -> Message:
-    """A copy with other content."""
     held: Any = message
     if isinstance(message, dict):
         copied = copy.copy(held)

@@ -1,7 +1,5 @@
 """What a process that answers over HTTP does, be it the only one of `mnemic serve` or one of several."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os
@@ -219,7 +217,6 @@ def _has_failed(worker: Worker | None) -> bool:
 
 
 def _check_worker(worker: Worker | None) -> list[Finding]:
-    """How the worker does."""
     if worker is None or worker.failure is None:
         return []
     message = f"the last time it looked for work: {type(worker.failure).__name__}"

@@ -4,8 +4,6 @@ Answers for MCP clients, the hooks of Claude Code, and the folder of the OpenCla
 up, and replaced completely or not at all.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

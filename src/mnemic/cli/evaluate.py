@@ -493,7 +493,6 @@ def _tally_to_json(each: Tally) -> dict[str, Any]:
 
 
 def _show_means(means: Mapping[Way, AnswerMeans]) -> None:
-    """Shows one line for each way."""
     rows: list[Sequence[str]] = [
         ("given", "n", "F1", "exact", "judged", "declined", "tokens", "seconds", "cut"),
         *(

@@ -3,8 +3,6 @@
 Remarks, questions and progress go to the standard error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -21,10 +19,10 @@ import typer
 from mnemic.cli.failures import INTERRUPTED, PARTIAL, READER_GONE, UNEXPECTED, report
 from mnemic.errors import InvalidInputError
 from mnemic.model.graph import Edge
-from mnemic.model.item import Chunk, Item, Message
+from mnemic.model.item import Chunk, Item, Message, kind_of
 from mnemic.model.scope import Level
 from mnemic.text.outline import pages_told
-from mnemic.wire import kind_of, to_wire
+from mnemic.wire import to_wire
 
 MIN_ROOM = 20
 """Minimum width to wrap to, even on a narrower terminal."""
@@ -282,7 +280,6 @@ def _join_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _describe_place(chunk: Chunk) -> str:
-    """The document, and its pages if known."""
     pages = pages_told(chunk.page, chunk.last_page)
     return f"{chunk.source or chunk.title}{pages and f', {pages}'}"
 

@@ -5,8 +5,6 @@ It answers nothing itself and holds no store, so that little can go wrong with i
 from it, and ends where it is gone.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

@@ -8,8 +8,6 @@ writes, so that a dying process leaves both or neither. Work that reaches outsid
 reads, is stored before it begins (`begin`). Without an answer its result is unknown, and it is not repeated.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

@@ -5,8 +5,6 @@ lost. Memory never fails a chat: `degraded` lists what is missing. A prompt beyo
 less memory.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -7,8 +7,6 @@ A restore is prepared in a copy: updated, with erasures since the backup repeate
 place, so that a dying process leaves the old rows or the new ones.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -407,7 +405,6 @@ class _Copy:
 
     @property
     def rows(self) -> Path:
-        """Where they are."""
         return self._opened.rows
 
     def knows(self, owed: Owed) -> bool:
@@ -426,13 +423,11 @@ class _Copy:
         self.erased.update(done.erased)
 
     def counts(self) -> Mapping[str, int]:
-        """Rows by table."""
         with closing(self._opened.open_rows()) as rows, rows.read() as work:
             return work.partitions.count(work.partitions.all())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of them."""
         spaces = self._opened.manifest.spaces
         filled = {embedder.space.id for embedder in self._engine.embedders}
         is_lacking = bool(spaces) and bool(filled) and not filled & spaces.keys()

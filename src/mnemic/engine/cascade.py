@@ -333,7 +333,6 @@ def _live(work: UnitOfWork, seen: Seen, kind: Kind | None) -> list[Memory]:
 
 
 def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
-    """The memories among the sources."""
     partitions = tuple(dict.fromkeys(source.partition for source in seen.sources))
     visible = Visibility(partitions, own(seen.memory).agent)
     return work.memories.get(visible, [source.id for source in seen.sources]) if partitions else []

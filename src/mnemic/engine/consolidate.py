@@ -4,8 +4,6 @@ The preference supersedes the single choices, names them, and its context tells 
 `undo` restores them for good. A model only words the sentence.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

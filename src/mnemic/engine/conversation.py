@@ -237,7 +237,6 @@ class _Writer:
         return self._messages
 
     def add_exchange(self, exchange: Heard, lines: Sequence[_Line]) -> Turn:
-        """Add the new lines of an exchange as a turn."""
         new = exchange.find_new(self._latest(exchange.reach)) if exchange.cut else range(len(lines))
         stored = len(self.rows)
         turn = self._add_turn([lines[place] for place in new])

@@ -275,9 +275,7 @@ _log = logging.getLogger("mnemic.curate")
 
 @dataclass(frozen=True, slots=True)
 class CuratedDay:
-    """One day's result: how many turns were read, the gems with their decisions, and refusals. `model`: "rules" without
-    one.
-    """
+    """One day's result: turns read, gems with their decisions, refusals. `model`: "rules" without one."""
 
     day: str
     turns: int = 0
@@ -535,7 +533,6 @@ def _refuse_gems(rejected: Sequence[Rejected], let_go: Sequence[str] | set[str] 
 
 
 def _add_part(told: CuratedDay, done: _Done) -> CuratedDay:
-    """The day with one part more."""
     made = done.made
     return replace(
         told,

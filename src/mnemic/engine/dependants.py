@@ -2,8 +2,6 @@
 cause's transaction. Flags go when the cause is undone. For erasure see `engine.erasure.cascade`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -2,8 +2,6 @@
 models, rules and raw text give. Stores nothing, asks no model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -4,8 +4,6 @@ Ingests files: plans, reads, cuts and stores them (docs/decisions/0015-documents
 with its vectors, and repeating an interrupted ingest completes it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -24,13 +22,14 @@ from mnemic.engine.secrets import clean_reason
 from mnemic.errors import ConflictError, InvalidInputError, MnemicError, NotFoundError
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, FileReport, IngestReport, Outcome
 from mnemic.model.item import Chunk
+from mnemic.model.listing import Listing
 from mnemic.model.records import Action, HistoryEntry, Receipt
 from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentPage:
+@dataclass(frozen=True, slots=True, repr=False)
+class DocumentPage(Listing[Document]):
     """Some documents in the order of their sources. `after`: the id to go on behind, None at the end."""
 
     documents: tuple[Document, ...]

@@ -1,14 +1,9 @@
-"""What every use case is given: ports and numbers. Also the log of recalls, written with other writes so that a
-question costs no flush, and lost when the process dies, since an access count is no acknowledged data; and the retired
-space.
+"""What every use case is given: ports and numbers; also the log of recalls, the retired space and the cost of models.
 
-A partition is searched in the retired space too until every item with a vector there has a new one. This follows from
-the vectors alone, so that it is right after a crash and in every process.
-
-Adds up what a piece of work costs of a language model.
+The log is written with other writes, so that a question costs no flush; a crash may lose it. A partition is searched in
+the retired space too until every item with a vector there has a new one. This follows from the vectors alone, so it is
+right after a crash and in every process.
 """
-
-from __future__ import annotations
 
 import logging
 import os
@@ -338,12 +333,10 @@ class _Wrapper:
 
     @property
     def name(self) -> str:
-        """As of the model."""
         return self._llm.name
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """As of the model."""
         return self._llm.capabilities
 
 

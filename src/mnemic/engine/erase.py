@@ -5,8 +5,6 @@ tombstones without text. The receipt holds counts and keyed hashes, no names: `r
 an org goes its key of sealed backups.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Iterable, Sequence

@@ -6,8 +6,6 @@ memories oldest first, and documents by source with text and passages as spans; 
 history. Vectors and erased rows are left out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace

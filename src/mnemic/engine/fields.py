@@ -4,8 +4,6 @@ Archives memories with a history entry, for `undo`, or erases them with what his
 tombstones. What was made of them stays; `erasure.cascade` handles that.
 """
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence

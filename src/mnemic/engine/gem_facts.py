@@ -2,8 +2,6 @@
 extraction found in the same words of the user.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

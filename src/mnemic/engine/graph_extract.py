@@ -6,8 +6,6 @@ read everything; a model reads memories only, which say most in the fewest words
 reader reads an item twice.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The table of job and event handlers, the only place where parts meet (`tests/architecture/test_capabilities.py`)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

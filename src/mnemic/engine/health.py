@@ -2,8 +2,6 @@
 own that check again, and keeps the score. For the installation see `engine.doctor.doctor`.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -189,7 +187,6 @@ class _Look:
             self._total = 2 * work.partitions.count(self._visible.partitions).get("memories", 0)
 
     def run(self) -> None:
-        """Sweep, then compare."""
         for partition in self._visible.partitions:
             for page in sweep(self._engine, Reach(partition, self._seen), self._plan, None):
                 self.examined += page.examined
@@ -206,12 +203,10 @@ class _Look:
         self._tell(self._total)
 
     def score(self) -> HealthScore:
-        """What all of it comes to."""
         counts = {kind.value: self._counts[kind] for kind in WEIGHTS if self._counts[kind]}
         return health_score(self._now, self._live, self._ailing, counts)
 
     def notes(self) -> list[str]:
-        """What was left out."""
         found: list[str] = []
         if self._engine.embedder is None:
             found.append("without an embedder, duplicates are found by their words alone")

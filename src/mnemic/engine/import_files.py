@@ -5,8 +5,6 @@ final. An edited line supersedes its former text, for `undo`; a removed line is 
 supersede edits made here.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -287,9 +285,7 @@ _SEPARATOR = " > "
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An entry made ready: where it goes, what is kept and noted, under which id; `redacted`: kinds of secrets taken
-    out.
-    """
+    """An entry made ready: where it goes, what is kept, under which id; `redacted`: kinds of secrets taken out."""
 
     entry: Entry
     partition: Partition

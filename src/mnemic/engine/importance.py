@@ -2,8 +2,6 @@
 worth keeping, what is said again on another day and what was used outlives a year in which nothing recalls it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

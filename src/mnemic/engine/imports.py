@@ -2,8 +2,6 @@
 is one transaction with its history and vectors.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -345,7 +343,6 @@ def _kind(item: Remembered) -> str:
 
 
 def _keys(item: Remembered) -> set[tuple[object, ...]]:
-    """What must be unique in its place."""
     keys: set[tuple[object, ...]] = {(_kind(item), item.partition, item.id)}
     if isinstance(item, Message):
         return keys | ({("external", item.partition, item.session, item.external_id)} if item.external_id else set())

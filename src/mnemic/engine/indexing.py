@@ -5,8 +5,6 @@ Passages of documents are a partition of their own to the index, with statistics
 does not change what is found of conversations, or how quickly.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -239,7 +237,6 @@ def question_vectors(
 
 
 def _asked_embedders(engine: Engine, partitions: Sequence[Partition]) -> Sequence[Embedder]:
-    """Who is asked."""
     if engine.retired is None or engine.retired.is_removed:
         return engine.embedders
     present = [embedder.space.id for embedder in engine.embedders]
@@ -520,9 +517,7 @@ class _Run:
 
 
 def _indexed_texts(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
-    """Texts to embed with context: author, reason, place. Agents' private items are read for each such agent, since no
-    scope sees them all.
-    """
+    """Texts to embed: author, reason, place. Agents' private items are read for each agent, as no scope sees all."""
     found: dict[str, str] = {}
     for agent in (None, *work.upkeep.private_agents(partition)):
         visible = Visibility((partition,), agent)

@@ -2,8 +2,6 @@
 passages.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections import Counter, deque

@@ -3,8 +3,6 @@
 What is asked of recall, which of the found things may be shown, and how much time is left.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -357,7 +357,6 @@ class _Lease:
 
     @property
     def run(self) -> JobRun:
-        """What came of it."""
         return JobRun(self._job, self._outcome, self._error, time.perf_counter() - self._begin)
 
     def __enter__(self) -> Self:
@@ -495,9 +494,7 @@ class Worker:
             self._stop.wait(pause_s)
 
     def _round(self) -> float:
-        """Do what is due; returns seconds to sleep. A handler's error is noted at its job; a worker that died of it
-        would leave the rest.
-        """
+        """Do what is due; returns seconds to sleep. A handler's error is noted at its job, so that the worker lives."""
         self.failure = None
         try:
             for run in run_jobs(self._engine, self._handlers, worker=self._name):

@@ -3,8 +3,6 @@ own messages count, and none where several people speak as the user. A model's p
 In a full profile the oldest derived fact gives way; its source stays.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Mapping, Sequence

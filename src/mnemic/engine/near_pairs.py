@@ -2,8 +2,6 @@
 disputed, duplicate or contradictory. Pairs are found by words, slots and vectors, without comparing all with all.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

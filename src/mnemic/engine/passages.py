@@ -1,7 +1,5 @@
 """Which passages of documents a question admits, and how neighbouring passages become excerpts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -2,8 +2,6 @@
 `retired` decides where to search meanwhile; nothing needs undoing after a crash.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence

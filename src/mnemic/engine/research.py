@@ -2,8 +2,6 @@
 (docs/decisions/0022-research.md). Says what was not read within the limits.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -91,7 +89,6 @@ class _Research:
         self._language: Language = request.language or language_of([request.question])
 
     def report(self) -> documents.ResearchReport:
-        """All of it."""
         if self._engine.llm is None:
             return self._passages(
                 NO_MODEL, documents.Coverage(characters=len(self._text)), documents.ResearchPlan(0, 0, 0, 0, 0)

@@ -2,8 +2,6 @@
 recalled (docs/decisions/0017-write-gate.md). Messages and passages pass; recall removes orders from them.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter

@@ -3,8 +3,6 @@ together; without one they are grouped by the qualities that they name. The choi
 names them in its context.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -92,9 +90,7 @@ def trait_memory(engine: Engine, trait: Trait, now: datetime) -> Memory:
 
 
 def add_trait(engine: Engine, trait: Trait, *, actor: str) -> Memory | None:
-    """Store the preference of a trait, or enlarge the known one; None if a choice changed meanwhile or another memory
-    says the same.
-    """
+    """Store or enlarge the preference of a trait; None if a choice changed meanwhile or another memory says it."""
     memory = trait_memory(engine, trait, engine.clock.now())
     if memory.state is not State.ACTIVE:
         return None

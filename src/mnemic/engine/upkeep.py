@@ -1,20 +1,14 @@
-"""Removes what re-reading and erasing documents leaves behind: tombstones of passages, once indexes have seen them.
+"""Removes tombstones of passages, lets importance fade, and archives and deletes what is old.
 
-An index that has not, in whatever process, is told by the store's horizon to read its partition from the beginning
-(`engine/indexing.py`). That is dear for a large one, so that tombstones gather until they are worth it.
+Tombstones go once indexes have seen them. An index that has not is told by the store's horizon to read its partition
+from the beginning (`engine/indexing.py`), which is dear for a large one, so tombstones gather first.
 
-Lets importance fade: notes what it has faded to, so that a store can order by it. What was stored stays.
+Faded importance is noted so that a store can order by it; what was stored stays. Fading starts again at every access,
+and before the first one counts from when a memory was made here, so that imported conversations do not fade at once.
 
-Fading starts again at every access; before the first one it counts from the time a memory was made here, not from when
-it was said, so that an import of old conversations does not fade at once.
-
-Makes room: archives what has faded and is old, or has expired, and deletes what has been archived for long.
-
-Looks at the metadata of every memory, not at what some question would find. Pinned memories and reflections stay, and
-so does what a person has lately brought back; the profile is no memory and is never touched.
+Archiving looks at the metadata of every memory. Pinned memories, reflections and what a person has lately brought back
+stay; the profile is never touched.
 """
-
-from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
@@ -47,9 +41,7 @@ _compact_log = logging.getLogger("mnemic.compact")
 
 
 def compact_partition(engine: Engine, partition: Partition) -> int:
-    """Remove a partition's passage tombstones, if there are enough; returns how many. Others stay, to keep imports from
-    restoring deletions.
-    """
+    """Remove a partition's passage tombstones, if enough; returns how many. Others keep imports from restoring."""
     with engine.store.read() as work:
         gone = work.partitions.tombstones(partition)
         rows = work.partitions.count([partition]) if gone >= LEAST_TOMBSTONES else {}

@@ -1,7 +1,5 @@
 """Estimates how much facts and memories are worth keeping, from the vectors that the store keeps of them anyway."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

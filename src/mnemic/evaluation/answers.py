@@ -1,16 +1,9 @@
-"""What an answer is worth: token F1 against the right ones, and whether it owns up to not knowing.
+"""Asks a language model the questions of a test set with memory, with everything and with nothing, and scores it.
 
-Token F1 as for reading comprehension (Rajpurkar et al. 2016): both sides folded, without punctuation and English
-articles; the harmonic mean of the shares of tokens that they have in common, each as often as it occurs; against
-several right answers the best. Scripts without blanks count by character.
-
-Asks a language model the questions of a test set: with memory, with all that was said, and with nothing.
-
-Answers for the prompts, the run file and the means. The memory is used through the public verbs, one user for every
-group; what is compared with it sees the same rows and the same instruction.
+Token F1 is that of reading comprehension (Rajpurkar et al. 2016), the best over several right answers; scripts without
+blanks count by character. The memory is used through the public verbs, one user for every group; what is compared with
+it sees the same rows and the same instruction.
 """
-
-from __future__ import annotations
 
 import json
 import re
@@ -268,7 +261,6 @@ class _Asking:
         self._mnemic, self._clock, self._llm, self._judge, self._options = mnemic, clock, llm, judge, options
 
     def answer(self, space: retrieval.Space, question: LabelledQuestion, way: Way) -> Answer:
-        """The model's answer, and what it is worth."""
         messages, left_out = self._messages(space, question, way)
         start = time.perf_counter()
         completion = self._llm.complete(

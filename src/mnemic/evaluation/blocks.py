@@ -5,8 +5,6 @@ A block holds a corpus row only where at least `SHOWN` of the row's words stand 
 enough. Words are counted as sets: the block may say them in any order.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,24 +1,10 @@
-"""Test sets in the neutral format: a corpus, questions with gold ids, and optionally the haystack of each question.
+"""Test sets, their metrics, and runs that can be continued.
 
-Answers for reading and checking the files; every complaint names the file and the line. A name that ends in `.gz` is
-unpacked. `docs/reference/evaluation.md` describes the fields.
+A test set has a corpus, questions with gold ids, and optionally the haystack of each question. Every complaint names
+the file and the line; a file that ends in `.gz` is unpacked. `docs/reference/evaluation.md` describes the fields. What
+a run has done so far is kept beside its file; another test set or other options start again.
 
-What an evaluation has done so far, kept line by line beside the file that it is to write, until that is complete.
-
-Answers for going on and for belonging: another test set or other options start again.
-
-Span metrics: how much of what answers a question is in the passages found, and how much else they carry.
-
-Answers for the formulas, in characters, each counted once however many passages hold it:
-
-    span_R@k    share of the references that the first k passages cover
-    span_P@k    share of the text of the first k passages that is reference, 0 where there is none
-    span_IoU@k  what is in both by what is in either
-
-Retrieval metrics: what a ranking is worth against its gold.
-
-Answers for the formulas and their means; per question first, then averaged over the questions that have the metric.
-With G = the ids of positive grade, each id counted at its first place:
+With G = the ids of positive grade, each counted at its first place, the metrics of a question are:
 
     R@k      share of G among the first k
     any@k    1 if one of G is there, all@k: 1 if all of G are
@@ -27,8 +13,6 @@ With G = the ids of positive grade, each id counted at its first place:
     MRR@10   1 / rank of the first of G within 10, else 0
     s_…      the same over sessions: each id is replaced by its session, and gold are the sessions, of grade 1
 """
-
-from __future__ import annotations
 
 import gzip
 import json
@@ -331,54 +315,6 @@ class Unfinished:
         """The file itself is complete: what was kept beside it goes."""
         with suppress(OSError):  # a file too many beside a complete one
             self._place.unlink(missing_ok=True)
-
-
-SPAN_CUTS = (1, 5, 10)  # passages, as papers report them
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class DocumentSpan:
-    """Characters [start, end) of one document."""
-
-    document: str
-    start: int
-    end: int
-
-
-def score_spans(found: Sequence[DocumentSpan], references: Sequence[DocumentSpan]) -> dict[str, float]:
-    """All metrics of the passages found, best first; the references must hold at least one character."""
-    wanted = list(_merge_spans(references))
-    scores: dict[str, float] = {}
-    for cut in SPAN_CUTS:
-        taken = list(_merge_spans(found[:cut]))
-        both = sum(_common(a, b) for a in wanted for b in taken)
-        n_wanted, n_taken = _characters(wanted), _characters(taken)
-        scores[f"span_R@{cut}"] = both / n_wanted
-        scores[f"span_P@{cut}"] = both / n_taken if n_taken else 0.0
-        scores[f"span_IoU@{cut}"] = both / (n_wanted + n_taken - both)
-    return scores
-
-
-def _merge_spans(spans: Iterable[DocumentSpan]) -> Iterator[DocumentSpan]:
-    """The same characters without overlap, in order."""
-    last: DocumentSpan | None = None
-    for span in sorted(each for each in spans if each.end > each.start):
-        if last is not None and span.document == last.document and span.start <= last.end:
-            last = DocumentSpan(last.document, last.start, max(last.end, span.end))
-            continue
-        if last is not None:
-            yield last
-        last = span
-    if last is not None:
-        yield last
-
-
-def _common(a: DocumentSpan, b: DocumentSpan) -> int:
-    return max(0, min(a.end, b.end) - max(a.start, b.start)) if a.document == b.document else 0
-
-
-def _characters(spans: Iterable[DocumentSpan]) -> int:
-    return sum(span.end - span.start for span in spans)
 
 
 RECALL_CUTS = (1, 5, 10, 20)  # hits, as papers report them

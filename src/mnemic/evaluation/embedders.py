@@ -22,20 +22,16 @@ class _Wrapper:
 
     @property
     def space(self) -> Space:
-        """The space of the inner embedder."""
         return self._inner.space
 
     @property
     def capabilities(self) -> EmbedderCapabilities:
-        """Those of the inner embedder."""
         return self._inner.capabilities
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """As the inner embedder."""
         return self._inner.embed_queries(texts)
 
     def close(self) -> None:
-        """Close the inner embedder."""
         self._inner.close()
 
 

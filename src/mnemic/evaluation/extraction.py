@@ -1,13 +1,7 @@
 """Runs a corpus through the product session by session, and tells every memory that extraction ever wrote.
 
-Answers for how rows become messages, and for the file of what was produced. It does not judge; `extraction_score` does.
-
-An evaluation of extraction that can be broken off: what a group produced is kept beside the file until it is whole.
-
-Answers for the groups that are done already, and for belonging: another corpus or other options start again.
+What a group produced is kept beside the file until it is whole; another corpus or other options start again.
 """
-
-from __future__ import annotations
 
 import gzip
 import hashlib

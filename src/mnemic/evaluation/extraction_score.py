@@ -13,8 +13,6 @@ Two texts are as similar as the F1 of their stems (`extraction_words`); they mat
     update              true memories that replace others: whether they were found, and name what they replace
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

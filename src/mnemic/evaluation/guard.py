@@ -4,8 +4,6 @@ Each text is remembered in a store of its own, in memory, as one of a given trus
 show it. Whether what is left of a redacted text still does harm is not judged here.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import time
@@ -127,9 +125,7 @@ def tally(judged: Iterable[Judged]) -> Section:
 
 
 def write_run(path: Path, judged: Iterable[Judged]) -> None:
-    """Write one JSON row for each text: id, outcome, reasons, ms. Packed where the name ends in `.gz`; the file appears
-    when it is complete.
-    """
+    """Write a JSON row for each text: id, outcome, reasons, ms. The file appears when complete; `.gz` is packed."""
     partial = path.with_name(f".{path.name}.part")
     try:
         packed = path.suffix == ".gz"

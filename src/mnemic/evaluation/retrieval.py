@@ -1,15 +1,8 @@
-"""Keeps the rows of a test set as documents of one passage each, as ingesting would, without splitting them again.
+"""Runs a test set through the public verbs: every group (or haystack) is a user, each question a recall.
 
-Runs a test set through the public verbs: every group (or haystack) is a user of its own, each question a recall.
-
-Answers for how rows become messages and memories, and for the run file. It does not judge; `metrics` does.
-
-A run that can be broken off: what was ranked is kept beside the run file until that is complete.
-
-Answers for the rankings that are done already, and for belonging: another test set or other options start again.
+Documents keep one passage per row. What was ranked is kept beside the run file until it is complete; another test set
+or other options start again.
 """
-
-from __future__ import annotations
 
 import gzip
 import hashlib
@@ -222,9 +215,7 @@ def read_run(path: Path) -> list[Ranking]:
 def opened(
     options: RetrievalOptions, vectors: KeptVectors | None = None
 ) -> Generator[tuple[Mnemic, QuestionClock, Engine]]:
-    """An empty memory and its clock, in a temporary store or in the empty one of a URL; `vectors` as
-    in `run_retrieval`.
-    """
+    """An empty memory and its clock, in a temporary store or an empty one; `vectors` as in `run_retrieval`."""
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
         stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
         store = stores.get(options.store, options.store)
@@ -353,9 +344,7 @@ class UnfinishedRun:
             raise self._unfinished.foreign() from error
 
     def write(self, rankings: Iterable[Ranking]) -> list[Ranking]:
-        """Keep each ranking as it comes, and write all of them when they have come; returns them, the known ones
-        first.
-        """
+        """Keep each ranking as it comes, and write all at the end; returns them, the known ones first."""
         every = list(self.known)
         self._unfinished.begin(map(_row, every))
         self._unfinished.add(_row(ranking) for ranking in _note_rankings(rankings, every))

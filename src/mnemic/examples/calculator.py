@@ -4,8 +4,6 @@ Nothing is executed: the expression is read as a syntax tree, and only numbers, 
 are known. Whole numbers and fractions stay exact (0.1 + 0.2 is 0.3); roots, logarithms and angles are floating point.
 """
 
-from __future__ import annotations
-
 import ast
 import decimal
 import math
@@ -47,9 +45,7 @@ def calculator(expression: str) -> str:
 
 
 def evaluate(expression: str) -> Number:
-    """The value of an expression. Raises `InvalidInputError` for one that is not understood, has no value, or would
-    take too long.
-    """
+    """The value of an expression. Raises `InvalidInputError` if it cannot be read, has no value or takes too long."""
     if len(expression) > MAX_CHARS:
         raise InvalidInputError(f"the expression is longer than {MAX_CHARS} characters")
     try:
@@ -106,7 +102,6 @@ def _write_decimals(number: Fraction) -> str | None:
 
 
 def _to_python(expression: str) -> str:
-    """The expression as Python writes it."""
     text = unicodedata.normalize("NFKC", expression.translate(_SIGNS)).translate(_SIGNS).strip()
     text = text.rstrip("=?. ").replace("^", "**").replace("√", "sqrt")
     if not re.search(r"0[xX]", text):
@@ -138,7 +133,6 @@ def _evaluate_node(node: ast.AST) -> Number:
 
 
 def _check_bounds(value: object) -> Number:
-    """A number within bounds."""
     if isinstance(value, int):
         value = Fraction(value)
     if isinstance(value, Fraction):

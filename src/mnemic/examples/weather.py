@@ -4,8 +4,6 @@ The server answers `GET BASE_URL/CITY?format=j1` as wttr.in does: JSON with `cur
 entry holds `temp_C`, `FeelsLikeC`, `humidity`, `windspeedKmph` and `weatherDesc` (a list with `value`).
 """
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast

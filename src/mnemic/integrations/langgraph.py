@@ -1,13 +1,8 @@
-"""How an item of a LangGraph store is kept as a memory, which items a filter takes, and how they are found and written.
+"""A long-term store for LangGraph: items by namespace and key, and search by meaning, kept as memories.
 
-The value lies in the memory's metadata and comes back as it was given; the memory's text is what is searched: the texts
-within the value, and a short mark of namespace and key, so that two items that say the same stay two. Items are read
-and written by the verbs of Mnemic alone, so that a store is the same here and on a server.
-
-A long-term store for LangGraph: items by namespace and key, and search by meaning, kept as memories of their owners.
-
-Answers for the interface of `BaseStore`. Whose a namespace is, is told by the layouts of `namespaces`; how an item lies
-in a memory, and how these are found and written, by `langgraph_items`.
+The value lies in the memory's metadata and comes back as it was given. The memory's text is what is searched: the texts
+within the value, and a short mark of namespace and key, so that two equal items stay two. Only Mnemic's verbs are used,
+so that a store is the same here and on a server.
 """
 
 from __future__ import annotations

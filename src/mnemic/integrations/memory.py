@@ -1,17 +1,12 @@
 """An open memory around a framework's model: recalled before it, captured after it, and as tools that it may call.
 
-Everything stays within a scope that the developer bound. Recalled text can come from anyone: it is given as
-data between markers, sanitised like the facts of a context. Nothing here raises for what the model or the memory did
-wrong: the answer says so, and the chat goes on.
+Everything stays within a scope that the developer bound. Recalled text is given as data between markers, sanitised like
+a context. What the model or the memory did wrong never raises: the answer says so, and the chat goes on.
 
-Whose a namespace is: namespaces of LangGraph laid out by the developer, so that no label can name another's place.
-
-A layout is a tuple of labels such as `("memories", "{user}")`. A label in braces stands for whose the namespace is; any
-other must be there as it is written; what follows is free. Two layouts that could both take one namespace are refused,
-so a user who is called like a label of another layout stays who they are.
+Namespaces of LangGraph follow a layout, a tuple of labels such as `("memories", "{user}")`. A label in braces stands
+for whose the namespace is; any other must be there as written; what follows is free. Two layouts that could both take
+one namespace are refused, so no label can name another's place.
 """
-
-from __future__ import annotations
 
 import asyncio
 import logging

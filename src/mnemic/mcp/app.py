@@ -3,8 +3,6 @@
 Each request stands alone: it carries its key, and is answered with JSON; no session is held between requests.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial

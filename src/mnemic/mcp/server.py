@@ -1,21 +1,9 @@
-"""What a tool answered, as the protocol tells it: the text for a model, and beside it the noun as it is on the wire.
-
-Clients may show either to a model. So the texts in the noun, too, are sanitised as in a context; ids and times are as
-they are in every other door.
-
-What a person can choose in a client: a question with memory around it, and keeping what a conversation taught.
-
-What a client can read without calling a tool: the profile and the documents.
-
-Clients put it in front of a model, so that orders are taken out of it as out of a context.
-
-The MCP server over an open memory: tools, resources and prompts within the caller's scope.
+"""The MCP server over an open memory: tools, resources and prompts within the caller's scope.
 
 Every handler asks `who` for the scope and the rights of the request; a client has no way to name another scope. The
-work runs on threads, at most `THREADS` at a time.
+work runs on threads, at most `THREADS` at a time. Clients may show any answer to a model, so all texts are sanitised as
+in a context; ids and times are as at every other door.
 """
-
-from __future__ import annotations
 
 import json
 import re

@@ -5,8 +5,6 @@ client's model, so even the user's side has the trust `assistant`, and the gate 
 holds for changes by a model. A profile rejects instructions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -4,8 +4,6 @@ A field is a column of its own name. `Columns` says what other names there are, 
 that no database has: a time as microseconds, an enumeration as its text, all that is nested as JSON text.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -173,7 +171,6 @@ def _noun_reader(kind: Any, time: Callable[[Any], datetime]) -> Callable[[Any], 
 
 
 def _sql_type(hint: Any) -> str:
-    """The type of the values in a row."""
     types = {int: "bigint", datetime: "bigint", float: "double precision", bool: "boolean"}
     return types.get(without_none(hint), "text")
 

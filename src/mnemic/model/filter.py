@@ -7,9 +7,10 @@ A filter is a mapping of field to condition, all of which must hold:
 
 Fields: kind, state, level, source, agent, trust, importance, confidence, access_count, is_pinned, text, categories,
 observed_at, created_at, updated_at, valid_from, valid_to, and metadata.<key>[.<key>…].
-Operators: eq (also a bare value), ne, in, gt, gte, lt, lte, contains (an element of a list, or a part of a text),
-exists. A missing field satisfies only `ne`, `{"exists": false}` and a `not` around something else. Numbers and texts
-are never equal to, nor ordered against, each other; true and false are no numbers.
+Operators: eq (also a bare value), ne, in (also a bare list), gt, gte, lt, lte, contains (an element of a list, or a
+part of a text), exists. For categories, a bare value means contains. A missing field satisfies only `ne`,
+`{"exists": false}` and a `not` around something else. Numbers and texts are never equal to, nor ordered against, each
+other; true and false are no numbers.
 
 What a checked filter means: the meaning that every store must reproduce.
 """
@@ -43,9 +44,7 @@ _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`path` (a field, or metadata or bookkeeping and its keys), an operator, and the value; times are microseconds
-    since 1970.
-    """
+    """`path` (a field, or metadata or bookkeeping and its keys), operator, value; times: microseconds since 1970."""
 
     path: tuple[str, ...]
     operator: str
@@ -110,6 +109,9 @@ def _parse(value: object, where: str, depth: int = 0) -> Filter:
             parts.append(All(branches) if key == "and" else AnyOf(branches))
         elif key == "not":
             parts.append(Not(_parse(inner, f"{where}.not", depth + 1)))
+        elif key == "metadata" and inner and isinstance(inner, Mapping):
+            below = {f"metadata.{name}": each for name, each in cast("Mapping[object, object]", inner).items()}
+            parts.append(_parse(below, where, depth + 1))
         else:
             parts.extend(_conditions(_path(key), inner))
     return parts[0] if len(parts) == 1 else All(tuple(parts))
@@ -126,15 +128,18 @@ def _path(key: object) -> tuple[str, ...]:
                     f"{key!r}: a metadata key with quotes, backslashes or control characters cannot be filtered by"
                 )
             return path
-    raise InvalidInputError(f"{key!r} cannot be used in a filter; use metadata.<key> or {', '.join(FIELDS)}")
+    raise InvalidInputError(
+        f"a filter has no field {key!r}; use 'metadata.{key}' for your own metadata, or one of {', '.join(FIELDS)}"
+    )
 
 
 def _conditions(path: tuple[str, ...], inner: object) -> list[Filter]:
-    if not isinstance(inner, Mapping):
-        is_list = isinstance(inner, list | tuple)
-        value: object = inner
-        return [_condition(path, "in" if is_list else "eq", value)]
     tests = cast("Mapping[object, object]", inner)
+    if not isinstance(inner, Mapping):
+        tests = {"in" if isinstance(inner, list | tuple) else "eq": cast("object", inner)}
+    if path == ("categories",) and len(tests) == 1 and (test := next(iter(tests))) in ("eq", "in"):
+        wanted = [tests[test]] if test == "eq" else _sequence(tests[test], "categories")
+        return [AnyOf(tuple(_condition(path, "contains", each) for each in wanted))]
     if not tests:
         raise InvalidInputError(f"the condition on {'.'.join(path)} is empty; use one of {', '.join(OPERATORS)}")
     return [_condition(path, operator, value) for operator, value in tests.items()]

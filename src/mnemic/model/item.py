@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import cast
 
 from mnemic.model.bookkeeping import chosen_in, gem_fields_in, merged_in
+from mnemic.model.listing import Listing, OneLine
 from mnemic.model.scope import MAX_ID_CHARS, Level, Partition
 
 
@@ -108,8 +109,8 @@ class Flag:
     entry_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Message(OneLine):
     """One utterance, verbatim and immutable: the unit that is indexed, cited and trusted.
 
     `session` names its conversation, `turn` and `position` (from 1) its place in it. `observed_at` is when it was said,
@@ -145,8 +146,8 @@ class Message:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Memory(OneLine):
     """One statement worth keeping.
 
     `importance` and `confidence` are 0 to 1. `agent` stored it; if `private_agent` is set, only that agent sees it. It
@@ -207,8 +208,8 @@ class Memory:
         return self.partition.level
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Chunk(OneLine):
     """A passage of a document: characters `start` to `end` (half-open) of the document's text.
 
     `index` counts from 0. It is on pages `page` to `last_page`, from 1; None if the format has no pages. `headings` are
@@ -251,8 +252,15 @@ Remembered = Message | Memory
 """Messages and what was derived from them: all items but document passages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+def kind_of(item: Item) -> str:
+    """The kind of an item: a memory's kind, "message" or "document"."""
+    if isinstance(item, Memory):
+        return item.kind.value
+    return "message" if isinstance(item, Message) else Kind.DOCUMENT.value
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Turn(Listing[Message]):
     """The messages of one exchange, numbered from 1 in their conversation (`session`).
 
     `left_out`: number of messages skipped or shortened because Mnemic itself had put them into the prompt. If nothing

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from html import escape
+from itertools import groupby
+from typing import Any
 
 from mnemic.model.filter import EVERYTHING, Filter
 from mnemic.model.graph import GraphPath
-from mnemic.model.item import Item, Kind, Memory, Message, Role, State
+from mnemic.model.item import Item, Kind, Memory, Message, Role, State, kind_of
+from mnemic.model.listing import SHOWN, Listing, shorten
 
 SHOWN_RELEVANCE = 0.2
 """The minimum relevance for models and people, unless configured. On half of ten test sets it loses no evidence (see
@@ -55,9 +59,39 @@ class Hit:
         """The item's stored text."""
         return self.item.text
 
+    @property
+    def kind(self) -> str:
+        """The memory's kind, "message" or "document"."""
+        return kind_of(self.item)
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+    @property
+    def source(self) -> str:
+        """Where it comes from: the memory's or document's source, or the message's session."""
+        return self.item.session if isinstance(self.item, Message) else self.item.source
+
+    @property
+    def page(self) -> int | None:
+        """The page of a document, from 1; None for anything else, or if its format has no pages."""
+        return getattr(self.item, "page", None)
+
+    @property
+    def at(self) -> datetime:
+        """When it was said, observed or read."""
+        return self.item.observed_at
+
+    @property
+    def author(self) -> str:
+        """The speaker of a message, or the agent that stored a memory; "" if unknown."""
+        return self.item.author if isinstance(self.item, Message) else getattr(self.item, "agent", None) or ""
+
+    def __repr__(self) -> str:
+        share = "     " if self.relevance is None else f"{self.relevance:4.0%} "
+        page = "" if self.page is None else f", page {self.page}"
+        return f"{share}{shorten(self.text, 76)!r} ({self.kind}, {self.at:%Y-%m-%d}{page})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Recall(Listing[Hit]):
     """Search results, best first. `degraded` lists unavailable sources with the reason; `timings_ms` has the time
     per step. `paths` has graph paths between things in the query, or from them to hits, if the graph was searched.
     """
@@ -68,16 +102,19 @@ class Recall:
     timings_ms: Mapping[str, float]
     paths: tuple[GraphPath, ...] = ()
 
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
     @property
     def is_fallback(self) -> bool:
         """True if nothing matched and the hits are background."""
         return bool(self.hits) and self.hits[0].is_fallback
+
+    def _repr_html_(self) -> str:
+        """A table with bars, for notebooks."""
+        rows = "".join(
+            f"<tr><td><meter value={hit.relevance or 0:.2f}></meter><td>{escape(shorten(hit.text))}"
+            f"<td>{escape(hit.kind)}<td>{hit.at:%Y-%m-%d}"
+            for hit in self.hits[:SHOWN]
+        )
+        return f"<table><caption>{escape(shorten(self.query))}</caption>{rows}</table>"
 
 
 class Order(StrEnum):
@@ -110,8 +147,8 @@ class MemoryQuery:
     or_flagged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+@dataclass(frozen=True, slots=True, repr=False)
+class Page(Listing[Memory]):
     """One page of memories. `next` is the id to continue after, or None at the end."""
 
     memories: tuple[Memory, ...]
@@ -120,9 +157,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Number of memories by state, of active ones by kind, and of documents by status. Zeros and erased ones are
-    left out.
-    """
+    """Number of memories by state, of active ones by kind, and of documents by status; no zeros, none erased."""
 
     states: Mapping[str, int]
     kinds: Mapping[str, int]
@@ -154,8 +189,8 @@ class MessageQuery:
     after: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MessagePage:
+@dataclass(frozen=True, slots=True, repr=False)
+class MessagePage(Listing[Message]):
     """One page of messages, newest first. `next` is the id to continue after, or None at the end."""
 
     messages: tuple[Message, ...]
@@ -217,3 +252,36 @@ class Context:
     recall: Recall
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
+
+    def to_openai(self) -> list[Any]:
+        """`messages` as `client.chat.completions.create(messages=…)` of OpenAI takes them."""
+        return [{"role": _spoken(message.role).value, "content": message.content} for message in self.messages]
+
+    def to_anthropic(self) -> dict[str, Any]:
+        """`system` and `messages` for `client.messages.create(**…)` of Anthropic: system texts joined, roles that
+        alternate, the user's first.
+        """
+        told = [message.content for message in self.messages if message.role is Role.SYSTEM]
+        said = [message for message in self.messages if message.role is not Role.SYSTEM]
+        turns: list[Any] = []
+        if said and _spoken(said[0].role) is not Role.USER:
+            turns.append({"role": "user", "content": "(Earlier messages are left out.)"})
+        for role, group in groupby(said, key=lambda message: _spoken(message.role)):
+            turns.append({"role": role.value, "content": "\n\n".join(message.content for message in group)})
+        return {"system": "\n\n".join(told), "messages": turns}
+
+    def __repr__(self) -> str:
+        head = f"Context({self.token_count} tokens, {len(self.citations)} citations, {len(self.messages)} messages)"
+        return "\n".join([head, *(f"  {shorten(f'{name}: {text}')}" for name, text in self.blocks.items())])
+
+    def _repr_html_(self) -> str:
+        """The blocks, for notebooks."""
+        return "".join(
+            f"<details open><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
+            for name, text in self.blocks.items()
+        )
+
+
+def _spoken(role: Role) -> Role:
+    """The role that a client accepts: a tool's message without its call is sent as the user's."""
+    return Role.USER if role is Role.TOOL else role

@@ -4,14 +4,13 @@ An event names rows and contains no stored text, so that nothing survives an era
 in the transaction of its cause and handled later (`engine/events.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from mnemic.model.chat import Usage
+from mnemic.model.listing import Listing
 from mnemic.model.scope import Partition
 
 
@@ -72,8 +71,8 @@ class AuditEntry:
     outcome: str = "ok"
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPage:
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditPage(Listing[AuditEntry]):
     """Entries, newest first. `next` is the number to continue before, or None at the end."""
 
     entries: tuple[AuditEntry, ...]
@@ -211,9 +210,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarisationRequest(Event):
-    """The session's messages `first` to `last` (inclusive positions) need a summary. `last` 0: all that are waiting
-    when it is handled.
-    """
+    """Messages `first` to `last` (inclusive) need a summary. `last` 0: all that are waiting when it is handled."""
 
     first: int = 1
     last: int = 0

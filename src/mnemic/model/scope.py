@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from mnemic.errors import InvalidInputError
 
+DEFAULT_ORG = "default"
 MAX_ID_CHARS = 255  # fits an e-mail address, a URL of usual length, and any database's index
 _BROKEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _OWNER_SEPARATOR = "\x1f"  # cannot occur in an id, so that two ids joined by it cannot be mistaken for another pair
@@ -79,7 +80,7 @@ class Scope:
     control characters or lone surrogates.
     """
 
-    org: str = "default"
+    org: str = DEFAULT_ORG
     agent: str | None = None
     user: str | None = None
     session: str | None = None
@@ -187,9 +188,7 @@ def from_microseconds(value: int) -> datetime:
 
 
 def check_unicode(text: str, name: str) -> str:
-    """Return `text`. Raises `InvalidInputError`, naming the argument, if it contains lone surrogates (half a
-    character).
-    """
+    """Return `text`. Raises `InvalidInputError`, naming the argument, if it contains lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

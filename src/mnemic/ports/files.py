@@ -1,15 +1,7 @@
-"""The port of folders: which files there are, which are left out and why, and the bytes of each.
+"""The ports of files: folders, readers, the keys of sealed backups, and backup files.
 
-The port of files: how bytes become a text with pages and headings.
-
-The port of the keys that sealed backups are encrypted with: one for each org, kept apart from store and backups.
-
-A backup that lies out of reach cannot be erased from; the key that opens an org's part of it can be destroyed.
-
-The port of backup files: one file with a manifest, whole or not there at all, and checked before it is believed.
+A backup out of reach cannot be erased from, but the key that opens an org's part of it can be destroyed.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -61,9 +53,7 @@ class Files(Protocol):
     """Walks folders and reads files, and never writes."""
 
     def find(self, path: str) -> Place:
-        """The file or folder at a path, links followed. Raises `InvalidInputError` when there is none, or when it is
-        neither.
-        """
+        """The file or folder at a path, links followed. Raises `InvalidInputError` when it is neither."""
         ...
 
     def walk(self, place: Place, max_bytes: int) -> Iterator[FoundFile | LeftOut]:

@@ -1,15 +1,4 @@
-"""The port through which text becomes vectors.
-
-The port of a language model.
-
-The port of a second judge: how well does each of a few texts answer a query?
-
-The port of a judge of texts: where does a text hold a secret, and of which kind?
-
-The port of a tool that a model may call.
-"""
-
-from __future__ import annotations
+"""The ports of models and of what they use: embedder, language model, reranker, detector of secrets, and tool."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

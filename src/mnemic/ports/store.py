@@ -1,19 +1,11 @@
-"""The port of erasure, one of those that a unit of work exposes (see `ports.store`): what is removed for good.
-
-The port of dependants, one of those that a unit of work exposes (see `ports.store`): what was made of what.
-
-The port of the store: the only truth. One unit of work is one transaction that exposes small ports over rows.
+"""The port of the store: the only truth. One unit of work is one transaction that exposes small ports over rows.
 
 Every read names what may be seen (`Visibility` or `Partition`), every write carries its partition, so that no call can
 reach a row outside. All errors of the technology arrive as `BackendError` and its children.
 
-The port of stores whose rows can be written to a file as a whole, and taken from one.
-
-The file is one of the embedded store, whichever store the rows are of: so a backup of one kind restores into another,
-and one of an older version is brought up to date as that store is.
+A copy of the store is a file of the embedded store, whichever store wrote it. So a backup of one kind restores into
+another, and a backup of an older version is migrated as that store is.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -121,9 +113,7 @@ class Dependants(Protocol):
         ...
 
     def sources(self, memory: Memory) -> Sequence[SourceText]:
-        """What the memory was made of, as far as it is not erased: messages, memories, passages and documents; for a
-        document its text.
-        """
+        """What is left of what the memory was made of: messages, memories, passages, and documents as texts."""
         ...
 
 
@@ -279,9 +269,7 @@ class Memories(Protocol):
         ...
 
     def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
-        """Add to access counts, set the time of last access and undo fading; this is no change of the memory and moves
-        no version.
-        """
+        """Add to access counts, set the last access, undo fading. The memory keeps its version."""
         ...
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
@@ -321,9 +309,7 @@ class Vectors(Protocol):
         ...
 
     def alone(self, partition: Partition, space: str, others: Collection[str]) -> str | None:
-        """The last, by id, of the items with a main vector in `space` and in none of `others`; None when there is
-        none.
-        """
+        """The last id of the items with a main vector in `space` and in none of `others`; None without one."""
         ...
 
     def remove(self, partition: Partition | None, space: str) -> int:

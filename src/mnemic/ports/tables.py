@@ -1,27 +1,7 @@
-"""The ports of keys and of the audit log, two of those that a unit of work exposes (see `ports.store`).
+"""The ports of single tables that a unit of work exposes (see `ports.store`).
 
-They belong to orgs, not to partitions: what they hold is asked for by the org, but for the key that somebody presents.
-
-The ports of conversations and of upkeep, two of those that a unit of work exposes (see `ports.store`).
-
-The port of documents and chunks, one of those that a unit of work exposes (see `ports.store`).
-
-The port of the vectors of entities, one of those that a unit of work exposes (see `ports.store`).
-
-The port of the graph, one of those that a unit of work exposes (see `ports.store`).
-
-The port of what happened to items, one of those that a unit of work exposes (see `ports.store`).
-
-The port of jobs, one of those that a unit of work exposes (see `ports.store`).
-
-The port of profiles, one of those that a unit of work exposes (see `ports.store`).
-
-The port of requests that may be sent again, one of those that a unit of work exposes (see `ports.store`).
-
-They belong to orgs, not to partitions: each is known by its org, its caller and the digest of its key.
-
-The port of what was answered while a document was researched, one of those that a unit of work exposes (see
-`ports.store`).
+Keys, the audit log and repeatable requests belong to orgs, not to partitions: they are read by org, except that a key
+is looked up by what its caller presents.
 """
 
 from __future__ import annotations
@@ -59,9 +39,7 @@ class Keys(Protocol):
         ...
 
     def end(self, org: str, id: str, *, expires_at: datetime | None = None, revoked_at: datetime | None = None) -> bool:
-        """Bring the end of a key of the org nearer: a later end than it has changes nothing. False when the org has no
-        such key.
-        """
+        """Bring the end of an org's key nearer; a later end changes nothing. False when the org has no such key."""
         ...
 
     def has_any(self) -> bool:
@@ -77,9 +55,7 @@ class Audit(Protocol):
         ...
 
     def list(self, org: str, before: int | None, limit: int) -> list[tuple[int, AuditEntry]]:
-        """The newest entries of an org with their numbers, which ascend with writing; `before` names the number to
-        continue from.
-        """
+        """The newest entries of an org with ascending numbers; `before` names the number to continue from."""
         ...
 
     def forget(self, before: datetime) -> int:
@@ -268,9 +244,7 @@ class Graph(Protocol):
         ...
 
     def forget(self, partition: Partition, ids: Sequence[str] | None) -> int:
-        """Remove what these items (None: all of the partition) say, and that they were read; returns how many items had
-        been read.
-        """
+        """Remove what these items (None: all) say, and that they were read; returns how many had been read."""
         ...
 
     def entities(self, visible: Visibility, query: graph.EntityQuery) -> list[graph.Entity]:

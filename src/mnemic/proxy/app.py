@@ -4,8 +4,6 @@ Recall before, capture after; the bytes of the answer are passed on as they come
 Mnemic in the place of the client's key says whose memory it is, and is not passed on; any other key is the upstream's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -281,7 +279,6 @@ async def _await_disconnect(request: Request) -> None:
 
 
 async def _close_answer(answer: Response) -> None:
-    """Close an answer without a reader."""
     if answer.background is not None:
         await answer.background()
 
@@ -294,9 +291,7 @@ def _parse_body(content: bytes) -> Any:
 
 
 def _is_on(request: Request, name: str) -> bool:
-    """What the header `Mnemic-Capture` or `Mnemic-Recall` says. Another word is an error: whoever wants nothing kept
-    must not be misread.
-    """
+    """What the header `Mnemic-Capture` or `Mnemic-Recall` says; another word is an error, never a guess."""
     given = {SWITCHES.get(each.strip().lower()) for each in request.headers.getlist(f"{HEADER_PREFIX}{name}")}
     if None in given or len(given) > 1:
         raise InvalidInputError(f"the header Mnemic-{name.capitalize()} must be on or off")

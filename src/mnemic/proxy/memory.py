@@ -1,10 +1,7 @@
-"""A chat as the protocol carries it: whose it is, what is new in it, memory put in front of it, and what is answered.
+"""Memory around a chat: recalled before within a time, captured after. Whatever fails of it, the chat goes on.
 
-Pure: answers for shapes alone. What is not understood is passed on as it came, and not heard.
-
-Memory around a chat: recalled before within a time, captured after. Whatever fails of it, the chat goes on.
-
-The verbs run on threads of the proxy's own, so that open streams never hold up another door.
+What the protocol has that is not understood is passed on as it came. The verbs run on threads of the proxy's own, so
+that open streams never hold up another door.
 """
 
 from __future__ import annotations
@@ -274,9 +271,7 @@ class ChatMemory:
         self._count(around)
 
     async def keep(self, around: Around, text: str, *, is_whole: bool) -> None:
-        """Capture the answer, or what came of it, into the turn of its question; both where that could not be captured
-        before. Never raises.
-        """
+        """Capture the answer, or what came of it, into its question's turn, or both. Never raises."""
         if around.turn is not None:
             await around.turn
         if around.scope is None or not around.captures or not text.strip():

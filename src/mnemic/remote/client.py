@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from mnemic.aio import DEFAULT_THREADS, AsyncMnemic
-from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, Mnemic, MnemicVerbs, ProfileVerbs, ToolVerbs
+from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, MnemicVerbs, ProfileVerbs, ToolVerbs
 from mnemic.api.doors import receive_backup
 from mnemic.api.signatures import bind, hints_of
+from mnemic.api.views import Scoping
 from mnemic.errors import BadReplyError, InvalidInputError, UnavailableError, UnsupportedError
 from mnemic.model.chat import ChatEvent, Replied
 from mnemic.remote.connection import Connection, Progress, json_of, loads, problem_error
-from mnemic.verbs import VERBS
+from mnemic.verbs import ALIASES, BY_NAME
 from mnemic.wire.reading import PROGRESS, event_from_wire, from_wire
 
 TIMEOUT_S = 60.0
@@ -48,18 +49,17 @@ def connect_async(
     url: str, key: str | None = None, *, timeout_s: float = TIMEOUT_S, threads: int = DEFAULT_THREADS
 ) -> AsyncMnemic:
     """Like `connect`, for asyncio. Each verb waits on one of `threads` threads, never on the event loop."""
-    remote = cast("Mnemic", connect(url, key, timeout_s=timeout_s))  # a test holds their verbs and arguments equal
-    return AsyncMnemic(remote, threads=threads)
+    return AsyncMnemic(connect(url, key, timeout_s=timeout_s), threads=threads)
 
 
 def _ask_server_for(group: str = "") -> Callable[[_Class], _Class]:
     """Replace a class's inherited verbs by requests to a server."""
 
     def made(cls: _Class) -> _Class:
-        for verb in VERBS:
-            name = verb.name.removeprefix(group)
-            if verb.name.startswith(group) and "." not in name:
-                setattr(cls, name, _make_verb(verb.name, getattr(cls, name)))
+        for verb in (*BY_NAME, *ALIASES):
+            name = verb.removeprefix(group)
+            if verb.startswith(group) and "." not in name:
+                setattr(cls, name, _make_verb(ALIASES.get(verb, verb), getattr(cls, name)))
         return cls
 
     return made
@@ -135,7 +135,7 @@ class RemoteKeys(_Part, KeyVerbs):
 
 
 @_ask_server_for()
-class RemoteMnemic(_Part, MnemicVerbs, AbstractContextManager["RemoteMnemic"]):
+class RemoteMnemic(_Part, MnemicVerbs, Scoping, AbstractContextManager["RemoteMnemic"]):
     """An open connection. Thread-safe. Close it, or use it in a `with` block.
 
     It has the verbs of `Mnemic` with the same arguments, results and errors. A scope's org must be the key's org, or

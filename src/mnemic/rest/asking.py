@@ -1,15 +1,9 @@
-"""What every route asks of a request first: the right, the scope, and no parameter that it does not know.
+"""What a route asks of a request first, how it answers on the wire, and on which threads.
 
-Answers on the wire: nouns as JSON, and long work as one line of JSON per event.
-
-Which threads answer which requests, so that slow work never holds up quick work.
-
-Few threads answer what only computes: beyond the cores of the machine they get into each other's way, and sixteen that
-each wait for the interpreter are slower together than three. Writes have threads of their own, since they wait for
-whoever else writes, and so has long work. Where the store is a server, threads mostly wait, and there are more.
+Few threads answer what only computes: beyond the cores of the machine they get into each other's way. Writes have
+threads of their own, since they wait for other writers, and so has long work. Where the store is a server, threads
+mostly wait, and there are more.
 """
-
-from __future__ import annotations
 
 import difflib
 import json
@@ -46,9 +40,7 @@ class Asked:
     scope: Scope
 
     def require_own(self, mnemic: Mnemic, *ids: str) -> None:
-        """Raises `ForbiddenError` when a bound caller would change an item that others share; see
-        `Caller.require_own`.
-        """
+        """Raises `ForbiddenError` if a bound caller would change a shared item; see `Caller.require_own`."""
         if self.caller.is_bound:
             for each in ids:
                 self.caller.require_own(self.scope, mnemic.get(self.scope, each).partition)

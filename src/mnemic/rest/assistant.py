@@ -4,8 +4,6 @@ A model takes seconds where memory takes milliseconds, so that this work has thr
 hold up the other routes.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar, cast
@@ -128,7 +126,6 @@ class _Told(StreamingResponse):
         super().__init__(lines, media_type=media_type, headers=UNBUFFERED)
 
     async def stream_response(self, send: Send) -> None:
-        """Send it all."""
         async with aclosing(cast("AsyncGenerator[bytes]", self.body_iterator)):
             await super().stream_response(send)
 

@@ -1,14 +1,9 @@
-"""What is told of a request that may not be done again, and whose answer is not there to be given again.
+"""`Idempotency-Key`: a write that is sent again with the same key is not done again; its answer is given again.
 
-`Idempotency-Key`: a write that is sent again with the same key is not done again; its answer is given again.
-
-A key belongs to its org and its sender, and is known for a day, in every process on the store and after a
-restart. The first write of the work and the note of the request are one transaction (`engine.requests`), the answer is
-written down before it is sent. Where a process ended between the two, whoever asks again is told that the outcome is
-not known, and nothing is done. Requests that change nothing are not kept: asking again is harmless.
+A key belongs to its org and its sender, and is known for a day, in every process on the store and after a restart. The
+write and the note of the request are one transaction (`engine.access`); the answer is stored before it is sent. Where a
+process ended between the two, the repeated request learns that the outcome is not known, and nothing is done.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json

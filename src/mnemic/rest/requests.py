@@ -4,8 +4,6 @@ Types are checked here, and what is plainly out of bounds; what values mean is c
 at every door. A field that is not known is refused with the nearest spelling.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import tomllib

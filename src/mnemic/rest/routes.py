@@ -4,8 +4,6 @@ What a caller may do is decided here: the right by the table, and, for a key tha
 it changes nothing that others share. By hand are the verbs whose request or answer is no JSON.
 """
 
-from __future__ import annotations
-
 import inspect
 import shutil
 import tempfile
@@ -109,7 +107,6 @@ def _make_endpoint(verb: Verb, handler: Handler, checks: Callable[..., None]) ->
 
 
 def _make_handler(mnemic: Mnemic, verb: Verb) -> Handler:
-    """Call the verb and answer with what it answers."""
     call, takes_scope = attrgetter(verb.name), "scope" in parameters_of(verb.name)
     names = PROGRESS.get(verb.name, ())
     places = threading.BoundedSemaphore(RESEARCHED_AT_ONCE) if verb.name == "research" else None

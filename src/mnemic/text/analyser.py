@@ -4,8 +4,6 @@ Answers for words, stems and counts. It does not rank, and it knows nothing of s
 come out of here.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import unicodedata

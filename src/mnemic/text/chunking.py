@@ -4,8 +4,6 @@ The plain rule fills a chunk of so many tokens with paragraphs, with some overla
 sentences and structure considered, without the lines that repeat on every page.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_right

@@ -5,8 +5,6 @@ language, and names a thing, a reason or a date. They give records of the same f
 the same checks. Rules can neither reword nor judge: they keep few, and only what the user said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -184,7 +182,6 @@ def _record(group: Sequence[_Remark], turns: Sequence[ToldTurn]) -> Mapping[str,
 
 
 def _third_person(text: str) -> str:
-    """The sentence with the user in the third person."""
     language = detect(text)
     for opening, begin in language.gems.said_as:
         if opening.match(text):
@@ -193,10 +190,10 @@ def _third_person(text: str) -> str:
 
 
 def _find_reason(remark: _Remark) -> str:
-    """The reason that the sentence gives, else another sentence of its message that gives one; "" if none does."""
+    """Another sentence of its message that gives the reason; "" where it does itself, or none does."""
     for found in detect(remark.text).gems.reason.finditer(remark.text):
         if not remark.text[found.end() :].lstrip()[:1].isdigit():  # "since 2021" is a time
-            return remark.text[found.start() :]
+            return ""
     others = (text for text in _own_sentences(counted(remark.message)) if text != remark.text)
     return next((text for text in others if _gives_reason(text)), "")
 
@@ -206,9 +203,7 @@ def _gives_reason(text: str) -> bool:
 
 
 def _find_neighbour(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] | None:
-    """The sentence of the message just before that has most to do with a remark; None when none has, or when it is more
-    than a turn away.
-    """
+    """The sentence of the message just before that has most to do with a remark; None if none has."""
     near = [
         message
         for turn in turns

@@ -4,8 +4,6 @@ All eleven fields are checked here, whoever the curator is: a model is not belie
 invented, and a snippet is only ever what was really said, found in the turns again.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -166,9 +164,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Gems:
-    """What a curator found. `is_answer` False: the reply was no answer, and asking again may help. `is_cut`: it ended
-    before its end.
-    """
+    """What a curator found. `is_answer` False: asking again may help. `is_cut`: the reply ended too early."""
 
     found: tuple[Found, ...]
     rejected: tuple[Rejected, ...]

@@ -1,15 +1,9 @@
-"""What a text looks like to a reader who is not picky: the folded views that detectors search, with the way back.
+"""Folded views of a text that detectors of injection search, and the wordings that address the model.
 
-Answers for folding and decoding only: width, case, accents, look-alike letters of other scripts, invisible characters,
-runs of white space, spaced-out letters, digits in place of letters, and text hidden in a plain encoding. Answers for no
-pattern, and never for what is stored.
+Folding undoes width, case, accents, look-alike letters, invisible characters, white space, spaced-out letters, digits
+for letters and plain encodings. The wordings are data, in `injection.toml`; `sanitise` finds and replaces them.
 
-Which wordings address the model: how one is written, what it is compiled to, what its sentence must be like.
-
-The wordings themselves are data, in `injection.toml`: those of English one by one, and for every language the words
-from which orders to the model are put together. `sanitise` answers for finding and replacing them.
-
-Sources are regular expressions over folded text (`skeleton.fold`) with four abbreviations:
+Sources are regular expressions over folded text with four abbreviations:
 
 - a blank: one to four characters that are neither letters, digits nor sentence ends;
 - `~`: any ending of a word, up to 12 letters; `<3>`: up to three words, each with its blank;
@@ -18,8 +12,6 @@ Sources are regular expressions over folded text (`skeleton.fold`) with four abb
 All repetition is bounded, so the time is linear in the length of the text. `needs` are folded literals of which a text
 must hold at least one from every group: most texts are done after these.
 """
-
-from __future__ import annotations
 
 import base64
 import binascii

@@ -3,8 +3,6 @@
 Answers for what a model reads of it, and for how a long day is divided. Nothing is stored or asked here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

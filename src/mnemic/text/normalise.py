@@ -1,21 +1,10 @@
-"""Which characters belong to which kind of script: the ranges that the analyser's expressions are built from.
+"""Scripts, the derived forms of a text, and expressions that are compiled when first used.
 
-Answers for one question only: how words are told apart in a script. Ranges are the insides of regular expression
-classes, written down once (taken from Unicode 14) instead of read from the interpreter, so that they are the same on
-every machine. Decimal digits are left out of all of them: a number is a word in every script.
-
-The two derived forms of a text: one for indexing and detection, one that decides what is a duplicate.
-
-Answers for nothing that is shown: stored text stays verbatim.
-
-Regular expressions that are compiled when they are first used, not on import.
-
-Rules are many and long, and some name the letters of many scripts: compiling them all takes tens of milliseconds, which
-a process that answers one question need not wait for. A wrong expression is found by its first use, so every rule needs
-a test.
+The ranges of scripts say how words are told apart. They are taken from Unicode 14, not from the interpreter, so that
+they are the same on every machine; decimal digits are in none. One derived form is for indexing and detection, one
+decides what is a duplicate. Compiling all expressions takes tens of milliseconds, which a process that answers one
+question need not wait for.
 """
-
-from __future__ import annotations
 
 import hashlib
 import re
@@ -239,9 +228,7 @@ def stored_pattern(module: str, name: str) -> re.Pattern[str]:
 
 @cache
 def stored_texts(module: str) -> Mapping[str, str]:
-    """The texts in the `.toml` file beside a module and of its name. A list of strings is joined; `@name@` stands for
-    a text further up.
-    """
+    """The texts in the `.toml` beside a module. Lists are joined; `@name@` stands for a text further up."""
     package, _, name = module.rpartition(".")
     data = tomllib.loads(resources.files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
     texts: dict[str, str] = {}

@@ -1,17 +1,8 @@
-"""The blocks of a document: headings, paragraphs, lists, tables and code, each with the headings it stands under.
+"""The blocks of a document, each under its headings; titles as other texts name them; and page numbers.
 
-Answers for where they begin and end, line by line, in Markdown (ATX and underlined headings), in wiki text (`== Title
-==`) and in source code. It is no Markdown parser: what it does not know is a paragraph. No text raises.
-
-Titles of documents as they are named in other texts.
-
-Answers for one form of a title in which it can be looked up, and for what in a text could be a title. Whether there is
-a document of that title, and whether so common a name says anything, is decided by others.
-
-On which pages a stretch of a text stands, and how that is told; a page counts from 1.
+Blocks are found line by line in Markdown, in wiki text (`== Title ==`) and in source code. It is no Markdown parser:
+what it does not know is a paragraph. No text raises. A page counts from 1.
 """
-
-from __future__ import annotations
 
 import re
 from bisect import bisect_right

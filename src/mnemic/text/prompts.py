@@ -6,8 +6,6 @@ between markers as data, one line for each message, and cannot forge the markers
 provenance of what comes of it; it changes with any wording here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import cast

@@ -4,8 +4,6 @@ Answers for spans of lines. It would rather let a line of code pass than lose a 
 only by a mark that people do not make.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

@@ -1,18 +1,10 @@
-"""Reads JSON as language models write it, anywhere in a text: what is plain is read, what is cut or broken is marked.
+"""Reads what language models write as JSON, and takes the items that were asked for.
 
-Answers for syntax alone; what the data must look like is in `replies`. Every valid JSON object or array is read as the
-standard says. Beyond it: prose around, trailing and missing commas, line comments, single and typographic quotes, bare
-keys, quotes and line breaks inside texts, Python's literals, NaN (as null). Nothing is evaluated, and nothing is made
-up: an object that ends in the middle of a value is a `CutObject`, never one with half a text in it.
-
-From what a language model wrote to the items that were asked for, and what of it was refused, and why.
-
-Answers for finding the items and for their shape, which a JSON schema of one item says; `lenient_json` reads, and
-values are mended here to fit. What the items mean, and whether they are true, is the caller's affair. Nothing here
-trusts the model: no text is evaluated, every text loses its control characters, and length and number have limits.
+Every valid JSON object or array is read as the standard says. Beyond it: prose around, trailing and missing commas,
+line comments, other quotes, bare keys, line breaks inside texts, Python's literals, NaN (as null). Nothing is evaluated
+or made up: an object that ends in the middle of a value is a `CutObject`. A JSON schema says the shape of an item;
+values are mended to fit it, texts lose control characters, and length and number have limits.
 """
-
-from __future__ import annotations
 
 import json
 import math

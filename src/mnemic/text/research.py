@@ -1,16 +1,8 @@
-"""What a model is asked about one huge document, and how its replies are read: notes of a piece, fewer notes out of
-many, and the answer.
+"""How a model reads one huge document: its pieces, the prompts for notes and answer, and how replies are read.
 
-The text of a document, and what a model wrote about it before, is data: sanitised, between markers. A model names notes
-by number; what it says without a number that exists is not kept.
-
-Cuts a huge text into pieces that a model can read in one go: at section borders where there are any.
-
-Answers for the places alone; no piece of the text is copied but to be weighed. What a model makes of it is asked for in
-`text.research`.
+Pieces end at section borders where there are any. The text, and what a model wrote about it before, is data: sanitised,
+between markers. A model names notes by number; what it says without a number that exists is not kept.
 """
-
-from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
@@ -122,9 +114,7 @@ def answer_prompt(asking: Asking, notes: Sequence[Note], share: str) -> Prompt:
 
 
 def read_notes(completion: Completion) -> list[tuple[str, str]] | None:
-    """(quote, what it says) in the order of a reply about a piece; None when it is no answer. What is cut counts as far
-    as it goes.
-    """
+    """(quote, what it says) in the order of a reply about a piece, as far as it goes; None if it is no answer."""
     reading = read_items(completion.text, _NOTE, most=MAX_NOTES)
     if not reading.is_answer:
         return None

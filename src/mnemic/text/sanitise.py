@@ -4,8 +4,6 @@ Answers for which characters of a text go and which stay; the wordings are data 
 layers: the blocks around the text say that it is data. Neither is perfect.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,11 +1,6 @@
-"""Where the sentences of a text begin and end, without a model.
+"""Where sentences begin and end, by rules, and how a passage that is too long is shortened.
 
-Answers for spans into the text as it is. Rules, not statistics: it would rather leave two sentences together than cut
-one in the middle of a name or a number.
-
-A passage that is too long for its place, shortened and marked.
-
-Answers for where a text is cut. What fits is the caller's question, and so is whether to cut at all.
+It would rather leave two sentences together than cut one in the middle of a name or a number.
 """
 
 import re

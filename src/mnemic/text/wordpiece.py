@@ -1,9 +1,8 @@
 """WordPiece tokenising as uncased BERT models expect it (Devlin et al. 2018; Wu et al. 2016).
 
-Answers for turning a text into token ids, token for token as the `tokenizers` package does with its BERT normaliser and
-pre-tokeniser, without depending on it. Two differences are known. The names of special tokens ("[SEP]") inside a text
-are ordinary text here, so no text can forge the structure of the model's input. Characters that entered Unicode after
-that package's tables were made follow this Python's tables.
+It gives the token ids of the `tokenizers` package without depending on it. Two differences are known. The names of
+special tokens ("[SEP]") inside a text are ordinary text here, so no text can forge the structure of the model's input.
+Characters that entered Unicode after that package's tables were made follow this Python's tables.
 """
 
 import string

@@ -1,18 +1,13 @@
-"""Connections of the server: how many may be open, what each may take before, while and after it asks, and how several
-processes share them.
+"""Connections of the server: how many may be open, how long each may take, and how several processes share them.
 
-Nobody has shown a key by then. The parser of requests waits for ever and takes headers of any length. Here a head
-comes within a time and a size, a body at some pace, and an answer is taken in time; a connection that does not keep to
-it ends, and what it held with it. A new connection replaces the one that has been idle longest: between two requests,
-or before a whole head has come. If all are busy, the new one is refused.
+Nobody has shown a key by then, and the parser of requests waits for ever. Here a head comes within a time and a size, a
+body at some pace, and an answer is taken in time; else the connection ends. A new connection replaces the one that has
+been idle longest. If all are busy, the new one is refused.
 
-Processes that listen on one socket are woken together, and the first one takes a connection: of many at once a
-single process would have all. So a process takes one at a time, and while it has more than another that answers, it
-waits a moment before each, in which the other may. A process that is busy, stuck or gone takes none, and keeps none
-from the rest. Why uvicorn's own settings and processes do not do: docs/decisions/0025-several-processes.md.
+Processes that listen on one socket wake together. So a process takes one connection at a time, and waits a moment
+before each while it has more than another that answers. Why uvicorn's own settings and processes do not do:
+docs/decisions/0025-several-processes.md.
 """
-
-from __future__ import annotations
 
 import asyncio
 import errno
@@ -328,7 +323,6 @@ class _Timer:
         self._handle: asyncio.TimerHandle | None = None
 
     def start(self, within_s: float, then: Callable[[], None] | None = None) -> None:
-        """Start or restart the count."""
         self.stop()
         self._handle = self._loop.call_later(within_s, then or self._last)
 
@@ -338,7 +332,6 @@ class _Timer:
             self.start(within_s, then)
 
     def stop(self) -> None:
-        """Count no longer."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -361,9 +354,7 @@ Others = Callable[[int], float]
 
 
 class SharingServer(uvicorn.Server):
-    """The process `number` on the board, on a socket that is bound. `ready` is called when it answers; `worker_fails`
-    is asked every second.
-    """
+    """Process `number` on a bound socket. `ready` is called when it answers, `worker_fails` every second."""
 
     def __init__(
         self,

@@ -1,19 +1,14 @@
-"""The gate: every request of every door passes it, and is given its caller and its scope here and nowhere else.
+"""The gate: every request of every door passes it, and gets its caller and its scope here and nowhere else.
 
-Without a good key nothing is read and nothing is done. As long as the store holds no key, none is needed, and the
-server listens to its own machine only. Then a page in a browser is the danger: a request must name this machine as its
-host, and may not come from another site's page.
+Without a good key nothing is read or done. While the store holds no key, none is needed, and the server listens to its
+own machine only. Then the danger is a page in a browser: a request must name this machine as its host, and may not come
+from another site's page.
 
-The org of a scope is the key's. User and agent are the key's where it is bound; else they, and always the session, are
-named by parameters of the query (`user`, `agent`, `session`, `org`) or by headers (`Mnemic-User`, …) for clients that
-cannot choose the query. What the key does not allow is refused, never ignored: nothing that is named widens what is
-seen.
+The org is the key's; user and agent too where it is bound. Otherwise they, and always the session, are named by query
+parameters (`user`, …) or headers (`Mnemic-User`, …). What the key does not allow is refused, never ignored.
 
-What came through the doors is written into the audit log by a thread of its own, many entries in one transaction; what
-concerns keys, in the transaction of its cause. Entries hold ids, never texts.
+The audit log is written by a thread of its own, many entries in one transaction. Entries hold ids, never texts.
 """
-
-from __future__ import annotations
 
 import hashlib
 import logging

@@ -1,10 +1,7 @@
-"""What several processes of one server tell each other: who answers, how many connections each has, and rates.
+"""How much one caller, and all together, may ask at a time; shared by the processes of one server.
 
-It is memory that they share, and nothing waits in it: a process that dies or stands still holds up no other. Numbers
-are written one at a time, each by one process, but for the levels of rates: where two take from one bucket in the same
-microsecond, one of the two is not counted.
-
-How much one caller, and all of them together, may ask at a time. Requests beyond the limit are refused before any work.
+The numbers are in shared memory, and nothing waits there, so a process that dies holds up no other. Each is written by
+one process, but for the levels of rates: of two requests in the same microsecond one is not counted.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 (docs/reference/metrics.md). The log is JSON lines on the standard error: the time, the level and what is known.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -136,9 +134,7 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """Counts what the doors answer, in a registry that may hold more. `shared`: what is shown is the sum over all
-    processes.
-    """
+    """Counts what the doors answer, in a registry that may hold more. `shared`: shown is the sum of processes."""
 
     def __init__(self, registry: CollectorRegistry | None = None, shared: Shared | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -196,7 +192,6 @@ class _Processes(Collector):
         self._board = board
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics of now."""
         slots = self._board.slots()
         answering = [slot for slot in slots if slot.doing is Doing.ANSWERING]
         for name, told, value in (

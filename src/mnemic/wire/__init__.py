@@ -11,12 +11,9 @@ from enum import Enum
 from functools import cache
 from typing import Any, cast
 
-from mnemic.model.item import Chunk, Item, Kind, Message
+from mnemic.model.item import Chunk, Message, kind_of
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Partition
-
-MESSAGE = "message"
-"""The kind of every message; a text of its own, because the module of the index's nouns brings numpy along."""
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 """What JSON has itself; subclasses, such as the members of an enumeration, are not among them."""
@@ -46,13 +43,6 @@ def to_wire(noun: object) -> Any:
     if is_dataclass(noun) and not isinstance(noun, type):
         return _fields(noun)
     return _other(noun)
-
-
-def kind_of(item: Item) -> str:
-    """The kind of an item as a question names it."""
-    if isinstance(item, Message):
-        return MESSAGE
-    return Kind.DOCUMENT.value if isinstance(item, Chunk) else item.kind.value
 
 
 def _other(noun: object) -> Any:

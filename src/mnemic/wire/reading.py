@@ -1,12 +1,7 @@
-"""From the wire back to nouns: the inverse of `to_wire`, by the annotations of what is wanted.
+"""From the wire back to nouns and to the events of a chat, by the annotations of what is wanted.
 
-What the wire does not tell stays empty: the hash of a key, and the dedup key of a memory of an older server. Fields
-that are not known here are left out, so that an older client understands a newer server.
-
-The events of a chat as JSON objects: `event` names what happened, beside it stand the fields of the noun.
+What the wire does not tell stays empty. Unknown fields are left out, so an older client understands a newer server.
 """
-
-from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -44,6 +44,7 @@ def test_it_goes_with_the_sources_that_it_names(store: Store, clock: Clock):
 
 def test_contexts_that_are_told_again_and_again_are_bounded(store: Store, clock: Clock):
     mnemic, _ = opened(store, clock)
-    for number in range(TIMES):
-        memory = mnemic.remember(ANNA, "User prefers tea", context=f"told in talk {number}")
+    *_, memory = [
+        mnemic.remember(ANNA, "User prefers tea", context=f"told in talk {number}") for number in range(TIMES)
+    ]
     assert memory.context.splitlines() == [f"told in talk {number}" for number in range(MOST_CONTEXT_LINES)]

@@ -70,7 +70,7 @@ def test_org_knowledge_is_written_only_when_said_and_names_its_source(mnemic: Mn
     assert only(mnemic, Scope(org="acme", user="carl", agent="friday"), "org") == ["refunds take 14 days"]
     for_jarvis = only(mnemic, Scope(org="acme", agent="jarvis"), "org")
     assert sorted(for_jarvis) == ["for jarvis alone", "refunds take 14 days"]
-    with pytest.raises(InvalidInputError, match="nobody"):
+    with pytest.raises(InvalidInputError, match="no user, agent or session"):
         mnemic.remember(Scope(org="acme"), "whose is this?")
 
 

@@ -100,7 +100,7 @@ def test_a_blank_query_makes_no_model_call_and_gives_background(mnemic: Mnemic, 
 
 
 def test_a_query_that_is_no_text_is_refused(mnemic: Mnemic):
-    with pytest.raises(InvalidInputError, match="query must be text, not int"):
+    with pytest.raises(InvalidInputError, match="query must be a text or None, not 7"):
         mnemic.recall(ANNA, cast("str", 7))
 
 

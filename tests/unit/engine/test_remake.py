@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from itertools import count
 
 import pytest
@@ -46,7 +47,7 @@ def present(mnemic: Mnemic, memory: Memory) -> Memory:
 def everything(mnemic: Mnemic) -> str:
     """All that can be read of Anna's memories, and of their history."""
     found = mnemic.list(ANNA, states=["active", "quarantined", "superseded", "archived"], limit=1000).memories
-    return repr([(memory, mnemic.history(ANNA, memory.id)) for memory in found])
+    return repr([(asdict(memory), mnemic.history(ANNA, memory.id)) for memory in found])
 
 
 @pytest.mark.requirement("P-06")

@@ -19,13 +19,15 @@ WAYS = {EXTRACT: "extracts", SUMMARISE: "summarises", REFLECT: "reflects", CURAT
 SMALL = LifeSettings(window_messages=2, summary_batch=2, reflection_threshold=2, reflection_episodes=2)
 TOLD = (
     "We decided to use PostgreSQL for the billing project because it has row locks.",
-    "My daughter Ines starts school in Bonn in August.",
+    "I usually run along the Tejo before breakfast.",
     "I moved to Lisbon last week with my two dogs.",
     "We chose Rust for the parser because memory was short.",
     "I am allergic to peanuts and so is my brother Karl.",
     "My sister Ada opened a bakery in Porto.",
     "I bought a blue sailing boat for 900 euros.",
     "We agreed to ship the new release on the first of June.",
+    "I am a vegetarian.",
+    "I prefer trains to planes.",
 )
 
 
@@ -63,7 +65,7 @@ class TestSwitches:
         life = replace(SMALL, **{WAYS[way]: False})
         mnemic, _ = opened(store, clock, settings=Settings(life=life))
         live(mnemic, clock)
-        gone = {way, REFLECT} if way == SUMMARISE else {way}  # there is nothing to reflect on without summaries
+        gone = {way, REFLECT} if way in (SUMMARISE, EXTRACT) else {way}  # a reflection joins facts, after summaries
         assert ways(mnemic) == set(WAYS) - gone
         assert jobs(mnemic, way) == []
 

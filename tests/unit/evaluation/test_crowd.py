@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.crowd import CrowdOptions, run_crowd
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.speed import CrowdOptions, run_crowd
 
 
 @pytest.mark.requirement("P-31")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.evaluation.dataset import DocumentSpan, score_spans
+from benchmarks.spans import DocumentSpan, score_spans
 
 REFERENCES = [DocumentSpan("a", 10, 20), DocumentSpan("b", 0, 30)]
 

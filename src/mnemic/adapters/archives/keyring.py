@@ -3,8 +3,6 @@ every secret in it. Names of orgs are keyed hashes. A destroyed key leaves its i
 explain it.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

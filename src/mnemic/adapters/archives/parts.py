@@ -2,8 +2,6 @@
 trusted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

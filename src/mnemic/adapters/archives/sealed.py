@@ -159,7 +159,6 @@ class _Writing:
     size: int = 0
 
     def part(self, key: DataKey, lines: Iterable[bytes]) -> SealedPart:
-        """Write one part."""
         digest, size = hashlib.sha256(), 0
         with self.packed.open(ZipInfo(member(key.id)), "w", force_zip64=True) as file:
             for chunk in PartCipher(key.secret, self.backup, key.id).sealed(lines):

@@ -1,7 +1,5 @@
 """Embeds with fastembed in this process. It fetches a model from a hub at first use unless its folder is given."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import threading

@@ -2,8 +2,6 @@
 word pieces of a text. The first text that needs them loads onnxruntime and the model.
 """
 
-from __future__ import annotations
-
 import importlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence

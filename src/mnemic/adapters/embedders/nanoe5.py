@@ -2,8 +2,6 @@
 engine adds the prefixes "query: " and "passage: " itself.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import threading
 from collections.abc import Sequence

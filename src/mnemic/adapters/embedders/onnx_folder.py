@@ -3,8 +3,6 @@ and length come from the optional files beside the graph, else, for published mo
 nothing. What it cannot do is refused when the memory is opened, not at the first text.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import threading

@@ -1,7 +1,5 @@
 """Embeds by any OpenAI-compatible `/v1/embeddings` endpoint: Ollama, vLLM, llama.cpp, TEI, or a hosted service."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence

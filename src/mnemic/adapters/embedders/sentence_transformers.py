@@ -2,8 +2,6 @@
 model at first use unless a folder is named.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The keyword index on disk, by SQLite's FTS5, for partitions whose words should not be held in memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Vectors in Qdrant and words in a file beside: an index that holds no row in memory and survives the process."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

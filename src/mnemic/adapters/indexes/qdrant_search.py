@@ -5,8 +5,6 @@ while. A point of its own holds a partition's version, which only grows. A forgo
 writer to the former one finds out and removes its rows.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import uuid

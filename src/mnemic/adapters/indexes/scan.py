@@ -3,8 +3,6 @@
 The exact index: every visible row of a partition, in memory, within a byte budget.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence

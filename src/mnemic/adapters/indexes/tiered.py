@@ -2,8 +2,6 @@
 spaces have an index each, kept in step, and vectors of two spaces are never compared.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Collection, Sequence

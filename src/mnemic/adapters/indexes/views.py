@@ -3,8 +3,6 @@
 The rows of a table that are nearest to a vector: by exact scan, or by a graph and an exact scan of what it lacks.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field

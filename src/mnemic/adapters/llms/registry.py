@@ -4,8 +4,6 @@ group `mnemic.llms` (see `adapters.named_parts`).
 Answers what it was told to, for tests. Keeps the port's contract, calls nothing, and is not configurable.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable

@@ -1,7 +1,5 @@
 """Counts and durations in this process, for `health` and tests, and several observers as one."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter, deque
 from collections.abc import Generator, Mapping, Sequence

@@ -2,8 +2,6 @@
 error types, never texts, paths or ids, and go to the configured address only. They nest in the caller's own spans.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager

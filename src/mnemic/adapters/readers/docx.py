@@ -2,8 +2,6 @@
 Word lays them out only when it shows a document.
 """
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator

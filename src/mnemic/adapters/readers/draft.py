@@ -1,7 +1,5 @@
 """A document while it is being read: paragraphs, headings and pages come in, one text with exact offsets comes out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath

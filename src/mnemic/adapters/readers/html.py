@@ -4,8 +4,6 @@ The markup is cut into tags and texts by the states of the HTML standard (13.2.5
 `html.parser` takes a minute for 400 kB of `<!--`, as it looks for the end of each.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The readers' error messages for users: what is wrong, and what helps."""
 
-from __future__ import annotations
-
 from mnemic.model.document import MEBIBYTE, ReadLimits
 from mnemic.ports.files import Unreadable, UnreadableError
 

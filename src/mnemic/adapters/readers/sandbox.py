@@ -2,8 +2,6 @@
 process is reused, and replaced when a file takes too long.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -2,8 +2,6 @@
 Weaker than a ColBERT checkpoint, because the model was trained for one vector per text, but needs no download.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -3,8 +3,6 @@
 neighbours. Texts stand between marks that they cannot close, and only a number is read from the reply.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

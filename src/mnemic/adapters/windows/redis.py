@@ -7,8 +7,6 @@ copy is extended while it is known to be complete, and dropped when in doubt: a 
 server restarted.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

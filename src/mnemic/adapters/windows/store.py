@@ -1,7 +1,5 @@
 """The window over the store's rows alone, and the last resort of recent messages for when nothing else answers."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Collection, Sequence

@@ -1,14 +1,9 @@
-"""Reads one text by rules: which things it names, and how it relates them. The package's door.
+"""Reads one text for the graph, by rules or by a language model: which things it names, and how it relates them.
 
-Between two names of a sentence stands a phrase that `phrases` knows, or nothing is said of them: what may be, is
-asked or denied relates nothing. Time is linear in the length of the text.
-
-What a language model is asked when a text is read for the graph, and how its answer is read.
-
-An answer counts as far as the text carries it: a name must stand in the text, and a relation must join two of these.
+By rules, a phrase that `phrases` knows stands between two names of a sentence; what may be, is asked or denied relates
+nothing. Time is linear in the length of the text. What a model says counts as far as the text carries it: a name must
+stand in the text, and a relation must join two of these.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,14 +1,8 @@
-"""Words that relate names, and words that tell what a name stands for: the tables of `words.toml` and of the languages.
+"""Names in a text: where they stand, the form in which they are compared, and what they stand for.
 
-They are read when a text is first looked at, not on import. Languages without blanks have rules of their own
-(`ClauseRules`).
-
-Names in a text: where they stand, the form in which they are compared, and what they stand for as far as they tell.
-
-Answers for what is written with a capital. Whether a name is worth keeping is decided by what is said of it.
+A name is written with a capital. The words around it are in `words.toml` and in the languages, read when a text is
+first looked at; languages without blanks have rules of their own (`ClauseRules`).
 """
-
-from __future__ import annotations
 
 import re
 import tomllib

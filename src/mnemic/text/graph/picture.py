@@ -4,8 +4,6 @@ Names come from strangers. Each form escapes what would end a text in it, so tha
 anything; no picture loads anything from anywhere.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Mapping, Sequence
@@ -161,7 +159,6 @@ def _cited(edge: Edge) -> str:
 
 
 def _known(picture: Picture) -> list[Edge]:
-    """The edges whose both ends are drawn."""
     ids = {node.id for node in picture.nodes}
     return [edge for edge in picture.edges if edge.source_id in ids and edge.target_id in ids]
 

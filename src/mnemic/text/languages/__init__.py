@@ -4,9 +4,10 @@ in the module beside it, which holds a `LANGUAGE`.
 A module that lies here is found by itself: adding a language is these two files. None is imported, and no expression
 compiled, before a text is read. Algorithms take a `Language` and know none by name. English is the fallback.
 
-In a file the fields of `Language` stand first, and those of its parts in tables of their names. A long text is a list
-of strings that are joined. In an expression `(?i)` at the start takes upper and lower case as the same; `@name@` stands
-for one of the `parts` of the file or of the table, or for the keys of a mapping beside it, the longest first.
+In a file the fields of `Language` stand first, those of its parts in tables of their names, and what only the module
+reads in the table `own`. A long text is a list of strings that are joined. In an expression `(?i)` at the start takes
+upper and lower case as the same; `@name@` stands for one of the `parts` of the file or of the table, or for the keys of
+a mapping beside it, the longest first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pkgutil
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module, resources
@@ -301,7 +303,8 @@ class Language:
     it has. `third_person` tells a clause of the speaker, named `user`; `intensifier` words are cut out before. `joint`
     stands between two clauses that become one sentence. `is_cased`: a sentence begins with a capital and a clause after
     the joint does not. `asks_assistant`: a question, in lower case, for what the assistant said before. `courtesies`:
-    words of which a text that says nothing consists.
+    words of which a text that says nothing consists. `cues`: what tells whether a sentence is understood alone and
+    lasts, for the head that estimates what is worth keeping; a name means the same in every language.
     """
 
     code: str
@@ -315,6 +318,7 @@ class Language:
     is_cased: bool = True
     statements: StatementRules
     kinds: Sequence[tuple[Kind, re.Pattern[str]]]
+    cues: Mapping[str, re.Pattern[str]]
     slots: SlotRules
     dates: DateRules
     restating: RestatingRules
@@ -342,19 +346,47 @@ _TABLES = {
 }
 
 
+class OwnRules:
+    """What the module of a language alone reads: the table `own` of its file."""
+
+    def __init__(self, code: str) -> None:
+        self._table: Mapping[str, Any] = _read_file(code)["own"]
+
+    def pattern(self, name: str) -> re.Pattern[str]:
+        """An expression, compiled when it is first used."""
+        return _compile(self._table[name], self._table)
+
+    def words(self, name: str) -> frozenset[str]:
+        """A list of words."""
+        return words("".join(self._table[name]))
+
+    def forms(self, name: str) -> Mapping[str, str]:
+        """Words by the words that they replace."""
+        return self._table[name]
+
+
+@cache
+def _read_file(code: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8"))
+
+
 def read_language(code: str, **given: Any) -> Language:
     """The language of the file of a code. `given` are fields that the file lacks; those of a table, by its name."""
-    file = resources.files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8")
-    data: dict[str, Any] = {"code": code, **tomllib.loads(file)}
+    data: dict[str, Any] = {"code": code, **deepcopy(_read_file(code))}
+    data.pop("own", None)
     shared: dict[str, Any] = {"technical": TECHNICAL, **data.pop("parts", {})}
     values = given
     for name, rules in _TABLES.items():
         if name in data:
             values[name] = rules(**_read_fields(rules, data.pop(name), shared), **given.get(name, {}))
-    kinds = data.pop("kinds")
-    parts = shared | kinds.pop("parts", {})
-    values["kinds"] = [(Kind[name.upper()], _compile(source, parts)) for name, source in kinds.items()]
+    values["kinds"] = [(Kind[name.upper()], rule) for name, rule in _read_rules(data.pop("kinds"), shared).items()]
+    values["cues"] = _read_rules(data.pop("cues", {}), shared)
     return Language(**_read_fields(Language, data, shared), **values)
+
+
+def _read_rules(table: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, re.Pattern[str]]:
+    parts = {**shared, **table.pop("parts", {})}
+    return {name: _compile(source, parts) for name, source in table.items()}
 
 
 def _read_fields(cls: type, table: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,50 +4,25 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from mnemic.text.languages import any_case, read_language, words
+from mnemic.text.languages import OwnRules, any_case, read_language, words
 from mnemic.text.normalise import late_pattern
 
+_OWN = OwnRules("de")
 _QUOTED = late_pattern(r"„[^“”\"]*[“”\"]|\"[^\"]*\"|»[^«]*«|«[^»]*»")
 _TOKEN = late_pattern(r"[^\W\d_]+|\W|[\d_]+")
 _OWNED = {f"{stem}{ending}": "Users" for stem in ("mein", "unser") for ending in ("", "e", "en", "em", "er", "es")}
 _PERSONS: dict[str, str] = {"mich": "User", "mir": "User", "uns": "User"} | _OWNED
-_FORMS = {
-    "bin": "ist", "habe": "hat", "hab": "hat", "werde": "wird", "kann": "kann", "mag": "mag", "will": "will",
-    "muss": "muss", "darf": "darf", "soll": "soll", "weiß": "weiß", "war": "war", "hatte": "hatte", "wurde": "wurde",
-    "esse": "isst", "lese": "liest", "spreche": "spricht", "fahre": "fährt", "trage": "trägt", "sehe": "sieht",
-    "gebe": "gibt", "nehme": "nimmt", "treffe": "trifft", "laufe": "läuft", "schlafe": "schläft", "halte": "hält",
-    "arbeite": "arbeitet", "warte": "wartet", "miete": "mietet", "heirate": "heiratet", "leite": "leitet",
-    "fange": "fängt", "empfange": "empfängt", "helfe": "hilft", "werfe": "wirft", "vergesse": "vergisst",
-    "wasche": "wäscht", "wachse": "wächst", "lasse": "lässt", "verlasse": "verlässt", "rate": "rät",
-    "schlage": "schlägt",
-    "empfehle": "empfiehlt", "breche": "bricht", "trete": "tritt", "falle": "fällt", "behalte": "behält",
-    "erhalte": "erhält", "lade": "lädt", "grabe": "gräbt", "brate": "brät", "messe": "misst", "bewerbe": "bewirbt",
-    "verspreche": "verspricht", "betrete": "betritt", "verfahre": "verfährt", "starte": "startet", "biete": "bietet",
-    "reite": "reitet", "streite": "streitet", "bitte": "bittet", "berate": "berät", "besitze": "besitzt", "tue": "tut",
-    "betreibe": "betreibt", "geh": "geht", "komm": "kommt", "fahr": "fährt", "find": "findet", "glaub": "glaubt",
-    "brauch": "braucht", "wohn": "wohnt", "arbeit": "arbeitet", "such": "sucht", "hoff": "hofft", "denk": "denkt",
-    "mach": "macht", "lern": "lernt", "spiel": "spielt", "möchte": "möchte", "könnte": "könnte", "wollte": "wollte",
-    "sollte": "sollte", "konnte": "konnte", "musste": "musste", "durfte": "durfte",
-}  # fmt: skip
+_FORMS = _OWN.forms("forms")
 """Verbs whose third person does not follow from the first; those in -te here are no past."""
 
 _SHORTEST_VERB = 4
 """Shorter words in -e are articles and pronouns."""
 
-_NO_VERBS = words(
-    "heute gerne bitte eine keine diese jede alle viele beide seine ihre deine meine unsere welche letzte nächste ohne "
-    "gerade sogar lange leise beinahe die sie wie nie hatte"
-)
+_NO_VERBS = _OWN.words("no_verbs")
 """Words in -e that stand beside a subject and are no verb."""
 
 
-_STRONG_PAST = words(
-    "zog ging kam fuhr traf sah flog fand bekam nahm gab schrieb blieb lief trank aß begann gewann verlor saß stand "
-    "lag "
-    "hieß ließ schlief wuchs trug wusste rief sprach las half starb schwamm sang fing hielt lud schnitt trieb "
-    "verbrachte "
-    "brachte dachte kannte nannte rannte brannte"
-)
+_STRONG_PAST = _OWN.words("strong_past")
 _PREFIXES = ("be", "ver", "er", "ent", "ge", "zer", "")
 _WITH_E = late_pattern(r"(?:[dt]|[^aeiouäöülrhmn][nm])$")
 """After these stems the ending is -et: "rechnet"."""
@@ -90,16 +65,8 @@ def _conjugate_plural(verb: str) -> str | None:
     return _conjugate(verb[:-1])
 
 
-_NO_PLURALS = words(
-    "den einen keinen meinen deinen seinen ihren unseren diesen jeden allen vielen anderen neuen gegen wegen neben "
-    "morgen "
-    "eben oben unten zusammen sieben gestern gern extern modern sondern"
-)
-_OF_ONE = {
-    "sind": "bin", "haben": "habe", "waren": "war", "hatten": "hatte", "wollen": "will", "können": "kann",
-    "müssen": "muss", "sollen": "soll", "dürfen": "darf", "mögen": "mag", "wurden": "wurde", "möchten": "möchte",
-    "wissen": "weiß", "werden": "werde", "wollten": "wollte", "konnten": "konnte", "tun": "tue",
-}  # fmt: skip
+_NO_PLURALS = _OWN.words("no_plurals")
+_OF_ONE = _OWN.forms("of_one")
 
 
 def _is_present(word: str) -> bool:
@@ -132,15 +99,8 @@ def _rewrite(clause: str) -> str:
 
 _SUBJECTS = ("ich", "wir")
 _COORDINATING = words("und aber oder denn sondern doch")
-_SUBORDINATING = words(
-    "weil dass ob als wo wie da seit seitdem nachdem bevor während obwohl damit wenn falls was warum der die das den "
-    "dem "
-    "dessen deren bis sobald solange welche welchen welcher welches"
-)
-_AUXILIARIES = words(
-    "bin habe hab sind haben war waren hatte hatten will wollen kann können muss müssen soll sollen darf dürfen werde "
-    "werden möchte möchten wollte wollten konnte konnten wurde wurden"
-)
+_SUBORDINATING = _OWN.words("subordinating")
+_AUXILIARIES = _OWN.words("auxiliaries")
 
 
 def _same_part(tokens: list[str], subject: int) -> list[int]:
@@ -194,25 +154,10 @@ def _find_further(
     return found
 
 
-_VERBS = words(
-    "trinke trinken esse essen arbeite arbeiten wohne wohnen lerne lernen spiele spielen lese lesen fahre fahren mache "
-    "machen höre hören liebe lieben hasse hassen suche suchen kaufe kaufen koche kochen backe backen habe haben mag "
-    "mögen"
-)
+_VERBS = _OWN.words("verbs")
 """Before a noun other words of their form are adjectives: "Obst und frische Säfte"."""
 
-_OF_MANY = any_case(
-    r"\bwir\b.{0,120}\b(?:alle|beide|zusammen|gemeinsam|einander|untereinander|gegenseitig|miteinander"
-    r"|zu (?:zweit|dritt|viert|fünft|sechst))\b"
-    r"|\b(?:wir (?:sind|waren)|(?:sind|waren) wir) (?:(?:jetzt|nun|noch|nur|etwa|rund|ungefähr) )*"
-    r"(?:eine?|die|das|der|kein\w*|zu|\d+|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|per|geschwister"
-    r"|freunde"
-    r"|nachbarn|kollegen|zwillinge|leute)\b|\bwir (?:kennen|treffen|trafen|sehen|streiten|lieben|mögen|verstehen) uns\b"
-    r"|\b(?:haben wir|wir haben) uns .*(?:kennengelernt|getroffen|getrennt|verlobt|gestritten|geeinigt)"
-    r"|\b(?:von|unter|zwischen|bei) uns (?:alle[nr]?|beide[nr]?|zwei|drei)\b|\b(?:einer|eine|keiner|jeder|viele"
-    r"|einige|meisten"
-    r"|zwei|drei|unter|alle|lass|lasst)\b(?: von)? uns\b"
-)
+_OF_MANY = _OWN.pattern("of_many")
 
 
 def _is_told(clause: str) -> bool:
@@ -233,31 +178,14 @@ def _add_subject(clause: str) -> str:
 _I = r"(?:ich|wir)"
 _VERB = any_case(rf"\b{_I}\s+\w+|\b\w+(?:e|t|en|bin|war)\s+{_I}\b|\b(?:ist|sind|war|hat|haben|heißt|wohnt|hatte|kam)\b")
 _SUBORDINATE = any_case(r"(?:weil|dass|als|obwohl|da|seit|während|bevor|nachdem|damit|wo)\b")
-_PARTICIPLE = (
-    r"(?!(?:gegen|gehen|geben|geht|gelten|gestern|gehört|gesund\w*|genau|gebucht|geplant|angesetzt|eingeladen)\b)"
-    r"(?:\w*ge\w+(?:t|en)|\w{2,}iert|(?:um|an|ein|auf|ab|aus|zu|nach|vor|weg)?(?:be|ver|er|ent|zer)\w{2,}(?:t|en))"
-)
-_PAST = any_case(
-    rf"\b(?:habe?|hat|bin|ist|haben|sind|hast)\b.*\b{_PARTICIPLE}\b(?=\s*(?:[,.;:!)]|$|und\b|aber\b|weil\b|dass\b))"
-    r"|\b(?:war|waren|hatten?|wurden?|ging|gingen|kam|kamen|traf|trafen|sah|sahen|fuhr|fuhren|flog|flogen|zog|zogen"
-    r"|fand"
-    r"|fanden|bekam|bekamen|nahm|nahmen|gab|blieb|blieben|starb|begann|begannen|kaufte\w?|machte\w?|lernte\w?"
-    r"|feierte\w?"
-    r"|heiratete\w?|seit)\b"
-    r"|\b(?:ich|wir|er|sie)\s+(?!(?:möchte|könnte|sollte|wollte|müsste|dürfte|hätte|arbeite|warte|miete|leite|starte"
-    r"|heute"
-    r"|heirate|halte|biete|trete|bitte|rate)n?\b)[a-zäöüß]{2,}ten?\b(?<!heiraten)(?<!arbeiten)(?<!warten)(?<!halten)"
-)
+_PAST = _OWN.pattern("past")
 
 _BECOMES = {"bist": "bin", "hast": "habe", "warst": "war", "hattest": "hatte"} | {
     "du": "ich",
     "dich": "mich",
     "dir": "mir",
 }
-_YOU = any_case(
-    r"\b(?:(?P<owned>dein)(?P<ending>\w{0,2})|(?P<word>bist|hast|warst|hattest|du|dich|dir)|(?<=du "
-    r")(?P<stem>\w+?)e?st)\b"
-)
+_YOU = _OWN.pattern("you")
 
 
 def first_person(sentence: str) -> str:

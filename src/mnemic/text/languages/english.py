@@ -4,74 +4,24 @@
 not said. What stands in quotation marks is somebody's words and stays as it is.
 """
 
-from __future__ import annotations
-
-from mnemic.text.languages import any_case, words
+from mnemic.text.languages import OwnRules, any_case, words
 from mnemic.text.normalise import late_pattern
 
+_OWN = OwnRules("en")
 MODALS = words("can could will would shall should may might must cannot can't couldn't won't wouldn't shan't")
 """With them the verb keeps its form. Negated ones too."""
 
-ADVERBS = words(
-    "always never often usually also still just now currently recently already sometimes rarely mostly even only "
-    "then finally once generally normally mainly almost ever seldom no longer primarily lately today yesterday "
-    "personally both all too either first last ever"
-)
+ADVERBS = _OWN.words("adverbs")
 """Words that may stand between a subject and its verb, beside those that end in -ly."""
 
 _NOT_ADVERBS = words("apply reply rely supply multiply fly comply imply bully rally ally tally sully")
-_PRESENT_IN_ED = words(
-    "need feed bleed breed speed exceed proceed succeed heed seed weed shed embed wed tweed bed red hundred sled "
-    "sacred naked wicked fred ted alfred wilfred ahmed mohammed indeed"
-)
-_PAST = words(
-    "ate awoke beat became began bent bet bit bled blew bought bound bred broke brought built burnt burst came "
-    "caught chose clung cost crept cut dealt did dove drank dreamt drew drove dug fed fell felt fled flew forgave "
-    "forgot fought found froze gave got grew ground had heard held hid hit hung hurt kept knelt knew laid lay led "
-    "leapt learnt left lent let lit lost made meant met misunderstood mistook outgrew overcame overslept paid "
-    "proved put quit ran rang redid rose rode said sang sank sat saw sent sewed shone shook shot showed shrank "
-    "shut slept slid sold sought spent spilt split spoke spread sprang spun stole stood strode struck stuck sung "
-    "swam swept swore swung taught thought threw tore told took underwent understood undertook upset was went "
-    "wept were withdrew woke won wore wound wove wrote relearnt rebuilt reread resold rewrote retook undid "
-    "unwound withheld"
-)
-PARTICIPLES = words(
-    "been begun broken chosen come done drawn driven drunk eaten fallen flown forgotten given gone grown had "
-    "known made met ridden risen run seen shown spoken stolen sung swum taken thrown woken worn written bought "
-    "brought built kept left lost paid read said sent sold spent thought told won"
-)
+_PRESENT_IN_ED = _OWN.words("present_in_ed")
+_PAST = _OWN.words("past")
+PARTICIPLES = _OWN.words("participles")
 """Irregular ones: after 'd they say that it means "had"."""
 
-_FORMS = {
-    "am": "is",
-    "are": "is",
-    "were": "was",
-    "weren't": "was not",
-    "aren't": "is not",
-    "have": "has",
-    "do": "does",
-    "don't": "does not",
-    "haven't": "has not",
-    "ain't": "is not",
-    "wasn't": "was not",
-    "didn't": "did not",
-    "hadn't": "had not",
-    "can't": "cannot",
-    "won't": "will not",
-    "couldn't": "could not",
-    "wouldn't": "would not",
-    "shouldn't": "should not",
-    "dont": "does not",
-    "didnt": "did not",
-    "cant": "cannot",
-    "gotta": "has to",
-    "wanna": "wants to",
-    "gonna": "is going to",
-}
-_AND_VERBS = words(
-    "hate love like enjoy prefer want have make take try speak drink eat keep get know live teach do go dislike "
-    "own play work need use read write listen watch"
-)
+_FORMS = _OWN.forms("forms")
+_AND_VERBS = _OWN.words("and_verbs")
 """After "and" in the clause of a conjugated verb, these go on with the same subject."""
 
 
@@ -111,20 +61,8 @@ def _third(word: str) -> str:
     return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
 
 
-_TOKEN = late_pattern(
-    '"[^"]*"|\u201c[^\u201d]*\u201d|\u00ab[^\u00bb]*\u00bb'  # a quotation is one token and stays
-    "|[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*|\\s+|."
-)
-_WORDS = {
-    "my": "User's",
-    "mine": "User's",
-    "me": "User",
-    "myself": "themselves",
-    "our": "User's",
-    "ours": "User's",
-    "us": "User",
-    "ourselves": "themselves",
-}
+_TOKEN = _OWN.pattern("token")
+_WORDS = _OWN.forms("words")
 _AGAIN = {"User's": "their", "User": "them", "themselves": "themselves"}
 """Once the clause has named the user, these stand for the user's name."""
 
@@ -137,10 +75,7 @@ _PAIR = any_case(r"^(?:my|our) ([\w'’-]+(?: [\w'’-]+)?(?:, [\w' ]{2,30},)?) 
 _FRIEND = late_pattern(r"^([A-Z][\w'’-]+) and I\b(?!['’])")
 """The user comes first: "my wife and I" is told as "User and their wife"."""
 
-_COMPOUND = late_pattern(
-    r"(?:(?:[Mm]y|[Oo]ur|[Tt]he|[Bb]oth)\s+[\w'\u2019-]+(?:\s+[\w'\u2019-]+)?|[A-Z]\w+)"
-    r"(?:,\s+[\w' ]{2,30})?\s+and\s+I\b"
-)
+_COMPOUND = _OWN.pattern("compound")
 
 
 def third_person(clause: str) -> str:
@@ -155,32 +90,13 @@ def is_of_one(clause: str) -> bool:
     return _OF_MANY.search(_MEMBERS.sub(" ", clause)) is None
 
 
-_HASTY = late_pattern(
-    r"(?:^|(?<=[,;] )|(?<=\b(?:and|but) )|(?<=\bwhen )|(?<=\bsince ))[Ii](?P<ending>m|ve)\b(?= [a-z])"
-)
+_HASTY = _OWN.pattern("hasty")
 """As people type "I'm"; elsewhere "im" is German, as in the name of a café."""
 
-_MEMBERS = any_case(
-    r"\b(?P<being>we(?:['’]re| are|['’]ve been| were)) (?P<group>an? (?:[\w-]+ ){0,3}?"
-    r"(?:team|family|household|company|startup|start-up|band|choir|club|crew|group|department|class|orchestra)"
-    r"\b(?=$|[,.;]| (?:of|in|from|at|based|with|that|who)\b))"
-)
+_MEMBERS = _OWN.pattern("members")
 """One of a group is part of it."""
 
-_OF_MANY = any_case(
-    r"\bwe(?:['’]re| are|['’]ve been| have been| were) (?:\w+ly |now |still |just |about |around )*"
-    r"(?:an?\b(?! (?:bit|little|few|lot)\b)|the\b|all\b|both\b|each\b|mostly\b|half\b|\d|(?:two|three|four|five|six"
-    r"|seven"
-    r"|eight|nine|ten|eleven|twelve|twenty|siblings|twins|sisters|brothers|cousins|friends|neighbou?rs|colleagues"
-    r"|partners|roommates|flatmates|classmates|teammates|people|together|not (?:an?|the))\b)"
-    r"|\bwe (?:\w+ly |have |had |first |are )*(?:all|both|each|met|meet|two|three|four|split|broke up|argue|argued"
-    r"|fight|fought"
-    r"|kissed|hugged)\b(?! (?:(?-i:[A-Z])|an?\b|the\b|with\b|my\b|our\b|some\b|his\b|her\b|their\b|up with\b))"
-    r"|\b(?:each other|one another|between us|among us|us (?:all|both|two|three|four)|let us|let['’]s)\b"
-    r"|\bof (?-i:us)\b|^(?:(?!\bI\b).)*?\bwe\b[^,;]*\b(?:together\b(?! with)"
-    r"|as an? (?:team|family|couple|group|band|company))"
-    r"|\bwe(?:['’]ve got| have| employ) (?:\w+ ){0,2}(?:employees|staff|members|customers|branches|offices)\b"
-)
+_OF_MANY = _OWN.pattern("of_many")
 
 
 def has_compound_subject(clause: str) -> bool:
@@ -208,7 +124,6 @@ class _Rewriting:
         self._place = 0
 
     def done(self) -> str:
-        """The rewritten clause."""
         while self._place < len(self._tokens):
             token = self._tokens[self._place]
             word, _, ending = token.lower().replace("\u2019", "'").partition("'")
@@ -305,13 +220,7 @@ _AUXILIARIES = {"are": "am", "were": "was", "re": "am", "ve": "have", "d": "had"
 _PERSONS = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself"}
 _BEING = any_case(r"\byou (are|were)\b")
 _CONTRACTED = any_case(r"\byou['’](re|ve|d|ll)\b")
-_OBJECT = any_case(
-    r"\b(to|for|with|of|in|on|about|from|by|at|around|behind|upon|towards?|through|among|between|like|than|(?:help"
-    r"|make|let|give|allow|enable|keep|bring|lead|drive|offer|provide|show|inspire|motivate|encourage|support|suit"
-    r"|serve|guide|push|teach|prepare|challenge|interest|excite|fascinate|attract|inform|equip|connect|engage|surround"
-    r"|energi[sz]e|empower)(?:s|d|ed|ing)?|gave|brought|led|drove|made|kept|taught|caught|making|giving|enabling"
-    r"|driving|guiding) you\b(?!['’])(?! (?:are|were|have|had|do|did|feel|find|need|want|love|enjoy)\b)"
-)
+_OBJECT = _OWN.pattern("object")
 """Behind these, "you" is no subject; what follows it is not its verb."""
 
 _ADDRESSED = any_case(r"\byou\b(?=\s+(?:to|towards?|into|for|with|from|in|at|on|through|as|by)\b|\s*(?:[.,;!]|$))")

@@ -237,7 +237,6 @@ class _File:
         self._stand = _Stand()
 
     def read(self) -> MemoryReading:
-        """Go over the blocks in order."""
         found = blocks(self._text)
         for number, block in enumerate(found):
             following = found[number + 1] if number + 1 < len(found) else None

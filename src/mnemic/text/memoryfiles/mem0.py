@@ -4,8 +4,6 @@ A record with `memory` (or `text`, `content`, `data`) and an id is a memory as i
 change of one: the last of them says what it is now, and what it was before comes along in its notes.
 """
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence

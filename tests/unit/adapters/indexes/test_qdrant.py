@@ -147,7 +147,7 @@ def test_a_wrong_key_is_told_without_the_key_and_words_are_found(
     "changes, told",
     [
         ({"qdrant_url": None}, "QDRANT_URL"),
-        ({"embedder": "none"}, "name one"),
+        ({"embedder": "none"}, "set embedder.name"),
         ({"store": "memory://"}, "a store in a file"),
         ({"qdrant_url": "ftp://somewhere"}, "http://localhost:6333"),
         ({"qdrant_options": {"patience": 3}}, "does not accept these options"),

@@ -1,7 +1,5 @@
 """Documents and research of the reference store, what was made of what, and what is removed for good."""
 
-from __future__ import annotations
-
 import builtins
 import secrets
 from collections.abc import Collection, Sequence

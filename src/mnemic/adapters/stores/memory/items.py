@@ -1,7 +1,5 @@
 """Messages, conversations and memories of the reference store."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Partitions, vectors, jobs, history, profiles, upkeep, keys, audit log and requests of the reference store."""
 
-from __future__ import annotations
-
 import builtins
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

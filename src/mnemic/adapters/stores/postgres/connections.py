@@ -1,19 +1,13 @@
-"""Texts and JSON for PostgreSQL, which refuses the character NUL in both, while we keep every text unchanged.
+"""Connections to PostgreSQL: their texts, errors, statements and pool.
 
-U+0000 to U+0003 are written as U+0001 and two of U+0002 and U+0003. The code is reversible, keeps the order by code
-point and finds parts within a whole, so comparison, order and search in SQL mean the same as on the texts. It applies
-to every text of a connection, and within JSON. `jsonb` is for conditions only; JSON is read back as text. There, floats
-from 2**53 on are written digit by digit, so that SQL compares them as Python does.
+PostgreSQL refuses the character NUL, while we keep every text unchanged. So U+0000 to U+0003 are written as U+0001 and
+two of U+0002 and U+0003. The code keeps the order by code point and finds parts within a whole. `jsonb` is for
+conditions only; JSON is read back as text. There, floats from 2**53 on are written digit by digit, so that SQL compares
+them as Python does.
 
-Turns errors of psycopg into Mnemic's: what was being done, at which server, and what may help. Never a password.
-
-The statements of this store, and its migrations. SQL is written in `.sql` files and nowhere else.
-
-A bounded number of connections to one database, kept for reuse. The thread that needs one makes it, so that it
-learns at once, and exactly, why a server is unreachable, which a pool with its own threads would hide.
+The thread that needs a connection makes it, so that it learns at once why a server is unreachable, which a pool with
+its own threads would hide. No error tells a password.
 """
-
-from __future__ import annotations
 
 import json
 import re

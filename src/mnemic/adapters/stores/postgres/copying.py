@@ -2,8 +2,6 @@
 columns are read from both sides, so that a migration needs no line here.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing

@@ -5,8 +5,6 @@ order. Reads of all that is visible lock nothing. Row security shows only rows o
 that a statement that forgets its partition finds nothing of another org.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count

@@ -4,8 +4,6 @@ A reading unit of work is a REPEATABLE READ snapshot; a writing one is READ COMM
 rows (see `session`). In a deadlock one ends with a retryable `UnavailableError`, without a trace.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path

@@ -2,8 +2,6 @@
 memory.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Documents, chunks and steps of research over SQL."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The graph over SQL. `GraphLinks` is for the ports of items, which keep the graph true."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 from mnemic.adapters.stores.checks import check_sheets, is_readable

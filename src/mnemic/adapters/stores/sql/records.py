@@ -1,7 +1,5 @@
 """Jobs, history, profiles, upkeep, keys, the audit log and requests over SQL."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -3,8 +3,6 @@
 What the ports need of one transaction of a store; `Session` of each store is one.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol

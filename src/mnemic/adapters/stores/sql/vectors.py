@@ -1,7 +1,5 @@
 """Partitions, and vectors of items and entities, over SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 

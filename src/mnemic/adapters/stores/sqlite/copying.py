@@ -1,7 +1,5 @@
 """All rows of the store into a file of its own kind, and back: what backup, restore and copy are made of."""
 
-from __future__ import annotations
-
 import secrets
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

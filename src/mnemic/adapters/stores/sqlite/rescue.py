@@ -1,7 +1,5 @@
 """What can still be read of a damaged store: told row by row, and saved into a new one."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Iterator

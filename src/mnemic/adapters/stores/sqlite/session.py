@@ -3,8 +3,6 @@
 One transaction on one connection of SQLite, and what SQLite keeps and compares in a way of its own.
 """
 
-from __future__ import annotations
-
 import heapq
 import json
 import sqlite3

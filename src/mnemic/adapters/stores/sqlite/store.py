@@ -1,7 +1,5 @@
 """The SQLite store: one file in WAL mode, one flush per commit, a small pool of connections."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

@@ -1,0 +1,60 @@
+"""Results as a person sees them: they iterate, index, have a length, and fit a screen when printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Generic, TypeVar, cast, overload
+
+_Entry = TypeVar("_Entry")
+
+SHOWN = 20
+"""Entries that `repr` shows: with the heading and the number of the others they fit a small terminal."""
+
+WIDTH = 116
+
+
+def shorten(value: object, width: int = WIDTH) -> str:
+    """A value in one line of at most `width` characters."""
+    line = " ".join((value if isinstance(value, str) else repr(value)).split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+class OneLine:
+    """An item whose `repr` is one line: its text and id."""
+
+    __slots__ = ()
+    text: str
+    id: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({shorten(self.text, 60)!r}, id={self.id!r})"
+
+
+class Listing(Generic[_Entry]):
+    """A result with entries: its first field that is a tuple."""
+
+    __slots__ = ()
+
+    @property
+    def _named(self) -> tuple[str, tuple[_Entry, ...]]:
+        values: list[Any] = [(each.name, getattr(self, each.name)) for each in fields(cast("Any", self))]
+        return values[[type(value) is tuple for _, value in values].index(True)]
+
+    def __iter__(self) -> Iterator[_Entry]:
+        return iter(self._named[1])
+
+    def __len__(self) -> int:
+        return len(self._named[1])
+
+    @overload
+    def __getitem__(self, place: int) -> _Entry: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[_Entry, ...]: ...
+    def __getitem__(self, place: int | slice) -> _Entry | tuple[_Entry, ...]:
+        return self._named[1][place]
+
+    def __repr__(self) -> str:
+        rows = [f"  {shorten(each)}" for each in self[:SHOWN]]
+        rows += [f"  … {len(self) - SHOWN} more"] if len(self) > SHOWN else []
+        return "\n".join([f"{type(self).__name__}({self._named[0]}={len(self)})", *rows])
