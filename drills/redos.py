@@ -21,10 +21,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -43,6 +42,7 @@ def _record(pattern: Any, flags: Any = 0) -> Any:
 
 
 re.compile = _record  # before any module of the package is imported
+_asked: dict[tuple[str, int], set[str]] = {}
 
 import mnemic  # noqa: E402 -- see above
 from drills.kit.outcome import Outcome, options  # noqa: E402
@@ -115,8 +115,10 @@ def main() -> int:
     told = options(__doc__, seconds=540)
     end = time.monotonic() + told.seconds
     import_all()
-    expressions = dict(sorted(_compiled.items(), key=lambda one: one[1]))
-    functions, uses = dict(find_functions()), find_uses()
+    expressions = {_normal(*key): place for key, place in sorted(_compiled.items(), key=lambda one: one[1])}
+    functions = dict(find_functions())
+    exercise([*expressions], functions)
+    uses = find_uses()
     problems: list[str] = []
     tried = 0
     called = 0
@@ -153,6 +155,17 @@ def import_all() -> None:
             except (ImportError, MnemicError):
                 continue
     from mnemic.adapters.detectors.rules import load_forms
+    from mnemic.text import normalise
+
+    late: Any = vars(normalise)["_LatePattern"]
+    find = late.__getattr__
+
+    def note(pattern: Any, name: str) -> object:
+        if name in _METHODS:
+            _asked.setdefault((find(pattern, "pattern"), find(pattern, "flags")), set()).add(name)
+        return find(pattern, name)
+
+    late.__getattr__ = note
 
     for name in ("tokens", "spoken"):
         load_forms(name)
@@ -161,45 +174,59 @@ def import_all() -> None:
             _compiled.setdefault(key, "late")
 
 
-def find_uses() -> dict[tuple[str, int], set[str]]:  # noqa: C901 -- one walk over three sorts of places
-    """The methods by which the package uses the expressions that have a name, by that name."""
-    methods: dict[str, set[str]] = {}
-    for path in Path(mnemic.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def find_uses() -> dict[tuple[str, int], set[str]]:
+    """The methods by which the package uses its expressions: of late ones those that were asked for while it worked,
+    of others those that stand in the source of their module beside their name.
+    """
+    uses = {_normal(*key): set(methods) for key, methods in _asked.items()}
+    asked = frozenset(uses)
+    for module in [module for name, module in sys.modules.items() if name.startswith("mnemic")]:
+        methods: dict[str, set[str]] = {}
+        if not (source := getattr(module, "__file__", "")):
+            continue
+        for node in ast.walk(ast.parse(Path(source).read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr in _METHODS:
                 name = getattr(node.value, "attr", getattr(node.value, "id", "?"))
                 methods.setdefault(name, set()).add(node.attr)
-    uses: dict[tuple[str, int], set[str]] = {}
-
-    def note(name: str, value: Any, depth: int = 4) -> None:
-        if key := _find_key(value):
-            uses.setdefault(key, set()).update(methods.get(name, {"search"}))
-        elif depth and type(value) in (tuple, list):
-            for each in value:
-                note("?", each, depth - 1)
-
-    for module in [module for name, module in sys.modules.items() if name.startswith("mnemic")]:
         for name, value in vars(module).items():
-            note(name, value)
-    for each in gc.get_objects():
-        if str(type(each).__module__).startswith("mnemic") and is_dataclass(each) and not isinstance(each, type):
-            noun: Any = each
-            for field in fields(noun):
-                note(field.name, getattr(noun, field.name, None))
+            key = _find_key(value)
+            if key and _normal(*key) not in asked:
+                uses.setdefault(_normal(*key), set()).update(methods.get(name, {"search"}))
     return uses
+
+
+def exercise(expressions: list[tuple[str, int]], functions: dict[str, Callable[[str], object]]) -> None:
+    """Let the package read a text for each expression, so that it shows how it uses them."""
+    texts = [*(sample(_parse(*key))[0] for key in expressions), *GENERAL]
+    for function in functions.values():
+        _time(function, "\n".join(texts))
+    with mnemic.Mnemic.open(mnemic.Config(store="memory://")) as memory:
+        scope = mnemic.Scope(user="ana", session="s")
+        for text in texts:
+            with suppress(MnemicError):
+                said = f"{text}. I moved to Lisbon. Ich wohne in Bonn. 我住在上海。"
+                memory.capture(scope, assistant=text, user=said)
+        memory.work()
+        memory.context(scope, "Where do I live?")
 
 
 _METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"}
 
 
-def _find_key(value: object) -> tuple[str, int] | None:
+def _find_key(value: Any) -> tuple[str, int] | None:
     """Source and flags of an expression, None of anything else."""
-    if isinstance(value, re.Pattern):
-        return str(cast("re.Pattern[str]", value).pattern), int(value.flags) & ~int(re.UNICODE)
-    if type(value).__name__ != "_LatePattern":
+    kind = type(value).__name__
+    if kind not in ("Pattern", "_LatePattern") or isinstance(value.pattern, bytes):
         return None
-    kept = vars(value)
-    return str(kept["_read"]()), int(kept["_flags"])
+    return str(value.pattern), int(value.flags) & ~_OWN_FLAGS
+
+
+def _normal(pattern: str, flags: int) -> tuple[str, int]:
+    """An expression by the flags it has once compiled, so that none is tried twice."""
+    return pattern, int(_compile(pattern, flags).flags) & ~_OWN_FLAGS
+
+
+_OWN_FLAGS = int(re.UNICODE)
 
 
 def searching(pattern: re.Pattern[str]) -> Callable[[str], object]:
@@ -225,7 +252,7 @@ def find_functions() -> Iterator[tuple[str, Callable[[str], object]]]:
     for name, module in sorted(sys.modules.items()):
         if name.startswith("mnemic.text"):
             for label, function in inspect.getmembers(module, inspect.isfunction):
-                if function.__module__ == name and not label.startswith("_") and _takes_text(function):
+                if function.__module__ == name and not label.startswith("_") and _takes_text(function, name):
                     yield f"{name}.{label}", _exhaust(function)
     analyser = Analyser()
     yield "Analyser.terms", analyser.terms
@@ -235,7 +262,9 @@ def find_functions() -> Iterator[tuple[str, Callable[[str], object]]]:
         yield type(reader).__name__, _reading(reader, ReadLimits())
 
 
-def _takes_text(function: Callable[..., object]) -> bool:
+def _takes_text(function: Callable[..., object], module: str) -> bool:
+    if module == "mnemic.text.injection" and function.__name__ in ("literals", "fold_pattern"):
+        return False  # these take an expression of our own
     parameters = [*inspect.signature(function).parameters.values()]
     needed = [each for each in parameters if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
     return len(needed) == 1 and parameters[0] is needed[0] and str(needed[0].annotation) == "str"

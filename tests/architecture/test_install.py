@@ -65,3 +65,11 @@ def test_the_wheel_holds_both_packages_typed_and_with_their_data(repository: Pat
     pages = {path.relative_to(source).as_posix() for folder in folders for path in folder.rglob("*.*")}
     assert {"mnemic/console/static/pages/item.js", "mnemic/rest/swagger/swagger-ui-bundle.js"} <= pages
     assert pages <= names
+
+
+@pytest.mark.requirement("P-34")
+def test_a_connection_without_its_extra_says_what_to_install():
+    code = "import sys; sys.modules['httpx2'] = None\nimport mnemic\nmnemic.connect('http://localhost:1')"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.stderr.splitlines()[-1].startswith("mnemic.errors.ConfigError: ")
+    assert "pip install 'mnemic[remote]'" in ended.stderr

@@ -108,7 +108,7 @@ class TestASealedBackup:
             memory.backup(tmp_path / "none.zip", contents="receipts", is_sealed=True)
         with opened(place) as other:
             assert other.backup(tmp_path / "other.zip").manifest.sealed is None
-            with pytest.raises(ConfigError, match=r"set backup\.keyring"):
+            with pytest.raises(InvalidInputError, match=r"set backup\.keyring"):
                 other.backup(tmp_path / "none.zip", is_sealed=True)
         assert not (tmp_path / "none.zip").exists()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Generator
+from contextlib import suppress
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -54,7 +56,8 @@ class Application:
             await asyncio.sleep(0)
         gone.cancel()
         names = b" ".join(name for name, _ in scope["headers"]) if scope["path"] == "/headers" else b""
-        await send({"type": "http.response.body", "body": str(length).encode() + names})
+        values = b"|".join([b"", *(value for _, value in scope["headers"])]) if scope["path"] == "/values" else b""
+        await send({"type": "http.response.body", "body": str(length).encode() + names + values})
 
 
 class Server(Listening):
@@ -205,3 +208,28 @@ def test_a_server_that_ends_does_not_wait_for_who_never_asks(server: Server, mon
         before.recv(1000)
         server.close()
         assert rest(connection) == b""
+
+
+@pytest.mark.parametrize(
+    "sent, status",
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\x01\r\n\r\n", 400),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+        (b"GET /" + b"a" * 400_000, 431),
+    ],
+)
+def test_what_cannot_be_read_is_answered_as_every_other_error(server: Server, sent: bytes, status: int):
+    with suppress(ConnectionError), server.opened() as connection:
+        for start in range(0, len(sent), 60_000):
+            connection.sendall(sent[start : start + 60_000])
+            PAUSE.wait(0.01)  # so that the head comes in pieces
+        head, _, body = connection.recv(4000).partition(b"\r\n\r\n")
+        assert head.startswith(f"HTTP/1.1 {status} ".encode())
+        assert b"content-type: application/problem+json" in head
+        assert all(json.loads(body)[name] for name in ("type", "title", "status", "detail"))
+
+
+def test_blanks_around_the_value_of_a_header_are_no_part_of_it(server: Server):
+    with server.opened(b"GET /values HTTP/1.1\r\nHost: \t a \t \r\nX-One:  b c \r\n\r\n") as connection:
+        assert b"|a|b c\r\n" in connection.recv(4000)

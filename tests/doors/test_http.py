@@ -181,3 +181,13 @@ def test_problems_of_other_parts_are_told_with_a_hint_and_without_blame():
     assert (told.status, told.detail, told.headers) == (503, "the model took 15 s", {"Retry-After": "1"})
     assert problem_of(BackendError("x")).status == 503
     assert problem_of(ValueError("a text of somebody")).detail == ""
+
+
+def test_an_error_says_which_methods_a_path_has_and_what_to_do_instead(client: TestClient):
+    for path, methods in (("/v1/memories/a", {"GET", "PATCH", "DELETE"}), ("/v1/keys", {"GET", "POST"})):
+        refused = client.put(path, params=NAMED)
+        assert (refused.status_code, set(refused.headers["allow"].split(", "))) == (405, methods)
+        assert refused.json()["detail"]
+    refused = client.post("/v1/backup", params={"is_sealed": "true"})
+    assert (refused.status_code, "set backup.keyring" in refused.json()["detail"]) == (422, True)
+    assert client.get("/v1/nothing").json()["detail"]

@@ -183,7 +183,7 @@ def test_a_folder_without_the_right_to_write_is_told(open_folder: Path, start: S
     path.chmod(0o644)
     assert there.ask("open", path, WAIT_S) == "ok"
     assert there.texts() == []
-    assert "check the rights" in there.ask("add", "coffee")
+    assert "check the permissions" in there.ask("add", "coffee")
     open_folder.chmod(0o755)
 
 

@@ -226,3 +226,33 @@ def test_doctor_closes_files_that_were_open_to_others(path: Path):
         assert "could read" in told[0]
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert not [finding for finding in mnemic.doctor().findings if finding.part == "rights"]
+
+
+def _keep(log: bytes) -> bytes:
+    return log
+
+
+def _cut(log: bytes) -> bytes:
+    return log[: len(log) // 2]
+
+
+def _flip(log: bytes) -> bytes:
+    return log[: len(log) // 2] + bytes([log[len(log) // 2] ^ 1]) + log[len(log) // 2 + 1 :]
+
+
+def _empty(log: bytes) -> bytes:
+    return log[:0]
+
+
+@pytest.mark.parametrize("harm, is_told", [(_keep, False), (_cut, True), (_flip, True), (_empty, True)])
+def test_a_log_that_lost_its_end_at_rest_is_told(
+    store: SqliteStore, tmp_path: Path, *, harm: Callable[[bytes], bytes], is_told: bool
+):
+    left = tmp_path / "left.db"
+    for suffix in ("", "-wal", "-acks"):  # as a process that was killed leaves them
+        content = Path(f"{store.path}{suffix}").read_bytes()
+        Path(f"{left}{suffix}").write_bytes(harm(content) if suffix == "-wal" else content)
+    with opened(left) as memory:
+        told = [finding.message for finding in memory.doctor().findings if finding.part == "log"]
+        assert [("acknowledged writes" in message) for message in told] == [True] * is_told
+    assert not Path(f"{left}-acks").exists()

@@ -199,7 +199,7 @@ class Order:
 
 def backup(engine: Engine, archive: Archive, path: str | Path, order: Order, told: Told) -> BackupReport:
     """Write a backup to `path`: every row of every org as it was at one moment, or (`contents`) the receipts alone.
-    Raises `ConfigError` when it is to be sealed and there is no keyring, or none that can be used.
+    Raises `InvalidInputError` if it is to be sealed without a keyring, `ConfigError` if the keyring cannot be used.
     """
     start = time.perf_counter()
     store, keyring = copying(engine.store), _keyring(engine, order)
@@ -247,8 +247,8 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
             raise errors.InvalidInputError("receipts alone are not sealed: they hold no text")
         return None
     if order.is_sealed and engine.keyring is None:
-        raise errors.ConfigError(
-            "a sealed backup needs a keyring: set backup.keyring to the file that shall hold its keys"
+        raise errors.InvalidInputError(
+            "a sealed backup needs a keyring: set backup.keyring to the file for its keys, or make a plain backup"
         )
     return None if order.is_sealed is False else engine.keyring
 

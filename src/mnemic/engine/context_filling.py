@@ -15,7 +15,7 @@ from itertools import pairwise
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
 from mnemic.engine.recall import AskedBefore
-from mnemic.model.item import Item, Memory, Message, Role
+from mnemic.model.item import Item, Memory, Message, Role, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Level
 from mnemic.ranking.digest import FULL_CONTENT, LEAST_CONTENT, content, digest, needles, shortened_tokens, stems
@@ -29,6 +29,7 @@ from mnemic.text.blocks import (
     Language,
     Section,
     facts_block,
+    quote,
     section_block,
 )
 from mnemic.text.normalise import SameTexts
@@ -166,7 +167,10 @@ class Filling:
             section = None if hit.is_fallback else _SECTION_OF.get(item.partition.level)
             is_flagged = isinstance(item, Memory) and bool(item.flags)
             lead = TO_BE_CONFIRMED[self._language] if is_flagged else ""
-        return Line(hit, rank, section, lead, item.text, item.text, tokens + self._count(f"- [1] {lead}"), worth)
+            if isinstance(item, Memory) and _is_quoted(item):
+                lead += f"{item.trust.value}: "
+        frame = self._count(f'- [1] {lead}""' if _is_quoted(item) else f"- [1] {lead}")
+        return Line(hit, rank, section, lead, item.text, item.text, tokens + frame, worth)
 
     def _take(self, line: Line) -> bool:
         """Take a line if it fits, with the frame of its section and the date of its group where it opens one."""
@@ -270,7 +274,8 @@ class Filling:
                 group = line.group
                 hits.append(line.hit)
                 bullet = "" if section in (None, CONVERSATION) else "- "
-                lines.append(f"{bullet}[{len(hits)}] {'' if line.group else line.lead}{line.text}")
+                text = quote(line.text) if _is_quoted(line.hit.item) else line.text
+                lines.append(f"{bullet}[{len(hits)}] {'' if line.group else line.lead}{text}")
             blocks.append(
                 self._facts(lines, is_fallback=is_fallback)
                 if section is None
@@ -295,6 +300,13 @@ def _worth(text: str, names: frozenset[str]) -> float:
     """0 for a message that says nothing, and up to 1."""
     found = content(text, names)
     return 0.0 if found < LEAST_CONTENT else LEAST_WORTH + (1.0 - LEAST_WORTH) * found / FULL_CONTENT
+
+
+def _is_quoted(item: Item) -> bool:
+    """True for the words of a tool or a document: an order among them is theirs, and is shown as such."""
+    if isinstance(item, Message):
+        return item.role is Role.TOOL
+    return isinstance(item, Memory) and item.trust in (Trust.TOOL, Trust.DOCUMENT)
 
 
 def _by_rank(line: Line) -> tuple[date, str, int]:

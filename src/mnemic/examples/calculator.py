@@ -30,7 +30,7 @@ Number = Fraction | float
 
 _TIMES = re.compile(r"(?<=[\d)])\s*[xX]\s*(?=[\d(])")
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%(?=\s*(?:$|[+*/)]))")
+_PERCENT = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)\s*+%(?=\s*(?:$|[+*/)]))")
 _SIGNS = str.maketrans({"×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "−": "-", "–": "-", "^": "^"})
 
 

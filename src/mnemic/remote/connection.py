@@ -9,10 +9,15 @@ from dataclasses import is_dataclass
 from http import HTTPStatus
 from typing import Any, cast
 
-import httpx2
-
 from mnemic import __version__, errors
 from mnemic import errors as failures
+
+try:
+    import httpx2
+except ModuleNotFoundError as missing:
+    _told = f"a connection to a server needs the package {missing.name}: run `pip install 'mnemic[remote]'`"
+    raise failures.ConfigError(_told) from missing
+
 from mnemic.model.scope import Scope
 from mnemic.verbs import ROUTES, Verb
 from mnemic.wire import PROBLEM_PREFIX, to_wire

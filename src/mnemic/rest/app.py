@@ -2,15 +2,17 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache, partial
+from http import HTTPStatus
 from typing import Any, cast
 
 import anyio.to_thread
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Mount
+from starlette.routing import Match, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
@@ -61,6 +63,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
 
 def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
     """The routes behind a gate, as an application of FastAPI."""
+    router = routes(mnemic, Lanes(gate.limits.threads or quick_threads(is_waiting=mnemic.admission.is_waiting)))
     app = FastAPI(
         title="Mnemic",
         version=__version__,
@@ -69,10 +72,9 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
-        exception_handlers=_handlers(gate),
+        exception_handlers=_handlers(router),
     )
-    lanes = Lanes(gate.limits.threads or quick_threads(is_waiting=mnemic.admission.is_waiting))
-    app.include_router(routes(mnemic, lanes))
+    app.include_router(router)
     app.add_middleware(_Audited, gate=gate)
     app.openapi = cache(partial(describe, app))
     page = (PAGE / "index.html").read_text(encoding="utf-8")
@@ -85,11 +87,14 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
     return app
 
 
-def _handlers(gate: Gate) -> dict[Any, Any]:
-    del gate
-
-    def told(_request: Request, error: Exception) -> Response:
-        return problem_response(problem_of(error))
+def _handlers(router: APIRouter) -> dict[Any, Any]:
+    def told(request: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        if problem.status == HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of the first route alone
+            found = [route for route in router.routes if route.matches(request.scope)[0] is not Match.NONE]
+            methods = sorted({method for route in found for method in getattr(route, "methods", ())})
+            problem = replace(problem, headers={"Allow": ", ".join(methods)} if methods else problem.headers)
+        return problem_response(problem)
 
     def misread(_request: Request, error: Exception) -> Response:
         return problem_response(validation_problem(cast("RequestValidationError", error)))

@@ -106,12 +106,17 @@ def documents_block(excerpts: Iterable[Excerpt], language: Language = "en") -> s
     """
     lines: list[str] = []
     for excerpt in excerpts:
-        text = "\n  ".join(sanitise(excerpt.text).translate(_QUOTES).splitlines())
+        text = "\n  ".join(sanitise(excerpt.text).splitlines())
         if text:
-            lines += [excerpt.source_line, f'"{text}"']
+            lines += [excerpt.source_line, quote(text)]
     if not lines:
         return ""
     return "\n".join([wording(language, "blocks.documents"), DOCUMENTS_BEGIN, *lines, DOCUMENTS_END])
+
+
+def quote(text: str) -> str:
+    """The text in double quotes, which it cannot end: those inside become single ones."""
+    return f'"{text.translate(_QUOTES)}"'
 
 
 def profile_block(entries: Mapping[str, str], language: Language = "en") -> str:

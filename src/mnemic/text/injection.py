@@ -433,11 +433,20 @@ _ROLE_WORDS = re.compile(
 )
 
 
+_FOR_A_THING = re.compile(
+    r" for (?:the|my|our|his|her|their) (?:old|former|broken|other|new|last) "
+    r"(?!model|system|prompt|assistant|agent|chat|conversation|session|task|request|ai\b|bot)"
+)
+"""Whose instructions they were: "for the old dishwasher"."""
+
+
 def addresses_model(text: str, start: int, end: int, address: Address) -> bool:
     """Whether the folded text around the passage [start, end) is what `address` asks for."""
     if address == "any":
         return True
     before = _words_before(text, start)
+    if address != "role" and _FOR_A_THING.match(text, end):
+        return False
     if address == "order":
         return _is_order(before)
     if address == "role":

@@ -26,7 +26,7 @@ _BESIDE_OTHERS = words("a of the your so very de it k right fine bom va")
 _PLACEHOLDERS = words("n/a na none null undefined nan todo tbd tba test testing asdf foo bar xxx")
 _ENDS = ".!?\u2026 "
 _EMPTY_PHRASES = stored_pattern(__name__, "empty_phrases")
-_PLACEHOLDER_ONLY = late_pattern(r"(?:\W*\[REDACTED: [a-z0-9-]{1,40}\]\W*)+")
+_PLACEHOLDER_ONLY = late_pattern(r"(?:(?:(?!\[REDACTED: )\W)*+\[REDACTED: [a-z0-9-]{1,40}\])+\W*+")
 
 
 def junk_reason(text: str) -> str:

@@ -276,7 +276,7 @@ WORDS_READ = 400
 _ALONE = scripts.UNSEGMENTED + scripts.HANGUL
 _TOKEN = late_pattern(f"[{_ALONE}]|[^\\W_{_ALONE}]+")
 _IS_ALONE = late_pattern(f"[{_ALONE}]")
-_QUALIFIER = late_pattern(r"\s*[(\uff08][^()\uff08\uff09]*[)\uff09]\s*$")
+_QUALIFIER = late_pattern(r"(?:(?<!\s)\s++)?[(\uff08][^()\uff08\uff09]*[)\uff09]\s*$")
 _QUOTED = late_pattern(
     '[\u300a\u3008\u300c\u300e\u3010\u201c\u201e\u00ab"]([^\u300a-\u3011\u201c-\u201e\u00ab\u00bb"\n]{2,80})'
     '[\u300b\u3009\u300d\u300f\u3011\u201d\u201c\u00bb"]'

@@ -60,7 +60,9 @@ REFLECTION_SCHEMA: dict[str, object] = {
 
 EPISODE_SEPARATOR = "\n---\n"
 _BEGIN, _END = "---BEGIN CONVERSATION---", "---END CONVERSATION---"
-_FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+conversation\s*[-=_*#>\]]*", re.IGNORECASE)
+_FORGED = late_pattern(
+    r"(?<![-=_*#<\[])[-=_*#<\[]++\s*+(?:begin|end)[\s_-]++conversation\s*+[-=_*#>\]]*+", re.IGNORECASE
+)
 _HAN = late_pattern(f"[{scripts.HAN}]")
 _KANA = late_pattern(f"[{scripts.KANA}]")
 _SHOWN = (Role.USER, Role.ASSISTANT, Role.TOOL)

@@ -190,7 +190,7 @@ MAX_QUOTE_CHARACTERS = 600  # a paragraph: a longer quote proves nothing in part
 LEAST_WEIGHT = 8
 """Of letters and digits; those outside of Latin, Greek and Cyrillic weigh two. Less could stand anywhere."""
 
-_GAP = re.compile(r"\s*(?:\[\s*(?:\u2026|\.{3})\s*\]|\u2026|\.{3})\s*")
+_GAP = re.compile(r"(?:(?<!\s)\s++)?(?:\[\s*(?:\u2026|\.{3})\s*\]|\u2026|\.{3})\s*")
 _MARKS = "\"'`\uff02\u201c\u201d\u201e\u201f\u301d\u301e\u275d\u275e\u2018\u2019\u201a\u201b\u00ab\u00bb"
 _EDGE = _MARKS + " \t\r\n.,;:!?\u3002\uff0c\uff01\uff1f-\u2013\u2014*_"
 _PARTS = re.compile(rf"(?P<space>\s+)|(?P<mark>[{re.escape(_MARKS)}])|(?P<plain>[^\s{re.escape(_MARKS)}]+)")

@@ -4,13 +4,19 @@ Answers for which characters of a text go and which stay; the wordings are data 
 layers: the blocks around the text say that it is data. Neither is perfect.
 """
 
+import math
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mnemic.text import injection
 from mnemic.text.normalise import visible
@@ -98,7 +104,7 @@ def sanitise(text: str) -> str:
 
 def findings(text: str) -> list[Finding]:
     """The passages that address the model with instructions, by position; they may overlap. No string raises."""
-    return _judge(_search(text, injection.fold(text)))
+    return _find_hostile(text, injection.fold(text))
 
 
 def neutralise_markers(text: str) -> str:
@@ -119,7 +125,12 @@ def one_line(text: str) -> str:
 
 def _hostile_spans(text: str) -> list[tuple[int, int]]:
     view = injection.fold(text)
-    return [finding.span for finding in _judge(_search(text, view))] + _marker_spans(text, view)
+    return [finding.span for finding in _find_hostile(text, view)] + _marker_spans(text, view)
+
+
+def _find_hostile(text: str, view: injection.View) -> list[Finding]:
+    found = list(_search(text, view))
+    return _judge([*found, *_find_orders(view, found)])
 
 
 def _judge(candidates: Iterable[Finding]) -> list[Finding]:
@@ -157,6 +168,67 @@ def _search(text: str, view: injection.View) -> Iterator[Finding]:
         folded = injection.fold(hidden)
         if any(finding.severity == "high" for finding in _matches(folded, _literals_in(folded.text))):
             yield Finding(span, "encoded-order", "high")
+
+
+LEAST_LOGIT = 0.5
+"""From here a sentence is an order to the model: no harmless sentence of 28,885 held out has as much."""
+
+_PIECE_WORDS = 40  # a longer sentence is judged piece by piece: an order in it would be diluted
+_LEAST_WORDS = 4  # fewer are no order, but a name, a heading or a piece of an address
+_SENTENCE = re.compile(r"(?:[^\n.!?。]|[.!?](?=\S))++[.!?。]*+")
+_TOKEN = re.compile(r"[\u2e80-\u9fff]|[a-z\u00df-\u024f\u0400-\u04ff]+|\d+|[^\w\s]")
+"""Words of Latin and Cyrillic, and Chinese characters: the head has learnt no others, so it judges no others."""
+
+_EDGE, _FIRST, _SECOND, _THIRD = 1, 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
+"""Odd numbers, so that words hashed with them land elsewhere in each place of a group."""
+
+
+def sentence_features(view: injection.View) -> Iterator[tuple[tuple[int, int], NDArray[np.uint64]]]:
+    """The pieces of a folded text, half-open spans of the view, each with numbers for its words and their groups."""
+    for sentence in _SENTENCE.finditer(view.text):
+        found = list(_TOKEN.finditer(view.text, *sentence.span()))
+        for start in range(0, len(found), _PIECE_WORDS):
+            piece = found[start : start + _PIECE_WORDS]
+            if sum(token[0].isalpha() for token in piece) < _LEAST_WORDS:
+                continue
+            hashes = [_EDGE, *(_hash_word(token[0]) for token in piece), _EDGE]
+            yield (piece[0].start(), piece[-1].end()), _join_words(np.array(hashes, dtype=np.uint64))
+
+
+def _find_orders(view: injection.View, known: Sequence[Finding]) -> Iterator[Finding]:
+    """The sentences that are orders, but those in which a wording was found."""
+    weights, bias = _head()
+    high = [finding.span for finding in known if finding.severity == "high"]
+    for span, features in sentence_features(view):
+        if weights[features % len(weights)].sum() / math.sqrt(len(features)) + bias > LEAST_LOGIT:
+            start, end = view.span(*span)
+            if not any(first < end and start < last for first, last in high):
+                yield Finding((start, end), "learned-order", "high")
+
+
+@lru_cache(maxsize=1 << 14)
+def _hash_word(word: str) -> int:
+    return zlib.crc32(b"0" if word.isdigit() else word.encode(errors="replace"))
+
+
+def _join_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A number for each word, two neighbours, two with one between, and three."""
+    one, two = words * np.uint64(_FIRST), words * np.uint64(_SECOND)
+    three = one[:-2] + two[1:-1] + words[2:] * np.uint64(_THIRD)
+    mixed = np.concatenate([one, one[:-1] + two[1:], one[:-2] + two[2:] + np.uint64(_EDGE), three])
+    return np.unique((mixed ^ (mixed >> np.uint64(15))) & np.uint64(0xFFFFFFFF))
+
+
+@cache
+def _head() -> tuple[NDArray[np.float64], float]:
+    """Weights by hash, and the bias, which `benchmarks/fit/guard.py` has fitted."""
+    with resources.files(__package__ or "").joinpath("guard_head.npy").open("rb") as file:
+        stored = np.load(file).astype(np.float64) / HEAD_SCALE
+    return stored[:-1], float(stored[-1])
+
+
+HEAD_SCALE = 8.0
+"""Weights are kept as whole numbers of eighths, in a byte each."""
 
 
 def _matches(view: injection.View, present: set[str], *, is_loose: bool = False) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ _FULL_STOPS = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362"
 _CLOSERS = "\"')\\]}\u00bb\u201d\u2019\u300d\u300f\uff09\u3011*_`"
 _END = re.compile(f"(?P<marks>[.!?\u2026{_FULL_STOPS}]++)(?P<closers>[{_CLOSERS}]*+)")
 _NEXT_WORD = re.compile(r"\s*+[\"'(\[\u00ab\u201c\u2018*_]*+(?P<word>\w{1,20})")
-_LAST_WORD = re.compile(r"[\w.]+$")
+_LAST_WORD = re.compile(r"(?<![\w.])[\w.]++$")
 _LOOK_BACK = 24
 """Characters looked at before a full stop; no abbreviation is longer."""
 

@@ -18,6 +18,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
+from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from types import FrameType
 from typing import Any, Protocol, cast
@@ -26,6 +28,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from mnemic.web.limits import Board, Doing
+from mnemic.web.problems import Problem, problem_response
 
 IPV6_HOLDER_BITS = 64
 """A host with an IPv6 address usually owns this whole network."""
@@ -139,12 +142,15 @@ LAST_WORD_S = 1.0
 """How long a connection that has asked nothing may still ask when the server ends: its request may be on the way."""
 
 NOT_LINGERING = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # of 0 s: closing resets at once
-TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+URL_BYTES = 65_535  # the parser counts in 16 bits
+TOO_LARGE = Problem(431, "too_large", "The headers are too large", f"At most {HEAD_BYTES} bytes are read.")
+TOO_LONG = Problem(414, "too_large", "The URL is too long", f"At most {URL_BYTES} bytes are read.", "send a body")
+UNREADABLE = Problem(400, "unreadable", "The request cannot be read", "It is not valid HTTP/1.1.")
+_FULL = partial(Problem, detail="Nothing was read.", hint="try again in a moment", headers={"Retry-After": "1"})
 REFUSALS = {
-    Entered.ADDRESS_FULL: b"HTTP/1.1 429 Too Many Requests\r\n",
-    Entered.ALL_FULL: b"HTTP/1.1 503 Service Unavailable\r\n",
+    Entered.ADDRESS_FULL: _FULL(429, "busy", "Your address has too many connections"),
+    Entered.ALL_FULL: _FULL(503, "busy", "The server has too many connections"),
 }
-REFUSED = b"retry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class _Part(Enum):
@@ -163,6 +169,7 @@ class Connection(HttpToolsProtocol):
     _body_bytes = 0
     _begins = False
     _is_last = False
+    url = b""  # of the request, as far as it has come
 
     def __init__(self, *given: Any, places: Places | None = None, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -176,8 +183,7 @@ class Connection(HttpToolsProtocol):
         if entered is Entered.YES:
             self._head.start(HEAD_WITHIN_S)
             return
-        transport.write(REFUSALS[entered] + REFUSED)
-        transport.close()
+        self._refuse(REFUSALS[entered])
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any longer."""
@@ -197,8 +203,7 @@ class Connection(HttpToolsProtocol):
         if self._part is _Part.HEAD:
             self._head_bytes += 0 if self._begins else len(data)
             if self._head_bytes > HEAD_BYTES:
-                self.transport.write(TOO_LARGE)
-                self.transport.close()
+                self._refuse(TOO_LARGE)
                 return
         cycle = cast("RequestResponseCycle | None", self.cycle)
         is_idle = self._part is _Part.NOTHING and (cycle is None or cycle.response_complete)
@@ -254,9 +259,11 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; what comes behind the body is none, or it could name a user after the gate has looked."""
+        """A header; what comes behind the body is none, or it could name a user after the gate has looked. Blanks
+        around a value are not part of it (RFC 9112), and the parser leaves those behind it.
+        """
         if self._part is not _Part.BODY:
-            super().on_header(name, value)
+            super().on_header(name, value.strip(b" \t"))
 
     def on_body(self, body: bytes) -> None:
         """A piece of its body."""
@@ -277,6 +284,19 @@ class Connection(HttpToolsProtocol):
         """The caller takes it."""
         super().resume_writing()
         self._answer.stop()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what the parser refuses as every other error is answered."""
+        del msg
+        self._refuse(TOO_LONG if len(self.url) > URL_BYTES else UNREADABLE)
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer without a request, and close."""
+        answer = problem_response(problem)
+        head = [f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}".encode(), b"connection: close"]
+        head += [name + b": " + value for name, value in answer.raw_headers]
+        self.transport.write(b"\r\n".join([*head, b"", bytes(answer.body)]))
+        self.transport.close()
 
     def _look(self) -> None:
         """End a body that does not arrive or that no one waits for; one that the server is not ready to take waits."""

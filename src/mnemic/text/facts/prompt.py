@@ -28,7 +28,7 @@ MAX_FACT_CHARS = 500
 KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
 _CONFIDENCE = 0.8
 _BEGIN, _END = "---BEGIN MESSAGE---", "---END MESSAGE---"
-_FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+message\s*[-=_*#>\]]*", re.IGNORECASE)
+_FORGED = late_pattern(r"(?<![-=_*#<\[])[-=_*#<\[]++\s*+(?:begin|end)[\s_-]++message\s*+[-=_*#>\]]*+", re.IGNORECASE)
 
 _ITEM: dict[str, object] = {
     "type": "object",

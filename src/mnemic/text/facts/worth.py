@@ -38,7 +38,7 @@ MOST_NAMES = 3
 """Lengths and counts are shares of these, so that one long text does not outweigh every other cue."""
 
 _KINDS = (Kind.GOAL, Kind.PREFERENCE, Kind.EVENT, Kind.CONTEXT)
-_NAME = late_pattern(r"(?<=[\w,] )(?!User)[^\W\d_a-z][\w'’-]+|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
+_NAME = late_pattern(r"(?<=[\w,] )(?!User)[^\W\d_a-z][\w'’-]+|[A-Za-z]{2}(?=[\u4e00-\u9fff])")
 _NUMBER = late_pattern(r"\d|[一二三四五六七八九十两]+(?:个|年|天|岁|次|只|名|位|月)")
 _POINTING = late_pattern(
     r"\b(?:it|this|that|he|she|these|those|one|here|there|es|das|dies\w*|dort|da)\b|[它这那]", re.IGNORECASE

@@ -376,7 +376,7 @@ TIMEOUT_S = 20.0  # a job waits for it; on a timeout the rules' findings stay
 REPLY_TOKENS = 700  # about twenty names and relations as JSON
 MAX_SHOWN_CHARS = 4000  # about 1,000 tokens: fits any model's context with the instruction
 _BEGIN, _END = "---BEGIN TEXT---", "---END TEXT---"
-_FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+text\s*[-=_*#>\]]*", re.IGNORECASE)
+_FORGED = late_pattern(r"(?<![-=_*#<\[])[-=_*#<\[]++\s*+(?:begin|end)[\s_-]++text\s*+[-=_*#>\]]*+", re.IGNORECASE)
 _LIST: dict[str, object] = {"type": "array", "items": {"type": "object"}}
 _REPLY: dict[str, object] = {
     "type": "object",

@@ -14,7 +14,7 @@ _OF_MANY = _OWN.pattern("of_many")
 """What is said of several people, or of what is not known; "we" and a noun is the user's."""
 
 _OWNED = _OWN.pattern("owned")
-_ENDINGS = late_pattern(r"[呢呀啊哦啦吧哈嘛]+$")
+_ENDINGS = late_pattern(r"(?<![呢呀啊哦啦吧哈嘛])[呢呀啊哦啦吧哈嘛]++$")
 
 
 def third_person(clause: str) -> str:

@@ -7,6 +7,7 @@ import stat
 import struct
 import threading
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from errno import ENOTDIR
 from pathlib import Path
@@ -20,6 +21,13 @@ _BESIDE = ("-wal", "-shm")
 
 _LOG_HEAD = struct.Struct(">I12x8s8x")
 """The head of a write-ahead log: a magic number and the salt, which is another one each time the log begins again."""
+
+_FRAME = struct.Struct(">4xI8s8x")
+"""The head of a frame: the pages of the store after it, 0 unless it ends a commit, and the salt of the log."""
+
+_PAGE_SIZE_AT = 8  # in the head of the log
+_CLAIM = struct.Struct("=8sI")
+"""What is kept beside the log, without a flush: its salt, and the frames of the commits that were acknowledged."""
 
 _LOG_MAGICS = (0x377F0682, 0x377F0683)  # of SQLite's file format: checksums little- or big-endian
 _STOP = "stop every process that uses it, then bring the file back or restore a backup (`mnemic restore`)"
@@ -40,6 +48,9 @@ class StoreFile:
         self._place: Place | None = None
         self._size = 0
         self._log: tuple[bytes, int] = (b"", 0)
+        self._frames = 0
+        self._claim = Path(f"{path}-acks")
+        self._claim_file: int | None = None
 
     def make(self) -> None:
         """Make the file and its folder if missing, for the user's own account only, whatever the umask says."""
@@ -116,7 +127,48 @@ class StoreFile:
         salt, size = self._read_log()
         if size and not salt:
             raise self._cut()
+        self._frames = self._count_frames(salt, self._frames if salt == self._log[0] else 0)
         self._log = salt, size
+        with suppress(OSError):  # an older claim asks for less, and the commit is done
+            if self._claim_file is None:
+                self._claim_file = os.open(self._claim, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE)
+            os.pwrite(self._claim_file, _CLAIM.pack(salt, self._frames), 0)
+
+    def find_lost_tail(self, count_valid: Callable[[], int]) -> str:
+        """What the log lost since the last commit that was acknowledged, "" for nothing. `count_valid` counts the
+        frames that SQLite takes: none from the first damaged one on. A log that began again, or that went into the
+        store, lost nothing.
+        """
+        try:
+            salt, frames = _CLAIM.unpack(self._claim.read_bytes())
+            is_older = self.path.stat().st_mtime_ns < self._claim.stat().st_mtime_ns
+        except (OSError, struct.error):
+            return ""
+        known = self._read_log()[0]
+        left = count_valid() if known == salt else 0 if not known and is_older else frames
+        if not 0 <= left < frames:
+            return ""
+        return f"the last {frames - left} of {frames} pages of acknowledged writes in {self.path.name}-wal are lost"
+
+    def settle(self) -> None:
+        """Every connection is closed: without a log there is nothing to lose."""
+        if self._claim_file is not None:
+            os.close(self._claim_file)
+            self._claim_file = None
+        if not Path(f"{self.path}-wal").exists():
+            self._claim.unlink(missing_ok=True)
+
+    def _count_frames(self, salt: bytes, known: int) -> int:
+        """The frames of the log up to its last commit, of which so many are known."""
+        with suppress(OSError), Path(f"{self.path}-wal").open("rb", buffering=0) as log:
+            page = int.from_bytes(os.pread(log.fileno(), 4, _PAGE_SIZE_AT))
+            frame = known
+            while head := os.pread(log.fileno(), _FRAME.size, _LOG_HEAD.size + frame * (_FRAME.size + page)):
+                if len(head) < _FRAME.size or (found := _FRAME.unpack(head))[1] != salt:
+                    break
+                frame += 1
+                known = frame if found[0] else known
+        return known
 
     def mend_rights(self) -> list[Finding]:
         """Close files to other accounts that earlier versions left open, and tell of it."""

@@ -52,7 +52,7 @@ class SqliteStore:
         self._idle: list[Connection] = []
         self._guard = threading.Lock()
         self._is_closed = False
-        self._damage = ""
+        self._damage = self._lost_tail = ""
         self._checked_at = -math.inf
         self._file = StoreFile(self.path)
         self._migrate()
@@ -82,6 +82,9 @@ class SqliteStore:
             return [Finding("store", Condition.BROKEN, message, _REMEDY)]
         sound = "the store answers" if is_quick else f"{self.path} is sound"
         rights = [] if is_quick else self._file.mend_rights()
+        if self._lost_tail:
+            remedy = "restore a backup if you need them; this is shown until the store is closed"
+            rights.append(Finding("log", Condition.DEGRADED, f"{self._lost_tail}; all older ones are there", remedy))
         return [
             Finding("store", Condition.OK, sound),
             *rights,
@@ -178,6 +181,7 @@ class SqliteStore:
         self._file.release()
         for connection in idle:
             connection.close()
+        self._file.settle()
 
     @contextmanager
     def _transaction(self, begin: str, *, is_writing: bool) -> Generator[UnitOfWork]:
@@ -267,6 +271,8 @@ class SqliteStore:
         self._file.make()
         with closing(self._open()) as connection:
             is_old = self._schema_version(connection) < session.migrations()[-1][0]
+            count = session.statements("connection")["write_back"]
+            self._lost_tail = self._file.find_lost_tail(lambda: int(connection.execute(count).fetchone()[1]))
             if self._file.is_read_only:
                 if is_old:
                     raise ConfigError(f"{self.path} is of an older version and read-only: make it writable once")

@@ -30,5 +30,7 @@ SELECT count(*) FROM sqlite_master;
 PRAGMA quick_check(1);
 -- name: check
 PRAGMA integrity_check(3);
+-- name: write_back
+PRAGMA wal_checkpoint(PASSIVE);
 -- name: truncate_write_ahead
 PRAGMA wal_checkpoint(TRUNCATE);
