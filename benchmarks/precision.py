@@ -3,7 +3,8 @@
     python benchmarks/precision.py
 
 Five people share a store and the same topics, and some facts were replaced. Each question says which fact must come.
-Forbidden are facts of others and replaced ones; all else that is shown is unneeded. Prints shares over all questions.
+Forbidden are facts of others and replaced ones. Everything else that is shown is unneeded.
+Prints shares over all questions.
 """
 
 from __future__ import annotations
@@ -89,6 +90,9 @@ REPLACED = {
 }
 """By topic: what the fact was before."""
 
+POLICY = "Travel policy: economy class below six hours."
+"""Of the organisation, and needed for none of the questions."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -105,7 +109,7 @@ def main() -> int:
     with Mnemic.open("memory://") as mnemic:
         for number, facts in enumerate(PEOPLE):
             store_person(mnemic, Scope(user=f"person {number}"), facts)
-        mnemic.remember(Scope(user="person 0"), "Travel policy: economy class below six hours.", level="org")
+        mnemic.remember(Scope(user="person 0"), POLICY, level="org")
         tally = Tally()
         for number, facts in enumerate(PEOPLE):
             for place, question in enumerate(TOPICS.values()):
@@ -137,7 +141,7 @@ def count_shown(mnemic: Mnemic, tally: Tally, number: int, asked: tuple[str, str
     tally.questions += 1
     tally.needed += needed in block
     tally.forbidden += sum(fact in block for fact in (others | set(REPLACED.values())) - set(own))
-    tally.unneeded += sum(fact in block for fact in own if fact != needed)
+    tally.unneeded += sum(fact in block for fact in (*own, POLICY) if fact != needed)
 
 
 if __name__ == "__main__":

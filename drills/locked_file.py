@@ -41,6 +41,10 @@ def main() -> int:
     return Outcome(name="locked_file", about=__doc__ or "", facts=facts, problems=problems).told()
 
 
+NOTHING: list[object] = []
+"""What `profile.set` answers, with a warning, if the store is away: a profile never fails a talk."""
+
+
 def drill(path: Path, wait_s: float) -> tuple[dict[str, object], list[str]]:
     """Counts and problems of one locked file."""
     problems: list[str] = []
@@ -53,8 +57,8 @@ def drill(path: Path, wait_s: float) -> tuple[dict[str, object], list[str]]:
             for name, write in writes.items():
                 began = time.monotonic()
                 try:
-                    write()
-                    problems.append(f"{name} wrote in spite of the lock")
+                    if write() != NOTHING:
+                        problems.append(f"{name} wrote in spite of the lock")
                 except UnavailableError as error:
                     messages.add(str(error).replace(str(path), "…"))
                 except MnemicError as error:

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -192,12 +192,14 @@ def find_uses() -> dict[tuple[str, int], set[str]]:  # noqa: C901 -- one walk ov
 _METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"}
 
 
-def _find_key(value: Any) -> tuple[str, int] | None:
+def _find_key(value: object) -> tuple[str, int] | None:
     """Source and flags of an expression, None of anything else."""
-    kind = type(value).__name__
-    if kind == "Pattern":
-        return str(value.pattern), int(value.flags) & ~int(re.UNICODE)
-    return (str(vars(value)["_source"]), int(vars(value)["_flags"])) if kind == "_LatePattern" else None
+    if isinstance(value, re.Pattern):
+        return str(cast("re.Pattern[str]", value).pattern), int(value.flags) & ~int(re.UNICODE)
+    if type(value).__name__ != "_LatePattern":
+        return None
+    kept = vars(value)
+    return str(kept["_read"]()), int(kept["_flags"])
 
 
 def searching(pattern: re.Pattern[str]) -> Callable[[str], object]:

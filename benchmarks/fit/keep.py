@@ -5,8 +5,10 @@
 Labels, beside this file: `keep_longmemeval.jsonl` has the facts that a reader would keep of messages of LongMemEval
 (MIT), by the message's id and its sentences' numbers; `keep_talks_*.jsonl` are invented talks with their facts;
 `keep_plain.txt` has plain sentences, worth keeping or not. A candidate of the rules is right when it is like a fact of
-its message. Every number is of messages that the fit did not see: of other sessions, or of other sources.
-`--keep` writes `src/mnemic/text/facts/worth.json`. Without MNEMIC_DATA nothing is done.
+its message. `keep_verdicts.jsonl` has what readers said of candidates that they saw alone, by message and span; in the
+talks, whose sentences lean on one another, that decides. Every number is of messages that the fit did not see: of other sessions, or of other sources.
+`--keep` writes `src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of each kind of talk that are kept in
+sessions which the fit did not see, for a reader to judge, and writes nothing. Without MNEMIC_DATA nothing is done.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import cast
 from zlib import crc32
 
@@ -62,6 +65,7 @@ PLAIN, PLAIN_WEIGHT = "plain", 2.0
 CUE_SIZE = 0.999
 """A column that reaches this is a cue, or a word that is a text by itself; no component of a vector does."""
 
+SAMPLE = 20
 STEPS = 25
 SMALLEST_STEP = 1e-6
 
@@ -123,11 +127,15 @@ def main() -> int:
     """Fit, report, and write the weights where that is asked for."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--keep", action="store_true")
+    arguments.add_argument("--sample", type=int)
     chosen = arguments.parse_args()
     if not os.environ.get("MNEMIC_DATA"):
         print("no sets: set MNEMIC_DATA to their folder")
         return 0
     data = measure_examples(list(read_messages(Path(os.environ["MNEMIC_DATA"]) / POOL / "corpus.jsonl.gz")))
+    if chosen.sample is not None:
+        print(json.dumps(draw_sample(data, chosen.sample), ensure_ascii=False, indent=1))
+        return 0
     by_words = {way: held_out(READINGS["by_words"], data, groups) for way, groups in ways(data)}
     thresholds: dict[str, float] = {}
     rows: list[list[str]] = []
@@ -145,6 +153,23 @@ def main() -> int:
         shipped = {"model": shipped_embedder().space.model, **heads}
         WEIGHTS.write_text(json.dumps(shipped, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def draw_sample(data: Examples, seed: int) -> list[Row]:
+    """Facts drawn at random from those that are kept of sessions which the fit did not see, by the kind of talk."""
+    likely = held_out(READINGS["by_vector"], data, data.folds)
+    shifted = likely - find_threshold(data, likely)
+    chance = Random(seed)
+    sample: list[Row] = []
+    for source in ("longmemeval", "talks_a", "talks_b"):
+        kept: list[str] = []
+        for place in np.unique(data.message):
+            message, rows = data.messages[int(place)], np.flatnonzero(data.message == place)
+            if message.source == source:
+                best = [row for row in rows[np.argsort(-shifted[rows])] if shifted[row] >= 0.0][:MAX_FACTS]
+                kept += [message.found[int(row - rows[0])].text for row in best]
+        sample += [{"source": source, "text": text} for text in chance.sample(kept, SAMPLE)]
+    return sample
 
 
 def ways(data: Examples) -> list[tuple[str, NDArray[np.int64]]]:
@@ -231,20 +256,24 @@ def measure_examples(messages: Sequence[Labelled]) -> Examples:
     found = [each for message in messages for each in message.found]
     place = np.array([place for place, message in enumerate(messages) for _ in message.found])
     texts = [each.text for each in found]
-    right = [
-        max((overlap(bag(fact.text), gold) for gold in message.gold), default=0.0) >= LIKE
-        for message in messages
-        for fact in message.found
-    ]
-    cues = np.array([measure_cues(each.text, each.kind) for each in found])
+    verdicts = {(row["id"], row["start"], row["end"]): bool(row["keep"]) for row in read_labels("verdicts")}
+    right = [_is_right(message, fact, verdicts) for message in messages for fact in message.found]
+    cues, words = np.array([measure_cues(each.text, each.kind) for each in found]), hash_words(texts)
     return Examples(
         messages,
-        np.hstack([embed(texts), cues]),
-        np.hstack([cues, hash_words(texts)]),
+        np.hstack([embed(texts), cues, words]),
+        np.hstack([cues, words]),
         np.array(right, dtype=np.float64),
         place,
         np.array([is_read(text) for text in texts]),
     )
+
+
+def _is_right(message: Labelled, fact: Fact, verdicts: Mapping[tuple[object, ...], bool]) -> bool:
+    is_like = max((overlap(bag(fact.text), gold) for gold in message.gold), default=0.0) >= LIKE
+    told = fact.provenance[0]
+    seen = verdicts.get((fact.provenance[-1].source_id, told.start, told.end))
+    return is_like if seen is None or message.source == "longmemeval" else seen
 
 
 def embed(texts: Sequence[str]) -> Doubles:
@@ -366,7 +395,7 @@ def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float
         ),
         table(head, rows),
         (
-            "`by_vector` reads the vector of the sentence and plain cues, `by_words` hashed words and the same cues "
+            "`by_vector` reads the vector of the sentence, plain cues and hashed words, `by_words` the last two "
             f"(ridge {RIDGE:g}). The thresholds, {thresholds['by_vector']:.3f} and "
             f"{thresholds['by_words']:.3f}, keep {RECALL:.0%} of LongMemEval's messages that hold something. The line "
             "`other sources: longmemeval` shows a head that never saw long talks with an assistant, fitted to half of "

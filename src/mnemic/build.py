@@ -353,9 +353,7 @@ def _writings(config: Config, embedders: Mapping[str, Embedder]) -> dict[str, fr
 
 
 def _embedder(config: Config, name: str, options: Mapping[str, object]) -> Embedder:
-    """One embedder. Its space is asked for here: a server that must tell its dims, and is down, is an error of opening,
-    and of nothing later.
-    """
+    """One embedder. Its space is asked for now, so that a server that is down is an error of opening."""
     from mnemic.adapters.embedders.registry import open_embedder
 
     embedder = open_embedder(name, options)

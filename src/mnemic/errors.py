@@ -101,7 +101,5 @@ def error_kind(error: type[BaseException]) -> str:
 
 
 def places(error: BaseException, most: int = 6) -> list[str]:
-    """File and line of an unexpected error's frames, innermost last, for a log. Never the message, which may contain
-    memories.
-    """
+    """File and line of an error's frames, innermost last, for a log. Never the message, which may hold memories."""
     return [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)][-most:]

@@ -9,6 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.model.item import Kind, State
 from mnemic.model.scope import Level, Scope
@@ -103,6 +104,22 @@ def test_the_nearest_comes_first_ties_by_importance_and_the_minimum_is_inclusive
     assert [row[2] for row in search(connection, 2)] == ["same, major", "same, minor"]
     assert len(search(connection, 9, 0.0)) == 5
     assert search(connection, 9, 0.0)[-1][-1] == 0.0
+
+
+@pytest.mark.requirement("J-13", "J-02", "R-42")
+def test_the_default_finds_a_related_memory_by_the_vectors_of_the_default_embedder(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    embedder = MinilmEmbedder()
+    texts = ["User is building Jarvis AI Platform in Java", "User lives in Pune", "User likes green tea"]
+    memories = [a_memory(text) for text in texts]
+    add_memories(store, *memories)
+    rows = zip(memories, embedder.embed_documents(texts), strict=True)
+    add_vectors(store, *(a_vector(memory.id, *map(float, row), space=embedder.space.id) for memory, row in rows))
+    question = str(embedder.embed_queries(["How is my coding project coming along?"])[0].tolist())
+    asked = [ANNA.org, ANNA.user, embedder.space.id, question]
+    found = connection.execute("SELECT content FROM search_memories(%s, %s, %s, %s::vector)", asked).fetchall()
+    assert found == [(texts[0],)]
 
 
 @pytest.mark.requirement("J-08", "J-11", "J-12", "N-30")

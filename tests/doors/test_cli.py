@@ -86,6 +86,11 @@ class TestFailures:
         assert "Lena likes tea" in run(["recall", "tea", "--user", "lena"], [])[1]
         assert "Lena likes tea" not in run(["recall", "tea", *ANA], [])[1]
 
+    def test_a_session_without_a_user_is_one_of_the_login_name(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("LOGNAME", "lena")
+        assert run(["capture", "--session", "s1", "--user-text", "I adopted a beagle called Biscuit"], [])[0] == 0
+        assert "Biscuit" in run(["recall", "What is my beagle called?"], [])[1]
+
     def test_in_an_org_or_for_an_agent_no_user_is_assumed(self):
         assert run(["remember", "x", "--org", "acme"], [])[0] == 2
         assert run(["remember", "x", "--agent", "coder"], [])[0] == 0

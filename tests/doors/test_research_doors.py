@@ -101,7 +101,7 @@ def test_the_tool_gives_answer_and_quotes_as_data_between_markers(tmp_path: Path
         asked = {"document": "minutes.md", "question": QUESTION}
         outcome = tools.call(ANA, "analyze_large_document", asked)
         assert not outcome.is_error
-        assert outcome.text.count("--- BEGIN DOCUMENTS ---") == 1
+        assert outcome.text.count("---BEGIN DOCUMENTS---") == 1
         assert '"In May 1912 [1]."' in outcome.text
         assert f'Source: Minutes [1]\n"{FACT}"' in outcome.text
         for wrong in ({"max_calls": 1}, {"max_calls": 201}, {"question": " "}, {"document": "nothing"}):

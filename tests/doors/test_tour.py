@@ -33,7 +33,7 @@ def test_a_person_sees_eight_steps_with_their_real_output_and_what_to_try_next()
     assert "Either side gives three months' notice." in out
     assert "It is quarantined" in out
     assert "undone   User lives in Porto" in out
-    assert re.search(r"erased   \d+ memories, 2 messages, 1 documents, \d+ vectors", out)
+    assert re.search(r"erased   \d+ memories, 2 messages, 1 document, \d+ vectors", out)
     assert "mnemic remember" in out
 
 

@@ -295,9 +295,7 @@ class Graph:
         ]
 
     def run(self, output: str, rows: Sequence[Tokenised], pad_id: int = 0) -> tuple[Floats, NDArray[np.bool_]]:
-        """The graph's output for these rows, and `(n, tokens)`: True for tokens, not padding. Raises `BackendError`
-        when it fails.
-        """
+        """The output for these rows, and `(n, tokens)`: True for tokens, not padding. May raise `BackendError`."""
         shape = (len(rows), max(len(row.ids) for row in rows))
         ids, types = np.full(shape, pad_id, dtype=np.int64), np.zeros(shape, dtype=np.int64)
         mask = np.zeros(shape, dtype=np.bool_)

@@ -9,9 +9,7 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 @cache
 def named_statements(package: str, path: str) -> dict[str, str]:
-    """Statements of the file `path` in `package` by name, without a closing semicolon, each below a line `-- name:
-    its_name`.
-    """
+    """The statements of a file by name, each below a line `-- name: its_name`, without a closing semicolon."""
     parts = _NAME.split(files(package).joinpath(path).read_text("utf-8"))
     return {name: body.strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 

@@ -1,7 +1,5 @@
 """The arguments of the verbs: defaults, checks and their checked forms."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import os

@@ -72,9 +72,7 @@ class Bm25Backend(InMemoryBackend[Words]):
 
 @dataclass(frozen=True, slots=True)
 class _Okapi(Bm25):
-    """BM25 with the weight of Robertson and Spärck Jones (1976): ln((N - df + 0.5) / (df + 0.5)), not below `floor`
-    where that is negative.
-    """
+    """BM25 with the weight of Robertson and Spärck Jones (1976), not below `floor` where that is negative."""
 
     floor: float = 0.0
 

@@ -23,9 +23,7 @@ _PDF_PACKAGE = "pypdfium2"
 
 
 class Ingested(list[Chunk]):
-    """The chunks of a path, in the order of its files; `skipped` are the files and folders that were not read, each
-    with its reason.
-    """
+    """The chunks of a path, in the order of its files; `skipped`: what was not read, each with its reason."""
 
     def __init__(self, chunks: Iterable[Chunk] = (), skipped: Iterable[LeftOut] = ()) -> None:
         super().__init__(chunks)

@@ -12,14 +12,16 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from mnemic.cli.input import parse_json_object
 from mnemic.cli.menu import GROUPS, Menu
@@ -49,8 +51,7 @@ Find = Callable[["Mnemic", "Scope", str], str]
 class Command:
     """A command by its whole name, as `memory list`. `like`: the command of signatures.json whose verb it has, itself
     unless named. `shows`: the function takes the verb's answer. `fixed`: arguments that are no options here. `find`:
-    what to do with an operand before the call. `defaults`: those of the command where they are not the verb's own.
-    `is_stated`: a configured user is not meant.
+    what to do with an operand before the call. `is_stated`: a configured user is not meant.
     """
 
     name: str
@@ -60,7 +61,6 @@ class Command:
     shows: bool = False
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
     find: Mapping[str, Find] = field(default_factory=dict[str, Find])
-    defaults: Mapping[str, object] = field(default_factory=dict[str, object])
     is_stated: bool = False
 
     @property
@@ -94,6 +94,10 @@ def verb_command(name: str, *, examples: str, **settings: Any) -> Callable[[Func
         return function
 
     return register
+
+
+VALUES: Mapping[type, str] = {str: "TEXT", int: "N", float: "NUMBER"}
+"""Names of options' values in the help, by their type."""
 
 
 def add_commands(app: typer.Typer, asked: str | None = None) -> None:
@@ -153,7 +157,25 @@ def build_callback(known: Command) -> Function:
 
     run.__name__, run.__doc__ = known.function.__name__, known.function.__doc__
     run.__signature__ = inspect.Signature(parameters)
+    for parameter in parameters:
+        _name_value(parameter)
     return run
+
+
+def _name_value(parameter: inspect.Parameter) -> None:
+    """Give an option's value a name for people in its help, such as TIME, unless it has one."""
+    kind, info = (*get_args(parameter.annotation), None, None)[:2]
+    if not isinstance(info, OptionInfo) or info.metavar:
+        return
+    kinds = [each for part in (kind, *get_args(kind)) for each in (part, *get_args(part)) if isinstance(each, type)]
+    choices = next((each for each in kinds if issubclass(each, Enum)), None)
+    words = info.help or ""
+    if "ISO 8601" in words or "JSON" in words:
+        info.metavar = "TIME" if "ISO 8601" in words else "JSON"
+    elif choices is not None:
+        info.metavar = "|".join(str(each.value) for each in choices)
+    else:
+        info.metavar = next((VALUES[each] for each in kinds if each in VALUES), None)
 
 
 def call_verb(known: Command, options: ScopeOptions, arguments: Arguments) -> object:
@@ -164,7 +186,7 @@ def call_verb(known: Command, options: ScopeOptions, arguments: Arguments) -> ob
             arguments[name] = find(mnemic, scope, arguments[name])
         verb = attrgetter(known.signature["verb"])(mnemic)
         scoped = {"scope": scope} if "scope" in inspect.signature(verb).parameters else {}
-        return verb(**scoped, **known.fixed, **{**known.defaults, **arguments})
+        return verb(**scoped, **known.fixed, **arguments)
 
 
 def read_arguments(known: Command, given: dict[str, Any]) -> Arguments:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
@@ -37,6 +38,8 @@ SHOWN_CHARS = 200
 TECHNICAL = frozenset({"dedup_key", "undone", "updated_at", "last_accessed_at", "access_count"})
 """Fields of a change that mean nothing to a person."""
 
+_REDACTED = re.compile(r"\[REDACTED: ([^\]\n]{1,40})\]")
+
 _NOTHING = "choose whose memory to use with --user, --agent and --session"
 
 
@@ -71,7 +74,7 @@ class Conditions:
             arguments["filter"] = {"and": [*([given] if given else []), *conditions]}
 
 
-@verb_command(
+@command(
     "remember",
     examples="""
         mnemic remember --user ana "Ana prefers dark mode" --kind preference
@@ -79,19 +82,31 @@ class Conditions:
         pbpaste | mnemic remember --user ana -
         mnemic remember --user ana -- "-v is the verbose flag of her tool"
     """,
-    defaults=OF_A_PERSON,
 )
-@verb_command(
+@command(
     "memory add",
     like="remember",
     examples='mnemic memory add --user ana "Ana prefers dark mode"',
-    defaults=OF_A_PERSON,
 )
-def remember(memory: Memory) -> None:
+def remember(options: ScopeOptions, arguments: Arguments) -> None:
     """Store one memory. If the same text is already stored at this level, that memory is returned instead."""
+    with options.open() as mnemic:
+        memory = mnemic.remember(options.scope, **Arguments({**OF_A_PERSON, **arguments}))
+        if options.as_json:
+            output.show_json(memory)
+            return
+        is_known = len(mnemic.history(options.scope, memory.id)) > 1
+        since = {"updated_at": {"gte": memory.updated_at.isoformat()}}
+        gone = mnemic.list(options.scope, states=[State.SUPERSEDED], filter=since).memories
     output.write(memory.id)
     owner = output.one_line(memory.partition.owner) if memory.partition.owner else ""
-    output.note(f"stored as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
+    done = "already stored" if is_known else "stored"
+    output.note(f"{done} as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
+    if hidden := sorted(set(_REDACTED.findall(memory.text))):
+        output.note(f"redacted before it was stored: {', '.join(hidden)}")
+    for each in gone:
+        if each.other_id == memory.id:
+            output.note(f"replaces: {output.one_line(each.text)[:SHOWN_CHARS]}")
     if memory.state is State.QUARANTINED:
         output.note("it reads like an order to a model and waits for your review: `mnemic memory review`")
 

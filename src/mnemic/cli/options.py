@@ -86,8 +86,8 @@ class ScopeOptions:
 
     @property
     def scope(self) -> Scope:
-        """The scope. The user defaults to the configured one, then, if no part of the scope is named, to the login
-        name. Raises `InvalidInputError` for an invalid id.
+        """The scope. The user defaults to the configured one, then, if no agent or org is named, to the login name.
+        Raises `InvalidInputError` for an invalid id.
         """
         from mnemic.config import load_config
 
@@ -95,7 +95,7 @@ class ScopeOptions:
         if stated.user is not None:
             return stated
         user = load_config(self.store, file=self.config).user
-        is_bare = stated == Scope()
+        is_bare = stated == Scope(session=stated.session)
         return replace(stated, user=find_login_name() if user is None and is_bare else user)
 
     @property

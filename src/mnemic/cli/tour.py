@@ -13,7 +13,7 @@ import typer
 from mnemic.cli.commands import command
 from mnemic.cli.failures import UNEXPECTED
 from mnemic.cli.options import ACTOR, AsJson
-from mnemic.cli.output import note, show_json, write
+from mnemic.cli.output import format_count, note, show_json, write
 from mnemic.model.item import Memory, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Scope
@@ -152,7 +152,7 @@ def _erase_the_user(mnemic: Mnemic) -> Step:
     left = [*mnemic.recall(SAM, QUESTION).hits, *mnemic.list(SAM).memories]
     failed += _unless(not left, f"{len(left)} memories are left after the erasure")
     counts = ", ".join(
-        f"{receipt.counts.get(name, 0)} {name}" for name in ("memories", "messages", "documents", "vectors")
+        format_count(receipt.counts.get(name, 0), name) for name in ("memories", "messages", "documents", "vectors")
     )
     return Step(
         "Another user, robin, finds nothing. Sam asks to be forgotten:",

@@ -60,9 +60,7 @@ class Asset:
 
 
 def door(mnemic: Mnemic, gate: Gate) -> Door:
-    """The door of `mnemic serve`. All its paths but `/` pass the gate unasked; the one that tells anything asks it
-    itself.
-    """
+    """The door of `mnemic serve`. All its paths but `/` pass the gate; the one that tells anything asks it itself."""
     del mnemic
     console = Console(gate)
     routes = [

@@ -24,11 +24,11 @@ from mnemic.model.item import Decision, Fact, Judgement, Kind, Memory, Provenanc
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Visibility, to_microseconds
-from mnemic.ports.store import UnitOfWork
+from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.bm25 import products
 from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, writing_of
-from mnemic.text.sameness import MAX_PAIRS, judge_prompt, read_judgements, same_statement
+from mnemic.text.sameness import MAX_PAIRS, judge_prompt, may_be_same, read_judgements, same_statement
 
 NEAREST = 8
 """Memories that are looked at by vector, and as many by words."""
@@ -36,6 +36,18 @@ NEAREST = 8
 OPEN_COSINE = 0.75
 """Two statements less near than this are not the same and do not contradict each other."""
 
+RESTATED_COSINE = 0.8
+"""Two plans or interests as near as this say one thing, where the second names nothing that the first lacks. Facts and
+events as near as that differ in what matters ("to", "from").
+"""
+
+_WANTING = (
+    "User plans thinks considers wants looks tries hopes likes loves interested excited getting going starting taking "
+    "still also been idea planning thinking considering wanting looking trying hoping"
+)
+"""Words that a plan may be told with and without."""
+
+_PASSING = (Kind.GOAL, Kind.CONTEXT, Kind.PREFERENCE)
 _KINDS = frozenset(kind.value for kind in Kind)
 _log = logging.getLogger("mnemic.assimilate")
 
@@ -307,7 +319,8 @@ class _Writer:
         self._editor.note(memory, Action.CREATED, "", {}, {})
         if not reason:
             near_ones = self._list_near(prepared, memory)
-            return self._settler.settle(memory, Neighbours(near_ones, prepared.judgements))
+            same = self._find_restated(prepared, memory, near_ones)
+            return self._settler.settle(memory, Neighbours(near_ones, {**same, **prepared.judgements}))
         self._editor.quarantine(memory, reason)
         return Decision(Verdict.QUARANTINE, memory.id, None, reason)
 
@@ -318,6 +331,18 @@ class _Writer:
         known = self._work.memories.get(self._place.visibility, prepared.near) if prepared.near else []
         recent = self._work.memories.list(self._place.visibility, query)
         return [m for m in {m.id: m for m in (*known, *recent)}.values() if m.id != memory.id]
+
+    def _find_restated(self, prepared: Prepared, memory: Memory, known: Sequence[Memory]) -> Mapping[str, Judgement]:
+        """The plans and interests that this one only words in another way, and adds nothing to."""
+        ids = [m.id for m in known if m.kind is memory.kind and self._adds_nothing(memory.text, m.text)]
+        if not ids or not prepared.vectors or memory.kind not in _PASSING:
+            return {}
+        found = self._work.vectors.get(memory.partition, ids, MAIN_VIEW, self._engine.embedders[0].space.id)
+        return {key: Judgement.SAME for key, each in found.items() if each @ prepared.vectors[0] >= RESTATED_COSINE}
+
+    def _adds_nothing(self, text: str, known: str) -> bool:
+        said, heard = (_terms(self._engine, each) for each in (cut_label(text), f"{cut_label(known)} {_WANTING}"))
+        return said <= heard and may_be_same(cut_label(text), cut_label(known))
 
     def _repeat(self, memory: Memory) -> Decision:
         """The known one in the same words takes in where else it was said."""

@@ -109,9 +109,7 @@ def trust(engine: Engine, scope: Scope, memory_id: str, *, actor: str, reason: s
 
 
 def reject(engine: Engine, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
-    """Archive a waiting memory, until eviction deletes it; `undo` restores it. Its rival is no longer disputed. Raises
-    as `trust`.
-    """
+    """Archive a waiting memory; `undo` restores it. Its rival is no longer disputed. Raises as `trust`."""
     with engine.store.write() as work:
         editor = Editor(engine, work, scope.visibility, actor)
         old = _waiting(editor, memory_id)

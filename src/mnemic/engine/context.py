@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from mnemic.engine.context_filling import Filling
-from mnemic.engine.context_silence import deserves_memory, strong_enough
+from mnemic.engine.context_silence import LEAST_MESSAGE, deserves_memory, strong_enough
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
@@ -35,7 +35,7 @@ from mnemic.model.item import Chunk, Message, ProfileEntry, Role
 from mnemic.model.recall import ChatMessage, Citation, Context, Hit, Placement, Recall
 from mnemic.model.scope import Level, Scope
 from mnemic.ranking.digest import shortened_tokens
-from mnemic.ranking.silence import is_about_user
+from mnemic.ranking.silence import ABOUT_SUBJECT, is_about_user
 from mnemic.text.blocks import Excerpt, Language, documents_block, profile_block, working_block
 from mnemic.text.sanitise import neutralise_markers
 from mnemic.text.sentences import CUT_MARK, cut_at_sentence
@@ -380,7 +380,8 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
     )
     sources = (history, profile, *searched)
     failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
-    shown = _worth_showing(engine, scope, question, asked, (recalled.found, documents.found))
+    least_message = 0.0 if _was_cut(engine, recalled.found, facts) else LEAST_MESSAGE
+    shown = _worth_showing(engine, scope, question, asked, (recalled.found, documents.found), least_message)
     found = Found(history=history.found, profile=profile.found, recalled=shown[0], documents=shown[1])
     built = Assembly(engine, scope, request).build(found, timings)
     return replace(built, degraded=(*built.degraded, *failed))
@@ -395,7 +396,12 @@ def _named(engine: Engine, scope: Scope, question: Question) -> Question:
 
 
 def _worth_showing(
-    engine: Engine, scope: Scope, question: Question, asked: Sequence[Asked], found: tuple[Recall, Recall]
+    engine: Engine,
+    scope: Scope,
+    question: Question,
+    asked: Sequence[Asked],
+    found: tuple[Recall, Recall],
+    least_message: float,
 ) -> tuple[Recall, Recall]:
     """What was found, without noise; nothing where the prompt asks for nothing that is remembered, or background where
     it asks about the user in general.
@@ -403,12 +409,15 @@ def _worth_showing(
     memory, documents = found
     if not question.is_judged or not asked:
         return found
-    if deserves_memory(engine, question.search_text, asked[0], (*memory.hits, *documents.hits)):
-        strong = {hit.id for hit in strong_enough((*memory.hits, *documents.hits))}
+    every = (*memory.hits, *documents.hits)
+    is_general = is_about_user(question.text) and all((hit.relevance or 0.0) < ABOUT_SUBJECT for hit in every)
+    if not is_general and deserves_memory(engine, question.search_text, asked[0], every):
+        strong = {hit.id for hit in strong_enough(every, question.search_text, least_message=least_message)}
         kept = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
         return next(kept), next(kept)
     visible = scope.visibility.at(*question.levels)
-    hits = background(engine, visible, question) if is_about_user(question.text) else ()
+    shown = background(engine, visible, question) if is_general or not question.text.strip() else ()
+    hits = tuple(hit for hit in shown if hit.item.partition.level is Level.USER)
     return replace(memory, hits=hits, paths=()), replace(documents, hits=(), paths=())
 
 

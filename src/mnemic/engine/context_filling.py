@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import pairwise
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
+from mnemic.engine.recall import AskedBefore
 from mnemic.model.item import Item, Memory, Message, Role
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Level
@@ -29,7 +31,7 @@ from mnemic.text.blocks import (
     facts_block,
     section_block,
 )
-from mnemic.text.normalise import SameTexts, dedup_key
+from mnemic.text.normalise import SameTexts
 from mnemic.text.sentences import cut_at_sentence
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
@@ -65,14 +67,12 @@ _SECTION_OF: Mapping[Level, Section] = {
     Level.SESSION: SESSION,
 }
 _CLOSING = " \"'”」"
-_LEAST_SAME = 0.8
-_LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A hit as it is shown: `text` is `whole`, or a part of it. `section` None: a fact about the user. `lead` stands
-    before the text, such as the speaker. `worth`: 0 to 1 by how much it says, whatever the question.
+    before the text, the speaker above the lines of a run. `worth`: 0 to 1 by how much it says, whatever the question.
     """
 
     hit: Hit
@@ -114,6 +114,7 @@ class Filling:
         self._count: Callable[[str], int] = engine.analyser.token_count
         self._left = room
         self._matters = needles(question.text)
+        self._asked = AskedBefore(question.text, engine)
         self._taken: dict[str, Line] = {}
         self._frames: set[object] = set()
 
@@ -127,23 +128,25 @@ class Filling:
         for line in [*_first_of_levels(lines, self._room), *sorted(lines, key=lambda each: -each.density)]:
             if self._take(line) and line.rank < MOST_BESIDE and _needs_context(line, self._count):
                 self._take_before(line, at)
+        self._left += self._repeated_speakers()
+        for line in sorted(lines, key=lambda each: -each.density):
+            self._take(line)
         if not self._taken and lines:
             self._cut(lines[0])
         self._widen()
-        if not is_fallback:
+        if not is_fallback and not self._question.limits:  # caps on levels hold exactly
             self._add_surroundings(known)
         return self._laid_out(is_fallback=is_fallback)
 
     def _usable(self, hits: Sequence[Hit], known: Collection[str]) -> list[Hit]:
         """The hits that may be shown and that say something which no better one says already."""
         now, chosen = self._engine.clock.now(), Selection(self._question)
-        asked = _Asked(self._question.text, self._engine)
         usable: list[Hit] = []
         sources: set[str] = set()
         said = SameTexts()
         for hit in hits:
             item = hit.item
-            if item.id in known or _is_twin(item, sources) or item.text in said or asked.is_repeated_by(item):
+            if item.id in known or _is_twin(item, sources) or item.text in said or self._asked.is_repeated_by(item):
                 continue
             if isinstance(item, Message) and (item.role is Role.SYSTEM or is_small_talk(item.text)):
                 continue
@@ -158,7 +161,7 @@ class Filling:
         item, tokens, worth = hit.item, self._count(hit.item.text), 1.0
         if isinstance(item, Message):
             worth = _worth(item.text, names)
-            lead, section, tokens = f"{item.author}: ", CONVERSATION, shortened_tokens(tokens)
+            lead, section, tokens = f"{item.author}:", CONVERSATION, shortened_tokens(tokens)
         else:
             section = None if hit.is_fallback else _SECTION_OF.get(item.partition.level)
             is_flagged = isinstance(item, Memory) and bool(item.flags)
@@ -173,7 +176,7 @@ class Filling:
         self._frames.update(self._new_frames(line))
         if isinstance(line.hit.item, Message):
             text = digest(line.whole, self._matters, self._count)
-            tokens = self._count(f"[1] {line.lead}{text}")
+            tokens = self._count(f"[1] {line.lead} {text}")
             cost += tokens - line.tokens
             line = replace(line, text=text, tokens=tokens)
         self._taken[line.hit.id] = line
@@ -186,6 +189,12 @@ class Filling:
         before = at.get((session, position - 1))
         if before is not None and before.tokens <= BESIDE_TOKENS and _explains(before):
             self._take(before)
+
+    def _repeated_speakers(self) -> int:
+        """The tokens that lines need less because their speaker stands above them already."""
+        talk = sorted((line for line in self._taken.values() if line.group), key=_conversation_order)
+        same = (line for before, line in pairwise(talk) if (before.group, before.lead) == (line.group, line.lead))
+        return sum(self._count(line.lead) for line in same)
 
     def _new_frames(self, line: Line) -> list[object]:
         frames = (line.section, line.group) if line.group else (line.section,)
@@ -230,6 +239,8 @@ class Filling:
             for before in found:
                 if before.id in known or before.position >= item.position or is_small_talk(before.text):
                     continue
+                if self._asked.is_repeated_by(before):
+                    continue
                 beside = self._line(Hit(before, 0.0, None, ()), len(self._taken), frozenset())
                 if beside.tokens <= BESIDE_TOKENS and _explains(beside):
                     self._take(beside)
@@ -248,14 +259,18 @@ class Filling:
         for section in (*SECTIONS, None):
             mine = [line for line in self._taken.values() if line.section is section]
             lines: list[str] = []
-            group: tuple[str, str] | None = None
+            group, speaker = None, ""
             for line in sorted(mine, key=_conversation_order if section is CONVERSATION else _by_rank):
                 if line.group != group and line.group is not None:
                     lines.append(line.group[1])
+                    speaker = ""
+                if line.group is not None and line.lead != speaker:
+                    lines.append(line.lead)
+                    speaker = line.lead
                 group = line.group
                 hits.append(line.hit)
                 bullet = "" if section in (None, CONVERSATION) else "- "
-                lines.append(f"{bullet}[{len(hits)}] {line.lead}{line.text}")
+                lines.append(f"{bullet}[{len(hits)}] {'' if line.group else line.lead}{line.text}")
             blocks.append(
                 self._facts(lines, is_fallback=is_fallback)
                 if section is None
@@ -314,27 +329,3 @@ def _is_twin(item: Item, sources: set[str]) -> bool:
     if item.id in sources:
         return True
     return isinstance(item, Memory) and not sources.isdisjoint(item.source_ids)
-
-
-class _Asked:
-    """The question, to tell when somebody asked the same before: that is no evidence for an answer."""
-
-    def __init__(self, text: str, engine: Engine) -> None:
-        self._analyser = engine.analyser
-        self._key, self._stems = dedup_key(text).rstrip("?？ "), stems(text)
-        self._terms = frozenset(engine.analyser.terms(text))
-
-    def is_repeated_by(self, item: Item) -> bool:
-        """True for a message that asks what is asked now, in the same words or nearly."""
-        if not isinstance(item, Message):
-            return False
-        if len(item.text) > _LONGEST_QUESTION * max(len(self._key), 1):
-            return False
-        if dedup_key(item.text).rstrip("?？ ") == self._key:
-            return True
-        if not item.text.rstrip(_CLOSING).endswith(("?", "？")):
-            return False
-        if 2 * len(self._stems & stems(item.text)) < len(self._stems):
-            return False
-        terms = frozenset(self._analyser.terms(item.text))
-        return len(terms & self._terms) >= _LEAST_SAME * len(terms | self._terms)

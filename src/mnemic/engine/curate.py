@@ -275,9 +275,7 @@ _log = logging.getLogger("mnemic.curate")
 
 @dataclass(frozen=True, slots=True)
 class CuratedDay:
-    """One day's result: how many turns were read, the gems with their decisions, and refusals. `model`: "rules" without
-    one.
-    """
+    """One day's result: turns read, gems with their decisions, refusals. `model`: "rules" without one."""
 
     day: str
     turns: int = 0

@@ -14,6 +14,7 @@ from mnemic.engine.jobs import Timetable, timetables
 from mnemic.engine.reembed import space_fill
 from mnemic.errors import BackendError, ConfigError, MnemicError
 from mnemic.model.chat import Prompt, PromptMessage
+from mnemic.model.document import DocumentQuery
 from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.item import Role
 from mnemic.model.recall import MemoryQuery, Order
@@ -34,6 +35,7 @@ _BYTES_A_ROW = 1000
 _BYTES_A_NUMBER = 4  # of a 32-bit float
 _MOST_JOBS = 1000  # bounds the time of a check; beyond it the report counts 1,000
 _MOST_TEXTS = 200  # enough to see a share of a fifth
+_PASSAGES = 3  # the first ones of a document show its language
 
 ENGLISH_MODELS = frozenset(("all-MiniLM-L6-v2",))
 MOST_UNKNOWN = 0.2
@@ -85,7 +87,7 @@ def guard_findings(engine: Engine) -> list[Finding]:
 
 
 def language_finding(engine: Engine) -> Finding | None:
-    """Whether the embedding models know the language of some memories and messages; None if they do."""
+    """Whether the embedding models know the language of some memories, messages and passages; None if they do."""
     known = {embedder.space.model for embedder in engine.embedders}
     if not known or not known <= ENGLISH_MODELS:
         return None
@@ -107,6 +109,8 @@ def _some_texts(engine: Engine) -> list[str]:
         visible = Visibility(tuple(places), None)
         texts = [memory.text for memory in work.memories.list(visible, query)]
         texts += [message.text for message in work.messages.page(visible, None, _MOST_TEXTS)]
+        for document in work.documents.list(visible, DocumentQuery(limit=_MOST_TEXTS // _PASSAGES)):
+            texts += [chunk.text for chunk in work.documents.passages(visible, document.id, 0, _PASSAGES)]
     return texts
 
 

@@ -186,9 +186,7 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
 
 
 def undo(engine: Engine, scope: Scope, memory_id: str, *, actor: str) -> Memory:
-    """Undo a memory's last change; called again, the one before. Raises `ConflictError` when none is left. Undoing a
-    merge restores all.
-    """
+    """Undo a memory's last change, or all of a merge; again, the one before. Raises `ConflictError` if none is left."""
 
     def restored(work: UnitOfWork, memory: Memory) -> Memory:
         return with_fields(memory, Editor(engine, work, scope.visibility, actor).last_change(memory).before)

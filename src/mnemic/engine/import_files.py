@@ -285,9 +285,7 @@ _SEPARATOR = " > "
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An entry made ready: where it goes, what is kept and noted, under which id; `redacted`: kinds of secrets taken
-    out.
-    """
+    """An entry made ready: where it goes, what is kept, under which id; `redacted`: kinds of secrets taken out."""
 
     entry: Entry
     partition: Partition

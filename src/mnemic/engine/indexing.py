@@ -517,9 +517,7 @@ class _Run:
 
 
 def _indexed_texts(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
-    """Texts to embed with context: author, reason, place. Agents' private items are read for each such agent, since no
-    scope sees them all.
-    """
+    """Texts to embed: author, reason, place. Agents' private items are read for each agent, as no scope sees all."""
     found: dict[str, str] = {}
     for agent in (None, *work.upkeep.private_agents(partition)):
         visible = Visibility((partition,), agent)

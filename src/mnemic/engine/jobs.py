@@ -494,9 +494,7 @@ class Worker:
             self._stop.wait(pause_s)
 
     def _round(self) -> float:
-        """Do what is due; returns seconds to sleep. A handler's error is noted at its job; a worker that died of it
-        would leave the rest.
-        """
+        """Do what is due; returns seconds to sleep. A handler's error is noted at its job, so that the worker lives."""
         self.failure = None
         try:
             for run in run_jobs(self._engine, self._handlers, worker=self._name):

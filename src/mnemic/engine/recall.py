@@ -28,17 +28,18 @@ from mnemic.errors import BackendError, ConfigError, NotFoundError, TimedOutErro
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.filter import EVERYTHING
 from mnemic.model.graph import GraphPath
-from mnemic.model.item import Chunk, Item, Memory, State
+from mnemic.model.item import Chunk, Item, Memory, Message, State
 from mnemic.model.recall import SHOWN_RELEVANCE, Contribution, Hit, MemoryQuery, Order, Recall
 from mnemic.model.scope import Scope, Visibility, to_microseconds
 from mnemic.ports.models import Reranker, Scores
 from mnemic.ports.observer import Span
 from mnemic.ports.store import MAIN_VIEW
-from mnemic.ranking.digest import shortened_tokens
+from mnemic.ranking.digest import shortened_tokens, stems
 from mnemic.ranking.fusion import mmr_order
 from mnemic.ranking.relevance import Doubles, Evidence, Floats, relevances
 from mnemic.ranking.silence import logit, share_of
 from mnemic.text.asking import Asking
+from mnemic.text.normalise import dedup_key
 
 READING_MS = 4.0
 """Kept of a deadline for ordering and reading the hits."""
@@ -56,6 +57,9 @@ of it. They stand by their rank, within the budget.
 JUDGED_HITS = 8
 """More than the judgement of a prompt looks at (see `ranking.silence`)."""
 
+_LEAST_SAME = 0.8
+_LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
+_CLOSING = " \"'”」"
 ROWS_AT_ONCE = 32
 """So many rows are read at a time where the room for hits is bounded: of long messages, few fill it."""
 
@@ -200,9 +204,7 @@ def least_relevance(engine: Engine) -> float:
 
 
 def relevances_of(engine: Engine, scored: scoring.Scored, places: Places) -> Doubles:
-    """How sure it is that the candidates at `places` have to do with the question, `(n,)`, 0 to 1; NaN where it cannot
-    be told.
-    """
+    """How sure it is that candidates concern the question, `(n,)`, 0 to 1; NaN where it cannot be told."""
     sure = np.full(places.shape, np.nan)
     for number, behind in enumerate(scored.backdrops):
         end = scored.backdrops[number + 1].start if number + 1 < len(scored.backdrops) else scored.scores.shape[0]
@@ -251,7 +253,7 @@ def _without_noise(engine: Engine, scored: scoring.Scored, order: Places) -> Pla
         return order
     talk = scored.candidates.surroundings
     is_message = np.zeros(order.shape, dtype=np.bool_) if talk is None else talk.sessions[order] >= 0
-    is_kept = is_message | ~(sure < least_beside(float(np.nanmax(sure))))
+    is_kept = is_message | ~(sure < least_beside(float(np.nanmax(sure, initial=0.0, where=~is_message))))
     is_kept[:JUDGED_HITS] = True
     return order[is_kept]
 
@@ -408,6 +410,7 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
         order = _without_noise(engine, scored, order)
     limit = len(order) if question.limit is None else question.limit
     now, chosen, hits, room = engine.clock.now(), Selection(question), list[Hit](), question.room
+    asked = AskedBefore(question.text, engine)
     step = limit if room == inf else min(limit, ROWS_AT_ONCE)
     cosines = scored.candidates.similarities
     for start in range(0, len(order), step or 1):
@@ -417,10 +420,36 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
         items = rows_of(engine, visible, [str(i) for i in scored.candidates.ids[places]])
         for place, sure in zip(places, relevances_of(engine, scored, places), strict=True):
             item = items.get(str(scored.candidates.ids[place]))
-            if item is not None and len(hits) < limit and chosen.takes(item, now):
+            if item is None or (question.limit is not None and asked.is_repeated_by(item)):
+                continue
+            if len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure)))
                 room -= shortened_tokens(engine.analyser.token_count(item.text))
     return tuple(hits)
+
+
+class AskedBefore:
+    """The question, to tell when somebody asked the same before: that is no evidence for an answer."""
+
+    def __init__(self, text: str, engine: Engine) -> None:
+        self._analyser = engine.analyser
+        self._key, self._stems = dedup_key(text).rstrip("?？ "), stems(text)
+        self._terms = frozenset(engine.analyser.terms(text))
+
+    def is_repeated_by(self, item: Item) -> bool:
+        """True for a message that asks what is asked now, in the same words or nearly."""
+        if not isinstance(item, Message):
+            return False
+        if len(item.text) > _LONGEST_QUESTION * max(len(self._key), 1):
+            return False
+        if dedup_key(item.text).rstrip("?？ ") == self._key:
+            return True
+        if not item.text.rstrip(_CLOSING).endswith(("?", "？")):
+            return False
+        if 2 * len(self._stems & stems(item.text)) < len(self._stems):
+            return False
+        terms = frozenset(self._analyser.terms(item.text))
+        return len(terms & self._terms) >= _LEAST_SAME * len(terms | self._terms)
 
 
 def _as_known(engine: Engine, visible: Visibility, hits: Sequence[Hit], at: datetime) -> tuple[Hit, ...]:
@@ -474,9 +503,7 @@ class WhyNot:
 
 
 def why_not(engine: Engine, scope: Scope, item_id: str, question: Question) -> WhyNot:
-    """Why `question` does not show this item, or at which rank it does. Raises `NotFoundError` when it is not in the
-    scope at all.
-    """
+    """Why `question` does not show this item, or its rank. Raises `NotFoundError` outside the scope."""
     visible = scope.visibility
     item = rows_of(engine, visible, [item_id]).get(item_id)
     if item is None:

@@ -24,9 +24,6 @@ from mnemic.text.normalise import dedup_key
 from mnemic.text.sameness import denials, may_be_same, same_statement
 from mnemic.text.slots import Relation, canonical, is_single, relation, slot_of
 
-TOGETHER = timedelta(hours=1)
-"""Two statements of different conversations that are this near each other have no clear order."""
-
 MAX_RIVALS = 32
 """Memories with one slot that are looked at, the newest first."""
 
@@ -115,25 +112,13 @@ class Settler:
     def _set_against(self, memory: Memory, known: Memory, *, is_told: bool) -> Decision:
         if _rank(memory) < _rank(known):
             return self._challenge(memory, known)
-        if known.state is State.DISPUTED and memory.observed_at - known.observed_at < TOGETHER and not is_told:
+        if known.state is State.DISPUTED and memory.observed_at == known.observed_at and not is_told:
             return self._dispute(memory, known)
         if memory.observed_at < known.observed_at:
             return self._late(memory, known)
-        if is_told or _rank(memory) > _rank(known) or self._is_later(memory, known):
+        if is_told or _rank(memory) > _rank(known) or memory.observed_at > known.observed_at:
             return self._supersede(memory, known)
         return self._dispute(memory, known)
-
-    def _is_later(self, memory: Memory, known: Memory) -> bool:
-        """True when the order is clear: an hour apart, or both in order in one conversation."""
-        between = memory.observed_at - known.observed_at
-        if between >= TOGETHER:
-            return True
-        return between > timedelta(0) and not self._conversations(memory).isdisjoint(self._conversations(known))
-
-    def _conversations(self, memory: Memory) -> set[str]:
-        ids = [entry.source_id for entry in memory.provenance]
-        found = self._work.messages.get(Visibility((memory.partition,), memory.private_agent), ids) if ids else []
-        return {message.session for message in found}
 
     def _supersede(self, memory: Memory, known: Memory) -> Decision:
         reason = "it was said later and says otherwise"

@@ -101,9 +101,7 @@ _MAX_QUOTES = 12
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """One question to one document. `room`: tokens of notes in a prompt. `quotes` are numbered from 0 in order; notes
-    cite the numbers.
-    """
+    """One question to one document. `room`: tokens of notes in a prompt; notes cite `quotes` by number, from 0."""
 
     asking: Asking
     document: Document

@@ -179,9 +179,7 @@ def _put_back(scored: Scored, beside: Scored, weights: Weights) -> Scored:
 
 
 def _nearest(candidates: Candidates) -> list[float | None]:
-    """In each space the best cosine, None without any. A message that asks is left out: it is like every question, and
-    answers none.
-    """
+    """In each space the best cosine, None without any. A message that asks is left out: it answers none."""
     asks = None if candidates.surroundings is None else candidates.surroundings.is_question
     found: list[float | None] = []
     for near in candidates.nearness:

@@ -90,9 +90,7 @@ def trait_memory(engine: Engine, trait: Trait, now: datetime) -> Memory:
 
 
 def add_trait(engine: Engine, trait: Trait, *, actor: str) -> Memory | None:
-    """Store the preference of a trait, or enlarge the known one; None if a choice changed meanwhile or another memory
-    says the same.
-    """
+    """Store or enlarge the preference of a trait; None if a choice changed meanwhile or another memory says it."""
     memory = trait_memory(engine, trait, engine.clock.now())
     if memory.state is not State.ACTIVE:
         return None

@@ -41,9 +41,7 @@ _compact_log = logging.getLogger("mnemic.compact")
 
 
 def compact_partition(engine: Engine, partition: Partition) -> int:
-    """Remove a partition's passage tombstones, if there are enough; returns how many. Others stay, to keep imports from
-    restoring deletions.
-    """
+    """Remove a partition's passage tombstones, if enough; returns how many. Others keep imports from restoring."""
     with engine.store.read() as work:
         gone = work.partitions.tombstones(partition)
         rows = work.partitions.count([partition]) if gone >= LEAST_TOMBSTONES else {}

@@ -125,9 +125,7 @@ def tally(judged: Iterable[Judged]) -> Section:
 
 
 def write_run(path: Path, judged: Iterable[Judged]) -> None:
-    """Write one JSON row for each text: id, outcome, reasons, ms. Packed where the name ends in `.gz`; the file appears
-    when it is complete.
-    """
+    """Write a JSON row for each text: id, outcome, reasons, ms. The file appears when complete; `.gz` is packed."""
     partial = path.with_name(f".{path.name}.part")
     try:
         packed = path.suffix == ".gz"

@@ -215,9 +215,7 @@ def read_run(path: Path) -> list[Ranking]:
 def opened(
     options: RetrievalOptions, vectors: KeptVectors | None = None
 ) -> Generator[tuple[Mnemic, QuestionClock, Engine]]:
-    """An empty memory and its clock, in a temporary store or in the empty one of a URL; `vectors` as
-    in `run_retrieval`.
-    """
+    """An empty memory and its clock, in a temporary store or an empty one; `vectors` as in `run_retrieval`."""
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
         stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
         store = stores.get(options.store, options.store)
@@ -346,9 +344,7 @@ class UnfinishedRun:
             raise self._unfinished.foreign() from error
 
     def write(self, rankings: Iterable[Ranking]) -> list[Ranking]:
-        """Keep each ranking as it comes, and write all of them when they have come; returns them, the known ones
-        first.
-        """
+        """Keep each ranking as it comes, and write all at the end; returns them, the known ones first."""
         every = list(self.known)
         self._unfinished.begin(map(_row, every))
         self._unfinished.add(_row(ranking) for ranking in _note_rankings(rankings, every))

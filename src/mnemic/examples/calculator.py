@@ -45,9 +45,7 @@ def calculator(expression: str) -> str:
 
 
 def evaluate(expression: str) -> Number:
-    """The value of an expression. Raises `InvalidInputError` for one that is not understood, has no value, or would
-    take too long.
-    """
+    """The value of an expression. Raises `InvalidInputError` if it cannot be read, has no value or takes too long."""
     if len(expression) > MAX_CHARS:
         raise InvalidInputError(f"the expression is longer than {MAX_CHARS} characters")
     try:

@@ -5,8 +5,6 @@ nothing. Answers for reading the events of Claude Code and of the OpenClaw plugi
 transcripts of Claude Code; `mnemic hooks` is the door.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

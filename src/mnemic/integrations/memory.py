@@ -8,8 +8,6 @@ for whose the namespace is; any other must be there as written; what follows is 
 one namespace are refused, so no label can name another's place.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence

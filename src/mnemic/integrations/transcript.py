@@ -4,8 +4,6 @@ What was said becomes the text of a message, so that it is found again; the rest
 in the message's metadata. Where that is too small, the item itself is the text, as JSON.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import logging

@@ -1,7 +1,5 @@
 """Reports of backups and restores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,9 +24,7 @@ class SealedPart:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """How a backup is sealed: its id, the keyring's id, the id of the key for rows without an org, and one part per
-    org, ordered by key id.
-    """
+    """How a backup is sealed: its id, those of keyring and key for rows without an org, and a part per org."""
 
     id: str
     keyring: str

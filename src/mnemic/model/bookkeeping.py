@@ -4,8 +4,6 @@ Metadata is the caller's: stored, filtered by and given back, never read. Bookke
 and every reader may see it. This module alone knows its keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 

@@ -4,8 +4,6 @@ A field is a column of its own name. `Columns` has the other names, and which va
 that no database has: a time as microseconds, an enumeration as its text, all that is nested as JSON text.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """Documents: the result of reading a file, stored documents, ingest reports and research on one long document."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -247,9 +245,7 @@ class ResearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResearchQuote:
-    """A verbatim quote: characters `start` to `end` (half-open) of the document's text, on `page` to `last_page`
-    (from 1) if known.
-    """
+    """A verbatim quote: characters `start` to `end` of the document, on `page` to `last_page` (from 1) if known."""
 
     text: str
     start: int

@@ -44,9 +44,7 @@ _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`path` (a field, or metadata or bookkeeping and its keys), an operator, and the value; times are microseconds
-    since 1970.
-    """
+    """`path` (a field, or metadata or bookkeeping and its keys), operator, value; times: microseconds since 1970."""
 
     path: tuple[str, ...]
     operator: str

@@ -4,8 +4,6 @@ Everything is derived from items. An entity or relation exists while an item sup
 and dates from those items alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Collection
@@ -93,9 +91,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An item mentions an entity as `name`: characters `start` to `end` (half-open) of its stored text, found by
-    `extractor`.
-    """
+    """An item mentions an entity as `name`: characters `start` to `end` of its stored text, found by `extractor`."""
 
     partition: Partition
     item_id: str
@@ -220,9 +216,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Words that support a relation or mention an entity: characters `start` to `end` of an item's stored text; ""
-    if the item is gone.
-    """
+    """Words that support a relation or mention an entity: characters `start` to `end`; "" if the item is gone."""
 
     item_id: str
     start: int
@@ -278,9 +272,7 @@ class NodePage(Listing[Node]):
 
 @dataclass(frozen=True, slots=True)
 class GraphEntry:
-    """What one item states: names, and relations as (source, type, target). `fallback`: the model's failure, if
-    rules were used instead.
-    """
+    """What one item states: names, and relations (source, type, target). `fallback`: why rules were used instead."""
 
     item_id: str
     kind: SourceKind

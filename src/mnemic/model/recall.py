@@ -157,9 +157,7 @@ class Page(Listing[Memory]):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Number of memories by state, of active ones by kind, and of documents by status. Zeros and erased ones are
-    left out.
-    """
+    """Number of memories by state, of active ones by kind, and of documents by status; no zeros, none erased."""
 
     states: Mapping[str, int]
     kinds: Mapping[str, int]

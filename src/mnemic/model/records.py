@@ -4,8 +4,6 @@ An event names rows and contains no stored text, so that nothing survives an era
 in the transaction of its cause and handled later (`engine/events.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -212,9 +210,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarisationRequest(Event):
-    """The session's messages `first` to `last` (inclusive positions) need a summary. `last` 0: all that are waiting
-    when it is handled.
-    """
+    """Messages `first` to `last` (inclusive) need a summary. `last` 0: all that are waiting when it is handled."""
 
     first: int = 1
     last: int = 0

@@ -188,9 +188,7 @@ def from_microseconds(value: int) -> datetime:
 
 
 def check_unicode(text: str, name: str) -> str:
-    """Return `text`. Raises `InvalidInputError`, naming the argument, if it contains lone surrogates (half a
-    character).
-    """
+    """Return `text`. Raises `InvalidInputError`, naming the argument, if it contains lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

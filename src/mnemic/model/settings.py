@@ -116,9 +116,7 @@ class Caps(StrEnum):
 
 @cache
 def coefficients() -> Mapping[str, float]:
-    """The shipped coefficients of the linear score, by feature. `weights.json` also has their data sources and
-    licences.
-    """
+    """The shipped coefficients of the linear score. `weights.json` also has their data sources and licences."""
     import json
 
     text = Path(__file__).with_name("weights.json").read_text(encoding="utf-8")

@@ -3,8 +3,6 @@
 A backup out of reach cannot be erased from, but the key that opens an org's part of it can be destroyed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -55,9 +53,7 @@ class Files(Protocol):
     """Walks folders and reads files, and never writes."""
 
     def find(self, path: str) -> Place:
-        """The file or folder at a path, links followed. Raises `InvalidInputError` when there is none, or when it is
-        neither.
-        """
+        """The file or folder at a path, links followed. Raises `InvalidInputError` when it is neither."""
         ...
 
     def walk(self, place: Place, max_bytes: int) -> Iterator[FoundFile | LeftOut]:

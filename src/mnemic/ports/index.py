@@ -3,8 +3,6 @@
 The port of the session window: the last messages of a conversation, close at hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

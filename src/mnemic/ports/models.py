@@ -1,7 +1,5 @@
 """The ports of models and of what they use: embedder, language model, reranker, detector of secrets, and tool."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

@@ -7,8 +7,6 @@ A copy of the store is a file of the embedded store, whichever store wrote it. S
 another, and a backup of an older version is migrated as that store is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -115,9 +113,7 @@ class Dependants(Protocol):
         ...
 
     def sources(self, memory: Memory) -> Sequence[SourceText]:
-        """What the memory was made of, as far as it is not erased: messages, memories, passages and documents; for a
-        document its text.
-        """
+        """What is left of what the memory was made of: messages, memories, passages, and documents as texts."""
         ...
 
 
@@ -273,9 +269,7 @@ class Memories(Protocol):
         ...
 
     def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
-        """Add to access counts, set the time of last access and undo fading; this is no change of the memory and moves
-        no version.
-        """
+        """Add to access counts, set the last access, undo fading. The memory keeps its version."""
         ...
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
@@ -315,9 +309,7 @@ class Vectors(Protocol):
         ...
 
     def alone(self, partition: Partition, space: str, others: Collection[str]) -> str | None:
-        """The last, by id, of the items with a main vector in `space` and in none of `others`; None when there is
-        none.
-        """
+        """The last id of the items with a main vector in `space` and in none of `others`; None without one."""
         ...
 
     def remove(self, partition: Partition | None, space: str) -> int:

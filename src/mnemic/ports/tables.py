@@ -39,9 +39,7 @@ class Keys(Protocol):
         ...
 
     def end(self, org: str, id: str, *, expires_at: datetime | None = None, revoked_at: datetime | None = None) -> bool:
-        """Bring the end of a key of the org nearer: a later end than it has changes nothing. False when the org has no
-        such key.
-        """
+        """Bring the end of an org's key nearer; a later end changes nothing. False when the org has no such key."""
         ...
 
     def has_any(self) -> bool:
@@ -57,9 +55,7 @@ class Audit(Protocol):
         ...
 
     def list(self, org: str, before: int | None, limit: int) -> list[tuple[int, AuditEntry]]:
-        """The newest entries of an org with their numbers, which ascend with writing; `before` names the number to
-        continue from.
-        """
+        """The newest entries of an org with ascending numbers; `before` names the number to continue from."""
         ...
 
     def forget(self, before: datetime) -> int:
@@ -248,9 +244,7 @@ class Graph(Protocol):
         ...
 
     def forget(self, partition: Partition, ids: Sequence[str] | None) -> int:
-        """Remove what these items (None: all of the partition) say, and that they were read; returns how many items had
-        been read.
-        """
+        """Remove what these items (None: all) say, and that they were read; returns how many had been read."""
         ...
 
     def entities(self, visible: Visibility, query: graph.EntityQuery) -> list[graph.Entity]:

@@ -291,9 +291,7 @@ def _parse_body(content: bytes) -> Any:
 
 
 def _is_on(request: Request, name: str) -> bool:
-    """What the header `Mnemic-Capture` or `Mnemic-Recall` says. Another word is an error: whoever wants nothing kept
-    must not be misread.
-    """
+    """What the header `Mnemic-Capture` or `Mnemic-Recall` says; another word is an error, never a guess."""
     given = {SWITCHES.get(each.strip().lower()) for each in request.headers.getlist(f"{HEADER_PREFIX}{name}")}
     if None in given or len(given) > 1:
         raise InvalidInputError(f"the header Mnemic-{name.capitalize()} must be on or off")

@@ -271,9 +271,7 @@ class ChatMemory:
         self._count(around)
 
     async def keep(self, around: Around, text: str, *, is_whole: bool) -> None:
-        """Capture the answer, or what came of it, into the turn of its question; both where that could not be captured
-        before. Never raises.
-        """
+        """Capture the answer, or what came of it, into its question's turn, or both. Never raises."""
         if around.turn is not None:
             await around.turn
         if around.scope is None or not around.captures or not text.strip():

@@ -37,6 +37,7 @@ FEATURES = (
     "lacks_answer",
     "is_own",
     "is_task",
+    "to_assistant",
     "length",
     "constant",
 )
@@ -63,9 +64,11 @@ _QUOTED = _pattern("quoted")
 """A text to work on: in quotation marks, or after a colon."""
 
 _TASK = _pattern("task")
+_YOU = _pattern("you")
 _CALCULATION = re.compile(r"[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*\d[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
 _CODE = _pattern("code")
 _ABOUT_USER = _pattern("about_user")
+_SEVERAL = _pattern("several")
 _DATE = _pattern("date")
 _NUMBER = _pattern("number")
 _NAME = re.compile(r"(?<![.!?…] )(?<!^)\b[A-ZÀ-Þ][\w'’-]+")
@@ -140,6 +143,11 @@ def is_about_user(text: str) -> bool:
     return _ABOUT_USER.search(text) is not None
 
 
+def asks_for_several(text: str) -> bool:
+    """True for a question that more than one fact may answer, such as one for pets, a family, or what to avoid."""
+    return _SEVERAL.search(text) is not None
+
+
 def features(text: str, head: float, hits: Sequence[Sight]) -> Doubles:
     """The numbers `(len(FEATURES),)` by which a prompt is judged; `head` is the score of its vector."""
     ranked = sorted(hits, key=lambda hit: -hit.relevance)
@@ -164,11 +172,14 @@ def features(text: str, head: float, hits: Sequence[Sight]) -> Doubles:
     )
 
 
-def text_features(text: str) -> tuple[float, float, float]:
-    """Whether the prompt speaks of the user outside of what it quotes, whether it sets a task, and its length."""
+def text_features(text: str) -> tuple[float, float, float, float]:
+    """Of a prompt, outside of what it quotes: whether it speaks of the user, whether it sets a task, whether it asks
+    the assistant about itself and not about the user, and its length.
+    """
     bare = _QUOTED.sub(" ", text)
-    is_task = _TASK.search(bare) is not None or bare != text
-    return (float(_OWN.search(bare) is not None), float(is_task), log(1.0 + min(len(text.split()), LONGEST_TOKENS)))
+    is_own, is_task = _OWN.search(bare) is not None, _TASK.search(bare) is not None or bare != text
+    is_to_assistant = not is_own and _YOU.search(bare) is not None
+    return float(is_own), float(is_task), float(is_to_assistant), log(1.0 + min(len(text.split()), LONGEST_TOKENS))
 
 
 def certainty(judge: Judge, prompt: Prompt, hits: Sequence[Sight]) -> float:

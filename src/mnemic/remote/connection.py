@@ -187,9 +187,7 @@ class Connection:
         return timeout
 
     def _send(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and retry once if a kept connection turns out to be closed. The idempotency key lets the
-        server run it only once.
-        """
+        """Send a request, and retry once if a kept connection is closed. The idempotency key makes that safe."""
         try:
             return self._client.send(request)
         except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):

@@ -40,9 +40,7 @@ class Asked:
     scope: Scope
 
     def require_own(self, mnemic: Mnemic, *ids: str) -> None:
-        """Raises `ForbiddenError` when a bound caller would change an item that others share; see
-        `Caller.require_own`.
-        """
+        """Raises `ForbiddenError` if a bound caller would change a shared item; see `Caller.require_own`."""
         if self.caller.is_bound:
             for each in ids:
                 self.caller.require_own(self.scope, mnemic.get(self.scope, each).partition)

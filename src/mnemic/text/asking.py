@@ -52,9 +52,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What was found in a question. `is_unspaced`: its terms are pairs of characters, most of which stand in no text
-    that answers it.
-    """
+    """What was found in a question. `is_unspaced`: its terms are pairs of characters, of which few match."""
 
     dates: tuple[Date, ...] = ()
     is_of_assistant: bool = False
@@ -68,9 +66,7 @@ class Asking:
 
     @classmethod
     def of(cls, text: str, today: date) -> Asking:
-        """What `text`, asked on `today`, says beside its words; a month's name counts beside a number or after a word
-        such as "in".
-        """
+        """What `text`, asked on `today`, says besides; a month counts beside a number or a word such as "in"."""
         folded = text.casefold()
         is_of_assistant = any(language.asks_assistant.search(folded) for language in languages())
         is_of_assistant = is_of_assistant or _FURTHER_ASSISTANT.search(folded) is not None

@@ -21,8 +21,8 @@ Language = Literal["en", "zh"]
 
 FACTS_BEGIN = "---BEGIN USER FACTS---"
 FACTS_END = "---END USER FACTS---"
-DOCUMENTS_BEGIN = "--- BEGIN DOCUMENTS ---"
-DOCUMENTS_END = "--- END DOCUMENTS ---"
+DOCUMENTS_BEGIN = "---BEGIN DOCUMENTS---"
+DOCUMENTS_END = "---END DOCUMENTS---"
 _PROFILE_HEADING: dict[Language, str] = {"en": "【User profile】", "zh": "【用户画像】"}
 
 
@@ -92,9 +92,7 @@ def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback:
 
 
 def section_block(section: Section, lines: Iterable[str], language: Language = "en") -> str:
-    """The lines between the markers of a section, under its preface; each is one line whatever it contains. "" for
-    none.
-    """
+    """The lines, each on one line whatever it holds, between a section's markers, under its preface; "" for none."""
     shown = [line for line in map(_inline_numbered, lines) if line]
     return "\n".join([wording(language, section.preface), section.begin, *shown, section.end]) if shown else ""
 
@@ -237,7 +235,7 @@ def _own_blocks() -> tuple[re.Pattern[str], ...]:
         _framed(preface, FACTS_BEGIN, "- .+", FACTS_END),
         re.compile(
             rf"^{preface}---BEGIN (?P<name>{sections})---{_END_OF_LINE}"
-            rf"(?:(?:- |\[\d+\] |\d{{4}}-\d\d-\d\d).*\n)+---END (?P=name)---{_END_OF_LINE}",
+            rf"(?:(?:- |\[\d+\] |\d{{4}}-\d\d-\d\d|.+:$).*\n)+---END (?P=name)---{_END_OF_LINE}",
             re.MULTILINE,
         ),
         _framed(preface, DOCUMENTS_BEGIN, '(?:Source: |"|  ).*', DOCUMENTS_END),

@@ -190,10 +190,10 @@ def _third_person(text: str) -> str:
 
 
 def _find_reason(remark: _Remark) -> str:
-    """The reason that the sentence gives, else another sentence of its message that gives one; "" if none does."""
+    """Another sentence of its message that gives the reason; "" where it does itself, or none does."""
     for found in detect(remark.text).gems.reason.finditer(remark.text):
         if not remark.text[found.end() :].lstrip()[:1].isdigit():  # "since 2021" is a time
-            return remark.text[found.start() :]
+            return ""
     others = (text for text in _own_sentences(counted(remark.message)) if text != remark.text)
     return next((text for text in others if _gives_reason(text)), "")
 
@@ -203,9 +203,7 @@ def _gives_reason(text: str) -> bool:
 
 
 def _find_neighbour(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] | None:
-    """The sentence of the message just before that has most to do with a remark; None when none has, or when it is more
-    than a turn away.
-    """
+    """The sentence of the message just before that has most to do with a remark; None if none has."""
     near = [
         message
         for turn in turns

@@ -164,9 +164,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Gems:
-    """What a curator found. `is_answer` False: the reply was no answer, and asking again may help. `is_cut`: it ended
-    before its end.
-    """
+    """What a curator found. `is_answer` False: asking again may help. `is_cut`: the reply ended too early."""
 
     found: tuple[Found, ...]
     rejected: tuple[Rejected, ...]

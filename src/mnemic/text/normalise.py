@@ -228,9 +228,7 @@ def stored_pattern(module: str, name: str) -> re.Pattern[str]:
 
 @cache
 def stored_texts(module: str) -> Mapping[str, str]:
-    """The texts in the `.toml` file beside a module and of its name. A list of strings is joined; `@name@` stands for
-    a text further up.
-    """
+    """The texts in the `.toml` beside a module. Lists are joined; `@name@` stands for a text further up."""
     package, _, name = module.rpartition(".")
     data = tomllib.loads(resources.files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
     texts: dict[str, str] = {}

@@ -114,9 +114,7 @@ def answer_prompt(asking: Asking, notes: Sequence[Note], share: str) -> Prompt:
 
 
 def read_notes(completion: Completion) -> list[tuple[str, str]] | None:
-    """(quote, what it says) in the order of a reply about a piece; None when it is no answer. What is cut counts as far
-    as it goes.
-    """
+    """(quote, what it says) in the order of a reply about a piece, as far as it goes; None if it is no answer."""
     reading = read_items(completion.text, _NOTE, most=MAX_NOTES)
     if not reading.is_answer:
         return None

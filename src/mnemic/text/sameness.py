@@ -192,9 +192,7 @@ def judge_prompt(pairs: Sequence[tuple[str, str]]) -> Prompt:
 
 
 def read_judgements(completion: Completion, pairs: int) -> list[Judgement]:
-    """One judgement for each of so many pairs. A pair that is told twice, differently, is OTHER; so is all of a reply
-    that was cut.
-    """
+    """One judgement for each pair; OTHER for one that is told twice, differently, and for all of a cut reply."""
     found: dict[int, set[Judgement]] = {}
     if completion.finish is not Finish.LENGTH:
         for item in read_items(without_thoughts(completion.text), _ITEM, most=MAX_PAIRS).items:

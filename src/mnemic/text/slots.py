@@ -37,9 +37,7 @@ _ORDINAL = late_pattern(r"^(\d+)(?:st|nd|rd|th)$")
 
 
 class Relation(StrEnum):
-    """How two values of one slot stand to each other: COMPATIBLE ones may both hold, as "Lisbon" and "Lisbon, Portugal"
-    do.
-    """
+    """How two values of one slot relate: COMPATIBLE ones may both hold, as "Lisbon" and "Lisbon, Portugal" do."""
 
     SAME = "same"
     COMPATIBLE = "compatible"

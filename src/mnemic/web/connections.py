@@ -334,9 +334,7 @@ Others = Callable[[int], float]
 
 
 class SharingServer(uvicorn.Server):
-    """The process `number` on the board, on a socket that is bound. `ready` is called when it answers; `worker_fails`
-    is asked every second.
-    """
+    """Process `number` on a bound socket. `ready` is called when it answers, `worker_fails` every second."""
 
     def __init__(
         self,

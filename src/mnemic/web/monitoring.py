@@ -134,9 +134,7 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """Counts what the doors answer, in a registry that may hold more. `shared`: what is shown is the sum over all
-    processes.
-    """
+    """Counts what the doors answer, in a registry that may hold more. `shared`: shown is the sum of processes."""
 
     def __init__(self, registry: CollectorRegistry | None = None, shared: Shared | None = None) -> None:
         self.registry = registry or CollectorRegistry()

@@ -60,17 +60,19 @@ def test_blocks_are_labelled_by_what_they_are(mnemic: Mnemic):
     assert "oh dear" not in facts[facts.index(FACTS_BEGIN) :]
 
 
-def test_messages_stand_by_conversation_in_order_of_time_with_one_date(mnemic: Mnemic):
+def test_messages_stand_by_conversation_in_order_of_time_with_date_and_speaker_once(mnemic: Mnemic):
     talk(mnemic, "later", ("the kayak got a green keel", ""), day=9)
     talk(mnemic, "early", ("I bought a kayak", ""), ("the kayak is four metres long", ""), day=2)
     lines = mnemic.context(ANNA, "kayak").blocks["facts"].splitlines()
     begin = lines.index(CONVERSATION.begin)
-    assert lines[begin + 1 : begin + 6] == [
+    assert lines[begin + 1 : begin + 8] == [
         "2026-03-02",
-        "[1] user: I bought a kayak",
-        "[2] user: the kayak is four metres long",
+        "user:",
+        "[1] I bought a kayak",
+        "[2] the kayak is four metres long",
         "2026-03-09",
-        "[3] user: the kayak got a green keel",
+        "user:",
+        "[3] the kayak got a green keel",
     ]
 
 

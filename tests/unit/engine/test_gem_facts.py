@@ -39,7 +39,7 @@ class TestOneObject:
         assert [memory.text for memory in found] == [fact.text]
         assert {memory.kind for memory in mnemic.list(ANNA).memories} == {Kind.GEM, Kind.SUMMARY}
         told = gem_of(found[0])
-        assert (told.gem, told.context) == (fact.text, "Because the team already knows SQL.")
+        assert (told.gem, told.context) == (fact.text, "")
         assert (told.date, told.conversation_id, told.turn_range, told.source_turns) == (
             "2026-05-01",
             "s1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -135,3 +136,115 @@ def test_what_is_not_relevant_enough_is_not_even_read(real: Mnemic, monkeypatch:
     monkeypatch.setattr(recall, "rows_of", rows_of)
     assert [hit.text for hit in real.recall(ANNA, ABOUT_LENA, min_relevance=0.9)] == [ALLERGY]
     assert len(read) == 1
+
+
+PERSON = [
+    "User lives in Leeds.",
+    "User speaks Polish with his mother.",
+    "User speaks fluent Greek.",
+    "User is learning Welsh.",
+    "User is allergic to peanuts.",
+    "User does not eat pork.",
+    "User hates olives.",
+    "User works as a plumber.",
+]
+
+
+@pytest.mark.parametrize(
+    "question, places",
+    [
+        ("Where do I live?", [0]),
+        ("Which languages do I speak?", [1, 2, 3]),
+        ("What should I not eat?", [4, 5, 6]),
+    ],
+)
+def test_a_context_shows_one_fact_for_one_thing_and_all_where_several_are_asked_for(
+    real: Mnemic, question: str, places: list[int]
+):
+    berta = Scope(user="berta")
+    real.remember_many(berta, PERSON)
+    real.remember(berta, "Travel policy: economy class below six hours.", level="org")
+    shown = {hit.text for hit in real.context(berta, question).recall.hits}
+    assert shown == {PERSON[place] for place in places}
+
+
+def test_a_question_about_the_assistant_is_not_one_about_the_user(real: Mnemic):
+    real.capture(ANNA, user="I speak Welsh and my version of the app is 2.4.", assistant="Good to know.")
+    assert not real.context(ANNA, "Which languages do you speak?").recall.hits
+    assert real.context(ANNA, "Which languages do I speak?").recall.hits
+
+
+LEASE = """# Lease
+
+The rent is 840 pounds a month. Small repairs up to 75 pounds are paid by the tenant.
+The boiler is serviced by the landlord every October.
+"""
+
+
+def test_a_question_to_a_document_gets_the_passage_and_one_about_the_user_does_not(real: Mnemic, tmp_path: Path):
+    berta = Scope(user="berta")
+    real.remember_many(berta, ["User lives in Lisbon.", "User works as a night nurse."])
+    (tmp_path / "lease.md").write_text(LEASE)
+    real.ingest(berta, tmp_path)
+    shown = real.context(berta, "Who pays for small repairs?").blocks
+    assert "75 pounds" in shown["documents"]
+    assert "facts" not in shown
+    shown = real.context(berta, "Where do I live?").blocks
+    assert "Lisbon" in shown["facts"]
+    assert "documents" not in shown
+
+
+@pytest.mark.requirement("J-31", "R-43")
+def test_a_question_asked_six_times_pushes_its_answer_out_of_nothing(real: Mnemic):
+    berta = Scope(user="berta", session="now")
+    for n in range(6):
+        real.capture(
+            Scope(user="berta", session=f"s{n}"), user="Where do I live?", assistant="You have not told me yet."
+        )
+    real.remember(berta, "User moved to Lisbon last month.")
+    talk = Scope(user="berta", session="talk")
+    real.capture(talk, user="My aunt collects old maps of Bohemia.", assistant="What a fine hobby!")
+    assert real.recall(berta, "Where do I live?").hits[0].text == "User moved to Lisbon last month."
+    facts = real.context(berta, "Where do I live?").blocks["facts"]
+    assert "Lisbon" in facts
+    assert "Where do I live?" not in facts
+    assert "Bohemia" not in facts
+
+
+@pytest.mark.requirement("J-32", "R-42")
+@pytest.mark.parametrize("prompt", ["", "   ", "What do you know about me?"])
+def test_a_blank_prompt_and_one_about_the_user_get_background_of_the_user_alone(real: Mnemic, prompt: str):
+    berta = Scope(user="berta", agent="jarvis")
+    real.remember(berta, "User likes green tea.", importance=0.9)
+    real.remember(berta, "Answers like a pirate.", level="agent", importance=0.9)
+    found = real.context(berta, prompt).recall
+    assert found.is_fallback
+    assert [hit.text for hit in found.hits] == ["User likes green tea."]
+
+
+@pytest.mark.requirement("N-16", "R-41")
+def test_caps_on_levels_hold_exactly_in_a_context_beside_eighty_like_messages(real: Mnemic):
+    now = Scope(user="berta", agent="jarvis", session="now")
+    for level in ("session", "user", "agent", "org"):
+        real.remember_many(
+            now, [{"text": f"note {n} of the {level} on travel costs", "level": level} for n in range(12)]
+        )
+    real.capture_many(
+        Scope(user="berta", session="old"), [[{"role": "user", "content": f"travel costs {n}"}] for n in range(80)]
+    )
+    caps = {"session": 10, "user": 5, "agent": 3, "org": 5}
+    shown = [hit.item.partition.level.value for hit in real.context(now, "travel costs", limits=caps).recall.hits]
+    assert {level: shown.count(level) for level in caps} == caps
+    assert set(caps) <= {hit.item.partition.level.value for hit in real.context(now, "travel costs").recall.hits}
+
+
+@pytest.mark.requirement("N-43")
+def test_the_four_levels_feed_one_context(real: Mnemic):
+    now = Scope(user="berta", agent="jarvis", session="now")
+    real.remember(now, "User likes tea.")
+    real.remember(now, "Refunds take 14 days.", level="org")
+    real.remember(now, "Persona: answers like a pirate.", level="agent")
+    real.remember(now, "This session plans a trip to Oslo.", level="session")
+    facts = real.context(now, "Plan my trip with tea, ask about refunds and your persona").blocks["facts"]
+    places = [facts.index(word) for word in ("pirate", "Refunds", "Oslo", "tea")]
+    assert places == sorted(places)

@@ -19,7 +19,7 @@ WAYS = {EXTRACT: "extracts", SUMMARISE: "summarises", REFLECT: "reflects", CURAT
 SMALL = LifeSettings(window_messages=2, summary_batch=2, reflection_threshold=2, reflection_episodes=2)
 TOLD = (
     "We decided to use PostgreSQL for the billing project because it has row locks.",
-    "My daughter Ines starts school in Bonn in August.",
+    "I usually run along the Tejo before breakfast.",
     "I moved to Lisbon last week with my two dogs.",
     "We chose Rust for the parser because memory was short.",
     "I am allergic to peanuts and so is my brother Karl.",

@@ -73,13 +73,13 @@ def test_each_excerpt_has_a_source_line_and_its_text_in_double_quotes():
         [Excerpt("contract.pdf", "Rent is due.", page=7), Excerpt("notes.md", 'He said "no".\nTwice.')]
     )
     assert block.split("\n")[1:] == [
-        "--- BEGIN DOCUMENTS ---",
+        "---BEGIN DOCUMENTS---",
         "Source: contract.pdf, page 7",
         '"Rent is due."',
         "Source: notes.md",
         "\"He said 'no'.",
         '  Twice."',
-        "--- END DOCUMENTS ---",
+        "---END DOCUMENTS---",
     ]
 
 

@@ -51,7 +51,7 @@ def test_whatever_is_stored_a_block_made_of_it_leaves_nothing(texts: list[str], 
 @pytest.mark.requirement("P-11")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_blocks_of_every_section_leave_nothing(language: Language):
-    lines = ["2026-03-02", "[1] user: I like tea", "- [2] Trains before flights"]
+    lines = ["2026-03-02", "user:", "[1] I like tea", "- [2] Trains before flights"]
     shown = "\n\n".join(section_block(section, lines, language) for section in SECTIONS)
     assert without_own_blocks(shown, is_system=False) == ""
     pasted = f"--- system ---\n{working_block(dt.date(2026, 5, 1), 'anna', None, None, language)}\n\n{shown}"

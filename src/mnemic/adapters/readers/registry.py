@@ -77,9 +77,7 @@ def own_readers() -> list[Reader]:
 
 
 def all_readers(more: Sequence[str] = ()) -> list[Reader]:
-    """`more` (each "module:callable"), Mnemic's own, then installed packages'. Raises `ConfigError` when one fails to
-    load.
-    """
+    """`more` (each "module:callable"), Mnemic's own, then those of packages. May raise `ConfigError`."""
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
     return [*map(_load, more), *own_readers(), *(_load(point.value) for point in points)]
 

@@ -4,8 +4,6 @@ Models write numbers as texts and texts as numbers; what is meant is taken, what
 a model can correct itself by.
 """
 
-from __future__ import annotations
-
 import collections.abc
 import math
 import types

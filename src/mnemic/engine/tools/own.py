@@ -4,8 +4,6 @@ What they answer was stored once, by anybody: it is given as data between marker
 context.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import tzinfo

@@ -106,9 +106,7 @@ def role_of(value: object) -> Role | None:
 def draft_of(
     role: Role, text: str, *, when: object, external_id: object, place: int, name: str | None = None
 ) -> MessageDraft:
-    """A draft of an imported message. Without an id of its own it gets one from its place and text, so that a second
-    import knows it again.
-    """
+    """A draft of an imported message. Its place and text give a missing id, so that a second import knows it."""
     # 64 bits tell messages of one file apart
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     known = _name_of(external_id) or f"{place}:{digest}"

@@ -124,9 +124,7 @@ Numbered = Iterable[tuple[int, Json]]
 
 
 def read_pi(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
-    """A pi or OpenClaw session: a header, then messages; in newer versions a tree of which the last leaf's path
-    counts.
-    """
+    """A pi or OpenClaw session: a header, then messages, or a tree of which the last leaf's path counts."""
     header: Json = {}
     entries: list[tuple[int, Json]] = []
     tree: list[Json] = []
@@ -163,9 +161,7 @@ def read_claude_code(records: Numbered, reading: LogReading, *, include_tools: b
 
 
 def read_generic(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
-    """One message per line: role, content (or text), and optionally name, id, time and session under their usual
-    names.
-    """
+    """One message per line: role, content (or text), and perhaps name, id, time and session."""
     conversations: dict[str, LoggedConversation] = {}
     for number, record in records:
         name = next((str(record[key]) for key in _SESSION_KEYS if record.get(key)), "imported")

@@ -313,8 +313,8 @@ _GAP_CHARS = 24
 
 _CHANGES = ("home", "job", "employer", "relationship", "partner", "car", "manager", "diet")
 _MOST_STATEMENTS = 2
-_BARE_WORDS = 8
-"""A clause of so few words around a pronoun without its noun says nothing by itself: "I have never used one"."""
+_TELLING_WORDS = 4
+"""What goes on in fewer words ("It hurts", "Not anymore") is a trifle, and is left out."""
 
 _THOUGHT_CHARS = 320
 _ANALYSER = Analyser()
@@ -406,10 +406,11 @@ def _plain_words(statement: Statement) -> str:
 
 
 def is_told(statement: Statement) -> bool:
-    """True where the third person is a sound sentence about the user, with no "I" left in it."""
+    """True where the third person is a sound sentence about the user: no "I" left in it, no quotation cut in two."""
     rules = statement.language.statements
-    left = rules.first_person.search(_QUOTED.sub(" ", third_person(statement)))
-    return left is None and rules.is_told(_plain_words(statement))
+    told = _QUOTED.sub(" ", third_person(statement))
+    is_cut = '"' in told or "“" in told
+    return not is_cut and rules.first_person.search(told) is None and rules.is_told(_plain_words(statement))
 
 
 def _find_thoughts(text: str) -> list[list[Statement]]:
@@ -421,8 +422,7 @@ def _find_thoughts(text: str) -> list[list[Statement]]:
         if len(statement.text) < _SHORTEST_CHARS or not is_told(statement):
             continue
         rules = statement.language.statements
-        is_bare = len(statement.text.split()) <= _BARE_WORDS and rules.is_hanging(statement.text)
-        if not rules.goes_on(statement.text) and not is_bare:
+        if not rules.goes_on(statement.text) and not rules.is_hanging(statement.text):
             thoughts.append([statement])
         elif thoughts and _follows(thoughts[-1], statement, text):
             thoughts[-1].append(statement)
@@ -432,7 +432,9 @@ def _find_thoughts(text: str) -> list[list[Statement]]:
 def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
     gap = text[thought[-1].end : statement.start]
     is_near = len(gap) <= _GAP_CHARS and "?" not in gap
-    return is_near and len(thought) < _MOST_STATEMENTS and statement.end - thought[0].start <= _THOUGHT_CHARS
+    is_telling = not statement.language.is_cased or len(statement.text.split()) >= _TELLING_WORDS
+    is_short = len(thought) < _MOST_STATEMENTS and statement.end - thought[0].start <= _THOUGHT_CHARS
+    return is_near and is_telling and is_short
 
 
 def _read_reply(said: Said) -> Iterator[Fact]:

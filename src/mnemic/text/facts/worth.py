@@ -2,7 +2,7 @@
 plain cues. It sees the sentence alone, told in the third person, so it judges new facts and stored memories alike.
 
 The weights are data, in `worth.json`; `benchmarks/fit/keep.py` fits them. There are two sets: one for the vectors of
-the shipped embedder, and a weaker one for its absence, which reads hashed words instead.
+the shipped embedder, and a weaker one for its absence. Both read hashed words beside the cues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mnemic.model.item import Kind
 from mnemic.ports.models import Vectors
 from mnemic.text.analyser import Analyser
 from mnemic.text.facts.when import cut_label
-from mnemic.text.languages import detect
+from mnemic.text.languages import detect, languages
 from mnemic.text.normalise import Writing, key_words, late_pattern, writing_of
 
 WORD_BUCKETS = 1024
@@ -69,13 +69,13 @@ def keep_probability(
         return np.zeros(0)
     cues = np.array([measure_cues(text, kind) for text, kind in zip(texts, kinds, strict=True)])
     by_vector, by_words = load_heads()
-    found = _scale(np.hstack([cues, hash_words(texts)]), by_words)
+    words = hash_words(texts)
+    found = _scale(np.hstack([cues, words]), by_words)
     if vectors is None or space is None or space.model != shipped_model():
         return found
     told = [bool(vector.any()) and is_read(text) for vector, text in zip(vectors, texts, strict=True)]
-    return np.where(
-        np.array(told, dtype=bool), _scale(np.hstack([np.asarray(vectors, dtype=np.float64), cues]), by_vector), found
-    )
+    read = np.hstack([np.asarray(vectors, dtype=np.float64), cues, words])
+    return np.where(np.array(told, dtype=bool), _scale(read, by_vector), found)
 
 
 def is_read(text: str) -> bool:
@@ -109,7 +109,14 @@ def measure_cues(text: str, kind: Kind) -> list[float]:
         float(bare.endswith(("?", "？"))),
         float(not is_read(bare)),
         *(float(kind is each) for each in _KINDS),
+        *(float(name in language.cues and language.cues[name].search(bare) is not None) for name in cue_names()),
     ]
+
+
+@cache
+def cue_names() -> tuple[str, ...]:
+    """The cues that any language has rules for, in the order of the weights."""
+    return tuple(dict.fromkeys(name for each in languages() for name in each.cues))
 
 
 def hash_words(texts: Sequence[str]) -> Doubles:

@@ -303,7 +303,8 @@ class Language:
     it has. `third_person` tells a clause of the speaker, named `user`; `intensifier` words are cut out before. `joint`
     stands between two clauses that become one sentence. `is_cased`: a sentence begins with a capital and a clause after
     the joint does not. `asks_assistant`: a question, in lower case, for what the assistant said before. `courtesies`:
-    words of which a text that says nothing consists.
+    words of which a text that says nothing consists. `cues`: what tells whether a sentence is understood alone and
+    lasts, for the head that estimates what is worth keeping; a name means the same in every language.
     """
 
     code: str
@@ -317,6 +318,7 @@ class Language:
     is_cased: bool = True
     statements: StatementRules
     kinds: Sequence[tuple[Kind, re.Pattern[str]]]
+    cues: Mapping[str, re.Pattern[str]]
     slots: SlotRules
     dates: DateRules
     restating: RestatingRules
@@ -377,10 +379,14 @@ def read_language(code: str, **given: Any) -> Language:
     for name, rules in _TABLES.items():
         if name in data:
             values[name] = rules(**_read_fields(rules, data.pop(name), shared), **given.get(name, {}))
-    kinds = data.pop("kinds")
-    parts = shared | kinds.pop("parts", {})
-    values["kinds"] = [(Kind[name.upper()], _compile(source, parts)) for name, source in kinds.items()]
+    values["kinds"] = [(Kind[name.upper()], rule) for name, rule in _read_rules(data.pop("kinds"), shared).items()]
+    values["cues"] = _read_rules(data.pop("cues", {}), shared)
     return Language(**_read_fields(Language, data, shared), **values)
+
+
+def _read_rules(table: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, re.Pattern[str]]:
+    parts = {**shared, **table.pop("parts", {})}
+    return {name: _compile(source, parts) for name, source in table.items()}
 
 
 def _read_fields(cls: type, table: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,21 +33,29 @@ def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
 
 _POINTING = _OWN.pattern("pointing")
 _NAMED_BEFORE = _OWN.pattern("named_before")
+_MANY_BEFORE = _OWN.pattern("many_before")
+"""A noun without an article that "them" may stand for, but "it" may not."""
 _HARMLESS = _OWN.pattern("harmless")
 
 
 _FINITE = _OWN.pattern("finite")
 
 
+def _has_verb(clause: str) -> bool:
+    return _FINITE.search(clause) is not None or any(is_past(word) for word in clause.lower().split())
+
+
 def _is_hanging(clause: str) -> bool:
     """True where a pronoun points at something that the clause does not name before it ("I have never used one"), and
     for a clause without a verb ("Half a page").
     """
-    if _FINITE.search(clause) is None and not any(is_past(word) for word in clause.lower().split()):
+    if not _has_verb(clause):
         return True
     clause = _HARMLESS.sub(" ", clause)
     match = _POINTING.search(clause)
-    return match is not None and _NAMED_BEFORE.search(clause, 0, match.start()) is None
+    if match is None or _NAMED_BEFORE.search(clause, 0, match.start()) is not None:
+        return False
+    return match.group().lower() == "it" or _MANY_BEFORE.search(clause, 0, match.start()) is None
 
 
 _NO_SUBJECT = _OWN.pattern("no_subject")
@@ -60,7 +68,7 @@ def _add_subject(clause: str) -> str:
     if match is None:
         return clause
     word = match.group().lower().split()[0]
-    subject = "I'm" if word.endswith("ing") or word == "gonna" else "I've" if word == "been" else "I"
+    subject = "I'm" if word.endswith("ing") or word in ("gonna", "allergic") else "I've" if word == "been" else "I"
     return f"{subject} {clause[:1].lower()}{clause[1:]}"
 
 
@@ -138,7 +146,7 @@ LANGUAGE = read_language(
         "find_comment": _find_comment,
         "is_hanging": _is_hanging,
         "add_subject": _add_subject,
-        "is_told": is_of_one,
+        "is_told": lambda clause: _has_verb(clause) and is_of_one(clause),
         "first_person": _FIRST_PERSON,
     },
     dates={"is_past": _is_past},

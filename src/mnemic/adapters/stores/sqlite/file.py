@@ -103,9 +103,7 @@ class StoreFile:
         return tuple(self._place_of(suffix) for suffix in _BESIDE)
 
     def check_beside(self, known: tuple[Place, ...]) -> None:
-        """Raises `DamagedError` if these are other files than a connection has open (none known: not looked at), or if
-        the log lost its end.
-        """
+        """Raises `DamagedError` if other files stand in the place of the `known` ones, or if the log lost its end."""
         for suffix, place in zip(_BESIDE, known, strict=False):
             if self._place_of(suffix) != place:
                 raise DamagedError(f"{self.path}{suffix} was replaced by another file while in use; {_STOP}")
@@ -151,9 +149,7 @@ class StoreFile:
         return found.st_dev, found.st_ino
 
     def _read_log(self) -> tuple[bytes, int]:
-        """The salt of the log, empty without a valid head, and its size. SQLite locks nothing in this file, so closing
-        it gives no lock up.
-        """
+        """The log's salt, empty without a valid head, and its size. SQLite locks nothing in it: closing is safe."""
         try:
             with Path(f"{self.path}-wal").open("rb", buffering=0) as log:
                 head, size = log.read(_LOG_HEAD.size), os.fstat(log.fileno()).st_size
