@@ -17,8 +17,9 @@ from mnemic import Mnemic, Scope, errors
 from mnemic.cli import failures, main, recall
 from mnemic.cli.failures import EXIT_CODES
 from mnemic.model.candidates import MESSAGE
+from mnemic.model.item import kind_of
 from mnemic.model.recall import Recall
-from mnemic.wire import MESSAGE as MESSAGE_ON_THE_WIRE
+from mnemic.testing.samples import a_message
 from tests.doors.doors import replaced_streams, run
 
 PROGRAM = str(Path(sys.executable).with_name("mnemic"))
@@ -180,7 +181,7 @@ class TestForms:
         assert sum(float(part.split()[1]) for part in parts.split(" + ")) == pytest.approx(float(total), abs=0.02)
 
     def test_the_kind_of_a_message_has_one_name(self):
-        assert MESSAGE_ON_THE_WIRE == MESSAGE
+        assert kind_of(a_message(1)) == MESSAGE
 
 
 class TestOrigin:
