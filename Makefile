@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test quick style types layers proof house check fix requirements surface reference bench drill docs constraints clean
+.PHONY: help setup run serve test quick style prose types layers proof house check fix requirements surface reference bench drill docs constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -48,6 +48,9 @@ style: .venv/.dev ## lint and formatting
 types: .venv/.dev ## pyright, strict
 	$(BIN)/pyright
 
+prose: .venv/.dev ## plain English in documents, help, errors and docstrings
+	@$(BIN)/python scripts/prose.py
+
 layers: .venv/.dev ## who may import whom
 	$(BIN)/lint-imports
 
@@ -57,7 +60,7 @@ proof: .venv/.dev ## claims about requirements have tests
 house: .venv/.dev ## how large and how split the package is, beside the limits
 	@$(BIN)/python scripts/house.py --check
 
-check: style types layers proof house test ## what CI runs: style, types, layers, proof, house and test
+check: style prose types layers proof house test ## what CI runs: style, prose, types, layers, proof, house and test
 
 quick: .venv/.dev ## style, layers, and the types and tests of what changed, within two minutes
 	@$(BIN)/python scripts/quick.py
@@ -85,7 +88,7 @@ drill: .venv/.dev ## run the drills under drills/ on the big sets in MNEMIC_DATA
 docs: .venv/.dev ## check the documents: links lead somewhere, examples run
 	@$(BIN)/pytest tests/docs
 
-constraints: ## pin constraints.txt anew from what pyproject.toml allows today
+constraints: ## pin constraints.txt again from what pyproject.toml allows today
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins && .venv-pins/bin/pip install --quiet '.[dev]'
 	.venv-pins/bin/pip list --format freeze --exclude mnemic --exclude pip --exclude setuptools > constraints.txt
 	rm -rf .venv-pins

@@ -42,6 +42,7 @@ def main() -> int:
         for name, command in (
             ("style", [BIN / "ruff", "check", "."]),
             ("format", [BIN / "ruff", "format", "--check", "."]),
+            ("prose", [sys.executable, "scripts/prose.py"]),
             ("layers", [BIN / "lint-imports"]),
             ("types", [BIN / "pyright", *code] if code else []),
             ("tests", [BIN / "pytest", "-q", "-n", "2", *map(str, tests)] if tests else []),

@@ -71,11 +71,7 @@ class AsyncMnemic(ViewVerbs[Awaited], AbstractAsyncContextManager["AsyncMnemic"]
 
     @classmethod
     def open(
-        cls,
-        store: str | Path | Config | None = None,
-        *,
-        actor: str = DEFAULT_ACTOR,
-        threads: int = DEFAULT_THREADS,
+        cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR, threads: int = DEFAULT_THREADS
     ) -> AsyncMnemic:
         """Like `Mnemic.open`. Await it, or use it in an `async with` block."""
         return cls(store, actor=actor, threads=threads)

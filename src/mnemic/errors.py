@@ -28,7 +28,7 @@ class MnemicError(Exception):
 
 
 class InvalidInputError(MnemicError, ValueError):
-    """An argument is invalid. The message says which, why and what is accepted. Nothing was stored."""
+    """An argument is invalid. The message names it, the reason and the accepted values. Nothing was stored."""
 
 
 class NotFoundError(MnemicError, LookupError):
@@ -56,7 +56,7 @@ class ForbiddenError(MnemicError):
 
 
 class ConfigError(MnemicError):
-    """The configuration is wrong or incomplete. The message says what to run or to change."""
+    """The configuration is wrong or incomplete. The message has the command to run or the setting to change."""
 
 
 class BackendError(MnemicError):
@@ -92,7 +92,7 @@ class BadReplyError(BackendError):
 
 
 class DamagedError(BackendError):
-    """Stored data is lost, replaced or damaged. The message says what happened and what to do; reading may go on."""
+    """Stored data is lost, replaced or damaged. The message has the cause and the remedy. Reading may go on."""
 
 
 def error_kind(error: type[BaseException]) -> str:

@@ -16,7 +16,10 @@ import pytest
 from mnemic import Mnemic, Scope, errors
 from mnemic.cli import failures, main, recall
 from mnemic.cli.failures import EXIT_CODES
+from mnemic.model.candidates import MESSAGE
+from mnemic.model.item import kind_of
 from mnemic.model.recall import Recall
+from mnemic.testing.samples import a_message
 from tests.doors.doors import replaced_streams, run
 
 PROGRAM = str(Path(sys.executable).with_name("mnemic"))
@@ -176,6 +179,9 @@ class TestForms:
         _, out, _ = run(["recall", "bread", "--explain", *ANA], [])
         total, parts = out.splitlines()[0].split("\t")[-1].removeprefix("score ").split("; ")[0].split(" = ")
         assert sum(float(part.split()[1]) for part in parts.split(" + ")) == pytest.approx(float(total), abs=0.02)
+
+    def test_the_kind_of_a_message_has_one_name(self):
+        assert kind_of(a_message(1)) == MESSAGE
 
 
 class TestOrigin:

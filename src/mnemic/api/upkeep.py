@@ -197,9 +197,9 @@ class UpkeepVerbs(Acting):
     def review(self, scope: Scope, *, limit: int = REVIEW_LIMIT, after: str | None = None) -> builtins.list[Review]:
         """List the memories that need a person's judgement, newest first, each with the reason.
 
-        They are quarantined (instructions to the model that the user did not write, or claims that their sources do not
-        support), disputed, or flagged (a source was erased, corrected or is no longer believed). Until then they are
-        ranked low or not recalled at all.
+        Quarantined ones give orders that the user did not write, or claim what their sources do not support. Flagged
+        ones have a source that was erased, corrected or is no longer believed. Others are disputed. Until you judge
+        them, they are ranked low or not recalled at all.
 
         Args:
             limit: Memories per page, 1 to 1000. Default: 50.

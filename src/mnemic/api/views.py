@@ -20,12 +20,16 @@ from mnemic.verbs import OTHER_NAMES
 
 Bound = Literal["bound"]
 Awaited = Literal["awaited"]
-BoundAwaited = Literal["bound and awaited"]
+Both = Literal["bound and awaited"]
 """The ways of a view, for type checkers: without the scope, awaited, or both."""
 
 _Way = TypeVar("_Way", bound=str)
-_Arguments = ParamSpec("_Arguments")
-_Answer = TypeVar("_Answer")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_Scoped = Callable[Concatenate[Any, Scope, _P], _T]
+_Plain = Callable[Concatenate[Any, _P], _T]
+_Awaited = Callable[_P, Coroutine[Any, Any, _T]]
+_Streamed = _Awaited[_P, AsyncGenerator[_T]]
 _Function_co = TypeVar("_Function_co", bound=Callable[..., Any], covariant=True)
 
 
@@ -67,41 +71,21 @@ class Verb(Generic[_Function_co]):
     if TYPE_CHECKING:  # the first that fits: scope left out, then streams, then everything else
 
         @overload
-        def __get__(
-            self: Verb[Callable[Concatenate[Any, Scope, _Arguments], _Answer]], owner: View[Bound], kind: Any
-        ) -> Callable[_Arguments, _Answer]: ...
+        def __get__(self: Verb[_Scoped[_P, _T]], owner: View[Bound], kind: Any) -> Callable[_P, _T]: ...
         @overload
-        def __get__(
-            self: Verb[Callable[Concatenate[Any, _Arguments], _Answer]], owner: View[Bound], kind: Any
-        ) -> Callable[_Arguments, _Answer]: ...
+        def __get__(self: Verb[_Plain[_P, _T]], owner: View[Bound], kind: Any) -> Callable[_P, _T]: ...
         @overload
-        def __get__(
-            self: Verb[Callable[Concatenate[Any, Scope, _Arguments], Generator[_Answer]]],
-            owner: View[BoundAwaited],
-            kind: Any,
-        ) -> Callable[_Arguments, Coroutine[Any, Any, AsyncGenerator[_Answer]]]: ...
+        def __get__(self: Verb[_Scoped[_P, Generator[_T]]], owner: View[Both], kind: Any) -> _Streamed[_P, _T]: ...
         @overload
-        def __get__(
-            self: Verb[Callable[Concatenate[Any, Scope, _Arguments], Iterator[_Answer]]],
-            owner: View[BoundAwaited],
-            kind: Any,
-        ) -> Callable[_Arguments, Coroutine[Any, Any, list[_Answer]]]: ...
+        def __get__(self: Verb[_Scoped[_P, Iterator[_T]]], owner: View[Both], kind: Any) -> _Awaited[_P, list[_T]]: ...
         @overload
-        def __get__(
-            self: Verb[Callable[Concatenate[Any, Scope, _Arguments], _Answer]], owner: View[BoundAwaited], kind: Any
-        ) -> Callable[_Arguments, Coroutine[Any, Any, _Answer]]: ...
+        def __get__(self: Verb[_Scoped[_P, _T]], owner: View[Both], kind: Any) -> _Awaited[_P, _T]: ...
         @overload
-        def __get__(
-            self: Verb[Callable[Concatenate[Any, _Arguments], Generator[_Answer]]], owner: View[Any], kind: Any
-        ) -> Callable[_Arguments, Coroutine[Any, Any, AsyncGenerator[_Answer]]]: ...
+        def __get__(self: Verb[_Plain[_P, Generator[_T]]], owner: View[Any], kind: Any) -> _Streamed[_P, _T]: ...
         @overload
-        def __get__(
-            self: Verb[Callable[Concatenate[Any, _Arguments], Iterator[_Answer]]], owner: View[Any], kind: Any
-        ) -> Callable[_Arguments, Coroutine[Any, Any, list[_Answer]]]: ...
+        def __get__(self: Verb[_Plain[_P, Iterator[_T]]], owner: View[Any], kind: Any) -> _Awaited[_P, list[_T]]: ...
         @overload
-        def __get__(
-            self: Verb[Callable[Concatenate[Any, _Arguments], _Answer]], owner: View[Any] | None, kind: Any
-        ) -> Callable[_Arguments, Coroutine[Any, Any, _Answer]]: ...
+        def __get__(self: Verb[_Plain[_P, _T]], owner: View[Any] | None, kind: Any) -> _Awaited[_P, _T]: ...
 
     def __get__(self, owner: View[Any] | None, kind: type[View[Any]]) -> Any:
         seen = kind if owner is None else owner
@@ -266,7 +250,7 @@ class ScopedMnemic(ViewVerbs[Bound]):
     is_bound = True
 
 
-class AsyncScopedMnemic(ViewVerbs[BoundAwaited]):
+class AsyncScopedMnemic(ViewVerbs[Both]):
     """Like `ScopedMnemic`, for asyncio."""
 
     is_bound = is_awaited = True

@@ -1,8 +1,7 @@
 """One of several processes of `mnemic serve`, started only by `cli/supervisor.py`.
 
-What it needs comes through its standard input, which then stays open for as long as the supervisor lives: where it
-ends, this process ends as if it had been told to. Three files are inherited: the socket, the board, and a pipe in which
-this process says, in one line of JSON, when it answers.
+The supervisor sends the settings through standard input and keeps it open. When it closes, this process ends. Three
+files are inherited: the socket, the board, and a pipe, to which this process writes one line of JSON when it answers.
 """
 
 from __future__ import annotations

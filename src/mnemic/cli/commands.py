@@ -1,9 +1,9 @@
 """How a function becomes a command.
 
-`command` registers one written by hand. Its parameters are options by `Annotated`; one that is a dataclass stands for
-its fields, and one of the type `Arguments` for the options of a verb. `verb_command` registers a verb of `Mnemic` whose
-function only shows the answer in a terminal: options, store, call and JSON are derived from the verb's signature, which
-stands in signatures.json, because help must not import the engine.
+`command` registers a function written by hand. Its parameters are options by `Annotated`. A dataclass stands for its
+fields, and `Arguments` for the options of a verb. `verb_command` registers a verb of `Mnemic`. Its function only shows
+the answer in a terminal. Everything else is derived from the verb's signature in signatures.json, because help must not
+import the engine.
 """
 
 from __future__ import annotations

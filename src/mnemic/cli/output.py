@@ -152,7 +152,7 @@ def require_answer(verb: str, *, is_sure: bool) -> None:
 
 
 def end_partly(failed: str, *, as_json: bool) -> NoReturn:
-    """End a command of which a part failed, with one line that says how many."""
+    """End a command of which a part failed, with one line that counts them."""
     report("partial", failed, is_json=as_json)
     raise typer.Exit(PARTIAL)
 

@@ -92,8 +92,8 @@ class Supervisor:
         self._failure: int | None = None
 
     def run(self) -> int:
-        """Returns the exit code, when a signal has ended all processes or none of them can be kept alive: 0, or that
-        of the first, where none ever answered, or 1, where one had to be killed or none was left.
+        """Run until a signal ends all processes or none can be kept alive. Returns the exit code: 0, that of the first
+        process if none ever answered, or 1 if one had to be killed or none was left.
         """
         with self._catch_signals():
             try:

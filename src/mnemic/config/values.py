@@ -118,16 +118,16 @@ class Config:
     beside those that installed packages bring; `weather_url`: the service of the weather tool, None for no such tool.
 
     `user` is whose memory it is in what one person uses for himself (the command line, MCP by stdio, hooks) where
-    nobody is named. The verbs take it from nowhere: they have a scope; nor do the doors over HTTP, which have keys.
+    no user is given. Verbs do not use it because they have a scope, nor do HTTP servers, which have keys.
 
-    `window` says where the windows of sessions are read: from the store, or from the Redis at `window_url`, which holds
+    `window` is where the windows of sessions are read: from the store, or from the Redis at `window_url`, which holds
     a copy of them; `window_options` are the fields of its `RedisOptions`.
 
-    `index` says where rows are searched: in this process and in files beside the store, or by the Qdrant at
+    `index` is where rows are searched: in this process and in files beside the store, or by the Qdrant at
     `qdrant_url`, which holds the vectors in `qdrant_collection`; `qdrant_options` are the fields of `QdrantOptions`.
 
     `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
-    memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
+    memory primitive beside Mnemic, which it does not use itself. `observer` is where counts and
     durations are kept: in this process, or as metrics of Prometheus. `traces` is "off", or the address of a collector
     of OpenTelemetry, to which spans without any text are sent. `processes`: how many answer for `mnemic serve`.
     `backup_keyring`: the file with the keys of sealed backups, None where none are made; `backup_master_key`, of 16

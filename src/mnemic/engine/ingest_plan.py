@@ -307,7 +307,7 @@ def _task_of_bytes(data: bytes, request: IngestRequest) -> Task:
     name = check_line(request.name or request.source or "", "name", limit=MAX_SOURCE_CHARS).strip()
     source = check_line(request.source or name, "source", limit=MAX_SOURCE_CHARS).strip()
     if not name or not source:
-        raise InvalidInputError("bytes need a name, such as name='report.pdf': its ending tells what they are")
+        raise InvalidInputError("bytes need a name with an extension, such as name='report.pdf'")
     return Task(source, name.replace("\\", "/").rpartition("/")[2] or name, len(data), lambda: data)
 
 

@@ -1,6 +1,6 @@
 """How a noun is kept: one description of its fields, derived from its annotations, for stores, exports and history.
 
-A field is a column of its own name. `Columns` says what other names there are, and which value stands in a row for one
+A field is a column of its own name. `Columns` has the other names, and which value stands in a row for one
 that no database has: a time as microseconds, an enumeration as its text, all that is nested as JSON text.
 """
 
@@ -125,7 +125,7 @@ def without_none(hint: Any) -> Any:
 
 
 def to_plain(value: Any, time: Callable[[datetime], object] = to_microseconds) -> Any:
-    """A value as JSON has it; `time` says how a time is written."""
+    """A value as JSON has it; `time` formats times."""
     kind: Any = cast("Any", type(value))
     if isinstance(value, datetime):
         return time(value)

@@ -39,9 +39,9 @@ class LifeSettings:
     the language model a step works without it.
 
     Switches: `extracts` facts from messages; `summarises` messages that leave the window; `reflects` on summaries;
-    `curates` days by night; `consolidates` repeated choices into preferences; `graphs` extracts entities and relations
-    by night; `scores_health` of each user's and agent's memories by night; `promotes_learnings` also asks a model what
-    the agent should learn from users. A switched-off step catches up when it is switched on again.
+    `curates` days; `consolidates` repeated choices into preferences; `graphs` extracts entities and relations;
+    `scores_health` of each user's and agent's memories; `promotes_learnings` also asks a model what the agent should
+    learn from users. A switched-off step catches up when it is switched on again.
     """
 
     window_messages: int = 20

@@ -170,7 +170,7 @@ class Connection:
             return _report(split(response.iter_bytes()), tell)
 
     def close(self) -> None:
-        """Let go of the connections; closing twice is harmless."""
+        """Close the connections. Idempotent."""
         self._client.close()
 
     def _build(

@@ -219,7 +219,7 @@ def _checked(item: Mapping[str, object], by_number: Mapping[int, ToldTurn], *, n
     _check_date(item.get("date"))
     snippet = snippet_of(_text(item.get("snippet"), "snippet"), f"{gem} {context}", turns)
     if not snippet:
-        raise _RefusalError("nothing of it is said in the turns that it names")
+        raise _RefusalError("the turns that it names do not mention it")
     return Found(
         Gem(
             gem=gem,

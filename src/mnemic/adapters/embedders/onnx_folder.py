@@ -293,7 +293,7 @@ class OnnxFolderEmbedder:
         pooling = self._asked_pooling or said.pooling
         if not pooling:
             raise ConfigError(
-                f"no file of {self._folder} says how its vectors are pooled: set the option `pooling` to one of "
+                f"no file of {self._folder} describes how its vectors are pooled: set the option `pooling` to one of "
                 f"{', '.join(POOLINGS)}, as the model's card says"
             )
         return of_tokens[0], pooling
