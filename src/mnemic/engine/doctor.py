@@ -23,6 +23,7 @@ from mnemic.model.scope import Visibility, to_microseconds
 from mnemic.model.settings import Quarantine
 from mnemic.ports.models import Embedder, Llm, Vectors
 from mnemic.ports.store import UnitOfWork
+from mnemic.ranking.relevance import calibrated
 from mnemic.text.normalise import Writing, writing_of
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -236,7 +237,13 @@ def _embedders(engine: Engine) -> list[Finding]:
     if not engine.embedders:
         message = "none: memories are found by keyword alone"
         return [Finding("embedder", Condition.DEGRADED, message, "name an embedder")]
-    return [_embedder(embedder) for embedder in engine.embedders]
+    findings = [_embedder(embedder) for embedder in engine.embedders]
+    if not {embedder.space.model for embedder in engine.embedders} & calibrated().keys():
+        message = (
+            f"not calibrated for {engine.embedders[0].space.model}: hits show none, and no weak one is left out"
+        )
+        findings.append(Finding("relevance", Condition.OK, message, f"embedders with one: {', '.join(calibrated())}"))
+    return findings
 
 
 def _embedder(embedder: Embedder) -> Finding:
