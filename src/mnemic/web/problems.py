@@ -57,7 +57,7 @@ STATUSES: Mapping[type[failures.MnemicError], _Row] = {
     failures.ConflictError: _Row(409, "It exists already, or was changed meanwhile", "read it again, then decide"),
     failures.UnsupportedError: _Row(501, "This server is not set up for this"),
     failures.ConfigError: _Row(
-        500, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False
+        501, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False
     ),
     failures.BackendError: _Row(503, "A backend of the server failed", "run `mnemic doctor` on the server"),
     failures.UnavailableError: _Row(503, "A backend of the server does not answer", "try again in a moment"),
@@ -96,7 +96,7 @@ def problem_of(error: BaseException) -> Problem:
         row.status,
         failures.error_kind(kind),
         row.title,
-        " ".join(str(error).split()) if row.is_told else "",
+        " ".join(str(error).split()) if row.is_told else row.title,
         row.hint,
         headers=_headers(error),
     )
