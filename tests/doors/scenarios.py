@@ -358,7 +358,7 @@ SCENARIOS = (
                     {"text": "x", "categories": ["  "]},
                 )
             ),
-            Step("remember", {"text": "x"}, scope=Scope(), fails=InvalidInputError),
+            Step("remember", {"text": "x"}, scope=Scope(org="acme"), fails=InvalidInputError),
             Step("recall", {"query": "x", "limit": 0}, fails=InvalidInputError),
             Step("recall", {"query": "x", "min_similarity": 2.0}, fails=InvalidInputError),
             Step("recall", {"query": "x", "min_relevance": 1.5}, fails=InvalidInputError),

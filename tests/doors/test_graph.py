@@ -90,7 +90,7 @@ class TestTheCommandLine:
             ["Billing Service", "GOVERNED_BY", "Policy Y"],
         ]
         assert len(rows) == 4
-        assert len(mnemic(store, "recall", "How does Project X relate to Policy Y?")[1].splitlines()) == 2
+        assert len(mnemic(store, "recall", "How does Project X relate to Policy Y?", "--all")[1].splitlines()) == 2
 
     def test_what_is_not_there_is_said_and_how_to_read_it(self, tmp_path: Path):
         path = str(tmp_path / "empty.db")

@@ -64,7 +64,7 @@ def test_a_person_reads_the_plan_the_answer_its_quotes_and_what_it_cost():
     asked = ["minutes.md", QUESTION]
     code, out, err = run(["--user", "ana"], ["research", *asked, "--dry-run"])
     assert code == 0, err
-    assert re.search(r"1 pieces, 0 of them read before; 1 would be read.*\nat most 2 calls and", out)
+    assert re.search(r"1 piece, 0 of them read before; 1 would be read.*\nat most 2 calls and", out)
     code, out, err = run(["--user", "ana"], ["research", *asked, "--max-calls", "5"])
     assert (code, out) == (0, "In May 1912 [1].\n"), err
     place = MINUTES.decode().index(FACT)

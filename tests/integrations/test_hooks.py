@@ -78,7 +78,7 @@ def test_claude_code_is_told_in_a_later_session_what_was_said(store: Config, tmp
         asked = {"hook_event_name": "UserPromptSubmit", "session_id": "s2", "prompt": "Which colour has my boat?"}
         output = json.loads(claude_code(mnemic, ANA, asked))["hookSpecificOutput"]
         assert output["hookEventName"] == "UserPromptSubmit"
-        assert "user: My boat is blue" in output["additionalContext"]
+        assert "user:\n[1] My boat is blue" in output["additionalContext"]
         assert claude_code(mnemic, Scope(user="bob"), asked) == ""
 
 
@@ -214,7 +214,7 @@ def test_the_openclaw_plugin_asks_the_program_and_leaves_groups_out(home: Path, 
     ran = subprocess.run([node(), str(script)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     answers = json.loads(ran.stdout)
-    assert "user: My boat is blue" in answers["main"]["prependContext"]
+    assert "user:\n[1] My boat is blue" in answers["main"]["prependContext"]
     assert "stranger" not in answers["main"]["prependContext"]
     assert answers["nothing"] == [None, None, None]
     assert run(["hooks", "uninstall", "openclaw"]) == 0

@@ -133,7 +133,7 @@ def test_a_block_recalls_and_takes_in_what_leaves_the_short_term_memory(mnemic: 
         return shown
 
     mine, theirs = asyncio.run(talk())
-    assert "user: My boat number 1 is blue and quite long" in mine
+    assert "My boat number 1 is blue and quite long" in mine
     assert "blue" not in theirs
     texts = [each.text for each in mnemic.window(ANA, limit=100)]
     assert texts[:2] == ["My boat number 0 is blue and quite long", "Noted."]

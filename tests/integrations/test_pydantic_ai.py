@@ -100,7 +100,7 @@ def test_what_was_said_is_put_before_a_later_prompt_and_not_into_the_history(mne
     assert script.told == []
     later = Agent(FunctionModel(script), capabilities=[MnemicMemory(mnemic, Scope(user="ana", session="a2"))])
     result = asyncio.run(later.run("Which colour has my boat?"))
-    assert "user: My boat is blue" in script.told[0]
+    assert "user:\n[1] My boat is blue" in script.told[0]
     assert "BEGIN USER FACTS" not in str(result.all_messages())
     said = [(each.role, each.text) for each in mnemic.window(Scope(user="ana", session="a2"))]
     assert said == [(Role.USER, "Which colour has my boat?"), (Role.ASSISTANT, "It is blue.")]

@@ -108,8 +108,8 @@ def show_strong_hits(found: Recall, *, is_explained: bool = False) -> None:
     best = max((hit.relevance or 0.0 for hit in found.hits), default=0.0)
     least = 1.0 if asks_nothing(found.query) else max(SHOWN_RELEVANCE, least_beside(best, CROSS_GAP))
     strong = tuple(hit for hit in found.hits if hit.is_fallback or hit.relevance is None or hit.relevance >= least)
-    if strong or not found.hits:
-        show_recall(replace(found, hits=strong), is_explained=is_explained)
+    if strong or not found.hits or found.paths:
+        show_recall(found if found.paths else replace(found, hits=strong), is_explained=is_explained)
         return
     weak = "1 weak hit" if len(found.hits) == 1 else f"{len(found.hits)} weak hits"
     output.note_all(found.degraded, "degraded: ")

@@ -60,6 +60,7 @@ JUDGED_HITS = 8
 _LEAST_SAME = 0.8
 _LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
 _CLOSING = " \"'”」"
+_ASKING = ("?", "？")
 ROWS_AT_ONCE = 32
 """So many rows are read at a time where the room for hits is bounded: of long messages, few fill it."""
 
@@ -410,7 +411,7 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
         order = _without_noise(engine, scored, order)
     limit = len(order) if question.limit is None else question.limit
     now, chosen, hits, room = engine.clock.now(), Selection(question), list[Hit](), question.room
-    asked = AskedBefore(question.text, engine)
+    asked, is_asking = AskedBefore(question.text, engine), question.text.rstrip(_CLOSING).endswith(_ASKING)
     step = limit if room == inf else min(limit, ROWS_AT_ONCE)
     cosines = scored.candidates.similarities
     for start in range(0, len(order), step or 1):
@@ -420,7 +421,7 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
         items = rows_of(engine, visible, [str(i) for i in scored.candidates.ids[places]])
         for place, sure in zip(places, relevances_of(engine, scored, places), strict=True):
             item = items.get(str(scored.candidates.ids[place]))
-            if item is None or (question.limit is not None and asked.is_repeated_by(item)):
+            if item is None or (is_asking and question.limit is not None and asked.is_repeated_by(item)):
                 continue
             if len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure)))
@@ -444,7 +445,7 @@ class AskedBefore:
             return False
         if dedup_key(item.text).rstrip("?？ ") == self._key:
             return True
-        if not item.text.rstrip(_CLOSING).endswith(("?", "？")):
+        if not item.text.rstrip(_CLOSING).endswith(_ASKING):
             return False
         if 2 * len(self._stems & stems(item.text)) < len(self._stems):
             return False
