@@ -239,9 +239,7 @@ def _embedders(engine: Engine) -> list[Finding]:
         return [Finding("embedder", Condition.DEGRADED, message, "name an embedder")]
     findings = [_embedder(embedder) for embedder in engine.embedders]
     if not {embedder.space.model for embedder in engine.embedders} & calibrated().keys():
-        message = (
-            f"not calibrated for {engine.embedders[0].space.model}: hits show none, and no weak one is left out"
-        )
+        message = f"not calibrated for {engine.embedders[0].space.model}: hits show none, and no weak one is left out"
         findings.append(Finding("relevance", Condition.OK, message, f"embedders with one: {', '.join(calibrated())}"))
     return findings
 
