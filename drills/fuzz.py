@@ -29,7 +29,7 @@ from mnemic.errors import MnemicError
 from mnemic.model.health import Condition
 from mnemic.verbs import VERBS
 from tests.doors.http_doors import LOCAL, Served
-from tests.doors.test_wrong_arguments import ELSEWHERE, GIVEN, WRONG
+from tests.doors.test_wrong_arguments import ELSEWHERE, GIVEN, RAW, WRONG
 
 ANNA = Scope(user="anna", session="s1")
 NOT_SET_UP = 501
@@ -78,7 +78,7 @@ def call_library(mnemic: Mnemic, chance: random.Random, calls: int) -> tuple[Cou
             ends["library: taken"] += 1
         except MnemicError:
             ends["library: refused"] += 1
-        except Exception as error:  # noqa: BLE001 -- any error that is not ours is what this looks for
+        except RAW as error:
             ends["library: raw errors"] += 1
             problems.append(f"{verb}({named!r:.120}): {type(error).__name__}: {error!s:.120}")
     return ends, problems

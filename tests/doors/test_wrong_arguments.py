@@ -40,6 +40,9 @@ WRONG: list[Any] = [
     1j,
 ]
 GIVEN = {"messages": [{"role": "user", "content": "x"}], "facts": {"city": "Oslo"}, "memories": ["x"], "exchanges": []}
+RAW = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+"""Errors of Python, which no verb should raise."""
+
 ELSEWHERE = frozenset({"chat_stream"})
 """Its errors come when it is read, which needs a model."""
 
@@ -80,7 +83,7 @@ def test_a_wrong_argument_is_a_typed_error_or_taken(mnemic: Mnemic, verb: str):
                 call(mnemic, verb, name, wrong)
             except MnemicError:
                 continue
-            except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+            except RAW as error:
                 raw.append(f"{name}={wrong!r:.30}: {type(error).__name__}: {error}")
     assert raw == []
 
