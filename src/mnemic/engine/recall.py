@@ -57,7 +57,7 @@ of it. They stand by their rank, within the budget.
 JUDGED_HITS = 8
 """More than the judgement of a prompt looks at (see `ranking.silence`)."""
 
-_LEAST_SAME = 0.8
+_LEAST_SAME = 0.8  # share of common terms: one word of five may differ, such as "my" and "our"
 _LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
 _CLOSING = " \"'”」"
 _ASKING = ("?", "？")

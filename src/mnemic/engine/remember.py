@@ -112,8 +112,6 @@ class Settler:
     def _set_against(self, memory: Memory, known: Memory, *, is_told: bool) -> Decision:
         if _rank(memory) < _rank(known):
             return self._challenge(memory, known)
-        if known.state is State.DISPUTED and memory.observed_at == known.observed_at and not is_told:
-            return self._dispute(memory, known)
         if memory.observed_at < known.observed_at:
             return self._late(memory, known)
         if is_told or _rank(memory) > _rank(known) or memory.observed_at > known.observed_at:
