@@ -368,7 +368,7 @@ class TestForms:
 
 
 @pytest.mark.requirement("N-40")
-def test_the_first_ingest_names_the_command_that_adds_another_language(home: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_ingest_that_adds_names_the_command_that_adds_another_language(home: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MNEMIC_EMBEDDER", "minilm")
     lease = home / "lease.md"
     for text, is_told in (("租金每月八百四十元，每月一日支付。", True), ("租金每月九百元。", False)):

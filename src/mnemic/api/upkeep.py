@@ -6,6 +6,7 @@ import builtins
 import math
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from os import PathLike, fspath
 from pathlib import Path
@@ -20,7 +21,7 @@ from mnemic.engine.browse import reject, review, trust
 from mnemic.engine.consolidate import ConsolidateReport, consolidate
 from mnemic.engine.conversation import EndReport, end
 from mnemic.engine.curate import CurateReport, curate
-from mnemic.engine.doctor import doctor, glance
+from mnemic.engine.doctor import doctor, glance, language_finding
 from mnemic.engine.documents import ingest
 from mnemic.engine.engine import Engine
 from mnemic.engine.erase import erase, receipts
@@ -131,7 +132,9 @@ class UpkeepVerbs(Acting):
             is_again=_bool(is_again, "is_again"),
         )
         data = content if isinstance(content, bytes) else _path(content)
-        return ingest(self._engine, scope, data, request, actor=self._actor)
+        report = ingest(self._engine, scope, data, request, actor=self._actor)
+        found = language_finding(self._engine) if report.counts.get("added") else None
+        return report if found is None else replace(report, note=f"{found.message}. To add it, {found.remedy}.")
 
     def research(
         self,

@@ -70,18 +70,16 @@ def ingest(
     position = output.Position("in {name}, {done} of {total} files done{item}")
     remark = "what was stored stays: run the same command again, and it goes on from there"
     with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
-        is_first = not mnemic.documents.list(scope, limit=1).documents
         for path in paths:
             position.begin(path, tell)
             content = sys.stdin.buffer.read() if path == STDIN else path
             reports.append((path, mnemic.ingest(scope, content, **arguments, progress=position.reach)))
-        told = [each for each in mnemic.doctor().findings if each.part == "language"] if is_first else []
     if options.as_json:
         output.show_json(reports[0][1] if len(reports) == 1 else [report for _, report in reports])
     else:
         for path, report in reports:
             _show_ingest(path, report)
-    output.note_all(f"{finding.message}. To add it, {finding.remedy}." for finding in told)
+    output.note_all(dict.fromkeys(report.note for _, report in reports if report.note))
     _end_ingest([report for _, report in reports], as_json=options.as_json)
 
 

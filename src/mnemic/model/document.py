@@ -181,7 +181,8 @@ class FileReport:
 class IngestReport:
     """The result of an ingest, or the plan of a dry run, which does not open files. `counts`: files by outcome.
     `why_nothing`: the reason if nothing was stored, else "". `chunks` were stored, from `characters` of text.
-    `needs_vectors`: keyword search finds them now, semantic search after a job has run.
+    `needs_vectors`: keyword search finds them now, semantic search after a job has run. `note`: a warning, such as
+    that the embedder does not know the language of the texts.
     """
 
     at: datetime
@@ -193,6 +194,7 @@ class IngestReport:
     needs_vectors: bool = False
     is_dry_run: bool = False
     why_nothing: str = ""
+    note: str = ""
 
 
 STEPS_KEPT = timedelta(days=30)
