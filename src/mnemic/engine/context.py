@@ -413,8 +413,8 @@ def _worth_showing(
     is_general = is_about_user(question.text) and all((hit.relevance or 0.0) < ABOUT_SUBJECT for hit in every)
     if not is_general and deserves_memory(engine, question.search_text, asked[0], every):
         strong = {hit.id for hit in strong_enough(every, question.search_text, least_message=least_message)}
-        kept = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
-        return next(kept), next(kept)
+        memory, documents = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
+        return memory, documents
     visible = scope.visibility.at(*question.levels)
     shown = background(engine, visible, question) if is_general or not question.text.strip() else ()
     hits = tuple(hit for hit in shown if hit.item.partition.level is Level.USER)

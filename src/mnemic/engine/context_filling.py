@@ -18,7 +18,16 @@ from mnemic.engine.recall import AskedBefore
 from mnemic.model.item import Item, Memory, Message, Role, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Level
-from mnemic.ranking.digest import FULL_CONTENT, LEAST_CONTENT, content, digest, needles, shortened_tokens, stems
+from mnemic.ranking.digest import (
+    FULL_CONTENT,
+    LEAST_CONTENT,
+    content,
+    digest,
+    is_question,
+    needles,
+    shortened_tokens,
+    stems,
+)
 from mnemic.ranking.extract import is_small_talk
 from mnemic.text.blocks import (
     AGENT,
@@ -67,7 +76,6 @@ _SECTION_OF: Mapping[Level, Section] = {
     Level.ORG: ORGANISATION,
     Level.SESSION: SESSION,
 }
-_CLOSING = " \"'”」"
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +323,7 @@ def _by_rank(line: Line) -> tuple[date, str, int]:
 
 def _explains(line: Line) -> bool:
     """True for a message that says something, or that asks what the next one answers."""
-    return line.worth > 0 or line.whole.rstrip(_CLOSING).endswith(("?", "？"))
+    return line.worth > 0 or is_question(line.whole)
 
 
 def _place(item: Item) -> tuple[str, int] | None:

@@ -34,7 +34,7 @@ from mnemic.model.scope import Scope, Visibility, to_microseconds
 from mnemic.ports.models import Reranker, Scores
 from mnemic.ports.observer import Span
 from mnemic.ports.store import MAIN_VIEW
-from mnemic.ranking.digest import shortened_tokens, stems
+from mnemic.ranking.digest import is_question, shortened_tokens, stems
 from mnemic.ranking.fusion import mmr_order
 from mnemic.ranking.relevance import Doubles, Evidence, Floats, relevances
 from mnemic.ranking.silence import logit, share_of
@@ -59,8 +59,6 @@ JUDGED_HITS = 8
 
 _LEAST_SAME = 0.8  # share of common terms: one word of five may differ, such as "my" and "our"
 _LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
-_CLOSING = " \"'”」"
-_ASKING = ("?", "？")
 ROWS_AT_ONCE = 32
 """So many rows are read at a time where the room for hits is bounded: of long messages, few fill it."""
 
@@ -411,7 +409,7 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
         order = _without_noise(engine, scored, order)
     limit = len(order) if question.limit is None else question.limit
     now, chosen, hits, room = engine.clock.now(), Selection(question), list[Hit](), question.room
-    asked, is_asking = AskedBefore(question.text, engine), question.text.rstrip(_CLOSING).endswith(_ASKING)
+    asked, is_asking = AskedBefore(question.text, engine), is_question(question.text)
     step = limit if room == inf else min(limit, ROWS_AT_ONCE)
     cosines = scored.candidates.similarities
     for start in range(0, len(order), step or 1):
@@ -445,7 +443,7 @@ class AskedBefore:
             return False
         if dedup_key(item.text).rstrip("?？ ") == self._key:
             return True
-        if not item.text.rstrip(_CLOSING).endswith(_ASKING):
+        if not is_question(item.text):
             return False
         if 2 * len(self._stems & stems(item.text)) < len(self._stems):
             return False

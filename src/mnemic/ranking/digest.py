@@ -32,14 +32,19 @@ LEAST_CONTENT, FULL_CONTENT = 1.0, 6.0
 SHORTEST_CONTENT = 3
 """Letters: "Tea, please." tells something."""
 
-QUESTION_SHARE = 1 / 3
+QUESTION_SHARE = 1 / 3  # a question of somebody else says little without its answer
 
 _CAPTION = re.compile(r"\[\w+: ")
 _OWN_WORDS = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|our)\b")
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
-_QUESTION = re.compile(r"[?？]\W*$")
+
+
+def is_question(text: str) -> bool:
+    """True for a text that ends in a question mark, whatever quotes and marks stand behind it."""
+    last = next((character for character in reversed(text) if character in "?？" or character.isalnum()), "")
+    return last in ("?", "？")
 
 
 def stems(text: str) -> frozenset[str]:
@@ -71,9 +76,9 @@ def content(text: str, names: frozenset[str] = frozenset()) -> float:
         if _CAPTION.match(sentence) or _HAN.search(sentence) or any(map(str.isdigit, sentence)):
             found += FULL_CONTENT
         else:
-            is_question = _QUESTION.search(sentence) and not _OWN_WORDS.search(sentence)
+            asks = is_question(sentence) and not _OWN_WORDS.search(sentence)
             words = {word[:STEM_CHARS] for word in _WORD.findall(sentence.lower()) if len(word) >= SHORTEST_CONTENT}
-            found += len(words - _reactions() - names) * (QUESTION_SHARE if is_question else 1.0)
+            found += len(words - _reactions() - names) * (QUESTION_SHARE if asks else 1.0)
         if found >= FULL_CONTENT:
             return FULL_CONTENT
     return found
@@ -117,7 +122,7 @@ def _weight(sentence: str, matters: Sequence[str]) -> float:
     shared = sum(needle in lowered for needle in matters)
     is_specific = _SPECIFIC.search(sentence) or _CAPTION.match(sentence)
     # 2 for a word of the question, 1 for a number or name however many, half a point less for a question
-    return 2.0 * shared + (is_specific is not None) - 0.5 * (_QUESTION.search(sentence) is not None)
+    return 2.0 * shared + (is_specific is not None) - 0.5 * is_question(sentence)
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]], kept: Sequence[int]) -> str:
