@@ -91,8 +91,7 @@ class UpkeepVerbs(Acting):
         secrets: Secrets | str = Secrets.REFUSE,
         progress: IngestProgress | None = None,
     ) -> IngestReport:
-        """Read a file, a folder and its subfolders, or bytes, split the text into passages and store them for
-        recall.
+        """Read a file, a folder with its subfolders, or bytes, and store the text as passages for recall.
 
         Unchanged files are skipped. A changed file replaces its stored version in one step. A file that cannot be read
         is reported with the reason, and the others continue. Call again to resume after an interruption. The report has

@@ -160,7 +160,7 @@ def _flag(hand: Hand, loss: _Loss) -> None:
 
 def take_out(hand: Hand, memory: Memory) -> Memory:
     """The memory without what no source carries any more: the sentences of a digest, the context and snippet of any.
-    A fact may say in its own words what is left, so a job judges it. One that somebody said by himself stays as it is.
+    A fact may say in its own words what is left, so a job judges it. What a user stated directly stays as it is.
     """
     if stands_alone(hand, memory):
         return memory

@@ -37,7 +37,7 @@ floor would cost BEAM a tenth of its evidence.
 FACT_GAP = 1.25
 """So far behind the best fact, in logits, another one is not needed: beside one of 0.9 it needs 0.72. Of 160 generated
 facts and their direct questions 0.99 are shown, and of what is shown 0.87 is needed (0.77 with 2). The user's facts are
-compared with each other, policies with the best fact of anybody. What is of the session or the agent is about the task
+compared with each other, policies with the best fact of any level. Facts of the session or the agent are about the task
 at hand, and only noise is left out of it.
 """
 

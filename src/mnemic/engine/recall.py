@@ -428,7 +428,7 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
 
 
 class AskedBefore:
-    """The question, to tell when somebody asked the same before: that is no evidence for an answer."""
+    """Finds earlier messages that ask the current question. They are no evidence for its answer."""
 
     def __init__(self, text: str, engine: Engine) -> None:
         self._analyser = engine.analyser

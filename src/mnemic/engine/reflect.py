@@ -38,7 +38,7 @@ SOURCE = "reflection"
 """The source of profile entries that come of a reflection."""
 
 _HABITS = (Kind.PREFERENCE, Kind.PERSONA, Kind.CONTEXT)
-"""Kinds of facts that say how somebody is, not what happened once."""
+"""Kinds of facts that describe the user, not a single event."""
 
 _reflect_log = logging.getLogger("mnemic.reflect")
 
@@ -108,7 +108,7 @@ class Reflecting(SessionRun):
         return episodes, "there is no new summary since the last reflection" if is_known else ""
 
     def run(self, episodes: Sequence[Memory]) -> ReflectReport:
-        """Make the reflection; nothing is written if a summary changed meanwhile, or somebody else has reflected."""
+        """Make the reflection. Writes nothing if a summary changed or another run reflected in the meantime."""
         made, proposed = self.digest(episodes)
         now = self._engine.clock.now()
         memory = None if made is None else digest.derived_memory(made.derived, made.sources, now)
@@ -121,7 +121,7 @@ class Reflecting(SessionRun):
             if any(present.get(each.id) != each.text for each in sources):
                 return replace(report, skipped="a summary was deleted or made again meanwhile")
             if self._is_known(work, episodes):
-                return replace(report, skipped="somebody else has reflected meanwhile")
+                return replace(report, skipped="another run has reflected in the meantime")
             facts = put_derived(
                 self._engine, work, self._partition, self._facts(work, episodes, proposed), source=SOURCE
             )

@@ -32,7 +32,7 @@ LEAST_CONTENT, FULL_CONTENT = 1.0, 6.0
 SHORTEST_CONTENT = 3
 """Letters: "Tea, please." tells something."""
 
-QUESTION_SHARE = 1 / 3  # a question of somebody else says little without its answer
+QUESTION_SHARE = 1 / 3  # a question says little without its answer
 
 _CAPTION = re.compile(r"\[\w+: ")
 _OWN_WORDS = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|our)\b")

@@ -122,7 +122,7 @@ def shared_preference(quality: Quality, times: int, first: date, last: date) -> 
 
 
 MOST_READ = 60
-"""A model reads at most so many choices together."""
+"""Maximum number of choices in one prompt."""
 
 
 def traits_prompt(statements: Sequence[tuple[date, str]], language: blocks.Language) -> Prompt:

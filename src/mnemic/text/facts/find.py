@@ -292,8 +292,8 @@ SLOT_WORTH = 0.8
 """What a slot that is plainly filled counts at least: "User is Ana" is worth keeping, however little it says."""
 
 TAKEN_UP_ODDS = 7.0
-"""The odds of what an assistant said of the user are so many times higher where the user took it up: the head sees the
-sentence alone, and such sentences are rare among its labels.
+"""Factor on the odds of what an assistant said about the user, where the user took it up. The head sees the sentence
+alone, and such sentences are rare among its labels.
 """
 
 PLAIN_CHARS = 120

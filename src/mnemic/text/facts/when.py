@@ -24,10 +24,10 @@ _STEPS = {"last": -1, "this": 0, "next": 1, "coming": 1}
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _MONTHS = 12
 _LEAP = 4
-"""Within so many years every date comes back, 29 February too."""
+"""Every date recurs within this many years, including 29 February."""
 
 _REACH = timedelta(days=183)
-"""Where the verb leaves it open, a date without a year lies at most so far ahead: the nearest one is meant."""
+"""How far ahead a date without a year may lie if the verb leaves it open. The nearest date is taken."""
 
 _REACH_UNDECIDED = timedelta(days=270)
 """Farther where a plan is told, though in the past: "wanted to marry in October"."""

@@ -30,7 +30,7 @@ from mnemic.text.languages import detect, languages
 from mnemic.text.normalise import Writing, key_words, late_pattern, writing_of
 
 WORD_BUCKETS = 1024
-"""Words are hashed to so many columns. Collisions cost less than a list of words, which would be of one language."""
+"""Number of columns that words are hashed to. Collisions cost less than a word list, which fits one language only."""
 
 MOST_WORDS = 24
 MOST_CHARS = 300

@@ -139,7 +139,7 @@ class _Rewriting:
         return "".join(self._out)
 
     def _name_user(self, name: str) -> str:
-        """The user by name; by a pronoun where the user was the subject before, so that it can mean nobody else."""
+        """Name the user, or use a pronoun where the user is already the clause's subject."""
         return _AGAIN[name] if self._is_named else name
 
     def _put(self, text: str) -> None:

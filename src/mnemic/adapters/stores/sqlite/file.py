@@ -159,7 +159,7 @@ class StoreFile:
             self._claim.unlink(missing_ok=True)
 
     def _count_frames(self, salt: bytes, known: int) -> int:
-        """The frames of the log up to its last commit, of which so many are known."""
+        """Count the log's frames up to its last commit, starting from the known ones."""
         with suppress(OSError), Path(f"{self.path}-wal").open("rb", buffering=0) as log:
             page = int.from_bytes(os.pread(log.fileno(), 4, _PAGE_SIZE_AT))
             frame = known
