@@ -23,6 +23,8 @@ and after it and with its document in the place of the session):
     keyword_before, keyword_after, dense_after   those of the message just before and just after it
     session_keyword, session_dense   the best of its session, as standard deviations above those of the other sessions
     answer          keyword_before where the message before asks a question
+    brief           exp(-length / 12 terms): thanks, greetings and agreement are short, and say nothing
+    asks            the same where it is a question, which answers none; a long one tells something before it asks
     author_named    1 where the question names its author
     assistant       1 where an assistant or a tool says it
     assistant_asked   the same, only where the question asks for what the assistant said
@@ -47,6 +49,7 @@ from mnemic.text.asking import Asking
 
 NEUTRAL_IMPORTANCE = 0.5  # middle of 0 to 1: an unrated memory is neither raised nor lowered
 SPEAKS_FOR_ITSELF_TERMS = 80.0  # a message of 80 terms takes 37 % (1/e) of its neighbours' weight, a short one all
+SAYS_LITTLE_TERMS = 12.0  # "Thanks, that sounds great!" has five, a message that tells something twenty
 FULL_SHARE = 3.0
 """A row that reaches a third of the highest BM25 that the question's terms could give counts in full: one occurrence of
 every term in a row of average length reaches 0.45."""
@@ -214,7 +217,8 @@ def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, F
     inside = np.zeros(0, dtype=np.intp) if where is None else np.flatnonzero(where.sessions >= 0)
     if where is None or not inside.shape[0]:
         return {}
-    weight = np.exp(-candidates.lengths[inside] / np.float32(SPEAKS_FOR_ITSELF_TERMS))
+    lengths, asks = candidates.lengths[inside], where.is_question.astype(np.float32)
+    weight, brief = (np.exp(-lengths / np.float32(terms)) for terms in (SPEAKS_FOR_ITSELF_TERMS, SAYS_LITTLE_TERMS))
     before, after = where.before[inside], where.after[inside]
     keyword_before = _at(keyword, before) * weight
     found = {
@@ -223,7 +227,9 @@ def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, F
         "dense_after": _at(dense, after) * weight,
         "session_keyword": _best_of_session(keyword[inside], where.sessions[inside]),
         "session_dense": _best_of_session(dense[inside], where.sessions[inside]),
-        "answer": np.maximum(keyword_before, 0) * _at(where.is_question.astype(np.float32), before),
+        "answer": np.maximum(keyword_before, 0) * _at(asks, before),
+        "brief": brief,
+        "asks": asks[inside] * brief,
         "author_named": where.is_named[inside].astype(np.float32),
         "assistant": where.is_assistant[inside].astype(np.float32),
     }
