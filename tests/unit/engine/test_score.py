@@ -109,7 +109,7 @@ def features(surroundings: Surroundings, asking: str = "", **changes: object) ->
 
 def ranking(surroundings: Surroundings, **changes: object) -> list[int]:
     """The places of the four candidates, best first."""
-    return scored_talk(surroundings, **changes).order.tolist()
+    return scored_talk(surroundings, "", **changes).order.tolist()
 
 
 def scored_talk(surroundings: Surroundings, asking: str = "", **changes: object) -> Scored:
