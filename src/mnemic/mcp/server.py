@@ -1,8 +1,7 @@
 """The MCP server over an open memory: tools, resources and prompts within the caller's scope.
 
-Every handler asks `who` for the scope and the rights of the request; a client has no way to name another scope. The
-work runs on threads, at most `THREADS` at a time. Clients may show any answer to a model, so all texts are sanitised as
-in a context; ids and times are as at every other door.
+Every handler gets scope and rights from `who`. Clients cannot name another scope. Work runs on up to `THREADS` threads.
+Clients may show any answer to a model, so all texts are sanitised as in a context.
 """
 
 import json
@@ -34,23 +33,23 @@ from mnemic.text.sanitise import sanitise
 from mnemic.wire import to_wire
 
 RESULT = "result"
-"""The key of what is no JSON object in itself, such as a list."""
+"""The key for results that are not JSON objects, such as lists."""
 
 KIND = "mnemic/error"
-"""In the metadata of an answer that tells of a failure: its kind, as in every other door."""
+"""The metadata key of a failed call's error kind. Kinds are the same at every door."""
 
 MOST_CHARS = 200_000
-"""What is longer as JSON is told as text alone."""
+"""Larger JSON results are returned as text alone."""
 
 REPEATED = "dedup_key"
-"""The text of a memory once more, folded: of no use to a model, and read by it all the same."""
+"""The folded text of a memory: useless to a model, but it would read it."""
 
 _PLAIN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
-"""Ids and times, which hold no text."""
+"""Ids and times, which need no sanitising."""
 
 
 def answered(outcome: ToolOutcome, noun: object) -> types.CallToolResult:
-    """The answer of a call; `noun` is what the tool told beside its text, or the error, or None."""
+    """The result of a call. `noun`: the object behind the tool's text, or the error, or None."""
     content = [types.TextContent(type="text", text=outcome.text)]
     if outcome.is_error:
         kind = {KIND: error_kind(type(noun))} if isinstance(noun, MnemicError) else None
@@ -59,7 +58,7 @@ def answered(outcome: ToolOutcome, noun: object) -> types.CallToolResult:
 
 
 def structured(noun: object) -> dict[str, Any] | None:
-    """The noun as a JSON object with safe texts; None where there is none, or it is too large."""
+    """The noun as a JSON object with sanitised texts. None if there is none, or it is too large."""
     if noun is None:
         return None
     wire = safe(to_wire(noun))
@@ -68,7 +67,7 @@ def structured(noun: object) -> dict[str, Any] | None:
 
 
 def safe(value: Any) -> Any:
-    """The same with every text in it sanitised, the names of what callers name themselves too."""
+    """The value with all its texts sanitised, including names that callers chose."""
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) else sanitise(value)
     if isinstance(value, Mapping):
@@ -100,7 +99,7 @@ _LOOK_BACK = (
 
 
 def prompt(mnemic: Mnemic, scope: Scope, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
-    """The messages of a prompt. Raises `InvalidInputError` for one that is not there, or lacks its argument."""
+    """The messages of a prompt. Raises `InvalidInputError` if it is unknown or its argument is missing."""
     if name == KEEP:
         return _one(_LOOK_BACK)
     if name != WITH_MEMORY:
@@ -144,7 +143,7 @@ TEMPLATES = (
 
 
 def read(mnemic: Mnemic, scope: Scope, uri: str) -> types.ReadResourceResult:
-    """The content of a resource, as this scope sees it. Raises `NotFoundError` for one that is not there."""
+    """The content of a resource in this scope. Raises `NotFoundError` if it does not exist."""
     kind = PLAIN
     if uri == PROFILE:
         text = mnemic.profile.format(scope).strip()
@@ -172,7 +171,7 @@ CODES: Mapping[type[MnemicError], int] = {
     BackendError: types.INTERNAL_ERROR,
     MnemicError: types.INVALID_REQUEST,
 }
-"""From the exception tree to the error codes of JSON-RPC, the nearest class counting."""
+"""JSON-RPC error codes. The nearest class of the exception tree applies."""
 
 _Result = TypeVar("_Result")
 Request = ServerRequestContext[Any, Any]
@@ -181,9 +180,9 @@ Page = types.PaginatedRequestParams | None
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one request may do: its scope, and `require`, which raises `ForbiddenError` for a right it lacks. `note` is
-    told the name of a tool that writes, and how it ended. `require_own` raises it for the partition of an item that
-    others share, and that the caller may not change. `actor` is written into the history of what is changed.
+    """What a request may do. `require` raises `ForbiddenError` for a missing right, `require_own` for the partition of
+    a shared item that the caller may not change. `note` records each writing tool and its outcome. `actor` is written
+    into the history.
     """
 
     scope: Scope
@@ -194,11 +193,11 @@ class Access:
 
 
 Who = Callable[[Request], Access]
-"""Tells who asks. Raises `MnemicError` for one who may not."""
+"""Returns the access of a request. Raises `MnemicError` if it is refused."""
 
 
 def make_server(mnemic: Mnemic, who: Who) -> Server[Any]:
-    """A server whose requests are those of `who`."""
+    """A server whose requests have the access that `who` returns."""
     handlers = _Handlers(mnemic, who)
     return Server(
         "mnemic",
@@ -216,7 +215,7 @@ def make_server(mnemic: Mnemic, who: Who) -> Server[Any]:
 
 
 class _Handlers:
-    """What a server answers to each request."""
+    """The handlers of a server."""
 
     def __init__(self, mnemic: Mnemic, who: Who) -> None:
         self._mnemic, self._who = mnemic, who
@@ -248,7 +247,7 @@ class _Handlers:
         return await self._work(lambda: prompt(self._mnemic, _reader(self._who(request)), params.name, given))
 
     async def _work(self, verb: Callable[[], _Result]) -> _Result:
-        """Run on a thread; errors of Mnemic become those of the protocol."""
+        """Run a verb on a thread. Errors of Mnemic become protocol errors."""
         self._limiter = self._limiter or anyio.CapacityLimiter(THREADS)
         try:
             return await run_sync(verb, limiter=self._limiter)
@@ -257,7 +256,7 @@ class _Handlers:
 
 
 def described(box: Toolbox) -> list[types.Tool]:
-    """The tools as the protocol tells them."""
+    """The tools in the protocol's form."""
     return [
         types.Tool(
             name=each.spec.name,
@@ -274,7 +273,7 @@ def described(box: Toolbox) -> list[types.Tool]:
 
 
 def refusal(error: MnemicError) -> MCPError:
-    """The error as the protocol tells it."""
+    """The error in the protocol's form."""
     return MCPError(next(CODES[kind] for kind in type(error).__mro__ if kind in CODES), str(error))
 
 
@@ -300,8 +299,8 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
 
 
 def _check_own(mnemic: Mnemic, access: Access, id: object) -> None:
-    """Raises `ForbiddenError` when the item is shared with others and the caller may not change such; of an item that
-    is not there the tool itself says so.
+    """Raise `ForbiddenError` if the item is shared and the caller may not change it. The tool itself reports a missing
+    item.
     """
     with suppress(NotFoundError, InvalidInputError):
         access.require_own(mnemic.get(access.scope, str(id)).partition)
