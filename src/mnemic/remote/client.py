@@ -1,7 +1,7 @@
-"""RemoteMnemic: Mnemic's verbs on a server. No logic lives here; the server checks the arguments.
+"""RemoteMnemic: Mnemic's verbs on a server, which checks the arguments. No logic lives here.
 
-The verbs are derived from the library's. A call is bound to the signature, sent to its route, and the answer is parsed
-as the signature's return type. Only streams, files and unsupported verbs are written by hand.
+Verbs are derived from the library's: a call is bound to the signature and sent to its route, and the answer is parsed
+as the return type. Only streams, files and unsupported verbs are written by hand.
 """
 
 from __future__ import annotations
