@@ -1,5 +1,4 @@
 """The backend `bm25`: Okapi BM25 over lower-cased, blank-separated words, in this process, without other packages.
-
 Scores equal those of `rank_bm25.BM25Okapi` with its own constants, which the tests verify. Decision 0006 says why the
 package itself is not used. For exact words in languages with blanks; `sqlite` handles word forms and all scripts.
 """
@@ -32,10 +31,9 @@ def split_words(text: str) -> Words:
 
 @MemoryRegistry.register("bm25")
 class Bm25Backend(InMemoryBackend[Words]):
-    """Finds documents that share at least one word with the query, even if all shared words weigh 0.
-
-    The index covers the whole collection. Every store and delete discards it, and the next query rebuilds it. Scores
-    are 0 or more. Equal scores are ordered by shared words, most first.
+    """Finds documents that share at least one word with the query, even if all shared words weigh 0. The index covers
+    the whole collection. Every store and delete discards it, and the next query rebuilds it. Scores are 0 or more.
+    Equal scores are ordered by shared words, most first.
     """
 
     facts = FACTS["bm25"]

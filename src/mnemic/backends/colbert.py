@@ -1,6 +1,5 @@
-"""The backend `colbert`: late interaction over one vector per token (Khattab and Zaharia 2020), in this process.
-
-A ColBERT checkpoint needs the extra `memory-colbert`. `checkpoint="minilm"` uses the token vectors of the offline model
+"""The backend `colbert`: late interaction over one vector per token (Khattab and Zaharia 2020), in this process. A
+ColBERT checkpoint needs the extra `memory-colbert`. `checkpoint="minilm"` uses the token vectors of the offline model
 and needs nothing. Models are loaded on first use.
 """
 
@@ -53,11 +52,9 @@ class TokenEmbedder(ABC):
 
 
 class CheckpointTokenEmbedder(TokenEmbedder):
-    """A ColBERT checkpoint: a name, downloaded from its hub on first use, or the folder of its files.
-
-    It is a BERT with one linear layer on top. As in the authors' code, a marker follows [CLS], queries are padded with
-    [MASK] to 32 tokens, documents are cut at 220, and their punctuation has no vectors. Needs the extra
-    `memory-colbert`.
+    """A ColBERT checkpoint: a name, downloaded from its hub on first use, or the folder of its files. It is a BERT with
+    one linear layer on top. As in the authors' code, a marker follows [CLS], queries are padded with [MASK] to 32
+    tokens, documents are cut at 220, and their punctuation has no vectors. Needs the extra `memory-colbert`.
     """
 
     def __init__(self, checkpoint: str = DEFAULT_CHECKPOINT, *, device: str | None = None) -> None:
@@ -155,9 +152,8 @@ def _linear(torch: Any, transformers: Any, source: str) -> Any:
 
 
 class MinilmTokenEmbedder(TokenEmbedder):
-    """The token vectors of the offline model, `(tokens, 384)`. Needs no package and no download.
-
-    The model was trained for one vector per text, not for MaxSim. Leaves out [CLS] and [SEP]. English.
+    """The token vectors of the offline model, `(tokens, 384)`. Needs no package and no download. The model was trained
+    for one vector per text, not for MaxSim. Leaves out [CLS] and [SEP]. English.
     """
 
     def __init__(self, *, threads: int = THREADS) -> None:
@@ -233,9 +229,8 @@ def choose_token_embedder(choice: TokenEmbedder | str | None) -> TokenEmbedder:
 
 
 def max_sim(query: Vectors, document: Vectors) -> float:
-    """The sum over the query's tokens of the highest cosine with any token of the document.
-
-    Both are `(tokens, dims) float32` with unit rows. 0 if either has no tokens.
+    """The sum over the query's tokens of the highest cosine with any token of the document. Both are `(tokens, dims)
+    float32` with unit rows. 0 if either has no tokens.
     """
     if not query.size or not document.size:
         return 0.0
@@ -244,10 +239,9 @@ def max_sim(query: Vectors, document: Vectors) -> float:
 
 @MemoryRegistry.register("colbert")
 class ColbertBackend(InMemoryBackend[Vectors]):
-    """Scores are MaxSim: at most the number of the query's tokens.
-
-    `checkpoint`: a name (default `colbert-ir/colbertv2.0`, downloaded from its hub), a folder, "minilm" for the token
-    vectors of the offline model, or a `TokenEmbedder`. Loaded on first use.
+    """Scores are MaxSim: at most the number of the query's tokens. `checkpoint`: a name (default
+    `colbert-ir/colbertv2.0`, downloaded from its hub), a folder, "minilm" for the token vectors of the offline model,
+    or a `TokenEmbedder`. Loaded on first use.
     """
 
     facts = FACTS["colbert"]

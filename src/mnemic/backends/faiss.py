@@ -1,7 +1,6 @@
-"""The backend `faiss`: exact semantic search in a flat inner-product FAISS index, in this process.
-
-Needs the extra `memory-faiss`. An `Embedder`, a small version of the port in `mnemic.ports.models`, turns texts into
-vectors. Write two methods to use your own model. `PortEmbedder` wraps every embedder that Mnemic knows by name.
+"""The backend `faiss`: exact semantic search in a flat inner-product FAISS index, in this process. Needs the extra
+`memory-faiss`. An `Embedder`, a small version of the port in `mnemic.ports.models`, turns texts into vectors. Write two
+methods to use your own model. `PortEmbedder` wraps every embedder that Mnemic knows by name.
 """
 
 from __future__ import annotations
@@ -79,9 +78,8 @@ EmbedderChoice: TypeAlias = Embedder | str | None
 
 
 def choose_embedder(choice: EmbedderChoice) -> Embedder:
-    """The given embedder, one by name (`mnemic.adapters.embedders.registry`), or for None the default.
-
-    Raises `ConfigError` for an unknown name, and with the install command if a package is missing.
+    """The given embedder, one by name (`mnemic.adapters.embedders.registry`), or for None the default. Raises
+    `ConfigError` for an unknown name, and with the install command if a package is missing.
     """
     if isinstance(choice, Embedder):
         return choice
@@ -90,11 +88,9 @@ def choose_embedder(choice: EmbedderChoice) -> Embedder:
 
 @MemoryRegistry.register("faiss")
 class FaissBackend(InMemoryBackend[Vectors]):
-    """Scores are cosines, from -1 to 1.
-
-    A deleted document's vector stays in the index, where searches skip it, until `clear`, or `save` and `load`.
-    `embedder`: an `Embedder`, or a name such as "minilm" (the default: all-MiniLM-L6-v2, offline),
-    "sentence-transformers:all-MiniLM-L6-v2" or "ollama:nomic-embed-text".
+    """Scores are cosines, from -1 to 1. A deleted document's vector stays in the index, where searches skip it, until
+    `clear`, or `save` and `load`. `embedder`: an `Embedder`, or a name such as "minilm" (the default: all-MiniLM-L6-v2,
+    offline), "sentence-transformers:all-MiniLM-L6-v2" or "ollama:nomic-embed-text".
     """
 
     facts = FACTS["faiss"]

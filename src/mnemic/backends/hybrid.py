@@ -1,7 +1,6 @@
-"""The backend `hybrid`: any two backends combined by weighted reciprocal rank fusion.
-
-It saves a folder: one file per part, and a list of the files that belong together. The list is replaced last and
-atomically, so an interrupted save leaves the older one whole.
+"""The backend `hybrid`: any two backends combined by weighted reciprocal rank fusion. It saves a folder: one file per
+part, and a list of the files that belong together. The list is replaced last and atomically, so an interrupted save
+leaves the older one whole.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Shared by in-process backends: documents by id, one lock, and a file to save and load.
-
-The file is a NumPy archive of documents and arrays, without pickles.
+"""Shared by in-process backends: documents by id, one lock, and a file to save and load. The file is a NumPy archive of
+documents and arrays, without pickles.
 """
 
 from __future__ import annotations
@@ -98,10 +97,8 @@ Scored = tuple[str, float]
 
 
 class InMemoryBackend(MemoryBackend, Generic[Evidence]):
-    """The four verbs over a subclass's index.
-
-    A subclass turns a text into evidence without the lock, because models are slow; a failure there changes nothing. It
-    stores evidence by id under the lock.
+    """The four verbs over a subclass's index. A subclass turns a text into evidence without the lock, because models
+    are slow; a failure there changes nothing. It stores evidence by id under the lock.
     """
 
     def __init__(self) -> None:

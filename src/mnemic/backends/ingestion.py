@@ -1,7 +1,6 @@
-"""`ingest_path`: files and folders as chunks with their sources, for a memory backend.
-
-`adapters.files` chooses the files of a folder, and readers in their own process turn each into text. For documents with
-scopes, versions and citations use `Mnemic`.
+"""`ingest_path`: files and folders as chunks with their sources, for a memory backend. `adapters.files` chooses the
+files of a folder, and readers in their own process turn each into text. For documents with scopes, versions and
+citations use `Mnemic`.
 """
 
 import os

@@ -1,7 +1,6 @@
-"""Context injection: adds what a memory backend finds for a question to a model's prompt, with sources.
-
-Chooses the passages and their size. Messages may be mappings, or objects with `role` and `content`. They are copied,
-never changed. For scopes, trust, profile and history use `Mnemic.context`.
+"""Context injection: adds what a memory backend finds for a question to a model's prompt, with sources. Chooses the
+passages and their size. Messages may be mappings, or objects with `role` and `content`. They are copied, never changed.
+For scopes, trust, profile and history use `Mnemic.context`.
 """
 
 from __future__ import annotations

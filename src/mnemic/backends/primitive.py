@@ -1,8 +1,7 @@
-"""The memory primitive: the four verbs of every backend, what each backend needs, and a registry of names.
-
-Names come from Mnemic, from a program's registrations, and from entry points of the group `mnemic.backends` in
-installed packages: a class, or a callable that returns a backend. Mnemic's own names cannot be replaced. Optional
-packages are imported here, so that errors about missing ones contain the install command.
+"""The memory primitive: the four verbs of every backend, what each backend needs, and a registry of names. Names come
+from Mnemic, from a program's registrations, and from entry points of the group `mnemic.backends` in installed packages:
+a class, or a callable that returns a backend. Mnemic's own names cannot be replaced. Optional packages are imported
+here, so that errors about missing ones contain the install command.
 """
 
 from __future__ import annotations
@@ -138,18 +137,16 @@ class MemoryBackend(ABC):
 
     @abstractmethod
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
-        """Store a text and return its id, unique in this namespace, also among equal and deleted texts.
-
-        Raises `InvalidInputError` if the content is not a text, blank or invalid Unicode, or the metadata is not a JSON
+        """Store a text and return its id, unique in this namespace, also among equal and deleted texts. Raises
+        `InvalidInputError` if the content is not a text, blank or invalid Unicode, or the metadata is not a JSON
         object.
         """
 
     @abstractmethod
     def retrieve(self, query: str, *, top_k: int = TOP_K, **kwargs: Any) -> list[RetrievalResult]:
-        """Up to `top_k` results, best first. Accepts any query; a blank one finds nothing.
-
-        The keyword `min_score` drops lower results, on the backend's own scale. Default: 0.0. Raises
-        `InvalidInputError` if `top_k` is below 1, and for an unknown keyword.
+        """Up to `top_k` results, best first. Accepts any query; a blank one finds nothing. The keyword `min_score`
+        drops lower results, on the backend's own scale. Default: 0.0. Raises `InvalidInputError` if `top_k` is below 1,
+        and for an unknown keyword.
         """
 
     @abstractmethod
@@ -167,10 +164,9 @@ class MemoryBackend(ABC):
         raise UnsupportedError(f"backend {self.backend_id!r} cannot save to {path}", capability="save")
 
     def load(self, path: str | Path) -> None:
-        """Replace everything with what `save` wrote, with the saved ids.
-
-        Raises `NotFoundError` if there is nothing, `BackendError` if it is damaged, `ConfigError` if another backend or
-        model wrote it, `UnsupportedError` like `save`. After an error nothing has changed.
+        """Replace everything with what `save` wrote, with the saved ids. Raises `NotFoundError` if there is nothing,
+        `BackendError` if it is damaged, `ConfigError` if another backend or model wrote it, `UnsupportedError` like
+        `save`. After an error nothing has changed.
         """
         raise UnsupportedError(f"backend {self.backend_id!r} cannot load {path}", capability="load")
 
@@ -219,9 +215,8 @@ class MemoryRegistry:
 
     @classmethod
     def register(cls, name: str) -> Callable[[type[Backend]], type[Backend]]:
-        """A class decorator that registers a backend as `name`, and sets its `backend_id` if empty.
-
-        Raises `ConfigError` if the name is blank, taken by another class, or differs from the class's `backend_id`.
+        """A class decorator that registers a backend as `name`, and sets its `backend_id` if empty. Raises
+        `ConfigError` if the name is blank, taken by another class, or differs from the class's `backend_id`.
         """
         if not name.strip():
             raise ConfigError("a memory backend needs a name to be registered by")
@@ -241,10 +236,8 @@ class MemoryRegistry:
 
     @classmethod
     def create(cls, name: str = DEFAULT_BACKEND, /, **options: Any) -> MemoryBackend:
-        """A new backend; `options` are the arguments of its class.
-
-        Raises `ConfigError` for an unknown name (with the nearest ones), an unknown option, and a missing package (with
-        the install command).
+        """A new backend; `options` are the arguments of its class. Raises `ConfigError` for an unknown name (with the
+        nearest ones), an unknown option, and a missing package (with the install command).
         """
         build = cls._build(name)
         try:
@@ -294,9 +287,8 @@ def _is_same(known: type[MemoryBackend], backend: type[MemoryBackend]) -> bool:
 
 def open_backend(config: Config | None = None) -> MemoryBackend:
     """The backend `tools.storage.default_backend`, with its data in the file `db_path`. In-memory, hybrid and other
-    backends without that argument ignore it. None: the active configuration (`mnemic.config.load_config`).
-
-    Raises `ConfigError` for an unknown name, and with the install command if a package is missing.
+    backends without that argument ignore it. None: the active configuration (`mnemic.config.load_config`). Raises
+    `ConfigError` for an unknown name, and with the install command if a package is missing.
     """
     settings = (config or load_config()).backend
     has_file = settings.db_path is not None and MemoryRegistry.takes(settings.name, "db_path")

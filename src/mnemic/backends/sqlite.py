@@ -1,7 +1,6 @@
-"""The backend `sqlite`: keyword search by SQLite's FTS5 in one file that several processes can share.
-
-The default: it needs no installation. FTS5 indexes the terms of Mnemic's own analyser, which finds word forms in all
-scripts, with or without blanks.
+"""The backend `sqlite`: keyword search by SQLite's FTS5 in one file that several processes can share. The default: it
+needs no installation. FTS5 indexes the terms of Mnemic's own analyser, which finds word forms in all scripts, with or
+without blanks.
 """
 
 from __future__ import annotations
@@ -35,10 +34,9 @@ _SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches withi
 
 @primitive.MemoryRegistry.register("sqlite")
 class SqliteBackend(primitive.MemoryBackend):
-    """Scores are FTS5's BM25, made positive. Every completed write has been flushed to disk.
-
-    `db_path`: the file, created with its folder if missing. Default: `mnemic/backend.db` in the user's data folder. A
-    write waits up to `lock_wait_s` seconds for other processes, then raises `UnavailableError`.
+    """Scores are FTS5's BM25, made positive. Every completed write has been flushed to disk. `db_path`: the file,
+    created with its folder if missing. Default: `mnemic/backend.db` in the user's data folder. A write waits up to
+    `lock_wait_s` seconds for other processes, then raises `UnavailableError`.
     """
 
     facts = primitive.FACTS["sqlite"]

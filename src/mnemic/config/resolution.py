@@ -1,6 +1,5 @@
-"""Resolves arguments, environment, configuration file and defaults into a Config, with the origin of each value.
-
-Also finds, reads and writes the file.
+"""Resolves arguments, environment, configuration file and defaults into a Config, with the origin of each value. Also
+finds, reads and writes the file.
 """
 
 from __future__ import annotations
@@ -68,10 +67,9 @@ class Told(NamedTuple):
 
 
 def read_file(path: Path) -> dict[str, Told]:
-    """The unchecked values of a file by key. Keys in other places (`SPELLINGS`) are moved to their own.
-
-    Raises `ConfigError`, with the line if known, for invalid TOML, bytes that are not UTF-8, a key set in two places,
-    or an unknown key (with the nearest one).
+    """The unchecked values of a file by key. Keys in other places (`SPELLINGS`) are moved to their own. Raises
+    `ConfigError`, with the line if known, for invalid TOML, bytes that are not UTF-8, a key set in two places, or an
+    unknown key (with the nearest one).
     """
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
@@ -221,10 +219,9 @@ def resolve(
     file: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Effective:
-    """Look up each key in the arguments, the environment (`MNEMIC_…`), the file and the defaults, in this order.
-
-    `file` None: `$MNEMIC_CONFIG`, else the user's own file. Raises `ConfigError` with the place for a missing file, an
-    unknown key or an invalid value.
+    """Look up each key in the arguments, the environment (`MNEMIC_…`), the file and the defaults, in this order. `file`
+    None: `$MNEMIC_CONFIG`, else the user's own file. Raises `ConfigError` with the place for a missing file, an unknown
+    key or an invalid value.
     """
     variables = os.environ if environment is None else environment
     path = find_file(file, variables)

@@ -81,10 +81,9 @@ def with_login(url: str, user: str | None, password: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendSettings:
-    """How to open and use the memory backend (`mnemic.backends.open_backend`).
-
-    `name` is in its registry. `db_path` None: the backend's own place. `top_k`, `min_score` and `max_tokens` are fields
-    of `ContextConfig` (`min_score` None: its default), `chunk_size` and `chunk_overlap` of `ChunkConfig`.
+    """How to open and use the memory backend (`mnemic.backends.open_backend`). `name` is in its registry. `db_path`
+    None: the backend's own place. `top_k`, `min_score` and `max_tokens` are fields of `ContextConfig` (`min_score`
+    None: its default), `chunk_size` and `chunk_overlap` of `ChunkConfig`.
     """
 
     name: str = "sqlite"

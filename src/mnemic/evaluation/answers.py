@@ -1,9 +1,7 @@
 """Asks a language model the questions of a test set with memory, with all rows and with nothing, and scores the
-answers.
-
-Token F1 is that of reading comprehension (Rajpurkar et al. 2016): the best over several correct answers, by character
-in scripts without blanks. The memory is used through the public verbs, with one user per group. The baselines get the
-same rows and the same instruction.
+answers. Token F1 is that of reading comprehension (Rajpurkar et al. 2016): the best over several correct answers, by
+character in scripts without blanks. The memory is used through the public verbs, with one user per group. The baselines
+get the same rows and the same instruction.
 """
 
 import json
@@ -186,10 +184,9 @@ def run_answers(
     failures: Failures | None = None,
     progress: retrieval.Progress | None = None,
 ) -> Iterator[Answer]:
-    """Yields the answers that are not yet `known`, space by space, from a temporary store.
-
-    `failures` counts questions that time out or get a broken reply. Raises `UnavailableError` if a model cannot be
-    reached, and `InvalidInputError` if no question has a correct answer.
+    """Yields the answers that are not yet `known`, space by space, from a temporary store. `failures` counts questions
+    that time out or get a broken reply. Raises `UnavailableError` if a model cannot be reached, and `InvalidInputError`
+    if no question has a correct answer.
     """
     chosen = _choose_questions(dataset, options.questions)
     done = {(answer.qid, answer.way) for answer in known}

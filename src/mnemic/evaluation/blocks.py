@@ -1,6 +1,5 @@
-"""Runs a test set through `context` and scores the blocks: evidence shown, size, and silence on unrelated prompts.
-
-A row counts as shown only if at least `SHOWN` of its words are in the block, so that naming it is not enough. Words are
+"""Runs a test set through `context` and scores the blocks: evidence shown, size, and silence on unrelated prompts. A
+row counts as shown only if at least `SHOWN` of its words are in the block, so that naming it is not enough. Words are
 sets: the block may have them in any order.
 """
 
@@ -67,9 +66,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BlockReport:
-    """Means over the answerable questions, by category, and the silence by kind of unrelated prompt.
-
-    `not_shown`: ids named without their text. `missing`: questions with gold but no block.
+    """Means over the answerable questions, by category, and the silence by kind of unrelated prompt. `not_shown`: ids
+    named without their text. `missing`: questions with gold but no block.
     """
 
     overall: Mapping[str, float]
@@ -108,9 +106,8 @@ def run_blocks(
     progress: Progress | None = None,
     vectors: KeptVectors | None = None,
 ) -> Iterator[Block]:
-    """The blocks of all questions, space by space, each followed by those of the unrelated prompts.
-
-    A question with a time is asked at that time. `options` and `vectors` as in `run_retrieval`.
+    """The blocks of all questions, space by space, each followed by those of the unrelated prompts. A question with a
+    time is asked at that time. `options` and `vectors` as in `run_retrieval`.
     """
     spaces = spaces_of(dataset)
     rows, asked = sum(len(space.rows) for space in spaces), sum(len(space.questions) for space in spaces)
@@ -167,11 +164,9 @@ def write_blocks(path: Path, blocks: Iterable[Block]) -> None:
 
 
 def score_blocks(dataset: Dataset, blocks: Sequence[Block]) -> BlockReport:
-    """Score the blocks against the set's gold.
-
-    evidence: share of a question's gold rows that are shown; all: share of questions with all of them. sessions,
-    all_sessions: the same for gold sessions. answer_words: share of the answer's content words in the block. tokens: as
-    the engine counts them; words: as this module does.
+    """Score the blocks against the set's gold. evidence: share of a question's gold rows that are shown; all: share of
+    questions with all of them. sessions, all_sessions: the same for gold sessions. answer_words: share of the answer's
+    content words in the block. tokens: as the engine counts them; words: as this module does.
     """
     corpus, questions = {row.id: row for row in dataset.corpus}, {each.id: each for each in dataset.questions}
     overall, by_category = _Tally(), defaultdict[str, _Tally](_Tally)

@@ -1,6 +1,5 @@
-"""Opens a store in a new process and asks once: `python -m mnemic.evaluation.cold STORE USER QUERY EMBEDDER`.
-
-Prints one JSON object: `import_ms`, `open_ms`, `recall_ms` and `rss_bytes` (null if the system does not report it).
+"""Opens a store in a new process and asks once: `python -m mnemic.evaluation.cold STORE USER QUERY EMBEDDER`. Prints
+one JSON object: `import_ms`, `open_ms`, `recall_ms` and `rss_bytes` (null if the system does not report it).
 """
 
 import json

@@ -61,10 +61,9 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledQuestion:
-    """A question and its gold: corpus ids with a grade (0 or less: not relevant), and session ids.
-
-    `is_unanswerable`: the memory cannot know the answer; such questions are asked but not scored. `time`: when it is
-    asked, which decides what "yesterday" means; None: now. `answers`: correct answers as text.
+    """A question and its gold: corpus ids with a grade (0 or less: not relevant), and session ids. `is_unanswerable`:
+    the memory cannot know the answer; such questions are asked but not scored. `time`: when it is asked, which decides
+    what "yesterday" means; None: now. `answers`: correct answers as text.
     """
 
     id: str
@@ -345,10 +344,8 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The means over all scored questions and per category.
-
-    `missing`: questions with gold but no ranking, which score 0. `foreign_ids`: results outside the question's group or
-    haystack. Any of them is a leak.
+    """The means over all scored questions and per category. `missing`: questions with gold but no ranking, which score
+    0. `foreign_ids`: results outside the question's group or haystack. Any of them is a leak.
     """
 
     overall: Means

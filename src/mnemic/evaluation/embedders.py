@@ -36,10 +36,8 @@ class _Wrapper:
 
 
 class CachingEmbedder(_Wrapper):
-    """Caches document vectors by text, so that a text in many haystacks is embedded once.
-
-    Pass `vectors` to share them between runs. Queries are not cached, because the time of a question includes its
-    embedding.
+    """Caches document vectors by text, so that a text in many haystacks is embedded once. Pass `vectors` to share them
+    between runs. Queries are not cached, because the time of a question includes its embedding.
     """
 
     def __init__(self, inner: Embedder, vectors: KeptVectors | None = None) -> None:
@@ -58,9 +56,8 @@ class CachingEmbedder(_Wrapper):
 
 
 class SyntheticEmbedder:
-    """Random unit vectors seeded by the text: no model, reproducible, without meaning.
-
-    For speed tests at sizes that would take a real model hours.
+    """Random unit vectors seeded by the text: no model, reproducible, without meaning. For speed tests at sizes that
+    would take a real model hours.
     """
 
     space = Space(

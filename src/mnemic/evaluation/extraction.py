@@ -1,6 +1,5 @@
-"""Runs a corpus through the product session by session, and returns every memory that extraction wrote.
-
-A group's results are kept beside the file until all are complete. Another corpus or other options start again.
+"""Runs a corpus through the product session by session, and returns every memory that extraction wrote. A group's
+results are kept beside the file until all are complete. Another corpus or other options start again.
 """
 
 import gzip
@@ -70,10 +69,9 @@ class RowClock:
 def run_extraction(
     corpus: Sequence[CorpusRow], options: ExtractionOptions | None = None, progress: Progress | None = None
 ) -> list[Produced]:
-    """Every memory that extraction writes for a corpus, in order, and what later superseded it.
-
-    Every group is a user. Each session is captured exchange by exchange at the times of its rows, then the worker runs
-    due jobs. Rows without a session are not messages and are left out.
+    """Every memory that extraction writes for a corpus, in order, and what later superseded it. Every group is a user.
+    Each session is captured exchange by exchange at the times of its rows, then the worker runs due jobs. Rows without
+    a session are not messages and are left out.
     """
     options = options or ExtractionOptions()
     clock = RowClock()
@@ -168,10 +166,9 @@ def _describe_memory(
 def extract_by_group(
     corpus: Sequence[CorpusRow], options: ExtractionOptions, path: Path, progress: Progress | None = None
 ) -> list[Produced]:
-    """Like `run_extraction`, with a memory per group. Writes `path` when all are done.
-
-    An interrupted run continues after the last whole group, from `.NAME.unfinished` beside `path`. Raises
-    `InvalidInputError` if a file cannot be read or written.
+    """Like `run_extraction`, with a memory per group. Writes `path` when all are done. An interrupted run continues
+    after the last whole group, from `.NAME.unfinished` beside `path`. Raises `InvalidInputError` if a file cannot be
+    read or written.
     """
     unfinished = Unfinished(path, _run_key(corpus, options))
     groups: dict[str, list[CorpusRow]] = {}

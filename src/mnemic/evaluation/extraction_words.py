@@ -1,6 +1,5 @@
-"""Bags of stems, in which every name of the user is one token, and the detection of junk, for extraction scores.
-
-Junk is a memory without content: courtesies, questions, and words without a source.
+"""Bags of stems, in which every name of the user is one token, and the detection of junk, for extraction scores. Junk
+is a memory without content: courtesies, questions, and words without a source.
 """
 
 import re

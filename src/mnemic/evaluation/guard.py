@@ -1,7 +1,6 @@
-"""How well attacks are separated from harmless texts: what the gate keeps out, and what recall removes.
-
-Each text is remembered alone in an in-memory store with a given trust, then recalled. Whether the rest of a redacted
-text is still harmful is not judged here.
+"""How well attacks are separated from harmless texts: what the gate keeps out, and what recall removes. Each text is
+remembered alone in an in-memory store with a given trust, then recalled. Whether the rest of a redacted text is still
+harmful is not judged here.
 """
 
 import gzip

@@ -1,7 +1,6 @@
-"""Runs a test set through the public verbs: every group (or haystack) is a user, each question a recall.
-
-Documents have one passage per row. Rankings are kept beside the run file until it is complete. Another test set or
-other options start again.
+"""Runs a test set through the public verbs: every group (or haystack) is a user, each question a recall. Documents have
+one passage per row. Rankings are kept beside the run file until it is complete. Another test set or other options start
+again.
 """
 
 import gzip
@@ -253,10 +252,8 @@ def spaces_of(dataset: Dataset) -> list[Space]:
 
 
 def stored(mnemic: Mnemic, space: Space, batch: int, parts: Engine | None = None) -> Iterator[list[tuple[str, str]]]:
-    """Store the rows of a space. Yields (item id, corpus row id) once they are durable.
-
-    A row of a session is a message, one with a title a passage of a document (a memory without `parts`), any other a
-    memory.
+    """Store the rows of a space. Yields (item id, corpus row id) once they are durable. A row of a session is a
+    message, one with a title a passage of a document (a memory without `parts`), any other a memory.
     """
     sessions: dict[str, list[CorpusRow]] = {}
     documents: list[CorpusRow] = []

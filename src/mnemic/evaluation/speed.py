@@ -1,5 +1,4 @@
 """Measures how fast a durable store ingests and searches, by size, through the public verbs, on seeded random texts.
-
 Also measures lower bounds that no design can beat: the embedder alone, and one scan of the vectors alone.
 """
 
@@ -36,10 +35,8 @@ _UNCOMMON_RANK = 50  # questions use words above this rank, because people ask a
 
 
 class GeneratedTexts:
-    """Distinct texts of 6 to 30 words and questions of 7, reproducible by seed.
-
-    The words come from the default embedder's vocabulary, so each costs about one token. Their frequencies follow
-    Zipf's law (1 / rank).
+    """Distinct texts of 6 to 30 words and questions of 7, reproducible by seed. The words come from the default
+    embedder's vocabulary, so each costs about one token. Their frequencies follow Zipf's law (1 / rank).
     """
 
     def __init__(self, seed: int = 1) -> None:

@@ -1,7 +1,6 @@
-"""Hooks of coding assistants: recall before a prompt, capture after an answer.
-
-A hook gets the program's event and returns what the program reads on standard output, "" for nothing. Parses the events
-of Claude Code and of the OpenClaw plugin in this folder, and Claude Code's transcripts. The door is `mnemic hooks`.
+"""Hooks of coding assistants: recall before a prompt, capture after an answer. A hook gets the program's event and
+returns what the program reads on standard output, "" for nothing. Parses the events of Claude Code and of the OpenClaw
+plugin in this folder, and Claude Code's transcripts. The door is `mnemic hooks`.
 """
 
 import hashlib
@@ -53,10 +52,9 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
 
 
 def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
-    """Answer OpenClaw's plugin. The session is the event's unless the scope names one.
-
-    `before_prompt_build` returns `{"prependContext": …}`. `agent_end` captures the messages after the known ones.
-    Raises `InvalidInputError` for any other event, and the memory's errors.
+    """Answer OpenClaw's plugin. The session is the event's unless the scope names one. `before_prompt_build` returns
+    `{"prependContext": …}`. `agent_end` captures the messages after the known ones. Raises `InvalidInputError` for any
+    other event, and the memory's errors.
     """
     scope = _in_session(scope, event.get("session"))
     name = event.get("event")

@@ -1,8 +1,7 @@
-"""A long-term store for LangGraph: items by namespace and key with semantic search, kept as memories.
-
-The value is in the memory's metadata and is returned unchanged. The memory's text holds the searchable texts and a
-short digest of namespace and key, so that equal items stay separate. It uses only Mnemic's verbs, so it works the same
-here and on a server.
+"""A long-term store for LangGraph: items by namespace and key with semantic search, kept as memories. The value is in
+the memory's metadata and is returned unchanged. The memory's text holds the searchable texts and a short digest of
+namespace and key, so that equal items stay separate. It uses only Mnemic's verbs, so it works the same here and on a
+server.
 """
 
 from __future__ import annotations
@@ -59,9 +58,8 @@ class Put:
         return f"{clean}\n#{self.id[:_MARK_DIGITS]}".strip()
 
     def metadata(self, now: datetime) -> dict[str, object]:
-        """The metadata of its memory. Raises `InvalidInputError` for a value that is not JSON.
-
-        The empty slot keeps the text from being compared with other facts about the user: only its key changes an item.
+        """The metadata of its memory. Raises `InvalidInputError` for a value that is not JSON. The empty slot keeps the
+        text from being compared with other facts about the user: only its key changes an item.
         """
         try:
             value: object = json.loads(json.dumps(self.value, allow_nan=False))
@@ -146,9 +144,8 @@ def pushed_down(conditions: Mapping[str, Any] | None) -> dict[str, object]:
 
 
 def matches(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
-    """True if every condition holds. Raises `InvalidInputError` for an operator that LangGraph does not have.
-
-    Numbers compare with numbers, texts with texts. Values that cannot be compared do not match.
+    """True if every condition holds. Raises `InvalidInputError` for an operator that LangGraph does not have. Numbers
+    compare with numbers, texts with texts. Values that cannot be compared do not match.
     """
     return all(_holds(value.get(name), wanted) for name, wanted in (conditions or {}).items())
 

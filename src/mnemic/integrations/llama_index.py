@@ -32,10 +32,9 @@ _ROLES = {
 
 
 class MnemicMemoryBlock(BaseMemoryBlock[str]):
-    """A block of LlamaIndex's `Memory` with what Mnemic recalls for the user's last message.
-
-    Messages of user and assistant that leave the short-term memory are captured in the scope's session. If Mnemic fails
-    or takes longer than `timeout_s`, that is logged and the block is empty.
+    """A block of LlamaIndex's `Memory` with what Mnemic recalls for the user's last message. Messages of user and
+    assistant that leave the short-term memory are captured in the scope's session. If Mnemic fails or takes longer than
+    `timeout_s`, that is logged and the block is empty.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -206,10 +206,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """The layouts of a store, and the scope that they fill.
-
-    `scope` gives the org and the parts that no label names. If it has a user or agent, they own namespaces without an
-    owner. Raises `InvalidInputError` for ambiguous layouts, and for layouts without an owner.
+    """The layouts of a store, and the scope that they fill. `scope` gives the org and the parts that no label names. If
+    it has a user or agent, they own namespaces without an owner. Raises `InvalidInputError` for ambiguous layouts, and
+    for layouts without an owner.
     """
 
     layouts: tuple[Namespace, ...]

@@ -1,6 +1,5 @@
-"""OpenAI Agents SDK: a session stored in Mnemic, and function tools over the memory.
-
-Items of a session are messages of the user's conversation, so one session recalls what was said in another.
+"""OpenAI Agents SDK: a session stored in Mnemic, and function tools over the memory. Items of a session are messages of
+the user's conversation, so one session recalls what was said in another.
 """
 
 import asyncio
@@ -79,9 +78,8 @@ class MnemicSession(SessionABC):
 
 
 def memory_tools(mnemic: AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool = True) -> list[FunctionTool]:
-    """Function tools to remember, recall and forget: `Agent(…, tools=memory_tools(mnemic, scope))`.
-
-    `scope` is the developer's, or a function of the run's context. No argument of the model changes it.
+    """Function tools to remember, recall and forget: `Agent(…, tools=memory_tools(mnemic, scope))`. `scope` is the
+    developer's, or a function of the run's context. No argument of the model changes it.
     """
 
     def bind(context: RunContextWrapper[Any]) -> MemoryTools:

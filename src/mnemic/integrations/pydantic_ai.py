@@ -25,10 +25,9 @@ _log = logging.getLogger("mnemic.integrations")
 def memory_toolset(
     mnemic: shared.AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool = True
 ) -> FunctionToolset[Any]:
-    """Tools to remember, recall and forget: `Agent(…, toolsets=[memory_toolset(mnemic, scope)])`.
-
-    `scope` is the developer's, or a function of the run's context (for example its `deps`). No argument of the model
-    changes it. If the memory fails, the tool reports it to the model and the run continues.
+    """Tools to remember, recall and forget: `Agent(…, toolsets=[memory_toolset(mnemic, scope)])`. `scope` is the
+    developer's, or a function of the run's context (for example its `deps`). No argument of the model changes it. If
+    the memory fails, the tool reports it to the model and the run continues.
     """
     functions = shared.make_tool_functions(
         lambda ctx: shared.MemoryTools(mnemic, _scope_of(scope, ctx)), RunContext[Any], may_forget=may_forget

@@ -1,7 +1,6 @@
-"""Items of a framework's conversation as messages of a session, returned unchanged.
-
-An item's text becomes the text of a message, so that recall finds it. The rest, such as a tool call, is in the
-message's metadata. If that is too small, the text is the whole item as JSON.
+"""Items of a framework's conversation as messages of a session, returned unchanged. An item's text becomes the text of
+a message, so that recall finds it. The rest, such as a tool call, is in the message's metadata. If that is too small,
+the text is the whole item as JSON.
 """
 
 import copy
@@ -45,10 +44,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The items of one session from one framework (`source`). The scope must name the session.
-
-    Items are JSON. They come back equal, except for redacted secrets, and NUL characters and lone surrogates, which
-    become the replacement character.
+    """The items of one session from one framework (`source`). The scope must name the session. Items are JSON. They
+    come back equal, except for redacted secrets, and NUL characters and lone surrogates, which become the replacement
+    character.
     """
 
     mnemic: AnyMnemic

@@ -1,6 +1,5 @@
-"""MCP over streamable HTTP, as one door of `mnemic serve`. The key identifies the caller, as at every other door.
-
-Each request carries its key and is answered with JSON. There are no sessions.
+"""MCP over streamable HTTP, as one door of `mnemic serve`. The key identifies the caller, as at every other door. Each
+request carries its key and is answered with JSON. There are no sessions.
 """
 
 from collections.abc import AsyncGenerator

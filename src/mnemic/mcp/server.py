@@ -1,7 +1,6 @@
-"""The MCP server over an open memory: tools, resources and prompts within the caller's scope.
-
-Every handler gets scope and rights from `who`. Clients cannot name another scope. Work runs on up to `THREADS` threads.
-Clients may show any answer to a model, so all texts are sanitised as in a context.
+"""The MCP server over an open memory: tools, resources and prompts within the caller's scope. Every handler gets scope
+and rights from `who`. Clients cannot name another scope. Work runs on up to `THREADS` threads. Clients may show any
+answer to a model, so all texts are sanitised as in a context.
 """
 
 import json

@@ -1,8 +1,6 @@
-"""Verbs for chats, as tools in addition to the registry's.
-
-Stored text is returned as sanitised data between markers. Captured messages come through the client's model, so even
-the user's have the trust `assistant`, and the gate checks what is derived from them. The same holds for changes by a
-model. Profiles reject instructions.
+"""Verbs for chats, as tools in addition to the registry's. Stored text is returned as sanitised data between markers.
+Captured messages come through the client's model, so even the user's have the trust `assistant`, and the gate checks
+what is derived from them. The same holds for changes by a model. Profiles reject instructions.
 """
 
 from collections.abc import Sequence

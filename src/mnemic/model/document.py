@@ -281,9 +281,8 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a document was read, in pieces and characters. `kept` pieces were read by an earlier call,
-    `failed` ones got no usable reply, `unread` ones were not tried. `missing` locates them, at most the first
-    hundred.
+    """How much of a document was read, in pieces and characters. `kept` pieces were read by an earlier call, `failed`
+    ones got no usable reply, `unread` ones were not tried. `missing` locates them, at most the first hundred.
     """
 
     pieces: int = 0

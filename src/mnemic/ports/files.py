@@ -1,6 +1,5 @@
-"""The ports of files: folders, readers, the keys of sealed backups, and backup files.
-
-Erasing cannot reach a backup that is stored elsewhere. Destroying an org's key makes its part of the backup unreadable.
+"""The ports of files: folders, readers, the keys of sealed backups, and backup files. Erasing cannot reach a backup
+that is stored elsewhere. Destroying an org's key makes its part of the backup unreadable.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -158,10 +157,9 @@ class DataKey:
 
 
 class Keyring(Protocol):
-    """Data keys by org; None is the key of rows that belong to no org. Shared by processes. Stores no org's name.
-
-    Every method raises `ConfigError` if the keyring is damaged or its master key is missing or wrong, and
-    `UnavailableError` if it cannot be read or written, or stays locked.
+    """Data keys by org; None is the key of rows that belong to no org. Shared by processes. Stores no org's name. Every
+    method raises `ConfigError` if the keyring is damaged or its master key is missing or wrong, and `UnavailableError`
+    if it cannot be read or written, or stays locked.
     """
 
     @property

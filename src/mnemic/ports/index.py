@@ -25,10 +25,9 @@ class IndexCapabilities:
 
 
 class Index(Protocol):
-    """Finds candidates inside the partitions of a query, and nowhere else. Thread-safe.
-
-    Callers update each partition before they search: read `version`, apply the store's changes since, then search. A
-    partition that was never applied is empty.
+    """Finds candidates inside the partitions of a query, and nowhere else. Thread-safe. Callers update each partition
+    before they search: read `version`, apply the store's changes since, then search. A partition that was never applied
+    is empty.
     """
 
     @property

@@ -176,10 +176,9 @@ class DetectorCapabilities:
 
 
 class Detector(Protocol):
-    """Finds secrets, so that they can be removed before anything is stored.
-
-    `find` promises: non-empty spans inside the text, ordered by start, which may overlap. The same text gives the same
-    spans. Time grows about linearly with any text. The text is not kept or written anywhere. Thread-safe.
+    """Finds secrets, so that they can be removed before anything is stored. `find` promises: non-empty spans inside the
+    text, ordered by start, which may overlap. The same text gives the same spans. Time grows about linearly with any
+    text. The text is not kept or written anywhere. Thread-safe.
     """
 
     @property

@@ -1,10 +1,7 @@
-"""The store's port: the only truth. One unit of work is one transaction, which exposes small ports over rows.
-
-Every read names what it may see (`Visibility` or `Partition`) and every write its partition, so no call reaches a row
-outside. All errors of the technology become `BackendError` or a subclass.
-
-A copy of any store is a file of the embedded store. So one kind's backup restores into another, and old backups are
-migrated like that store.
+"""The store's port: the only truth. One unit of work is one transaction, which exposes small ports over rows. Every
+read names what it may see (`Visibility` or `Partition`) and every write its partition, so no call reaches a row
+outside. All errors of the technology become `BackendError` or a subclass. A copy of any store is a file of the embedded
+store. So one kind's backup restores into another, and old backups are migrated like that store.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,10 +44,9 @@ class Erasure(Protocol):
         ...
 
     def wipe(self, partition: Partition) -> Mapping[str, int]:
-        """Remove every row of a partition, its tombstones and the partition itself. Returns what `count` returns.
-
-        Later writes continue above the old version, so that no index mistakes new rows for old ones. Must be the last
-        call on this partition in its unit of work.
+        """Remove every row of a partition, its tombstones and the partition itself. Returns what `count` returns. Later
+        writes continue above the old version, so that no index mistakes new rows for old ones. Must be the last call on
+        this partition in its unit of work.
         """
         ...
 
@@ -95,10 +91,9 @@ class SourceText:
 
 
 class Dependants(Protocol):
-    """Which memories were made from which items (`Memory.source_ids`), across all partitions of one org.
-
-    Ids are unique only within a partition. A memory's source id means the item of its own partition, erased ones
-    included; only without one does it mean an item elsewhere in the org. Private agents are ignored.
+    """Which memories were made from which items (`Memory.source_ids`), across all partitions of one org. Ids are unique
+    only within a partition. A memory's source id means the item of its own partition, erased ones included; only
+    without one does it mean an item elsewhere in the org. Private agents are ignored.
     """
 
     def of(self, partition: Partition, ids: Collection[str]) -> Sequence[Memory]:
@@ -526,10 +521,8 @@ class CopyingStore(Protocol):
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         """Replace all rows with the copy at `path` (of the current version) in one transaction. If the process dies,
-        the old rows stay. Other processes with the store open continue with the new rows.
-
-        Calls `ready` in that transaction, when no one else can write. It raises to abort, or returns the tables of
-        `KEPT_TABLES` to keep.
+        the old rows stay. Other processes with the store open continue with the new rows. Calls `ready` in that
+        transaction, when no one else can write. It raises to abort, or returns the tables of `KEPT_TABLES` to keep.
         """
         ...
 

@@ -1,7 +1,5 @@
-"""The ports of single tables in a unit of work (see `ports.store`).
-
-Keys, the audit log and idempotent requests belong to orgs, not to partitions. They are read by org, except that a key
-is looked up by the id its caller presents.
+"""The ports of single tables in a unit of work (see `ports.store`). Keys, the audit log and idempotent requests belong
+to orgs, not to partitions. They are read by org, except that a key is looked up by the id its caller presents.
 """
 
 from __future__ import annotations
@@ -184,10 +182,9 @@ class EntityVector:
 
 
 class EntityVectors(Protocol):
-    """Vectors of entities, one per (partition, entity, space). Never moves a partition's version.
-
-    They are derived. The graph removes those of removed or changed entities in the same unit of work. `Vectors.remove`
-    removes those of a space.
+    """Vectors of entities, one per (partition, entity, space). Never moves a partition's version. They are derived. The
+    graph removes those of removed or changed entities in the same unit of work. `Vectors.remove` removes those of a
+    space.
     """
 
     def put(self, partition: Partition, rows: Sequence[EntityVector]) -> int:
@@ -378,11 +375,9 @@ class Requests(Protocol):
 
 
 class ResearchSteps(Protocol):
-    """Model replies about documents, so that interrupted work pays for none twice.
-
-    A step belongs to the caller's partition and is about a document, perhaps in another partition of the same org. It
-    goes when the document is erased or filled again, or when either partition is wiped. Steps are not items and move no
-    version.
+    """Model replies about documents, so that interrupted work pays for none twice. A step belongs to the caller's
+    partition and is about a document, perhaps in another partition of the same org. It goes when the document is erased
+    or filled again, or when either partition is wiped. Steps are not items and move no version.
     """
 
     def put(self, partition: Partition, document: Document, steps: Sequence[Step]) -> int:

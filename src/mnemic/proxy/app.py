@@ -1,5 +1,4 @@
 """`/v1/chat/completions`, `/v1/embeddings` and `/v1/models` in front of another server, as one door of `mnemic serve`.
-
 Recalls before a chat and captures after it. Answers are passed on byte by byte, tools included. A Mnemic key in place
 of the client's key decides whose memory is used and is not passed on. Any other key goes to the upstream.
 """

@@ -1,8 +1,6 @@
 """Memory around a chat: recall before it, within a time limit, and capture after it. If memory fails, the chat
-continues.
-
-Unknown parts of the protocol are passed through. Verbs run on the proxy's own threads, so that open streams never hold
-up other doors.
+continues. Unknown parts of the protocol are passed through. Verbs run on the proxy's own threads, so that open streams
+never hold up other doors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""How routes get their caller and scope, encode answers, and choose threads.
-
-Computing work has few threads, because more than the machine has cores slow each other down. Writes have their own, as
-they wait for other writers, and so does long work. If the store is a server, threads mostly wait, so there are more.
+"""How routes get their caller and scope, encode answers, and choose threads. Computing work has few threads, because
+more than the machine has cores slow each other down. Writes have their own, as they wait for other writers, and so does
+long work. If the store is a server, threads mostly wait, so there are more.
 """
 
 import difflib

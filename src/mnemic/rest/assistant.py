@@ -1,7 +1,5 @@
-"""Chats with memory, whole or as events; questions over memory and documents; and tools.
-
-A model takes seconds where memory takes milliseconds, so this work has its own threads. Chats never hold up other
-routes.
+"""Chats with memory, whole or as events; questions over memory and documents; and tools. A model takes seconds where
+memory takes milliseconds, so this work has its own threads. Chats never hold up other routes.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping

@@ -1,7 +1,6 @@
-"""The OpenAPI description: FastAPI's own, plus schemas of answers and example bodies.
-
-An operation has the name of its verb, so the verb's return type describes the answer. The documentation page is Swagger
-UI from `swagger/`. It works offline and loads nothing from other servers.
+"""The OpenAPI description: FastAPI's own, plus schemas of answers and example bodies. An operation has the name of its
+verb, so the verb's return type describes the answer. The documentation page is Swagger UI from `swagger/`. It works
+offline and loads nothing from other servers.
 """
 
 from collections.abc import Mapping

@@ -31,9 +31,8 @@ def wants_events(request: Request) -> bool:
 
 def events(work: Callable[[Tell], object]) -> StreamingResponse:
     """Run `work` in a thread and stream its progress, then `{"event": "done", "report": …}` or `{"event": "failed",
-    "problem": …}`. The status is always 200, since it is sent first.
-
-    The work continues if the client disconnects. Raises `ProblemError` (503) if `MOST_AT_ONCE` are running.
+    "problem": …}`. The status is always 200, since it is sent first. The work continues if the client disconnects.
+    Raises `ProblemError` (503) if `MOST_AT_ONCE` are running.
     """
     if not _places.acquire(blocking=False):
         raise ProblemError(BUSY)

@@ -1,6 +1,5 @@
-"""`Idempotency-Key`: repeating a write with the same key returns the first response without running it again.
-
-A key belongs to its org and caller. Every process knows it for a day, also after a restart. The write and the request's
+"""`Idempotency-Key`: repeating a write with the same key returns the first response without running it again. A key
+belongs to its org and caller. Every process knows it for a day, also after a restart. The write and the request's
 record are one transaction (`engine.access`), and the response is stored before it is sent. If a process dies in
 between, a repeat learns that the outcome is unknown, and nothing runs.
 """

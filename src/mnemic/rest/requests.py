@@ -1,7 +1,6 @@
-"""Request parameters and bodies, made from the signatures of the library's verbs.
-
-Types and plain bounds are checked here. The verbs check meaning, with the same messages at every door. Unknown fields
-are refused with the nearest known name.
+"""Request parameters and bodies, made from the signatures of the library's verbs. Types and plain bounds are checked
+here. The verbs check meaning, with the same messages at every door. Unknown fields are refused with the nearest known
+name.
 """
 
 import inspect

@@ -1,7 +1,6 @@
-"""The REST routes, one for each verb that a server offers: check, call, answer.
-
-This is where permissions are checked: the verb's right, and that a key bound to a user or agent changes nothing shared.
-Only verbs whose request or answer is not JSON are written by hand.
+"""The REST routes, one for each verb that a server offers: check, call, answer. This is where permissions are checked:
+the verb's right, and that a key bound to a user or agent changes nothing shared. Only verbs whose request or answer is
+not JSON are written by hand.
 """
 
 import inspect

@@ -1,4 +1,3 @@
-"""Shared by the HTTP doors: keys and rights, scopes, limits, problems, health, metrics and audit.
-
-Needs the extra `server`. Importing this package alone does not.
+"""Shared by the HTTP doors: keys and rights, scopes, limits, problems, health, metrics and audit. Needs the extra
+`server`. Importing this package alone does not.
 """

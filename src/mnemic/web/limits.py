@@ -1,7 +1,6 @@
-"""Rate and concurrency limits, per caller and in total, shared by the processes of a server.
-
-The numbers are in shared memory without locks, so a process that dies blocks no other. Each number has one writer,
-except rate levels: of two requests in the same microsecond, one may not be counted.
+"""Rate and concurrency limits, per caller and in total, shared by the processes of a server. The numbers are in shared
+memory without locks, so a process that dies blocks no other. Each number has one writer, except rate levels: of two
+requests in the same microsecond, one may not be counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Health, metrics and log of a server.
-
-`/health/live` and `/health/ready` need no key and show no stored text. `/metrics` is in the Prometheus format
-(docs/reference/metrics.md). The log is JSON lines on standard error.
+"""Health, metrics and log of a server. `/health/live` and `/health/ready` need no key and show no stored text.
+`/metrics` is in the Prometheus format (docs/reference/metrics.md). The log is JSON lines on standard error.
 """
 
 import json

@@ -1,6 +1,5 @@
-"""Nouns as JSON, in the one form that every door uses. Sending them is not part of this module.
-
-Results hold only mappings with text keys, lists, texts, numbers, booleans and None, so `json.dumps` accepts them.
+"""Nouns as JSON, in the one form that every door uses. Sending them is not part of this module. Results hold only
+mappings with text keys, lists, texts, numbers, booleans and None, so `json.dumps` accepts them.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,5 @@
-"""Parses the wire form back into nouns and chat events, by type annotations.
-
-Missing fields get empty values. Unknown fields are ignored, so older clients understand newer servers.
+"""Parses the wire form back into nouns and chat events, by type annotations. Missing fields get empty values. Unknown
+fields are ignored, so older clients understand newer servers.
 """
 
 import types

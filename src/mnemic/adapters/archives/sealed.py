@@ -1,9 +1,8 @@
 """Encrypts backups in chunks with AES-256-GCM (NIST SP 800-38D) as a STREAM (Hoang, Reyhanitabar, Rogaway and Vizár
 2015): the nonce counts chunks and marks the last, so that cut, moved or foreign chunks fail. Every part has its own key
-(HKDF, RFC 5869), so that no nonce repeats under a key.
-
-A part holds one org's rows as JSON lines: `{"table": …, "columns": […]}`, then a list per row. The part without an org
-starts with the manifest, so that missing, foreign or changed parts are detected.
+(HKDF, RFC 5869), so that no nonce repeats under a key. A part holds one org's rows as JSON lines: `{"table": …,
+"columns": […]}`, then a list per row. The part without an org starts with the manifest, so that missing, foreign or
+changed parts are detected.
 """
 
 from __future__ import annotations

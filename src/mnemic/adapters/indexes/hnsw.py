@@ -1,9 +1,7 @@
 """HNSW graphs over the vectors of large tables, by the package `usearch`, built in a separate thread and stored in
-files.
-
-A graph only proposes near slots; the caller computes cosines from the table. So a stale graph costs recall or time, but
-never gives a wrong result. The holder of a file's lease writes it under a temporary name first; other processes read
-it. It may be deleted. `usearch` and `faiss` are never loaded in one process.
+files. A graph only proposes near slots; the caller computes cosines from the table. So a stale graph costs recall or
+time, but never gives a wrong result. The holder of a file's lease writes it under a temporary name first; other
+processes read it. It may be deleted. `usearch` and `faiss` are never loaded in one process.
 """
 
 from __future__ import annotations

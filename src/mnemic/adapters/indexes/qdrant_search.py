@@ -1,8 +1,7 @@
-"""The rows of partitions in Qdrant, written by several processes without a lock, and searches over them.
-
-A row carries its version and is never replaced by an older one. Removed rows stay as points for a while. A partition's
-version is a point of its own and only grows. A forgotten partition starts a new epoch; a writer to the old one notices
-that and removes its rows.
+"""The rows of partitions in Qdrant, written by several processes without a lock, and searches over them. A row carries
+its version and is never replaced by an older one. Removed rows stay as points for a while. A partition's version is a
+point of its own and only grows. A forgotten partition starts a new epoch; a writer to the old one notices that and
+removes its rows.
 """
 
 import threading

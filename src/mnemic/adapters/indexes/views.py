@@ -173,10 +173,9 @@ class Sample:
 
 @dataclass(slots=True)
 class View:
-    """The visible rows of one kind of reader at any time within `since <= now < until`.
-
-    `mask` has an entry per slot. Over the visible rows: `items`, `total_length`, `vectors`. `frequencies`, per term:
-    how many of its first rows were visible at a number of `lost` rows.
+    """The visible rows of one kind of reader at any time within `since <= now < until`. `mask` has an entry per slot.
+    Over the visible rows: `items`, `total_length`, `vectors`. `frequencies`, per term: how many of its first rows were
+    visible at a number of `lost` rows.
     """
 
     agent: int

@@ -60,10 +60,9 @@ def refuse_document(id: str, source: str) -> ConflictError:
 
 
 def is_readable(memory: Memory) -> bool:
-    """True if the graph reads this memory. Keep the statements `unread` and `readable` equal to it.
-
-    Expiring memories leave no lasting trace, and unreviewed ones do not count yet. A superseded one was true until its
-    end; without an end, another memory says the same.
+    """True if the graph reads this memory. Keep the statements `unread` and `readable` equal to it. Expiring memories
+    leave no lasting trace, and unreviewed ones do not count yet. A superseded one was true until its end; without an
+    end, another memory says the same.
     """
     is_past = memory.state is State.SUPERSEDED and memory.valid_to is not None
     return (memory.state is State.ACTIVE or is_past) and memory.expires_at is None

@@ -1,9 +1,8 @@
 """The window with a copy in Redis that several processes share, so that a hit reads no row. The rows stay the only
 truth. A copy is extended while it is known to be complete, and dropped when in doubt: a message is missing or erased,
-or the server restarted.
-
-The connection has short timeouts and a circuit breaker that opens at the first failure. While it is open no call waits;
-a thread tries Redis every `probe_s` seconds. Missed updates are noted, and repaired before other calls.
+or the server restarted. The connection has short timeouts and a circuit breaker that opens at the first failure. While
+it is open no call waits; a thread tries Redis every `probe_s` seconds. Missed updates are noted, and repaired before
+other calls.
 """
 
 import json

@@ -1,8 +1,6 @@
-"""One transaction on one PostgreSQL connection.
-
-A writing unit of work locks a partition's row when it first writes there or reads it by name; several are locked in
-order. Reads of all visible rows lock nothing. Row security shows only rows of the orgs named in the transaction, so a
-statement that forgets its partition finds nothing of another org.
+"""One transaction on one PostgreSQL connection. A writing unit of work locks a partition's row when it first writes
+there or reads it by name; several are locked in order. Reads of all visible rows lock nothing. Row security shows only
+rows of the orgs named in the transaction, so a statement that forgets its partition finds nothing of another org.
 """
 
 import json
