@@ -260,9 +260,7 @@ class Graph:
     """A loaded graph. Thread-safe."""
 
     def __init__(self, file: Path, threads: int) -> None:
-        """`threads`: per run. Raises `ConfigError` if the file is not a graph, or has inputs other than token ids, mask
-        and types.
-        """
+        """`threads`: per run. Raises `ConfigError` unless the inputs are token ids, mask and types of a valid graph."""
         runtime = import_runtime()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads

@@ -90,9 +90,7 @@ class HybridBackend(primitive.MemoryBackend):
         return [_remove_tag(found[key], score) for key, score in fused[:limit] if score >= min_score]
 
     def delete(self, doc_id: str) -> bool:
-        """As `MemoryBackend.delete`. If a part fails, the document is never returned again. Repeat the call to delete
-        the rest.
-        """
+        """As `MemoryBackend.delete`. If a part fails, the document stays hidden; repeat the call to delete the rest."""
         place = _parse_id(doc_id)
         if place is None:
             return False

@@ -90,9 +90,7 @@ def inject_context(
 
 
 def _retrieve_relevant(query: str, backend: MemoryBackend, config: ContextConfig) -> list[RetrievalResult]:
-    """The results with at least the minimum score, best first. A score below the backend's default is passed to the
-    backend.
-    """
+    """The results with at least the minimum score, best first. The backend gets it only if below its default."""
     least = config.min_score
     if isinstance(least, DefaultScore) and not backend.facts.has_cosine_scores:
         least = MIN_SCORE

@@ -158,9 +158,7 @@ class MemoryBackend(ABC):
         """Delete everything. Ids are never reused."""
 
     def save(self, path: str | Path) -> None:
-        """Write everything to `path`, replacing it atomically. Raises `UnsupportedError` if the backend cannot, or has
-        its data on disk already.
-        """
+        """Replace `path` atomically. Raises `UnsupportedError` if the backend cannot or need not (data is on disk)."""
         raise UnsupportedError(f"backend {self.backend_id!r} cannot save to {path}", capability="save")
 
     def load(self, path: str | Path) -> None:

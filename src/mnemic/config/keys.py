@@ -99,9 +99,7 @@ SPELLINGS: Mapping[str, str] = {
 
 
 def slips(environment: Mapping[str, str]) -> dict[str, str]:
-    """Unknown `MNEMIC_…` variables that resemble a known one, with that one. Others are ignored, because programs
-    around Mnemic have their own.
-    """
+    """Unknown `MNEMIC_…` variables that resemble a known one, with that one. Others may belong to other programs."""
     known = [name for key in KEYS for name in key.environment]
     unknown = [name for name in environment if name.startswith("MNEMIC_") and name not in {*known, *OTHER_VARIABLES}]
     near = {name: difflib.get_close_matches(name, known, n=1, cutoff=SLIP) for name in sorted(unknown)}

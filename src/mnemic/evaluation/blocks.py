@@ -48,9 +48,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The context of one question: the corpus rows shown in whole or in part, and the text. `kind` is set for an
-    unrelated prompt.
-    """
+    """The context of one question: corpus rows shown at least in part, and the text. `kind`: of an unrelated prompt."""
 
     qid: str
     ids: Sequence[str]

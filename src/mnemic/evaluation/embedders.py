@@ -56,9 +56,7 @@ class CachingEmbedder(_Wrapper):
 
 
 class SyntheticEmbedder:
-    """Random unit vectors seeded by the text: no model, reproducible, without meaning. For speed tests at sizes that
-    would take a real model hours.
-    """
+    """Random unit vectors seeded by the text, for speed tests at sizes that would take a real model hours."""
 
     space = Space(
         model="synthetic",

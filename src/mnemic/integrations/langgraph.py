@@ -373,9 +373,7 @@ class MnemicStore(BaseStore):
         self._lock = threading.RLock()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run the operations and return their results in order. Reads see the state before any write. The last write to
-        a key wins.
-        """
+        """Results of the operations, in order. Reads see the state before any write. The last write to a key wins."""
         asked = list(ops)
         for op in asked:
             validate_op_namespace(op)
@@ -427,9 +425,7 @@ class MnemicStore(BaseStore):
         return found[op.offset :]
 
     def _matching(self, place: Place, op: SearchOp) -> Iterator[tuple[Kept, float | None]]:
-        """The items below the prefix that match the filter, without repeats: best first, or newest first without a
-        query.
-        """
+        """The distinct items below the prefix that match the filter: best first, or newest first without a query."""
         prefix, seen = op.namespace_prefix, set[str]()
         if op.query and op.query.strip():
             most = None if op.filter else op.offset + op.limit

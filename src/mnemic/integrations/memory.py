@@ -68,9 +68,7 @@ def recall_block(
 async def try_in_time(
     verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: float | None, what: str
 ) -> _Answer:
-    """A verb's result, computed on a thread, or `otherwise` if it fails or takes too long. Problems are logged, and the
-    chat continues.
-    """
+    """A verb's result, or `otherwise` if it fails or takes too long, which is logged. Runs on a thread."""
     try:
         return await asyncio.wait_for(asyncio.to_thread(verb), timeout_s)
     except (MnemicError, TimeoutError) as error:

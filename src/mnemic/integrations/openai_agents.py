@@ -43,9 +43,7 @@ class MnemicSession(SessionABC):
         self._transcript = Transcript(mnemic, replace(scope, session=session_id), SOURCE)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The last `limit` items, oldest first. Default: the settings' limit, else all; a server returns the last
-        1,000.
-        """
+        """The last `limit` items, oldest first. Default: the settings' limit, else all (a server: the last 1,000)."""
         settings = self.session_settings
         wanted = limit if limit is not None or settings is None else settings.limit
         messages = await asyncio.to_thread(self._transcript.messages, wanted)

@@ -298,9 +298,7 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
 
 
 def _check_own(mnemic: Mnemic, access: Access, id: object) -> None:
-    """Raise `ForbiddenError` if the item is shared and the caller may not change it. The tool itself reports a missing
-    item.
-    """
+    """Raise `ForbiddenError` for a shared item that the caller may not change. The tool reports missing ones."""
     with suppress(NotFoundError, InvalidInputError):
         access.require_own(mnemic.get(access.scope, str(id)).partition)
 

@@ -135,9 +135,7 @@ class DocumentQuery:
 
 
 class Chunking(StrEnum):
-    """How to split text. `paragraphs`: `chunk_text`. `sentences`: whole sentences. `structure`: sections, then
-    sentences.
-    """
+    """How to split text: by `chunk_text`, by whole sentences, or by sections and then sentences."""
 
     PARAGRAPHS = "paragraphs"
     SENTENCES = "sentences"

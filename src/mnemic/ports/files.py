@@ -95,9 +95,7 @@ class UnreadableError(InvalidInputError):
 
 @dataclass(frozen=True, slots=True)
 class ReaderCapabilities:
-    """What a reader accepts. `extensions`: lower case, with their dot. `signatures`: leading bytes that identify a
-    format with certainty.
-    """
+    """Accepted files. `extensions`: lower case, with their dot. `signatures`: leading bytes that prove a format."""
 
     media_types: tuple[str, ...]
     extensions: tuple[str, ...]
@@ -141,9 +139,7 @@ class ClosableReader(Reader, Protocol):
 
 
 Destroy = Callable[[str, datetime, datetime | None], int]
-"""Destroys an org's keys: `(org, at, made_until)`, where None means all of them. Returns the number of keys, once the
-destruction is durable.
-"""
+"""Destroys an org's keys: `(org, at, made_until)`, None for all. Returns the number once the destruction is durable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +164,7 @@ class Keyring(Protocol):
         ...
 
     def issue(self, orgs: Collection[str | None], at: datetime) -> Mapping[str | None, DataKey]:
-        """The current key of each org. Missing or destroyed keys are replaced, and made durable before they are
-        returned.
-        """
+        """The current key of each org. Missing or destroyed keys are replaced, durably before they are returned."""
         ...
 
     def find(self, ids: Collection[str]) -> Mapping[str, DataKey]:

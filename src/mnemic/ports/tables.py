@@ -95,8 +95,8 @@ class Upkeep(Protocol):
         ...
 
     def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
-        """The first memories after the id `after` ("": from the start), by id. Includes expired and private ones, not
-        erased ones.
+        """The first memories by id after `after` ("": from the start), including expired and private ones, not erased
+        ones.
         """
         ...
 
@@ -307,9 +307,7 @@ class Jobs(Protocol):
         ...
 
     def fail(self, job: Job, error: str, retry_at: datetime | None) -> bool:
-        """Make it pending again at `retry_at`, or dead if None, with `job.usage`. False if another worker has the
-        lease.
-        """
+        """Make it pending at `retry_at`, or dead if None, with `job.usage`. False if another worker has the lease."""
         ...
 
     def list(self, partitions: Sequence[Partition] | None, states: Sequence[JobState], limit: int) -> list[Job]:
@@ -317,8 +315,8 @@ class Jobs(Protocol):
         ...
 
     def retry(self, partitions: Sequence[Partition] | None, ids: Sequence[str], now: datetime) -> int:
-        """Make dead jobs pending again with zero attempts. Of several with one key, the oldest; none if the key is
-        pending or running. Returns the number.
+        """Make dead jobs pending with zero attempts: the oldest of each key, if none is pending or running. Returns how
+        many.
         """
         ...
 

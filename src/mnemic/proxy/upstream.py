@@ -51,9 +51,7 @@ LAST_STATUS = 599  # RFC 9110 defines no status above
 
 
 def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:
-    """A client that keeps connections open between chats. Opens none yet. Keeps no cookies, which could leak from one
-    caller to another.
-    """
+    """A client with persistent connections, none open yet. Keeps no cookies: they could leak to another caller."""
     return httpx2.AsyncClient(
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         timeout=httpx2.Timeout(settings.timeout_s, connect=CONNECT_TIMEOUT_S),
@@ -64,9 +62,7 @@ def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:
 
 
 def sent_headers(headers: Iterable[tuple[bytes, bytes]], settings: ProxySettings) -> list[tuple[bytes, bytes]]:
-    """The request headers for the upstream: without Mnemic's own and its keys, and with the upstream's key. Bytes,
-    because headers need not be ASCII.
-    """
+    """The request headers for the upstream, with its key and without Mnemic's. Bytes, as they need not be ASCII."""
     given = [(name.lower(), value) for name, value in headers if not _ANY_OWN_KEY.search(value)]
     sent = [(name, value) for name, value in given if _name(name) not in _NOT_SENT and not name.startswith(b"mnemic-")]
     sent += [(b"accept-encoding", b"identity"), (b"via", VIA.encode())]  # not compressed, so that it can be read

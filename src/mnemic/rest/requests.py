@@ -74,9 +74,7 @@ BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "graph.entities.after": {"max_length": MAX_NAME_CHARS},
     "import_.name": {"max_length": 255},
 }
-"""Bounds by argument, by verb and argument, or with a question mark by query argument. All others have their type's
-bounds.
-"""
+"""Bounds by argument, by verb and argument, or with "?" by query argument. Others have their type's bounds."""
 
 TEXTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("description.toml").read_text(encoding="utf-8"))
 """Texts of the description that no signature has."""

@@ -298,9 +298,7 @@ class Connection(HttpToolsProtocol):
         self.transport.close()
 
     def _look(self) -> None:
-        """Close if the body is too slow or the response is already complete. A body that the server does not read has
-        time.
-        """
+        """Close if the body is too slow or the response already complete. Never if the server itself does not read."""
         is_held = self.flow.read_paused or self.cycle.waiting_for_100_continue
         if self.cycle.response_complete or (self._body_bytes < BODY_BYTES and not is_held):
             self._cut()

@@ -1,6 +1,4 @@
-"""Dims, prefixes, pooling and maximum length of published embedding models, from their model cards, and checks of
-embedding results.
-"""
+"""Dims, prefixes, pooling and maximum length of published embedding models, and checks of embedding results."""
 
 from __future__ import annotations
 
@@ -83,9 +81,7 @@ def rows_of(texts: Sequence[str], dims: int, embed: Callable[[list[str]], Vector
 
 
 def unit_rows(values: ArrayLike, shape: tuple[int, int], source: str) -> Vectors:
-    """Unit rows of exactly this shape. Errors name `source`. Raises `BadReplyError` for another shape, values that are
-    not numbers, and zero rows.
-    """
+    """Unit rows of this shape. Raises `BadReplyError`, naming `source`, for other shapes, non-numbers and zero rows."""
     try:
         rows = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError) as error:

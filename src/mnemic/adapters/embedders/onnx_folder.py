@@ -304,9 +304,7 @@ class OnnxFolderEmbedder:
 
 
 def pooled(vectors: Vectors, mask: NDArray[np.bool_], way: str) -> Vectors:
-    """One row per text from its token `vectors` `(n, tokens, dims)` where `mask` is true, not normalised. "mean" is the
-    sum, which has the same direction.
-    """
+    """One row per text from its tokens' `vectors` `(n, tokens, dims)`, not normalised, so "mean" is their sum."""
     if way == "cls":
         return vectors[:, 0]
     if way == "last":

@@ -118,9 +118,7 @@ def _wait_s(error: BackendError, attempt: int) -> float:
 BATCH_TEXTS = 32  # the lowest limit of a common server (TEI allows 32 inputs a request by default)
 
 CHARS_PER_TOKEN = 6
-"""Characters sent per token of the model's limit. English has about four, so nothing is lost. If it is too much, the
-server refuses and the text is cut further.
-"""
+"""Characters sent per token of the limit. English has about four; if it is too much, the text is cut further."""
 
 SHORTEST_CHARS = 16
 """Texts are not cut below this: a server that refuses so little has another problem."""

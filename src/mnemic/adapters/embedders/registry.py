@@ -1,6 +1,4 @@
-"""Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `onnx:FOLDER`, or an entry point of the group
-`mnemic.embedders` (see `adapters.named_parts`).
-"""
+"""Embedders by name, such as `minilm` or `onnx:FOLDER`, or by an entry point in the group `mnemic.embedders`."""
 
 from pathlib import Path
 from typing import cast

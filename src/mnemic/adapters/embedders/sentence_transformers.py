@@ -1,6 +1,4 @@
-"""Embeds with the package sentence-transformers: any model, by name or local folder. Needs torch, and downloads a model
-on first use unless a folder is given.
-"""
+"""Embeds with the package sentence-transformers (needs torch). Downloads a model by name unless given a folder."""
 
 import threading
 from collections.abc import Sequence
@@ -32,8 +30,8 @@ class SentenceTransformersEmbedder:
         query_prefix: str | None = None,
         document_prefix: str | None = None,
     ) -> None:
-        """`model`: a name or a folder. `device`: "cpu", "cuda", …. Loads no model. Raises `ConfigError` if the extra
-        `sentence-transformers` is not installed.
+        """`model`: a name or folder. `device`: "cpu", "cuda", …. Loads no model. Raises `ConfigError` without the
+        extra.
         """
         self._package: Any = import_extra("sentence_transformers", "sentence-transformers")
         self._known = known_model(model).with_prefixes(query_prefix, document_prefix)

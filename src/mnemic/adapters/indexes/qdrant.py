@@ -67,9 +67,7 @@ class QdrantIndex:
         self._guard = threading.Lock()
 
     def look(self) -> None:
-        """Check the collection. Raises `ConfigError` if it is unusable. If Qdrant is down, it is retried in the
-        background.
-        """
+        """Check the collection. Raises `ConfigError` if it is unusable. During an outage, retries in the background."""
         try:
             self._link.ask(lambda _: None)
         except BackendError as error:

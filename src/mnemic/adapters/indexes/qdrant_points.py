@@ -409,9 +409,7 @@ class Wanted:
 
 
 def prepare(client: QdrantClient, wanted: Wanted, options: QdrantOptions, *, is_local: bool, address: str) -> None:
-    """Create the collection or check the existing one. Raises `ConfigError` for a server that is too old or a
-    collection with other content.
-    """
+    """Create or check the collection. Raises `ConfigError` if the server is too old or the content is not ours."""
     if not is_local:
         _check_server(client, address)
     if not client.collection_exists(wanted.name):

@@ -63,9 +63,7 @@ class Columns:
         self.vectors = np.zeros((capacity, self.dims), dtype=np.float32)
 
     def ensure(self, rows: int) -> None:
-        """Make room for `rows` slots and a quarter more, so that the next rows do not move what was read. Unused room
-        takes no memory.
-        """
+        """Make room for `rows` slots and a quarter more, so that new rows rarely move old ones. Unused room is free."""
         capacity = self.capacity
         if rows <= capacity:
             return

@@ -294,9 +294,7 @@ class ChatClient:
             return self._parse(b"".join(self._chunks(response, deadline)))
 
     def events(self, body: Mapping[str, object], deadline: Deadline) -> Generator[object]:
-        """The parsed data of each event. Raises like `whole`. A server that does not stream sends one event. Closing
-        the generator ends the request.
-        """
+        """The parsed data of each event, one if the server does not stream. Raises like `whole`. Closing it cancels."""
         with self._answer(body, deadline) as response, closing(self._chunks(response, deadline)) as chunks:
             if "json" in response.headers.get("Content-Type", ""):
                 yield self._parse(b"".join(chunks))

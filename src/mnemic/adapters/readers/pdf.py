@@ -1,6 +1,4 @@
-"""Reads PDF with PDFium (pypdfium2, extra `documents`): text in reading order by page, and the outline. No OCR, forms
-or annotations.
-"""
+"""Reads PDF with PDFium (extra `documents`): text in reading order by page, and the outline. No OCR or annotations."""
 
 import re
 import threading

@@ -38,9 +38,7 @@ class SandboxReader:
     name = "sandbox"
 
     def __init__(self, readers: Sequence[str] = ()) -> None:
-        """`readers`: further "module:callable" names, tried before installed ones. Starts nothing. Raises `ConfigError`
-        if one cannot be loaded.
-        """
+        """`readers`: "module:callable" names, tried before installed ones. Starts nothing. May raise `ConfigError`."""
         self._readers = list(readers)
         self._lock = threading.Lock()
         self._process: _Process | None = None

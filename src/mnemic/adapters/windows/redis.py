@@ -61,9 +61,7 @@ class RedisOptions:
 
 
 class RedisLink(Generic[_Missed]):
-    """A Redis used by many threads. After an outage, `repair` gets each missed update. It raises the client's errors if
-    Redis is down again.
-    """
+    """A thread-safe Redis. After an outage, `repair` gets each missed update, and raises if Redis is down again."""
 
     def __init__(
         self,
@@ -73,9 +71,7 @@ class RedisLink(Generic[_Missed]):
         repair: Callable[[_Missed], object],
         everything: _Missed,
     ) -> None:
-        """Opens no connection yet. Raises `ConfigError` for an invalid URL. `everything` stands for too many missed
-        updates.
-        """
+        """Opens no connection yet. Raises `ConfigError` for an invalid URL. `everything`: too many missed updates."""
         self.client: Any = _client(url, options)  # its methods are typed in part only
         self.address = _address(url)
         self._observer, self._repair, self._probe_s = observer, repair, options.probe_s
@@ -89,9 +85,7 @@ class RedisLink(Generic[_Missed]):
     def ask(
         self, operation: str, call: Callable[[], _Answer], missed: _Missed | None = None, *, is_urgent: bool = False
     ) -> _Answer | None:
-        """The result of `call`. None during an outage; then `missed` is repaired later. An urgent call is tried even if
-        Redis was down a moment ago.
-        """
+        """The result of `call`. None during an outage; `missed` is repaired later. An urgent call is always tried."""
         if not is_urgent and self._misses(missed):
             self._count(operation)
             return None

@@ -224,9 +224,7 @@ class SqlMemories(SqlPort, topic="memories"):
         return {**MEMORY.row(memory), **self._session.own_columns(memory), **_terms_columns(terms, place)}
 
     def _check_ids(self, refused: Sequence[Memory]) -> None:
-        """Raise for rows refused because of their id; those with a taken dedup key are a result. SQLite distinguishes
-        them itself.
-        """
+        """Raise for rows with a taken id. A taken dedup key is no error. SQLite distinguishes the two itself."""
         if not refused or "taken_ids" not in self._sql:
             return
         pids = self._session.pids([memory.partition for memory in refused])

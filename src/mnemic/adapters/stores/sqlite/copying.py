@@ -30,9 +30,7 @@ def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
 
 
 def check_copy(path: Path) -> None:
-    """Raise `InvalidInputError` for a file with dangling references, or with triggers and the like: neither is of our
-    making.
-    """
+    """Raise `InvalidInputError` for a file with dangling references, triggers and the like: we never write these."""
     sql = statements("copying")
     with translated_errors("checking a copy"), closing(sqlite3.connect(path)) as connection:
         foreign = connection.execute(sql["foreign_objects"]).fetchone()

@@ -68,9 +68,7 @@ class StoreFile:
             self._identify()
 
     def uri(self) -> str:
-        """The URI for SQLite, which never recreates a lost file. A store on a read-only disk is opened without files
-        beside it.
-        """
+        """The URI for SQLite, which never recreates a lost file. A read-only disk gets no files beside the store."""
         if not self.is_read_only:
             return f"{self.path.absolute().as_uri()}?mode={'rw' if self._place else 'rwc'}"
         try:

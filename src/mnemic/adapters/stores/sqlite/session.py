@@ -1,6 +1,4 @@
-"""One transaction on one SQLite connection, with this store's statements, migrations, and its own formats and
-comparisons. All SQL is in `.sql` files.
-"""
+"""One transaction on one SQLite connection, and this store's statements, migrations, formats and comparisons."""
 
 import heapq
 import json
