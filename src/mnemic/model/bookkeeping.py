@@ -1,6 +1,6 @@
-"""What Mnemic notes on a memory or a document for its own use: a mapping of JSON values, apart from the metadata.
-Metadata is the caller's: stored, filtered by and given back, never read. Bookkeeping is Mnemic's: no caller can set it,
-and every reader may see it. This module alone knows its keys.
+"""Mnemic's own notes on a memory or document: a mapping of JSON values, separate from the metadata. Metadata is the
+caller's: stored, filtered by and returned, never interpreted. Bookkeeping is Mnemic's: no caller can set it, every
+reader may see it, and this module alone knows its keys.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from mnemic.model.filter import Condition, Scalar
 Bookkeeping = Mapping[str, object]
 
 GEM_FIELDS = ("timestamp", "date", "conversation_id", "turn_range", "source_turns")
-"""The fields of a gem for which a memory has no place of its own."""
+"""The fields of a gem that a memory has no field for."""
 
 IMPORT_NOTES = ("line", "file", "id", "is_done", "mem0")
 """What an import notes: the line, file or foreign id that a memory was read from, whether its box was ticked, and what

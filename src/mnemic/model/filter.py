@@ -36,7 +36,7 @@ TEXT_FIELDS = ("kind", "state", "level", "source", "agent", "trust", "text")
 FIELDS = (*TEXT_FIELDS, *NUMBER_FIELDS, "is_pinned", "categories", *TIME_FIELDS)
 MAX_CONDITIONS = 100  # bounds the length of the SQL statement
 MAX_VALUES = 500
-"""Of all lists of values (`in`) together."""
+"""Limit of all lists of values (`in`) together."""
 
 MAX_DEPTH = 10  # levels; bounds recursion and what a database must parse
 _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
@@ -44,7 +44,7 @@ _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`path` (a field, or metadata or bookkeeping and its keys), operator, value; times: microseconds since 1970."""
+    """`path` (a field, or metadata or bookkeeping and its keys), operator, value. Times: microseconds since 1970."""
 
     path: tuple[str, ...]
     operator: str
@@ -53,14 +53,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every part holds; no parts hold always."""
+    """All parts hold. True without parts."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one part holds; no parts never hold."""
+    """At least one part holds. False without parts."""
 
     parts: tuple[Filter, ...]
 
@@ -77,7 +77,7 @@ EVERYTHING = All(())
 
 
 def parse_filter(value: Mapping[str, object] | None) -> Filter:
-    """The checked form of a filter mapping. Raises `InvalidInputError` naming the part that is wrong."""
+    """Parse and check a filter mapping. Raises `InvalidInputError`, naming the invalid part."""
     parsed = EVERYTHING if value is None else _parse(value, "filter")
     if _size(parsed) > MAX_CONDITIONS:
         raise InvalidInputError(f"a filter can have at most {MAX_CONDITIONS} conditions")
@@ -87,7 +87,7 @@ def parse_filter(value: Mapping[str, object] | None) -> Filter:
 
 
 def _size(filter_: Filter, *, is_values: bool = False) -> int:
-    """How many conditions a filter holds, or with how many values they compare."""
+    """The number of conditions in a filter, or of the values that they compare."""
     match filter_:
         case All(parts) | AnyOf(parts):
             return sum(_size(part, is_values=is_values) for part in parts)
@@ -194,11 +194,11 @@ def _sequence(value: object, where: str) -> Sequence[object]:
 
 _Ordered = TypeVar("_Ordered", str, float)
 FieldOf = Callable[[Sequence[str]], object]
-"""The value at a path (a field, or metadata or bookkeeping and its keys), None where there is none."""
+"""Returns the value at a path (a field, or metadata or bookkeeping and its keys), None if there is none."""
 
 
 def meets(field_of: FieldOf, filter_: Filter) -> bool:
-    """True when a thing with these fields meets the filter."""
+    """True if an item with these fields matches the filter."""
     match filter_:
         case All(parts):
             return all(meets(field_of, part) for part in parts)
@@ -211,7 +211,7 @@ def meets(field_of: FieldOf, filter_: Filter) -> bool:
 
 
 def field_at(found: object, keys: Sequence[str]) -> object:
-    """A value as filters compare it (times in microseconds, choices as their text), or what is at the keys below it."""
+    """A value in comparable form (times in microseconds, enumerations as text), or the value at the keys below it."""
     if isinstance(found, datetime):
         return to_microseconds(found)
     if isinstance(found, StrEnum):

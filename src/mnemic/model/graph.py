@@ -300,7 +300,7 @@ def entity_id(private_agent: str | None, key: str, type_: EntityType) -> str:
 
 
 def said_of(entity: Entity) -> str:
-    """The text that is embedded for an entity: its name, and its description if it has one."""
+    """The text to embed for an entity: its name, and its description if it has one."""
     return f"{entity.name}: {entity.description}" if entity.description else entity.name
 
 

@@ -39,7 +39,7 @@ class Hit:
     `similarity` is the cosine to the query, or None if either has no vector. `relevance` is the probability, 0 to 1,
     that the hit answers the query at all. Unlike scores, it is comparable across stores. It is None without a vector,
     when ranking by similarity alone, or with an embedding model that it is not calibrated for. A fallback hit did not
-    match: it is background, and its score is its importance as it has faded.
+    match: it is background, and its score is its decayed importance.
     """
 
     item: Item
