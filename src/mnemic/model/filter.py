@@ -10,9 +10,7 @@ observed_at, created_at, updated_at, valid_from, valid_to, and metadata.<key>[.<
 Operators: eq (also a bare value), ne, in (also a bare list), gt, gte, lt, lte, contains (an element of a list, or a
 part of a text), exists. For categories, a bare value means contains. A missing field satisfies only `ne`,
 `{"exists": false}` and a `not` around something else. Numbers and texts are never equal to, nor ordered against, each
-other; true and false are no numbers.
-
-What a checked filter means: the meaning that every store must reproduce.
+other. Booleans are not numbers. Every store must reproduce this meaning.
 """
 
 from __future__ import annotations

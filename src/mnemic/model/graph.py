@@ -175,8 +175,8 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityQuery:
-    """Conditions on entities: one of these ids or keys (None: any), a key that starts with `prefix`, contains `part`
-    and sorts after `after`, one of `types` (empty: all). Returns all entities of the first `limit` keys (None: all).
+    """Conditions on entities: one of these ids or keys (None: any) and `types` (empty: all), and a key that starts with
+    `prefix`, contains `part` and sorts after `after`. Returns all entities of the first `limit` keys (None: all).
     """
 
     ids: Collection[str] | None = None

@@ -220,8 +220,8 @@ class ChatMessage:
 class Citation:
     """The source behind a mark `[number]` in the facts and documents. `get(item_id)` returns it.
 
-    For a document excerpt, `item_id` is the chunk that was found, and the document, its title, the first and last page
-    (from 1, if known) and the shown characters of its text (`start` to `end`, half-open) are set too.
+    For a document excerpt, `item_id` is the chunk that was found. Also set are the document, its title, the first and
+    last page (from 1, if known), and the shown characters of its text (`start` to `end`, half-open).
     """
 
     number: int

@@ -191,7 +191,7 @@ STAGING = "mem:"
 PATTERNS = (f"{SESSIONS}*", f"{STAGING}*")
 _PENDING, _STATE = ":pending", ":state"
 _MANGLED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-"""What reading a foreign or broken entry can raise."""
+"""Exceptions from parsing a foreign or broken entry."""
 
 
 @dataclass(frozen=True, slots=True)
