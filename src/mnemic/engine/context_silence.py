@@ -15,6 +15,7 @@ from mnemic.model.item import Chunk, Memory, Message
 from mnemic.model.recall import SHOWN_RELEVANCE, Hit
 from mnemic.model.scope import Level
 from mnemic.ranking import silence
+from mnemic.ranking.digest import FULL_CONTENT, LEAST_CONTENT, content
 
 SURE = 0.9
 """A fact of this relevance answers by itself, whatever form the prompt has. Messages are too many and too much alike
@@ -31,8 +32,8 @@ CROSS_GAP = 2.0
 """So far behind the best fact or passage, in logits, a passage is not needed, nor a fact behind the best passage."""
 
 LEAST_MESSAGE = 0.1
-"""A message below it is noise where all that was found fits into the budget. Elsewhere messages stand by their rank: a
-floor would cost BEAM a tenth of its evidence.
+"""A message below it is noise where all that was found fits into the budget; one with few words of content needs more.
+Elsewhere messages stand by their rank: a floor would cost BEAM a tenth of its evidence.
 """
 
 FACT_GAP = 1.25
@@ -84,8 +85,13 @@ def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0)
     of_level = {Level.USER: own, Level.ORG: max(least, least_beside(best, FACT_GAP))}
     floors = {hit.id: of_level.get(hit.item.partition.level, least) for hit in memories}
     floors |= {hit.id: max(own, beside_message) for hit in memories if _is_users_fact(hit, may_fill_slot=False)}
-    floors |= {hit.id: least_message for hit in hits if isinstance(hit.item, Message)}
+    floors |= {hit.id: _least_of_message(hit.text, least_message) for hit in hits if isinstance(hit.item, Message)}
     return tuple(hit for hit in hits if hit.relevance is None or hit.relevance >= floors.get(hit.id, passage))
+
+
+def _least_of_message(text: str, least: float) -> float:
+    """What a message needs: the more, the less it says by itself, such as thanks or a question about the weather."""
+    return least and least * FULL_CONTENT / max(content(text), 2 * LEAST_CONTENT)
 
 
 def _passages(hits: Iterable[Hit]) -> Iterable[Hit]:

@@ -269,3 +269,9 @@ def test_a_fact_that_may_have_replaced_what_a_message_said_stays_beside_it(real:
     sure = {"Hi! I'm Bea and I live in Lyon.": 0.999, "User moved to Lille": 0.3, "User is an aunt": 0.3}
     hits = [replace(hit, relevance=sure[hit.text]) for hit in real.recall(bea, "home?", limit=20) if hit.text in sure]
     assert {hit.text for hit in strong_enough(hits, "home?")} == {*sure} - {"User is an aunt"}
+
+
+def test_small_talk_stands_in_no_context_beside_the_fact_that_answers(real: Mnemic):
+    real.capture(replace(ANNA, session="tea"), user="Good morning! Will it rain today?", assistant="Clear all day.")
+    real.capture(replace(ANNA, session="tea"), user="Thanks! See you tomorrow.", assistant="Bye!")
+    assert [hit.text for hit in real.context(ANNA, "Where do I live?").recall] == [FACTS[0]]
