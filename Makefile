@@ -33,7 +33,7 @@ setup: .venv/.dev ## create .venv with everything that developing needs (quick t
 
 run: .venv/.all ## show what Mnemic does: a guided tour, and then, on a terminal, a server
 	@$(BIN)/mnemic tour
-	@if [ -t 1 ]; then echo; exec $(BIN)/mnemic serve; else echo; echo "Next: $(BIN)/mnemic serve"; fi
+	@if [ -t 1 ]; then echo; exec $(BIN)/mnemic serve; fi
 
 serve: .venv/.all ## start REST, MCP and the proxy on this machine
 	@$(BIN)/mnemic serve
