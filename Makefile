@@ -18,7 +18,8 @@ help: ## print the targets
 	@[ -x $(BIN)/python ] || $(PYTHON) -c 'import ensurepip, venv' \
 	  || { echo "Python's venv is incomplete here. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@echo "Installing Mnemic into .venv; the first time takes a minute or more."
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
 .venv/.dev: .venv/.base
@@ -28,7 +29,8 @@ help: ## print the targets
 setup: .venv/.dev ## create .venv with everything that developing needs (quick the second time)
 
 .venv/.all: .venv/.base
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]'
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]'
+	@echo
 	@touch $@
 
 run: .venv/.all ## show what Mnemic does: a guided tour, and then, on a terminal, a server

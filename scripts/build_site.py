@@ -206,6 +206,7 @@ def configure(found: Pages) -> dict[str, object]:
         "plugins": ["search", "offline"],
         "extra": {"polyfills": ["assets/iframe-worker.js"], "generator": False},
         "extra_css": ["assets/site.css"],
+        "extra_javascript": ["assets/tables.js"],
         "nav": arrange_pages(found),
         "markdown_extensions": [
             "tables",

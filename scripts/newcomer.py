@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,9 @@ COLUMNS = "100"
 LEFT_OUT = ("make test",)
 FIRST_SUCCESS_S = 120
 """The most that may pass between the end of `make run` and the answer to the newcomer's own question."""
+
+SETTLES_S = 1.0
+"""Until a server that listens has printed its addresses."""
 
 INHERITED = ("PATH", "LANG", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE")
 BLOCK = re.compile(r"^```(console|python|bash|py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -63,8 +67,10 @@ class Newcomer:
         started = time.monotonic()
         code, output = self._run_on_terminal(command) if on_terminal else self._run_in_pipe(command)
         took = time.monotonic() - started
-        output = ESCAPE.sub("", output).replace(str(self.folder), "~").strip("\n")
-        self.steps.append(f"`{took:.1f} s`\n\n```console\n$ {shown or command}\n{output}\n```\n")
+        plain = ESCAPE.sub("", output).replace(str(self.folder), "~")
+        output = "\n".join(line.rstrip() for line in plain.strip("\n").splitlines())
+        body = f"{shown or command}\n{output}".rstrip()
+        self.steps.append(f"`{took:.1f} s`\n\n```console\n$ {body}\n```\n")
         if code:
             self.failed.append(f"{shown or command}: exit code {code}")
         return output
@@ -157,15 +163,13 @@ def _use_server(newcomer: Newcomer, readme: str) -> None:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    assert server.stdout is not None  # noqa: S101 # a pipe was asked for
     lines: list[str] = []
-    url = PRINTED
-    for line in server.stdout:
-        lines.append(line.rstrip())
-        if found := re.search(r"http://127\.0\.0\.1:\d+", line):
-            url = found.group()
-        if "Ctrl-C" in line or "console" in line.lower():
-            break
+    reader = threading.Thread(target=lambda: lines.extend(line.rstrip() for line in server.stdout or ()), daemon=True)
+    reader.start()
+    while server.poll() is None and not any("http://" in line for line in lines):
+        time.sleep(0.1)
+    time.sleep(SETTLES_S)
+    url = next((found.group() for line in lines if (found := re.search(r"http://[\d.]+:\d+", line))), PRINTED)
     shown = "\n".join(lines).replace(url, PRINTED).replace(str(newcomer.folder), "~")
     newcomer.steps.append(f"`{time.monotonic() - started:.1f} s`\n\n```console\n$ mnemic serve\n{shown}\n```\n")
     newcomer.say("And in the first one:")
@@ -177,7 +181,7 @@ def _use_server(newcomer: Newcomer, readme: str) -> None:
             (newcomer.place / "second.py").write_text(body.replace(PRINTED, url))
             newcomer.run("python second.py")
     server.send_signal(signal.SIGINT)
-    server.communicate(timeout=30)
+    server.wait(timeout=30)
     if server.returncode:
         newcomer.failed.append(f"mnemic serve: exit code {server.returncode}")
 

@@ -115,7 +115,7 @@ def _follow_a_change(mnemic: Mnemic) -> Step:
 
 
 def _build_prompts(mnemic: Mnemic) -> Step:
-    question, sum_ = "Where do I live?", "What is 2847 x 391?"
+    question, sum_ = "Recommend a restaurant near my home", "What is 2847 x 391?"
     told, silent = (mnemic.context(SAM, each) for each in (question, sum_))
     facts = told.blocks.get("facts", "")
     failed = _unless(HOME in facts, "the context lacks the answer")
