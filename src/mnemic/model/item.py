@@ -1,6 +1,5 @@
-"""Items: messages, memories and chunks of documents, with their drafts, states and origins.
-
-Also facts that an extractor found, gems of the curator, conversations and their cursors, profiles and reviews.
+"""Items: messages, memories and chunks of documents, with their drafts, states and origins. Also facts that an
+extractor found, gems of the curator, conversations and their cursors, profiles and reviews.
 """
 
 from __future__ import annotations
