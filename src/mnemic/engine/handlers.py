@@ -26,13 +26,10 @@ from mnemic.model.records import ConsolidationRequest, Job, ReflectionRequest, S
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import UnitOfWork
 
-AFTER = "after"
-"""In the payload of a job of upkeep: the id of the memory behind which it goes on."""
-
+AFTER = "after"  # payload of an upkeep job: the memory id to continue after
 _log = logging.getLogger("mnemic.handlers")
 
-HELD = "held"
-"""In the payload of a job of curating: the conversations that wait for the next night."""
+HELD = "held"  # payload of a curation job: conversations that wait for the next night
 
 
 def _embed(engine: Engine, job: Job) -> FollowUp:
@@ -54,7 +51,7 @@ def _decay(engine: Engine, job: Job) -> FollowUp:
 
 
 def _evict(engine: Engine, job: Job) -> FollowUp:
-    """Room is made of tombstones too, when all memories have been looked at."""
+    """Evict memories. When all were examined, remove tombstones too."""
     after = evict_partition(engine, job.partition, str(job.payload.get(AFTER, "")))
     if after is None:
         compact_partition(engine, job.partition)
@@ -62,24 +59,24 @@ def _evict(engine: Engine, job: Job) -> FollowUp:
 
 
 def _onward(engine: Engine, job: Job, after: str | None) -> FollowUp:
-    """The rest of a large partition is the work of a next job."""
+    """Queue the rest of a large partition as the next job."""
     rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
 
 
 def _nothing(_: UnitOfWork) -> Sequence[Job]:
-    """What follows a job that waited when its way was switched off: its messages stay where they are."""
+    """The follow-up if a feature was switched off while its job waited: none. Its messages stay unread."""
     return ()
 
 
 def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowUp:
-    """Make some of the summaries asked for or pending. Ask again for those left, or requested meanwhile."""
+    """Make some pending summaries. Queue those left or requested meanwhile."""
     life = engine.settings.life
     if not life.summarises:
         return _nothing
     is_last = job.attempts >= life.llm_tries
     if engine.llm is None and life.extracts and asked.partition.level is Level.USER:
-        # without a model a summary is made of the facts that were found
+        # without a model a summary is made of extracted facts
         Extracting(engine, asked.partition, asked.session, kinds.EXTRACT).run(RULE_MESSAGES)
     run = Summarising(engine, asked.partition, asked.session, kinds.SUMMARISE, may_fall_back=is_last)
     due = run.due(asked.last)
@@ -96,7 +93,7 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
 
 
 def _renew_summaries(engine: Engine, partition: Partition) -> None:
-    """The model answers again: what it had failed to summarise is made again; if it fails now, the next job tries."""
+    """Remake summaries that had failed, since the model answers again. If it fails now, the next job tries."""
     try:
         renew_summaries(engine, partition, kinds.SUMMARISE)
     except MnemicError as error:
@@ -104,12 +101,12 @@ def _renew_summaries(engine: Engine, partition: Partition) -> None:
 
 
 def _consolidate_summary(engine: Engine, asked: ConsolidationRequest, _: Job) -> FollowUp:
-    """Ask for a reflection in the transaction that ends the request, if enough summaries wait for one."""
+    """Request a reflection in the transaction that ends this request, if enough summaries wait for one."""
     return lambda unit: [as_job(event, engine.clock.now()) for event in reflection_due(engine, unit, asked)]
 
 
 def _reflect(engine: Engine, asked: ReflectionRequest, job: Job) -> FollowUp:
-    """Reflect on the user's newest summaries. After the last try with a failing model nothing is stored."""
+    """Reflect on the user's newest summaries. If the model fails in the last attempt, nothing is stored."""
     if not engine.settings.life.reflects:
         return _nothing
     run = Reflecting(engine, asked.partition, asked.session, kinds.REFLECT)
@@ -126,7 +123,7 @@ def _reflect(engine: Engine, asked: ReflectionRequest, job: Job) -> FollowUp:
 
 
 def _extract(engine: Engine, job: Job) -> FollowUp:
-    """The facts of what is unread. What came while this ran, and found the job still running, is for a next job."""
+    """Extract facts from unread messages. Messages that came while the job ran are for a next job."""
     session, is_last = str(job.payload["session"]), job.attempts >= engine.settings.life.llm_tries
     if not engine.settings.life.extracts:
         return _nothing
@@ -140,7 +137,7 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
 
 
 def _curate(engine: Engine, job: Job) -> FollowUp:
-    """Curate some unread days. The rest goes to a next job, which skips what is left for the next night."""
+    """Curate some unread days. The next job takes the rest, except what is held for the next night."""
     if not engine.settings.life.curates:
         return _nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
@@ -160,7 +157,7 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
 
 
 def _consolidate(engine: Engine, job: Job) -> FollowUp:
-    """Some general preferences; the rest is the work of a next job."""
+    """Infer some general preferences. The next job takes the rest."""
     if not engine.settings.life.consolidates:
         return _nothing
     run = Consolidating(engine, job.partition, kinds.CONSOLIDATE)
@@ -173,7 +170,7 @@ def _consolidate(engine: Engine, job: Job) -> FollowUp:
 
 
 def _remake(engine: Engine, job: Job) -> FollowUp:
-    """A memory, a summary or a key of a profile without what was erased."""
+    """Remake a memory, a summary or a profile entry without what was erased."""
     is_last = job.attempts >= engine.settings.life.llm_tries
     if "profile" in job.payload:
         find_again(engine, job.partition, str(job.payload["profile"]))
@@ -187,7 +184,7 @@ def _remake(engine: Engine, job: Job) -> FollowUp:
 
 
 def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp:
-    """Make one memory again. If its sources come first, the last of their jobs asks for it."""
+    """Remake one memory. If its sources must come first, their last job queues it again."""
     agent, memory_id = job.payload.get("agent"), str(job.payload["memory"])
     agent = None if agent is None else str(agent)
     work = Remaking(engine, job.partition, memory_id, agent, kinds.REMAKE, may_fall_back=may_fall_back)
@@ -201,7 +198,7 @@ def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp
 
 
 def _graph(engine: Engine, job: Job) -> FollowUp:
-    """What some pages of items say; the rest is the work of a next job."""
+    """Read some pages of items into the graph. The next job takes the rest."""
     if not engine.settings.life.graphs:
         return _nothing
     after = graph_partition(engine, job.partition, str(job.payload.get(AFTER) or ""))
@@ -210,7 +207,7 @@ def _graph(engine: Engine, job: Job) -> FollowUp:
 
 
 def _subscribe(event: type[E], subscriber: Callable[[Engine, E, Job], FollowUp]) -> tuple[str, Handler]:
-    """The handler of the jobs that these events are while they wait."""
+    """The job handler of an event type."""
     return KINDS[event], lambda parts, job: subscriber(parts, read(event, job), job)
 
 
@@ -221,11 +218,11 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
         _subscribe(ReflectionRequest, _reflect),
     ]
 )
-"""Who handles the events, by the kind of job under which each waits."""
+"""Event handlers by kind of job."""
 
 
 def _health(engine: Engine, job: Job) -> FollowUp:
-    """The score of a user's or an agent's memories is kept; sessions are too short-lived for one."""
+    """Keep the score of a user's or an agent's memories. Sessions are too short-lived for one."""
     if not engine.settings.life.scores_health:
         return _nothing
     owner = {Level.USER: "user", Level.AGENT: "agent"}.get(job.partition.level)
@@ -247,4 +244,4 @@ HANDLERS: Mapping[str, Handler] = {
     kinds.HEALTH: _health,
     kinds.REMAKE: _remake,
 }
-"""By kind of job. A schedule, too, adds jobs of these kinds only."""
+"""By kind of job. Schedules also add only these kinds."""

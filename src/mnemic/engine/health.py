@@ -1,5 +1,5 @@
-"""A scope's health: looks at every memory once, finds problems and remedies, fixes safe ones in units of work of their
-own that check again, and keeps the score. For the installation see `engine.doctor.doctor`.
+"""Checks a scope's memories once each, fixes safe findings in separate units of work that check again, and keeps the
+score. For the installation see `doctor`.
 """
 
 from collections import Counter, defaultdict
@@ -26,14 +26,14 @@ from mnemic.ports.store import UnitOfWork
 
 @dataclass(slots=True)
 class Fixed:
-    """What was ended, and notes on what could not be."""
+    """Number of fixes, and notes on findings that could not be fixed."""
 
     findings: list[HealthFinding] = field(default_factory=list[HealthFinding])
     changed: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """In words."""
+        """Notes for the user."""
         if not self.changed:
             return ()
         return (f"{self.changed:,} findings were left: they could not be ended, or are no longer as they were found",)
@@ -85,24 +85,24 @@ def _end_one(engine: Engine, work: UnitOfWork, editor: Editor, memory: Memory, o
 
 
 HEALTH_ITEM = "health"
-"""The history of this id, in the place of the scope's default level, holds the scores."""
+"""The scores are the history of this id in the partition of the scope's default level."""
 
 MAX_LISTED = 1000
 MAX_KEPT = 10_000
-"""Findings of a kind that are held, to be listed or fixed; more are counted."""
+"""Findings kept per kind, to be listed or fixed. More are only counted."""
 
 MAX_SCORES = 365
 MAX_JOBS = 1000
 
 _A_DAY = timedelta(days=1)
 Progress = Callable[[int, int], object]
-"""Called with how much is done, and how much there is: about two for each memory."""
+"""Progress callback: `(done, total)`, about two steps per memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthRequest:
-    """What is looked at and done: findings of `ailments` (none: of all) in some `levels`; those of the kinds in `fix`
-    that are safe to end are ended. `limit`: most findings listed of a kind.
+    """Options: findings of `ailments` (empty: all) in some `levels`; safe ones of the kinds in `fix` are fixed.
+    `limit`: maximum findings listed per kind.
     """
 
     levels: tuple[Level, ...]
@@ -114,18 +114,18 @@ class HealthRequest:
 
     @property
     def wanted(self) -> tuple[Ailment, ...]:
-        """The kinds that are looked for."""
+        """The kinds to look for."""
         return self.ailments or tuple(Ailment)
 
     @property
     def is_whole(self) -> bool:
-        """True when the score can be compared with others."""
+        """True if the score is comparable with others."""
         return not self.ailments and set(self.levels) == set(OWN_LEVELS)
 
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """The `score` now, findings (at most `limit` of a kind, gravest first), fixes (planned, in a dry run), and earlier
+    """The `score` now, findings (at most `limit` per kind, gravest first), fixes (planned in a dry run), and earlier
     scores, oldest first. `examined`: memories seen; `notes`: what was skipped or not fixed.
     """
 
@@ -139,9 +139,9 @@ class HealthReport:
 
 
 def health(engine: Engine, scope: Scope, request: HealthRequest, *, actor: str) -> HealthReport:
-    """Examine what the scope sees of some levels, fix what is safe of the chosen kinds, and examine again. Duplicates
-    are merged, junk and stale memories archived, unsupported ones quarantined, contradictions superseded or disputed,
-    dead jobs retried; `undo` reverts each. The full score is kept daily and on change, never in a dry run. Raises
+    """Examine the scope's memories, fix safe findings of the chosen kinds, and examine again. Duplicates are merged,
+    junk and stale memories archived, unsupported ones quarantined, contradictions superseded or disputed, dead jobs
+    retried; `undo` reverts each. The full score is kept daily and on change, never in a dry run. Raises
     `InvalidInputError` for a limit outside 1..1000.
     """
     if not 1 <= request.limit <= MAX_LISTED:
@@ -169,7 +169,7 @@ def health(engine: Engine, scope: Scope, request: HealthRequest, *, actor: str) 
 
 
 class _Look:
-    """One look at everything."""
+    """One pass over all memories."""
 
     def __init__(self, engine: Engine, scope: Scope, request: HealthRequest) -> None:
         self._engine, self._request, self._now = engine, request, engine.clock.now()
@@ -244,7 +244,7 @@ class _Look:
 
 
 def _kept_scores(engine: Engine, scope: Scope) -> list[HealthScore]:
-    """The scores kept of the scope's own place, oldest first; the newest `MAX_SCORES` of them."""
+    """The newest `MAX_SCORES` scores of the scope's own place, oldest first."""
     own = Visibility((scope.partition(scope.default_level),), scope.agent)
     with engine.store.read() as work:
         entries = [entry for entry in work.history.of(own, HEALTH_ITEM) if entry.action is Action.ASSESSED]
@@ -252,7 +252,7 @@ def _kept_scores(engine: Engine, scope: Scope) -> list[HealthScore]:
 
 
 def _keep(engine: Engine, scope: Scope, score: HealthScore, before: Sequence[HealthScore], *, actor: str) -> None:
-    """Keep a score, unless the last one is the same and not a day old, or there never was anything to look at."""
+    """Keep a score unless the last one is equal and less than a day old, or there never were memories."""
     last = before[-1] if before else None
     if last is None and not score.memories:
         return
@@ -278,7 +278,7 @@ def _keep(engine: Engine, scope: Scope, score: HealthScore, before: Sequence[Hea
 
 
 def _score_of(entry: HistoryEntry) -> HealthScore:
-    """What an entry says; a scrubbed one says nothing."""
+    """The score of an entry; empty if scrubbed."""
     score, memories, counts = (entry.after.get(name) for name in ("score", "memories", "counts"))
     told = dict(cast("Mapping[str, int]", counts)) if isinstance(counts, dict) else {}
     return HealthScore(
