@@ -1,8 +1,9 @@
-"""API keys, the audit log, and idempotent requests. A key reads `mn_<id>_<secret>`. The store keeps the SHA-256 of the
-secret: 256 random bits need no slow hash. All refusals read alike. A repeated request gets its first answer. Each
-writing unit of work within `claimed` stores the request with its rows, so a crash leaves both or neither. Work that
-reaches outside the store, or answers from earlier reads, is stored before it begins (`begin`). If it left no answer,
-its outcome is unknown and it is not run again.
+"""API keys, the audit log, and idempotent requests.
+
+A key reads `mn_<id>_<secret>`. The store keeps the SHA-256 of the secret: 256 random bits need no slow hash. All
+refusals read alike. A repeated request gets its first answer. Each writing unit of work within `claimed` stores the
+request with its rows, so a crash leaves both or neither. Work that reaches outside the store, or answers from earlier
+reads, is stored before it begins (`begin`). If it left no answer, its outcome is unknown and it is not run again.
 """
 
 import hashlib

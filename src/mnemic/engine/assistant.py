@@ -1,7 +1,8 @@
-"""Chats with memory, turn by turn (context, model, tools, answer, capture), and answers single questions. The user's
-message is captured before the model is asked, the answer when it ends or breaks off, so nothing is lost. A failing
-memory never fails a chat: `degraded` lists what is missing. If the prompt exceeds the model's context, it is retried
-with less memory.
+"""Chats with memory, turn by turn (context, model, tools, answer, capture), and answers single questions.
+
+The user's message is captured before the model is asked, the answer when it ends or breaks off, so nothing is lost. A
+failing memory never fails a chat: `degraded` lists what is missing. If the prompt exceeds the model's context, it is
+retried with less memory.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""Backups of the whole store while it is in use, or of its receipts; checks and restores them. A receipt holds keyed
-hashes, no names; hashing what exists with the same key finds what was erased. It covers what existed when it was made.
-An owner's later data stays. A restore is prepared in a copy: updated, with later erasures repeated. One transaction
-puts it in place, so a crash leaves the old rows or the new ones.
+"""Backups of the whole store while it is in use, or of its receipts; checks and restores them.
+
+A receipt holds keyed hashes, no names; hashing what exists with the same key finds what was erased. It covers what
+existed when it was made. An owner's later data stays. A restore is prepared in a copy: updated, with later erasures
+repeated. One transaction puts it in place, so a crash leaves the old rows or the new ones.
 """
 
 import time
@@ -251,10 +252,10 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
 
 
 def _seal_store(engine: Engine, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
-    engine.store.check()
-    """Seal what a moment holds, unless an org was erased between that moment and the issue of its key: then a key that
-    nobody destroys would open what was erased.
+    """Seal the rows of one moment. Retries if an org was erased before its key was issued: such a key would reopen
+    erased rows.
     """
+    engine.store.check()
     _check_sound(engine.store)
     catch_up(engine, keyring)
     for _ in range(_ATTEMPTS):

@@ -1,7 +1,9 @@
-"""Updates memories after a source was erased. A memory made of it alone is erased too, and so on. Others lose the
-reference and are flagged, and a job remakes them from the other sources; all in the erasure's transaction. Remaking
-empties the history, since old text may quote what was erased. Dependants are remade after their sources. What nothing
-supports any more stays flagged for review.
+"""Updates memories after a source was erased.
+
+A memory made of it alone is erased too, and so are its derivatives. Others lose the reference and are flagged, and a
+job remakes them from the other sources; all in the erasure's transaction. Remaking empties the history, since old text
+may quote what was erased. Dependants are remade after their sources. What nothing supports any more stays flagged for
+review.
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
 
 
 def stands_alone(hand: Hand, memory: Memory) -> bool:
-    """True if the memory was once stated without a source, whatever it was merged with before or since."""
+    """True if the memory was once stated without a source, regardless of merges before or since."""
     if chosen_in(memory.bookkeeping):
         return False
     entries = hand.work.history.of(own(memory), memory.id)

@@ -1,7 +1,8 @@
-"""Selects memories and messages for the facts block and lays them out. Candidates are taken by value per token until
-the budget is spent. Each level has a reserved share, so that one policy is not lost among eighty remarks. Long messages
-are shortened first, and widened again if room is left. Messages are grouped by conversation in order of time, with the
-neighbours that explain them.
+"""Selects memories and messages for the facts block and lays them out.
+
+Candidates are taken by value per token until the budget is spent. Each level has a reserved share, so that one policy
+is not lost among eighty remarks. Long messages are shortened first, and widened again if room is left. Messages are
+grouped by conversation in order of time, with the neighbours that explain them.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ _SECTION_OF: Mapping[Level, Section] = {
 @dataclass(frozen=True, slots=True)
 class Line:
     """A hit as shown: `text` is `whole` or a part of it. `section` None: a fact about the user. `lead` precedes the
-    text; a speaker stands once above a run of lines. `worth`: 0 to 1, how much the text says regardless of the
+    text; a speaker is shown once above a run of lines. `worth`: 0 to 1, how much the text says regardless of the
     question.
     """
 
@@ -202,7 +203,7 @@ class Filling:
             self._take(before)
 
     def _repeated_speakers(self) -> int:
-        """Tokens saved because the speaker already stands above the line."""
+        """Tokens saved for lines whose speaker is already shown above."""
         talk = sorted((line for line in self._taken.values() if line.group), key=_conversation_order)
         same = (line for before, line in pairwise(talk) if (before.group, before.lead) == (line.group, line.lead))
         return sum(self._count(line.lead) for line in same)

@@ -108,7 +108,7 @@ def by_rules(
     chosen = extract(passages, engine.analyser.query_terms, engine.analyser.token_count, limit)
     own = [each for each in chosen if _is_statement(engine, sources[each.place], each)]
     if not own or _best_worth(engine, [sources[each.place].text[each.start : each.end] for each in own]) < LEAST_WORTH:
-        chosen = []  # questions, requests, small talk and reported speech tell nothing about the user
+        chosen = []  # questions, requests, small talk and reported speech hold no facts about the user
     lines: dict[int, list[str]] = {}
     spans: list[Provenance] = []
     for each in chosen:

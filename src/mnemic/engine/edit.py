@@ -1,6 +1,4 @@
-"""Changes memories: update, pin, merge, judge and undo. Every change is in the history with the values before and
-after.
-"""
+"""Changes memories: update, pin, merge, judge and undo. The history records every change, before and after."""
 
 from __future__ import annotations
 

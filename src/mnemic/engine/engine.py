@@ -1,5 +1,6 @@
-"""The ports and shared state of every use case: settings, access log, retired space, caches, and metered models. The
-access log is written with other writes, so that a recall costs no flush; a crash may lose it. A partition is also
+"""The ports and shared state of every use case: settings, access log, retired space, caches, and metered models.
+
+The access log is written with other writes, so that a recall costs no flush; a crash may lose it. A partition is also
 searched in the retired space until every item there has a new vector. This depends on vectors alone, so it holds after
 a crash and in every process.
 """

@@ -1,7 +1,8 @@
-"""Erases an item to a tombstone, or a session, user, agent or org for good: rows, vectors, index entries and
-derivatives. The owner's own data leaves no trace. Derivatives elsewhere, such as an agent's memory about a user, become
-tombstones without text. The receipt holds counts and keyed hashes, no names; `replay` finds the same in a backup.
-Erasing an org destroys its key of sealed backups.
+"""Erases an item to a tombstone, or a session, user, agent or org for good, in all layers and with derivatives.
+
+The owner's own data leaves no trace. Derivatives elsewhere, such as an agent's memory about a user, become tombstones
+without text. The receipt holds counts and keyed hashes, no names; `replay` finds the same in a backup. Erasing an org
+destroys its key of sealed backups.
 """
 
 import hashlib

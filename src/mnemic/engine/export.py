@@ -1,7 +1,8 @@
-"""Exports everything that a scope owns as JSON lines, and reads and checks such records for `imports`. After the
-header: the profile, messages by id, cursors (so that no summary is made twice), memories oldest first, and documents by
-source with text and passages as spans. Memories and documents include their history. Vectors and erased rows are left
-out.
+"""Exports everything that a scope owns as JSON lines, and reads and checks such records for `imports`.
+
+After the header: the profile, messages by id, cursors (so that no summary is made twice), memories oldest first, and
+documents by source with text and passages as spans. Memories and documents include their history. Vectors and erased
+rows are left out.
 """
 
 import json

@@ -1,6 +1,4 @@
-"""Keeps one object per decision: several wordings become one gem, and a gem absorbs extracted facts with the same
-words.
-"""
+"""Keeps one object per decision: wordings become one gem, which absorbs extracted facts with the same words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""Walks the graph: entities, neighbours and paths. Of crowded nodes only the heaviest relations are followed, and
-answers note where.
-"""
+"""Finds entities, neighbours and paths in the graph. Follows only the heaviest relations of crowded nodes."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def nodes(
     limit: int = 50,
     after: str | None = None,
 ) -> graph.NodePage:
-    """Nodes whose name contains `query`, by name. Aliases are only listed if asked for."""
+    """Nodes whose name contains `query`, by name. Aliases are only listed with a query."""
     if query.strip() and not name_key(query):
         return graph.NodePage(())
     asked = graph.EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)

@@ -1,7 +1,9 @@
-"""Reads items into the graph, embeds entities, and joins entities into the nodes that a scope sees. Entities are one
-node if they share key and type, if one is a mere `thing` and the key has one other type, or if a relation names an
-alias. The store merges nothing, so a scope that may not see one entity sees the other alone. Rules read all items; a
-model reads only memories, which say most in the fewest words. A page is one transaction. No reader reads an item twice.
+"""Reads items into the graph, embeds entities, and joins entities into the nodes that a scope sees.
+
+Entities are one node if they share key and type, if one is a mere `thing` and the key has one other type, or if a
+relation names an alias. The store merges nothing, so a scope that may not see one entity sees the other alone. Rules
+read all items; a model reads only memories, which say most in the fewest words. A page is one transaction. No reader
+reads an item twice.
 """
 
 import logging

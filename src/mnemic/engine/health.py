@@ -26,7 +26,7 @@ from mnemic.ports.store import UnitOfWork
 
 @dataclass(slots=True)
 class Fixed:
-    """Number of fixes, and notes on findings that could not be fixed."""
+    """Fixed findings, and how many could not be fixed because they changed."""
 
     findings: list[HealthFinding] = field(default_factory=list[HealthFinding])
     changed: int = 0

@@ -1,7 +1,8 @@
-"""Imports conversations and memories of other programs: idempotent, resumable, with progress and dry runs. An imported
-id derives from the text, so it is recognised after an edit, a supersession or a deletion, which is final. An edited
-line supersedes its former text (`undo` reverts it); a removed line is reported and stays. Imports never supersede edits
-made here.
+"""Imports conversations and memories of other programs: idempotent, resumable, with progress and dry runs.
+
+An imported id derives from the text, so it is recognised after an edit, a supersession or a deletion, which is final.
+An edited line supersedes its former text (`undo` reverts it); a removed line is reported and stays. Imports never
+supersede edits made here.
 """
 
 from collections import Counter, defaultdict

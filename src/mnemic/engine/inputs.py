@@ -234,6 +234,7 @@ PAST_STATES = (nouns.State.ACTIVE, nouns.State.SUPERSEDED, nouns.State.ARCHIVED)
 class Question:
     """A query of recall and its options. `kinds` may hold "message" beside memory kinds; empty means all. Passages
     belong to the kind "document", as do memories of that kind. `passages` False excludes them, True excludes all else.
+
     `min_similarity`: rank by cosine alone, at least this (inclusive). `min_relevance`: drop hits with a lower
     `Hit.relevance`. `limits` caps hits per level, `max_results` those of user and agent level together.
     `min_importance` applies to user-level memories. `excluded` ids are not shown. `as_of`: what was true then;

@@ -1,7 +1,8 @@
-"""Extends an answer along the graph and along titles. A walk starts at entities that the question names, at similar
-ones by vector, and at those of the first hits. It scores the items reached. A second hop adds documents whose title a
-first hit names. "Who directed the film with …?" shares no word with the director's document, but the film's passage
-names it.
+"""Extends an answer along the graph and along titles.
+
+A walk starts at entities that the question names, at similar ones by vector, and at those of the first hits. It scores
+the items reached. A second hop adds documents whose title a first hit names. "Who directed the film with …?" shares no
+word with the director's document, but the film's passage names it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Removes tombstones of passages, decays importance, and archives and deletes old memories. Tombstones are removed once
-indexes have seen them. Other indexes must read the partition from the start (the store's horizon shows that), which is
-slow for a large one, so tombstones gather first. Decayed importance is stored beside the original, for sorting. Decay
-restarts at every access. Before the first access it counts from when the memory was stored here, so that imported
-conversations do not fade at once. Archiving examines every memory's metadata. Pinned memories, reflections and recently
-restored ones stay; the profile is never touched.
+"""Removes tombstones of passages, decays importance, and archives and deletes old memories.
+
+Tombstones go once indexes have seen them. An index that has not must re-read its partition (the store's horizon shows
+that). This is slow for a large one, so tombstones gather first. Decayed importance is stored beside the original, for
+sorting. Decay restarts at every access. Before the first access it counts from when the memory was stored here, so that
+imported conversations do not fade at once. Archiving examines every memory's metadata. Pinned memories, reflections and
+recently restored ones stay; the profile is never touched.
 """
 
 import logging
