@@ -72,7 +72,7 @@ def create_key(engine: Engine, scope: Scope, asked: KeyRequest, *, actor: str) -
     )
     with engine.store.write() as work:
         work.keys.add(issued.key)
-        work.audit.add([_note(issued.key, now, actor, "keys.create")])
+        work.audit.add([_make_audit_entry(issued.key, now, actor, "keys.create")])
     return issued
 
 
@@ -88,8 +88,8 @@ def revoke_key(engine: Engine, scope: Scope, id: str, *, actor: str) -> ApiKey:
     with engine.store.write() as work:
         if not work.keys.end(scope.org, id, revoked_at=now):
             raise _unknown(id)
-        key = _own(work.keys.get(id), scope, id)
-        work.audit.add([_note(key, now, actor, "keys.revoke")])
+        key = _require_own(work.keys.get(id), scope, id)
+        work.audit.add([_make_audit_entry(key, now, actor, "keys.revoke")])
     return key
 
 
@@ -101,13 +101,18 @@ def rotate_key(engine: Engine, scope: Scope, id: str, *, overlap_s: float, actor
         raise InvalidInputError(f"overlap_s must be a number of seconds from 0 to {MAX_OVERLAP_S:.0f}")
     now = engine.clock.now()
     with engine.store.write() as work:
-        old = _own(work.keys.get(id), scope, id)
+        old = _require_own(work.keys.get(id), scope, id)
         if not old.is_valid(now):
             raise NotFoundError(f"key {id!r} has ended; make a new one")
         issued = _issue(replace(old, id=_new_id(), created_at=now))
         work.keys.end(scope.org, id, expires_at=now + timedelta(seconds=overlap_s))
         work.keys.add(issued.key)
-        work.audit.add([_note(old, now, actor, "keys.rotate"), _note(issued.key, now, actor, "keys.create")])
+        work.audit.add(
+            [
+                _make_audit_entry(old, now, actor, "keys.rotate"),
+                _make_audit_entry(issued.key, now, actor, "keys.create"),
+            ]
+        )
     return issued
 
 
@@ -163,7 +168,7 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
-def _own(key: ApiKey | None, scope: Scope, id: str) -> ApiKey:
+def _require_own(key: ApiKey | None, scope: Scope, id: str) -> ApiKey:
     """The key, if it belongs to the scope's org."""
     if key is None or key.org != scope.org:
         raise _unknown(id)
@@ -174,7 +179,7 @@ def _unknown(id: str) -> NotFoundError:
     return NotFoundError(f"there is no key {id!r} in this org; `mnemic keys list` shows those there are")
 
 
-def _note(key: ApiKey, at: datetime, actor: str, verb: str) -> AuditEntry:
+def _make_audit_entry(key: ApiKey, at: datetime, actor: str, verb: str) -> AuditEntry:
     return AuditEntry(org=key.org, at=at, actor=actor, verb=verb, target=key.id)
 
 

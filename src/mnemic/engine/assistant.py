@@ -63,7 +63,7 @@ class Rounds:
             if not completion.tool_calls or not is_offered:
                 self.finish = completion.finish
                 return
-            calls = tuple(map(_sent_back, completion.tool_calls))
+            calls = tuple(map(_mend_call, completion.tool_calls))
             self._exchange.append(dialogue.PromptMessage(Role.ASSISTANT, completion.text, calls))
             for call in completion.tool_calls:
                 outcome = self._outcome(call)
@@ -138,7 +138,7 @@ class Rounds:
         return self.toolbox.run(call, self.about)
 
 
-def _sent_back(call: dialogue.ToolCall) -> dialogue.ToolCall:
+def _mend_call(call: dialogue.ToolCall) -> dialogue.ToolCall:
     """The call as the model sees it again. Servers refuse a prompt whose arguments are no JSON object."""
     try:
         return replace(call, arguments=json.dumps(dict(read_arguments(call.arguments)), ensure_ascii=False))
@@ -242,7 +242,7 @@ class _ChatTurn:
 
     def run(self) -> Generator[dialogue.ChatEvent]:
         rounds = self._rounds(self._show_context(1.0))
-        self._hear()
+        self._capture_message()
         yield dialogue.Recalled(rounds.shown)
         text, is_whole = "", False
         try:
@@ -256,7 +256,7 @@ class _ChatTurn:
                     yield event
             is_whole = True
         finally:
-            self._keep(text, is_whole=is_whole)
+            self._capture_answer(text, is_whole=is_whole)
         missing = (*rounds.shown.degraded, *self.degraded, *rounds.degraded)
         yield dialogue.Replied(
             dialogue.Reply(
@@ -294,7 +294,7 @@ class _ChatTurn:
             else:
                 shown = self._history_alone(wanted)
         except BackendError as error:
-            self._miss("context", error)
+            self._note_missing("context", error)
             shown = _bare_context(wanted)
         if shown.messages and shown.messages[-1].role is Role.USER:
             shown = replace(shown, messages=shown.messages[:-1])
@@ -323,15 +323,15 @@ class _ChatTurn:
             language=language,
         )
 
-    def _hear(self) -> None:
+    def _capture_message(self) -> None:
         """Capture the user's message before the answer can fail."""
         if self.request.captures:
             try:
                 self.captured = capture(self.engine, self.scope, [[self._user]])[0]
             except BackendError as error:
-                self._miss("capture", error)
+                self._note_missing("capture", error)
 
-    def _keep(self, text: str, *, is_whole: bool) -> None:
+    def _capture_answer(self, text: str, *, is_whole: bool) -> None:
         """Capture the whole or partial answer, and the user's message too if it could not be captured before."""
         if not self.request.captures or not text.strip():
             return
@@ -345,13 +345,13 @@ class _ChatTurn:
             else:
                 self.captured = complete(self.engine, self.scope, self.captured.id, answer)
         except BackendError as error:
-            self._miss("capture", error)
+            self._note_missing("capture", error)
 
     @property
     def _user(self) -> MessageDraft:
         return MessageDraft(role=Role.USER, text=self.request.message)
 
-    def _miss(self, what: str, error: BackendError) -> None:
+    def _note_missing(self, what: str, error: BackendError) -> None:
         kind = type(error).__name__
         self.degraded.append(f"{what}: {kind}")
         _log.warning("a chat goes on without its %s (%s)", what, kind)

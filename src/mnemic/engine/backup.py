@@ -118,13 +118,15 @@ def _plans(work: UnitOfWork, owed: Owed, made_at: datetime) -> dict[str, Plan]:
     for partition in work.partitions.all():
         latest = gone.get(partition.org)
         if latest:
-            _look_through(work, partition, owed.key, latest, plans.setdefault(partition.org, Plan()))
+            _plan_partition(work, partition, owed.key, latest, plans.setdefault(partition.org, Plan()))
     for org, plan in plans.items():
         plan.memories += derived(work, org, plan)
     return {org: plan for org, plan in plans.items() if plan.partitions or plan.items}
 
 
-def _look_through(work: UnitOfWork, partition: Partition, key: bytes, gone: Mapping[str, datetime], plan: Plan) -> None:
+def _plan_partition(
+    work: UnitOfWork, partition: Partition, key: bytes, gone: Mapping[str, datetime], plan: Plan
+) -> None:
     """Add a partition's erased items to a plan: the whole partition if nothing in it is newer, else item by item."""
     until = gone.get(keyed_hash(key, partition))
     messages = [*_messages(work, partition)]
@@ -343,7 +345,7 @@ class _Held:
     kept: tuple[str, ...]
 
 
-class _MoreWasErasedError(Exception):
+class _UnseenErasureError(Exception):
     """Some receipts were not replayed in the copy yet."""
 
 
@@ -443,13 +445,13 @@ def _put_in_place(engine: Engine, copy: _Copy, wish: Wish, told: Told) -> _Held:
         found.append(held)
         _check_free(held, wish)
         if not copy.knows(held.owed):
-            raise _MoreWasErasedError
+            raise _UnseenErasureError
         return held.kept
 
     for _ in range(_ATTEMPTS):
         try:
             copying(engine.store).take_copy(copy.rows, ready, lambda done, total: told("restoring", done, total))
-        except _MoreWasErasedError:
+        except _UnseenErasureError:
             copy.follow(found[-1].owed)
         else:
             return found[-1]

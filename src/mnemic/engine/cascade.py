@@ -92,7 +92,7 @@ def stands_alone(hand: Hand, memory: Memory) -> bool:
     if chosen_in(memory.bookkeeping):
         return False
     entries = hand.work.history.of(own(memory), memory.id)
-    if any(_is_told_again(entry) for entry in entries):
+    if any(_is_restated(entry) for entry in entries):
         return True
     noted = [entry.after[IS_DERIVED] for entry in entries if IS_DERIVED in entry.after]
     if noted:
@@ -114,7 +114,7 @@ def remake_job(hand: Hand, memory: Memory) -> Job:
     )
 
 
-def _is_told_again(entry: HistoryEntry) -> bool:
+def _is_restated(entry: HistoryEntry) -> bool:
     """True if the same was stated again without a source."""
     is_again = entry.action is Action.RESTATED or (entry.action is Action.MERGED and "restated" in entry.after)
     return is_again and "provenance" not in entry.after and "sources" not in entry.after
@@ -395,7 +395,7 @@ class Remaking:
     def _write(self, hand: Hand, seen: Seen, outcome: Outcome, vectors: Sequence[ItemVectors] | None) -> None:
         old, new = seen.memory, outcome.memory
         lost = _lost_flags(old)
-        if new is None or self._is_told_elsewhere(hand, new):
+        if new is None or self._is_duplicate(hand, new):
             _, deleted = erase_memories(
                 hand.work, self.partition, [old.id], actor=self.actor, reason="nothing is left of it", now=hand.now
             )
@@ -409,9 +409,9 @@ class Remaking:
             put_vectors(self.engine, hand.work, [(stored.partition, stored.id)], vectors, stored.updated_at)
         forget_answers(hand.work, [self.partition])
         if stored.text != old.text or outcome.is_sound:
-            _pass_on(hand, stored, lost, says_other=stored.text != old.text)
+            _flag_dependants(hand, stored, lost, says_other=stored.text != old.text)
 
-    def _is_told_elsewhere(self, hand: Hand, new: Memory) -> bool:
+    def _is_duplicate(self, hand: Hand, new: Memory) -> bool:
         if new.state not in (State.ACTIVE, State.QUARANTINED):
             return False
         held = hand.work.memories.holder(new.partition, new.private_agent, new.dedup_key)
@@ -441,7 +441,7 @@ def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -
     return new
 
 
-def _pass_on(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_other: bool) -> None:
+def _flag_dependants(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_other: bool) -> None:
     """Flag and queue the dependants of a remade memory: its old text may have passed on what was erased."""
     for each in hand.made_of(memory.partition, [memory.id]):
         flagged = each

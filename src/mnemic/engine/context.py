@@ -162,7 +162,7 @@ class Assembly:
             if excerpt is not None:
                 room.spend(_tokens_of(room, excerpt))
                 shown.append((passage, excerpt))
-        shown = self._widened(shown, room)
+        shown = self._widen_best(shown, room)
         block = documents_block([excerpt for _, excerpt in shown], self._language)
         self._budget.spend(self._budget.count(block))
         cited = tuple(_excerpt_citation(passage, excerpt) for passage, excerpt in shown)
@@ -182,7 +182,7 @@ class Assembly:
         kept = cut_at_sentence(passage.text, lambda text: _tokens_of(room, of(text)) <= room.left)
         return of(kept) if kept else None
 
-    def _widened(self, shown: Sequence[tuple[Passage, Excerpt]], room: _Budget) -> list[tuple[Passage, Excerpt]]:
+    def _widen_best(self, shown: Sequence[tuple[Passage, Excerpt]], room: _Budget) -> list[tuple[Passage, Excerpt]]:
         """The excerpts, the best one widened by its neighbours in the same section if they fit."""
         if not shown or shown[0][0].text != shown[0][1].text:
             return [*shown]
@@ -344,7 +344,7 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
     """The whole prompt: system prompt, profile, working memory, facts, documents, session history, message. A failing
     source is left out, logged as a warning, counted and named in `degraded`. A chat goes on without its memory.
     """
-    question = _named(engine, scope, request.question)
+    question = _name_user(engine, scope, request.question)
     wide = replace(question, limits={}, max_results=None, min_importance=0.0)
     facts = replace(wide, limit=_candidates(request), passages=False, room=SURPLUS * request.budget_tokens)
     excerpts = replace(wide, limit=request.documents * _CHUNKS_AN_EXCERPT, passages=True)
@@ -369,13 +369,13 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
     sources = (history, profile, *searched)
     failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
     least_message = 0.0 if _was_cut(engine, recalled.found, facts) else LEAST_MESSAGE
-    shown = _worth_showing(engine, scope, question, asked, (recalled.found, documents.found), least_message)
+    shown = _drop_noise(engine, scope, question, asked, (recalled.found, documents.found), least_message)
     found = Found(history=history.found, profile=profile.found, recalled=shown[0], documents=shown[1])
     built = Assembly(engine, scope, request).build(found, timings)
     return replace(built, degraded=(*built.degraded, *failed))
 
 
-def _named(engine: Engine, scope: Scope, question: Question) -> Question:
+def _name_user(engine: Engine, scope: Scope, question: Question) -> Question:
     """The question with the user's names read as "User". Unchanged if the store fails; the sources report that."""
     try:
         return with_user_named(engine, scope, question)
@@ -383,7 +383,7 @@ def _named(engine: Engine, scope: Scope, question: Question) -> Question:
         return question
 
 
-def _worth_showing(
+def _drop_noise(
     engine: Engine,
     scope: Scope,
     question: Question,

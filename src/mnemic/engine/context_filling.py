@@ -145,7 +145,7 @@ class Filling:
         self._widen()
         if not is_fallback and not self._question.limits:  # caps on levels are exact
             self._add_surroundings(known)
-        return self._laid_out(is_fallback=is_fallback)
+        return self._lay_out(is_fallback=is_fallback)
 
     def _usable(self, hits: Sequence[Hit], known: Collection[str]) -> list[Hit]:
         """The hits that may be shown and do not repeat a better one."""
@@ -155,7 +155,12 @@ class Filling:
         said = SameTexts()
         for hit in hits:
             item = hit.item
-            if item.id in known or _is_twin(item, sources) or item.text in said or self._asked.is_repeated_by(item):
+            if (
+                item.id in known
+                or _is_same_source(item, sources)
+                or item.text in said
+                or self._asked.is_repeated_by(item)
+            ):
                 continue
             if isinstance(item, Message) and (item.role is Role.SYSTEM or is_small_talk(item.text)):
                 continue
@@ -257,7 +262,7 @@ class Filling:
                 if beside.tokens <= BESIDE_TOKENS and _explains(beside):
                     self._take(beside)
 
-    def _laid_out(self, *, is_fallback: bool) -> Filled:
+    def _lay_out(self, *, is_fallback: bool) -> Filled:
         """The block, trimmed to the room: the sum of its parts may be inexact."""
         while True:
             block, hits = self._blocks(is_fallback=is_fallback)
@@ -344,7 +349,7 @@ def _needs_context(line: Line, count: Callable[[str], int]) -> bool:
     return answers or count(line.whole) <= SHORT_TOKENS
 
 
-def _is_twin(item: Item, sources: set[str]) -> bool:
+def _is_same_source(item: Item, sources: set[str]) -> bool:
     """True for the source message of a better memory, or a memory from a better message."""
     if item.id in sources:
         return True

@@ -99,14 +99,14 @@ def capture(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDr
     changes nothing. Mnemic's own blocks are left out, and secrets are redacted before storing.
     """
     with engine.observer.span("mnemic.capture", exchanges=len(exchanges)) as span:
-        turns = _captured(engine, scope, exchanges)
+        turns = _store_exchanges(engine, scope, exchanges)
         span.note(
             messages=sum(len(turn.messages) for turn in turns), redacted=sum(len(turn.redacted) for turn in turns)
         )
         return turns
 
 
-def _captured(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
+def _store_exchanges(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
     now = engine.clock.now()
     heard = [Heard.of(exchange) for exchange in exchanges]

@@ -45,7 +45,7 @@ def list_documents(
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
     visible = scope.visibility.at(*levels)
     with engine.store.read() as work:
-        last = None if after is None else _by_id(work, scope.visibility, after)
+        last = None if after is None else _get_by_id(work, scope.visibility, after)
         place = None if last is None else (last.source, last.id)
         found = work.documents.list(visible, replace(query, limit=limit + 1, after=place))
     page = tuple(found[:limit])
@@ -57,20 +57,20 @@ def get_document(engine: Engine, scope: Scope, reference: str) -> Document:
     several levels have this source.
     """
     with engine.store.read() as work:
-        return _found(work, scope.visibility, reference)
+        return _find_one(work, scope.visibility, reference)
 
 
 def document_text(engine: Engine, scope: Scope, reference: str) -> str:
     """The stored text of a document, "" if it was never read. Raises as `get_document`."""
     with engine.store.read() as work:
-        document = _found(work, scope.visibility, reference)
+        document = _find_one(work, scope.visibility, reference)
         return work.documents.text(scope.visibility, document.id) or ""
 
 
 def document_passages(engine: Engine, scope: Scope, reference: str, first: int, count: int) -> list[Chunk]:
     """At most `count` passages of a document from index `first` on. Raises as `get_document`."""
     with engine.store.read() as work:
-        document = _found(work, scope.visibility, reference)
+        document = _find_one(work, scope.visibility, reference)
         return work.documents.passages(scope.visibility, document.id, first, count)
 
 
@@ -80,7 +80,7 @@ def delete_document(engine: Engine, scope: Scope, reference: str, *, actor: str,
     """
     now, reason = engine.clock.now(), clean_reason(engine, reason)
     with engine.store.write() as work:
-        document = _found(work, scope.visibility, reference)
+        document = _find_one(work, scope.visibility, reference)
         counts, followed = erase_documents(Hand(engine, work, actor, now), [document], reason=reason)
     notes = (*followed.notes, *engine.store.scrub(), *reached(engine, [document.partition]))
     return Receipt(now, {**counts, "chunks": document.chunks}, notes=notes)
@@ -110,14 +110,14 @@ def _passages_gone(work: UnitOfWork, document: Document, entry: HistoryEntry) ->
     return [replace(entry, item_id=chunk.id) for chunk in found]
 
 
-def _by_id(work: UnitOfWork, visible: Visibility, document_id: str) -> Document:
+def _get_by_id(work: UnitOfWork, visible: Visibility, document_id: str) -> Document:
     found = work.documents.get(visible, [document_id])
     if not found:
         raise NotFoundError(f"there is no document {document_id!r} in this scope")
     return found[0]
 
 
-def _found(work: UnitOfWork, visible: Visibility, reference: str) -> Document:
+def _find_one(work: UnitOfWork, visible: Visibility, reference: str) -> Document:
     found = work.documents.get(visible, [reference])
     found = found or work.documents.list(visible, DocumentQuery(sources=(reference,)))
     if not found:
@@ -319,7 +319,7 @@ def _ingest_files(
     )
     made = ingest_plan.plan(engine, shelf, content, request)
     storing = Storing(engine, shelf, actor)
-    deed = _would(made, request) if request.is_dry_run else _done(engine, made, storing, request, actor)
+    deed = _preview_files(made, request) if request.is_dry_run else _run_tasks(engine, made, storing, request, actor)
     files = sorted([*made.reports, *deed], key=lambda file: file.source)
     return IngestReport(
         at=at,
@@ -334,7 +334,7 @@ def _ingest_files(
     )
 
 
-def _would(made: ingest_plan.Plan, request: ingest_plan.IngestRequest) -> Iterator[FileReport]:
+def _preview_files(made: ingest_plan.Plan, request: ingest_plan.IngestRequest) -> Iterator[FileReport]:
     for task in made.tasks:
         known = task.known.id if task.known is not None else None
         yield FileReport(source=task.source, outcome=task.outcome, document_id=known)
@@ -342,7 +342,7 @@ def _would(made: ingest_plan.Plan, request: ingest_plan.IngestRequest) -> Iterat
         yield _report_gone(document, is_removed=request.is_pruning)
 
 
-def _done(
+def _run_tasks(
     engine: Engine, made: ingest_plan.Plan, storing: Storing, request: ingest_plan.IngestRequest, actor: str
 ) -> Iterator[FileReport]:
     if made.tasks:

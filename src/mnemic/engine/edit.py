@@ -134,7 +134,7 @@ def update(
         if new.text != old.text:
             new = replace(new, flags=())  # the editor of the text answers for it
         changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
-        changed = _through_the_gate(engine, editor, old, changed)
+        changed = _pass_gate(engine, editor, old, changed)
         ready.put(engine, work, old, changed)
         if changed is not old:
             editor.refresh(changed)
@@ -164,7 +164,7 @@ def merge(
         for other in others:
             editor.supersede(other, first.id, Action.MERGED, reason or f"merged into {first.id}")
         joined = editor.put(first, merged(first, others, text), Action.MERGED, reason)
-        ready.put(engine, work, first, _through_the_gate(engine, editor, first, joined))
+        ready.put(engine, work, first, _pass_gate(engine, editor, first, joined))
         return editor.get(first.id)
 
 
@@ -224,7 +224,7 @@ def feedback(
         return editor.put(old, ended, Action.FEEDBACK, reason or "outdated")
 
 
-def _through_the_gate(engine: Engine, editor: Editor, old: Memory, new: Memory) -> Memory:
+def _pass_gate(engine: Engine, editor: Editor, old: Memory, new: Memory) -> Memory:
     """The stored memory, quarantined by a second change if its new text gives orders."""
     says_other = any(getattr(old, name) != getattr(new, name) for name in ("text", "context", "snippet"))
     quarantined, suspicion = gated(engine, new) if says_other else (new, "")

@@ -396,7 +396,7 @@ class Traced(_Wrapper):
         """Complete within a span."""
         with self._observer.span("mnemic.llm", **self._sizes(prompt)) as span:
             completion = self._llm.complete(prompt)
-            _tell(span, completion.usage)
+            _note_usage(span, completion.usage)
             return completion
 
     def stream(self, prompt: Prompt) -> Generator[Piece]:
@@ -408,7 +408,7 @@ class Traced(_Wrapper):
             pieces = inside.run(self._llm.stream, prompt)
             while (piece := inside.run(next, pieces, None)) is not None:
                 if piece.completion is not None:
-                    _tell(span, piece.completion.usage)
+                    _note_usage(span, piece.completion.usage)
                 yield piece
         finally:
             kind, error, trace = sys.exc_info()
@@ -424,7 +424,7 @@ class Traced(_Wrapper):
         return {"model": self.name, "prompt_messages": len(prompt.messages), "prompt_chars": chars}
 
 
-def _tell(span: Span, usage: Usage) -> None:
+def _note_usage(span: Span, usage: Usage) -> None:
     span.note(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens)
 
 

@@ -49,7 +49,7 @@ def judge_gems(engine: Engine, work: UnitOfWork, partition: Partition, ready: Se
     """The prepared gems, with repetitions of a decision of the same day judged as such."""
     judged: list[Prepared] = []
     for each in ready:
-        known = work.memories.get(_seen(partition), each.near) if each.near else list[Memory]()
+        known = work.memories.get(_visibility_of(partition), each.near) if each.near else list[Memory]()
         day = each.fact.observed_at.date()
         gems = [m for m in known if m.kind is Kind.GEM and m.state is State.ACTIVE and m.observed_at.date() == day]
         near = _cosines(engine, [each.fact.text, *(gem.text for gem in gems)])[0][1:]
@@ -90,7 +90,7 @@ def take_in_facts(
         if gem.kind is not Kind.GEM or gem.state is not State.ACTIVE:
             continue
         ids = [message.id for turn in each.turns for message in turn.messages]
-        facts = [m for m in _facts_of(work, gem.partition, ids) if m.id != gem.id and _is_said(engine, m, gem)]
+        facts = [m for m in _facts_of(work, gem.partition, ids) if m.id != gem.id and _is_covered(engine, m, gem)]
         slots = {filled.slot: m.bookkeeping for m in facts if (filled := filled_of(m)) is not None}
         if not facts or len(slots) > 1:
             continue
@@ -105,7 +105,7 @@ def _slot_notes(slots: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
     return {name: notes[name] for notes in slots.values() for name in ("slot", "value") if name in notes}
 
 
-def _is_said(engine: Engine, fact: Memory, gem: Memory) -> bool:
+def _is_covered(engine: Engine, fact: Memory, gem: Memory) -> bool:
     is_same_place = fact.private_agent == gem.private_agent and not fact.is_pinned
     is_whole = names_same_things(gem.text, fact.text) and fact.expires_at is None and fact.valid_to is None
     return is_same_place and is_whole and carried(engine, fact.text, [gem.text]) >= CARRIED
@@ -152,5 +152,5 @@ def _is_read(work: UnitOfWork, partition: Partition, messages: Sequence[Message]
     return all(work.conversations.cursor(partition, session, EXTRACTED) >= end for session, end in ends.items())
 
 
-def _seen(partition: Partition) -> Visibility:
+def _visibility_of(partition: Partition) -> Visibility:
     return Visibility((partition,), None)

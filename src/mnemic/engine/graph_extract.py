@@ -293,7 +293,7 @@ class _Reading:
 
     def _read(self, item: graph.Unread) -> tuple[Found, str, str]:
         """What an item states, its reader, and the failure that made rules read it."""
-        speaker = self._speaker if item.kind is graph.SourceKind.MEMORY else self._said_by(item)
+        speaker = self._speaker if item.kind is graph.SourceKind.MEMORY else self._find_speaker(item)
         llm, fallback = self._engine.llm, ""
         if llm is not None and item.kind is graph.SourceKind.MEMORY:
             try:
@@ -306,7 +306,7 @@ class _Reading:
                     raise
         return find(item.text, speaker), EXTRACTOR, fallback
 
-    def _said_by(self, item: graph.Unread) -> str:
+    def _find_speaker(self, item: graph.Unread) -> str:
         """The person meant by "I": a user's message has one, an assistant's or a passage has none."""
         if item.kind is not graph.SourceKind.MESSAGE or item.role != "user":
             return ""

@@ -47,7 +47,7 @@ def _embed(engine: Engine, job: Job) -> FollowUp:
 
 
 def _decay(engine: Engine, job: Job) -> FollowUp:
-    return _onward(engine, job, decay_partition(engine, job.partition, str(job.payload.get(AFTER, ""))))
+    return _continue_job(engine, job, decay_partition(engine, job.partition, str(job.payload.get(AFTER, ""))))
 
 
 def _evict(engine: Engine, job: Job) -> FollowUp:
@@ -55,16 +55,16 @@ def _evict(engine: Engine, job: Job) -> FollowUp:
     after = evict_partition(engine, job.partition, str(job.payload.get(AFTER, "")))
     if after is None:
         compact_partition(engine, job.partition)
-    return _onward(engine, job, after)
+    return _continue_job(engine, job, after)
 
 
-def _onward(engine: Engine, job: Job, after: str | None) -> FollowUp:
+def _continue_job(engine: Engine, job: Job, after: str | None) -> FollowUp:
     """Queue the rest of a large partition as the next job."""
     rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
 
 
-def _nothing(_: UnitOfWork) -> Sequence[Job]:
+def _follow_with_nothing(_: UnitOfWork) -> Sequence[Job]:
     """The follow-up if a feature was switched off while its job waited: none. Its messages stay unread."""
     return ()
 
@@ -73,7 +73,7 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
     """Make some pending summaries. Queue those left or requested meanwhile."""
     life = engine.settings.life
     if not life.summarises:
-        return _nothing
+        return _follow_with_nothing
     is_last = job.attempts >= life.llm_tries
     if engine.llm is None and life.extracts and asked.partition.level is Level.USER:
         # without a model a summary is made of extracted facts
@@ -108,7 +108,7 @@ def _consolidate_summary(engine: Engine, asked: ConsolidationRequest, _: Job) ->
 def _reflect(engine: Engine, asked: ReflectionRequest, job: Job) -> FollowUp:
     """Reflect on the user's newest summaries. If the model fails in the last attempt, nothing is stored."""
     if not engine.settings.life.reflects:
-        return _nothing
+        return _follow_with_nothing
     run = Reflecting(engine, asked.partition, asked.session, kinds.REFLECT)
     episodes, skipped = run.plan()
     try:
@@ -126,7 +126,7 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
     """Extract facts from unread messages. Messages that came while the job ran are for a next job."""
     session, is_last = str(job.payload["session"]), job.attempts >= engine.settings.life.llm_tries
     if not engine.settings.life.extracts:
-        return _nothing
+        return _follow_with_nothing
     run = Extracting(engine, job.partition, session, kinds.EXTRACT, may_fall_back=is_last)
     run.run(RULE_MESSAGES if engine.llm is None else MODEL_MESSAGES)
 
@@ -139,7 +139,7 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
 def _curate(engine: Engine, job: Job) -> FollowUp:
     """Curate some unread days. The next job takes the rest, except what is held for the next night."""
     if not engine.settings.life.curates:
-        return _nothing
+        return _follow_with_nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= engine.settings.life.llm_tries
     run = Curating(engine, job.partition, kinds.CURATE, held=held)
@@ -150,7 +150,7 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
             raise
         _log.warning("%s: days stay unread until the next night (%s)", job.partition.owner, error)
         engine.observer.count("mnemic.curate.failures")
-        return _nothing
+        return _follow_with_nothing
     payload = {**job.payload, HELD: sorted(run.held)}
     rest = [replace(anew(job, engine.clock.now()), payload=payload)] if run.is_unfinished else []
     return lambda _: rest
@@ -159,7 +159,7 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
 def _consolidate(engine: Engine, job: Job) -> FollowUp:
     """Infer some general preferences. The next job takes the rest."""
     if not engine.settings.life.consolidates:
-        return _nothing
+        return _follow_with_nothing
     run = Consolidating(engine, job.partition, kinds.CONSOLIDATE)
     groups = run.groups()
     done = run.write(groups[:GROUPS_AT_ONCE])
@@ -174,12 +174,12 @@ def _remake(engine: Engine, job: Job) -> FollowUp:
     is_last = job.attempts >= engine.settings.life.llm_tries
     if "profile" in job.payload:
         find_again(engine, job.partition, str(job.payload["profile"]))
-        return _nothing
+        return _follow_with_nothing
     if "positions" in job.payload:
         session, (first, last) = str(job.payload["session"]), cast("list[int]", job.payload["positions"])
         again = SummarisingAgain(engine, job.partition, session, first, last, kinds.REMAKE, may_fall_back=is_last)
         is_done = again.run()
-        return _nothing if is_done else lambda _: [anew(job, engine.clock.now())]
+        return _follow_with_nothing if is_done else lambda _: [anew(job, engine.clock.now())]
     return _remake_memory(engine, job, may_fall_back=is_last)
 
 
@@ -200,7 +200,7 @@ def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp
 def _graph(engine: Engine, job: Job) -> FollowUp:
     """Read some pages of items into the graph. The next job takes the rest."""
     if not engine.settings.life.graphs:
-        return _nothing
+        return _follow_with_nothing
     after = graph_partition(engine, job.partition, str(job.payload.get(AFTER) or ""))
     rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
@@ -224,12 +224,12 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
 def _health(engine: Engine, job: Job) -> FollowUp:
     """Keep the score of a user's or an agent's memories. Sessions are too short-lived for one."""
     if not engine.settings.life.scores_health:
-        return _nothing
+        return _follow_with_nothing
     owner = {Level.USER: "user", Level.AGENT: "agent"}.get(job.partition.level)
     if owner is not None:
         scope = Scope(org=job.partition.org, **{owner: job.partition.owner})
         health(engine, scope, HealthRequest(levels=OWN_LEVELS), actor=kinds.HEALTH)
-    return _nothing
+    return _follow_with_nothing
 
 
 HANDLERS: Mapping[str, Handler] = {

@@ -148,14 +148,14 @@ def health(engine: Engine, scope: Scope, request: HealthRequest, *, actor: str) 
         raise InvalidInputError(f"limit must be from 1 to {MAX_LISTED}, not {request.limit}")
     engine.accesses.flush(engine.store)
     with engine.observer.span("mnemic.health"):
-        look = _Look(engine, scope, request)
+        look = _Examination(engine, scope, request)
         look.run()
         done = Fixed()
         if request.fix:
             safe = [one for kind in request.fix for one in look.kept[kind] if one.remedy.is_safe]
             done = fixed(engine, scope, safe, actor=actor, is_dry_run=request.is_dry_run)
             if done.findings and not request.is_dry_run:
-                look = _Look(engine, scope, request)
+                look = _Examination(engine, scope, request)
                 look.run()
         score = look.score()
         before = _kept_scores(engine, scope)
@@ -168,7 +168,7 @@ def health(engine: Engine, scope: Scope, request: HealthRequest, *, actor: str) 
     )
 
 
-class _Look:
+class _Examination:
     """One pass over all memories."""
 
     def __init__(self, engine: Engine, scope: Scope, request: HealthRequest) -> None:
@@ -191,7 +191,7 @@ class _Look:
             for page in sweep(self._engine, Reach(partition, self._seen), self._plan, None):
                 self.examined += page.examined
                 self._take(page.found)
-                self._tell(self.examined)
+                self._report_progress(self.examined)
         if Ailment.ORPHANED in self._request.wanted:
             with self._engine.store.read() as work:
                 dead = work.jobs.list(self._visible.partitions, (JobState.DEAD,), MAX_JOBS)
@@ -199,8 +199,10 @@ class _Look:
         if Ailment.CONTRADICTORY in self._request.wanted:
             self._take(self._pairs.contradictions())
         if Ailment.DUPLICATE in self._request.wanted:
-            self._take(self._pairs.duplicates(lambda share: self._tell(round(self._total * (1 + share) / 2))))
-        self._tell(self._total)
+            self._take(
+                self._pairs.duplicates(lambda share: self._report_progress(round(self._total * (1 + share) / 2)))
+            )
+        self._report_progress(self._total)
 
     def score(self) -> HealthScore:
         counts = {kind.value: self._counts[kind] for kind in WEIGHTS if self._counts[kind]}
@@ -238,7 +240,7 @@ class _Look:
                 if known is None or WEIGHTS[known] < WEIGHTS[one.ailment]:
                     self._ailing[id_] = one.ailment
 
-    def _tell(self, done: int) -> None:
+    def _report_progress(self, done: int) -> None:
         if self._request.progress is not None:
             self._request.progress(min(done, self._total), self._total)
 

@@ -214,7 +214,7 @@ class _Revising:
     def replace(self, missing: Sequence[Memory]) -> None:
         """Supersede memories whose line changed. Report those whose line is gone."""
         for old in missing:
-            new_id = self._now_of(old)
+            new_id = self._find_successor(old)
             if new_id is None:
                 if not self._origins:
                     self._report.changed.append(
@@ -233,7 +233,7 @@ class _Revising:
                     editor = Editor(self._engine, work, self._scope.visibility, self._actor)
                     self._supersede(editor, old, new_id, place)
 
-    def _now_of(self, old: Memory) -> str | None:
+    def _find_successor(self, old: Memory) -> str | None:
         """The id of the new memory in `old`'s place. Each replaces only one."""
         if origin := origin_in(old.bookkeeping):
             found = self._origins.get(origin, "")

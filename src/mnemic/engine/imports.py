@@ -195,7 +195,7 @@ class _Restoring:
         for numbered_document in documents:
             of_it = history.get(numbered_document[1].document.id, ())
             restore_document(self._engine, self._scope, self._report, numbered_document, of_it)
-        new = self._new(batch)
+        new = self._select_new(batch)
         if self._report.is_dry_run:
             self._count(new)
             return
@@ -219,9 +219,9 @@ class _Restoring:
             if all(message.id in self._ids for message in said if message.position <= furthest):
                 for name, position in positions.items():
                     work.conversations.move(*place, name, 0, position)
-        self._let_go([place])
+        self._clear_windows([place])
 
-    def _new(self, batch: _Batch) -> _Batch:
+    def _select_new(self, batch: _Batch) -> _Batch:
         """The records that are new here. Others are counted as known."""
         there = {entry.key: entry for entry in get_profile(self._engine, self._scope)} if batch.facts else {}
         new = _Batch()
@@ -280,7 +280,9 @@ class _Restoring:
                     self._insert(work, item, is_appended=is_appended)
                     work.history.add([replace(e, partition=item.partition) for e in history.get(item.id, ())])
                     self._put_vector(work, item, vectors)
-            self._let_go({(item.partition, item.session) for _, item in batch.items if isinstance(item, Message)})
+            self._clear_windows(
+                {(item.partition, item.session) for _, item in batch.items if isinstance(item, Message)}
+            )
             self._count(batch)
         except ConflictError as error:
             self._taken.clear()
@@ -293,7 +295,7 @@ class _Restoring:
             else:
                 self._report.problems += [f"line {number}: {error}" for number, _ in batch.items]
 
-    def _let_go(self, sessions: Iterable[tuple[Partition, str]]) -> None:
+    def _clear_windows(self, sessions: Iterable[tuple[Partition, str]]) -> None:
         """Clear cached windows of sessions that got messages, not always at their end."""
         if self._engine.window is not None:
             for partition, session in sessions:

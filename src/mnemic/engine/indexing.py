@@ -51,7 +51,7 @@ def catch_up(engine: Engine, partitions: Sequence[Partition]) -> dict[Partition,
         for partition, version in versions.items():
             # The lock keeps others from dropping or updating the partition in between, which would leave a gap.
             with engine.catching_up.of(partition):
-                _bring_up(engine, work, partition, version)
+                _update_sides(engine, work, partition, version)
     return versions
 
 
@@ -84,7 +84,7 @@ def _forget(engine: Engine, partition: Partition) -> None:
         engine.index.drop(side)
 
 
-def _bring_up(engine: Engine, work: UnitOfWork, partition: Partition, version: int) -> None:
+def _update_sides(engine: Engine, work: UnitOfWork, partition: Partition, version: int) -> None:
     """Bring a partition's sides to `version`, reading rows once unless one side was dropped. The passage side starts
     with the first passage, so that it costs nothing without documents.
     """
@@ -229,7 +229,7 @@ def question_vectors(
     """A question's vectors, one per embedder or None, and the embedders that failed or were late. The retired space's
     vector comes last if needed. Blank questions cost no call. With a deadline all embedders run at once.
     """
-    asking = [_Asking(engine, embedder, text, watch) for embedder in _asked_embedders(engine, partitions)]
+    asking = [_QueryEmbedding(engine, embedder, text, watch) for embedder in _asked_embedders(engine, partitions)]
     vectors = tuple(each.answer() for each in asking)
     return vectors, tuple(each.failure for each in asking if each.failure)
 
@@ -255,7 +255,7 @@ class Asked:
     start: float
 
 
-class _Asking:
+class _QueryEmbedding:
     """One embedder's answer to a question."""
 
     def __init__(self, engine: Engine, embedder: Embedder, text: str, watch: Watch) -> None:

@@ -86,7 +86,7 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
     for message in own:
         found |= {key: (value, message.observed_at) for key, value in read_attributes(message.text).items()}
     for key, value in proposed.items():
-        said = _last_said(own, value)
+        said = _find_last_statement(own, value)
         if key in STABLE_KEYS and key not in found and said is not None:
             found[key] = (" ".join(value.split()), said)
     return found
@@ -195,7 +195,7 @@ def profile_job(now: datetime, partition: Partition, key: str) -> Job:
     )
 
 
-def _last_said(own: Sequence[Message], value: str) -> datetime | None:
+def _find_last_statement(own: Sequence[Message], value: str) -> datetime | None:
     """The last time that a plain statement of the user held the value word for word, or None."""
     wanted = f" {_plain(value)} "
     times = [

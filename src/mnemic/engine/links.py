@@ -99,12 +99,12 @@ def reach(
     check()
     with engine.store.read() as work:
         around = Walking(work, visible, Walk(as_of=asking.as_of), check)
-        meant = _meant(engine, work, around, visible, asking)
+        meant = _find_entities(engine, work, around, visible, asking)
         starts = {**_walk_from_hits(work, around, visible, first), **meant}
         if not starts:
             return Reach()
         begun = sorted(starts, key=lambda root: (-starts[root], root))[:MOST_BEGUN]
-        ways = _ways(around, [*meant][:MOST_MEANT], asking.hops)
+        ways = _find_paths(around, [*meant][:MOST_MEANT], asking.hops)
         firmness, back = _walk_edges(around, {root: starts[root] for root in begun}, asking)
         said = around.said_by([step[1] for step in back.values() if step is not None], ITEMS)
         on_ways = around.said_by([edge for _, steps in ways for edge in steps], ITEMS)
@@ -139,7 +139,7 @@ def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
     return with_feature(scored, RELATED, values, weight) if values.any() else scored
 
 
-def _meant(
+def _find_entities(
     engine: Engine, work: UnitOfWork, around: Walking, visible: Visibility, asking: GraphQuestion
 ) -> dict[str, float]:
     """Strength of the question's entities by name and by vector, strongest first."""
@@ -182,7 +182,7 @@ def _walk_from_hits(work: UnitOfWork, around: Walking, visible: Visibility, firs
     return found
 
 
-def _ways(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, list[Edge]]]:
+def _find_paths(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, list[Edge]]]:
     """Shortest paths between the question's entities, shortest first."""
     found: list[tuple[str, list[Edge]]] = []
     for one, other in combinations(meant, 2):
@@ -344,7 +344,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class _TitleSearch:
     """A second search's candidates, and the document frequency of each term."""
 
     candidates: Candidates
@@ -407,7 +407,7 @@ def _links(engine: Engine, visible: Visibility, scored: Scored) -> list[_Link]:
     return links
 
 
-def _find_linked(engine: Engine, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _Beside:
+def _find_linked(engine: Engine, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _TitleSearch:
     """The wanted passages as candidates, and the frequencies of the titles' words. The latter alone cost little."""
     own = query.terms if wanted else ()
     terms = tuple(dict.fromkeys((*own, *(term for link in links for term in link.terms))))
@@ -415,7 +415,7 @@ def _find_linked(engine: Engine, query: IndexQuery, links: Sequence[_Link], want
     if not wanted:
         asked = replace(asked, vector=None, further=(), dense_limit=0)
     found = search(engine, asked, passages=True)
-    return _Beside(found, dict(zip(terms, found.document_frequencies.tolist(), strict=True)))
+    return _TitleSearch(found, dict(zip(terms, found.document_frequencies.tolist(), strict=True)))
 
 
 def _places(scored: Scored, links: Sequence[_Link]) -> dict[str, int]:
@@ -424,7 +424,7 @@ def _places(scored: Scored, links: Sequence[_Link]) -> dict[str, int]:
     return {i: place for place, i in enumerate(scored.candidates.ids.tolist()) if i in wanted}
 
 
-def _is_telling(link: _Link, beside: _Beside) -> bool:
+def _is_telling(link: _Link, beside: _TitleSearch) -> bool:
     """True if a word of the title is in few passages of other documents."""
     elsewhere = [beside.frequencies[term] - link.document.chunks for term in link.terms]
     return bool(elsewhere) and min(elsewhere) <= max(COMMON_ROWS, COMMON_SHARE * beside.candidates.items)

@@ -282,13 +282,13 @@ class Pairs:
         denied = [[id_, self._keys[place, key]] for place, key, id_ in self._denied if (place, key) in self._keys]
         memories = self._read([id_ for group in (*groups, *denied) for id_ in group])
         for group in groups:
-            known = sorted((memories[id_] for id_ in group if id_ in memories), key=_time_said)
+            known = sorted((memories[id_] for id_ in group if id_ in memories), key=_statement_time)
             for older in known[:-1]:
                 if _values(older, known[-1]) is Relation.OTHER:
                     told.add(frozenset((older.id, known[-1].id)))
                     yield self._contradiction(older, known[-1])
         for pair in denied:
-            known = sorted((memories[id_] for id_ in pair if id_ in memories), key=_time_said)
+            known = sorted((memories[id_] for id_ in pair if id_ in memories), key=_statement_time)
             ids = frozenset(memory.id for memory in known)
             if len(ids) > 1 and ids not in told:
                 told.add(ids)
@@ -390,7 +390,7 @@ def _holds(memory: Memory, now: datetime) -> bool:
     return memory.valid_to is None or memory.valid_to > now
 
 
-def _time_said(memory: Memory) -> tuple[datetime, datetime]:
+def _statement_time(memory: Memory) -> tuple[datetime, datetime]:
     return memory.observed_at, memory.created_at
 
 

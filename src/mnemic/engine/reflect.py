@@ -150,7 +150,7 @@ class Reflecting(SessionRun):
         with self._engine.store.read() as work:
             found = self._list_of_kinds(work, digest.TOLD_KINDS, EVERYTHING, MOST_FACTS, Order.IMPORTANCE)
         now = self._engine.clock.now()
-        lasting = _in_one_language(sorted((each for each in found if _lasts(each, now)), key=_rank))
+        lasting = _in_one_language(sorted((each for each in found if _is_lasting(each, now)), key=_rank))
         text, chosen = digest.by_facts(self._engine, lasting, limit)
         if len(chosen) < LEAST_FACTS:
             return None
@@ -216,7 +216,7 @@ def place_of(summary: Memory) -> tuple[datetime, int, datetime]:
     return summary.observed_at, bookkeeping.positions_in(summary.bookkeeping)[1], summary.created_at
 
 
-def _lasts(memory: Memory, now: datetime) -> bool:
+def _is_lasting(memory: Memory, now: datetime) -> bool:
     """True for a valid attribute, preference or habit of the user in the third person."""
     if memory.flags or memory.private_agent is not None or (memory.valid_to is not None and memory.valid_to <= now):
         return False

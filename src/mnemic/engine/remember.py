@@ -63,13 +63,13 @@ class Settler:
     def _sort_known(self, memory: Memory, neighbours: Neighbours) -> tuple[Memory | None, list[Memory]]:
         """The memory that `memory` repeats, and those that contradict it."""
         rivals: dict[str, Memory] = {}
-        for known, how in self._of_slot(memory):
+        for known, how in self._find_same_slot(memory):
             if how is Relation.SAME and known.state is State.ACTIVE:
                 if not neighbours.is_told and _is_repeated(known, memory):
                     return known, []
             elif how is Relation.OTHER or known.state is State.DISPUTED:
                 rivals[known.id] = known
-        rivals |= {known.id: known for known in self._denied(memory)}
+        rivals |= {known.id: known for known in self._find_denied(memory)}
         for known in neighbours.near:
             if known.id == memory.id or known.state is not State.ACTIVE or not _is_mergeable(known, memory):
                 continue
@@ -80,7 +80,7 @@ class Settler:
                 rivals[known.id] = known
         return None, list(rivals.values())
 
-    def _denied(self, memory: Memory) -> list[Memory]:
+    def _find_denied(self, memory: Memory) -> list[Memory]:
         """The live memories that say the opposite in the same words."""
         if not _is_about_one_user(memory):
             return []
@@ -88,7 +88,7 @@ class Settler:
         held = [self._work.memories.holder(memory.partition, memory.private_agent, key) for key in keys]
         return [m for m in held if m is not None and m.state is State.ACTIVE and _is_live(m, self._editor.now)]
 
-    def _of_slot(self, memory: Memory) -> list[tuple[Memory, Relation]]:
+    def _find_same_slot(self, memory: Memory) -> list[tuple[Memory, Relation]]:
         filled = filled_of(memory)
         if filled is None or not is_single(filled.slot) or not _is_about_one_user(memory):
             return []
@@ -111,7 +111,7 @@ class Settler:
         if _rank(memory) < _rank(known):
             return self._challenge(memory, known)
         if memory.observed_at < known.observed_at:
-            return self._late(memory, known)
+            return self._supersede_new(memory, known)
         if is_told or _rank(memory) > _rank(known) or memory.observed_at > known.observed_at:
             return self._supersede(memory, known)
         return self._dispute(memory, known)
@@ -122,7 +122,7 @@ class Settler:
         self._editor.put(known, ended, Action.SUPERSEDED, f"{memory.id} was said later and says otherwise")
         return Decision(Verdict.SUPERSEDE, memory.id, known.id, reason)
 
-    def _late(self, memory: Memory, known: Memory) -> Decision:
+    def _supersede_new(self, memory: Memory, known: Memory) -> Decision:
         reason = "what was said later was known already"
         ended = _end_memory(memory, known, self._editor.now)
         self._editor.put(memory, ended, Action.SUPERSEDED, f"{known.id} was said later and says otherwise")

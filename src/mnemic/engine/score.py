@@ -115,7 +115,7 @@ def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTH
         "keyword": keyword,
         "dense": dense,
         "importance": candidates.importances - np.float32(NEUTRAL_IMPORTANCE),
-        **_talk(candidates, keyword, dense),
+        **_message_features(candidates, keyword, dense),
     }
     if asking.is_dated:
         features["dated"] = fitting(candidates.observed, asking.dates, asking.spans)
@@ -129,7 +129,7 @@ def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
     """Merge the candidates of two searches into one order. Each keeps the score within its own search. The search whose
     best candidate is farther from the question is lowered as a whole (`elsewhere`), so its order stays.
     """
-    first, second = _put_back(first, second, weights), _put_back(second, first, weights)
+    first, second = _lower_farther(first, second, weights), _lower_farther(second, first, weights)
     one, other = first.candidates, second.candidates
     rows = one.ids.shape[0]
     candidates = replace(
@@ -157,7 +157,7 @@ def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
     return Scored(candidates, scores, places[ranks], features, {**first.weights, **second.weights}, behind)
 
 
-def _put_back(scored: Scored, beside: Scored, weights: Weights) -> Scored:
+def _lower_farther(scored: Scored, beside: Scored, weights: Weights) -> Scored:
     """Add the feature `elsewhere` if the other search has a nearer candidate. Results by similarity stay unchanged."""
     if "similarity" in scored.features or not beside.order.shape[0]:
         return scored
@@ -199,7 +199,7 @@ def with_flags(scored: Scored, weights: Weights) -> Scored:
     return replace(found, order=found.order[np.isin(found.order, scored.order)])
 
 
-def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:
+def _message_features(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:
     """Features of messages from their neighbours and sessions; empty without messages."""
     where = candidates.surroundings
     inside = np.zeros(0, dtype=np.intp) if where is None else np.flatnonzero(where.sessions >= 0)

@@ -236,12 +236,12 @@ class _Evicting:
             and present < life.evict_below
             and memory.created_at < self._old
         )
-        if not is_stale or self._was_brought_back(work, memory):
+        if not is_stale or self._was_restored(work, memory):
             return None
         reason = f"its importance has faded to {present:.2f}, and it is older than {life.evict_after_days:g} days"
         return Eviction(memory.id, Action.ARCHIVED, reason)
 
-    def _was_brought_back(self, work: UnitOfWork, memory: Memory) -> bool:
+    def _was_restored(self, work: UnitOfWork, memory: Memory) -> bool:
         """True if a recent `undo` restored the memory. Otherwise the next night would archive it again."""
         own = Visibility((memory.partition,), memory.private_agent)
         history = work.history.of(own, memory.id)

@@ -63,7 +63,9 @@ def extract(
     text's content words, each once. If even the best sentence is too long, it is cut. Texts of only greetings and signs
     give nothing.
     """
-    ranked = sorted(_weighed(passages, terms), key=lambda each: (-each.weight, each.excerpt.place, each.excerpt.start))
+    ranked = sorted(
+        _weigh_sentences(passages, terms), key=lambda each: (-each.weight, each.excerpt.place, each.excerpt.start)
+    )
     chosen: list[Excerpt] = []
     said: set[str] = set()
     left = limit
@@ -86,7 +88,7 @@ def is_small_talk(text: str) -> bool:
     return _SMALL_TALK.fullmatch(text) is not None
 
 
-def _weighed(passages: Sequence[Passage], terms: Callable[[str], Sequence[str]]) -> list[_Sentence]:
+def _weigh_sentences(passages: Sequence[Passage], terms: Callable[[str], Sequence[str]]) -> list[_Sentence]:
     """Every sentence with content, with its weight."""
     found: list[tuple[Excerpt, str, tuple[str, ...]]] = []
     for place, passage in enumerate(passages):

@@ -155,14 +155,14 @@ def fitting(observed: NDArray[np.int64], dates: Sequence[Date], spans: Sequence[
             fits &= months // 12 == date.year - 1970
         fit = fits.astype(np.float32)
         if date.day is not None:
-            fit = np.where(_told_of(days, date), np.float32(1), fit * np.float32(SAME_MONTH))
+            fit = np.where(_match_date(days, date), np.float32(1), fit * np.float32(SAME_MONTH))
         best = np.maximum(best, fit)
     for span in spans:
         best[(days >= np.datetime64(span.first, "D")) & (days <= np.datetime64(span.last, "D"))] = 1.0
     return best
 
 
-def _told_of(days: NDArray[np.datetime64], date: Date) -> NDArray[np.bool_]:
+def _match_date(days: NDArray[np.datetime64], date: Date) -> NDArray[np.bool_]:
     """The days that match the date, in any year if it names none."""
     years = (
         days.astype("datetime64[Y]") if date.year is None else np.full(days.shape, date.year - 1970, "datetime64[Y]")

@@ -38,14 +38,14 @@ def snippet_of(given: str, about: str, turns: Sequence[ToldTurn]) -> str:
     "" if none does.
     """
     messages = [message for turn in turns for message in turn.messages if counted(message).strip()]
-    return _found(given[:MAX_SNIPPET_CHARS], messages) or _chosen(about, messages)
+    return _find_lines(given[:MAX_SNIPPET_CHARS], messages) or _choose_sentences(about, messages)
 
 
-def _found(given: str, messages: Sequence[Message]) -> str:
+def _find_lines(given: str, messages: Sequence[Message]) -> str:
     """The lines of the given text as stored, or "" if one is missing."""
     lines: list[str] = []
     for line in given.splitlines():
-        pieces = [piece for piece in _GAP.split(_unlabelled(line, messages)) if _bare(piece)]
+        pieces = [piece for piece in _GAP.split(_strip_label(line, messages)) if _bare(piece)]
         if not pieces:
             continue
         quoted = _quoted(pieces, messages)
@@ -77,7 +77,7 @@ def _bare(piece: str) -> str:
     return piece.strip().strip(_EDGE)
 
 
-def _unlabelled(line: str, messages: Sequence[Message]) -> str:
+def _strip_label(line: str, messages: Sequence[Message]) -> str:
     """A line without its turn number and without the name before its words."""
     line = line[_TURN_MARK.match(line).end() :]  # pyright: ignore[reportOptionalMemberAccess] -- it matches nothing, too
     label = _LABEL.match(line)
@@ -87,7 +87,7 @@ def _unlabelled(line: str, messages: Sequence[Message]) -> str:
     return line
 
 
-def _chosen(about: str, messages: Sequence[Message]) -> str:
+def _choose_sentences(about: str, messages: Sequence[Message]) -> str:
     """The best sentence of each related message; the user's first if there are too many."""
     wanted = frozenset(_analyser.query_terms(about))
     best = [(_best(wanted, message), place, message) for place, message in enumerate(messages)]
@@ -194,7 +194,7 @@ def checked_gems(
         try:
             each = _checked(item, by_number, needs_reason=needs_reason)
         except _RefusalError as refusal:
-            rejected.append(Rejected(_excerpt(item.get("gem")), str(refusal), _named(item, by_number)))
+            rejected.append(Rejected(_excerpt(item.get("gem")), str(refusal), _find_turns(item, by_number)))
             continue
         key = dedup_key(each.gem.gem)
         found[key] = join_gems(found[key], each) if key in found else each
@@ -388,7 +388,7 @@ def join_gems(first: Found, second: Found) -> Found:
     return Found(gem, turns)
 
 
-def _named(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tuple[ToldTurn, ...]:
+def _find_turns(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tuple[ToldTurn, ...]:
     """The turns of a refused gem, as far as known."""
     try:
         return _turns(item, by_number)

@@ -154,7 +154,7 @@ def _read(
     names = [
         *spelling.names_in(text, start, end),
         *_speakers(text, span, speaker),
-        *_meant(text, span, before, findings),
+        *_resolve_pronoun(text, span, before, findings),
     ]
     names.sort(key=lambda name: name.start)
     names = _with_kinds(text, names, end, findings)
@@ -166,7 +166,7 @@ def _read(
     return names
 
 
-def _meant(
+def _resolve_pronoun(
     text: str, span: tuple[int, int], before: Sequence[spelling.Name], findings: Findings
 ) -> list[spelling.Name]:
     """The name that a pronoun at the start means: the only possible one of the previous sentence."""
@@ -258,15 +258,15 @@ def _relate(text: str, span: tuple[int, int], names: Sequence[spelling.Name], fi
         elif gap and all(word in spelling.load_words().joining for word in gap):
             line.last.append(name)
             if line.phrase is not None and len(line.last) <= MOST_JOINED:
-                _say(line.subjects, name, line.phrase, findings)
-        elif (said := _said(text, gap, name)) is None:
+                _add_relations(line.subjects, name, line.phrase, findings)
+        elif (said := _find_phrase(text, gap, name)) is None:
             line.begin(name)
         else:
-            _go_on(line, name, *said, has_comma=gap[0] == ",")
-            _say(line.subjects, name, said[0], findings)
+            _choose_subject(line, name, *said, has_comma=gap[0] == ",")
+            _add_relations(line.subjects, name, said[0], findings)
 
 
-def _go_on(line: _Line, name: spelling.Name, phrase: spelling.Phrase, lead: str, *, has_comma: bool) -> None:
+def _choose_subject(line: _Line, name: spelling.Name, phrase: spelling.Phrase, lead: str, *, has_comma: bool) -> None:
     """Choose the subject of the next phrase: the names right before it, unless a joining word or a comma says
     otherwise.
     """
@@ -279,7 +279,9 @@ def _go_on(line: _Line, name: spelling.Name, phrase: spelling.Phrase, lead: str,
     line.last, line.subjects, line.phrase = [name], subjects[:MOST_JOINED], phrase
 
 
-def _say(subjects: Sequence[spelling.Name], name: spelling.Name, phrase: spelling.Phrase, findings: Findings) -> None:
+def _add_relations(
+    subjects: Sequence[spelling.Name], name: spelling.Name, phrase: spelling.Phrase, findings: Findings
+) -> None:
     for one in subjects:
         findings.relate(one, name, phrase, (min(one.start, name.start), max(one.end, name.end)))
 
@@ -301,7 +303,7 @@ def _gap(text: str, before: spelling.Name, name: spelling.Name) -> list[str] | N
     return ["'s", *words] if text[before.start : before.end].lower() == "my" else words
 
 
-def _said(text: str, gap: Sequence[str], name: spelling.Name) -> tuple[spelling.Phrase, str] | None:
+def _find_phrase(text: str, gap: Sequence[str], name: spelling.Name) -> tuple[spelling.Phrase, str] | None:
     """The phrase between two names and the word before it, if any; None for an unknown phrase."""
     words = [part for word in gap for part in _parted(word)]
     if not words or any(word in spelling.load_words().stopping or word in ";:()?!\u2026\u2014" for word in words):
@@ -312,7 +314,7 @@ def _said(text: str, gap: Sequence[str], name: spelling.Name) -> tuple[spelling.
     ):
         lead = words[0] if words[0] != "," else lead
         words = words[1:]
-    owned = _owned(text, words, name)
+    owned = _find_possession(text, words, name)
     if owned is not None:
         return owned, lead
     for skipped in range(len(words)):
@@ -354,7 +356,7 @@ def _is_filler(words: Sequence[str]) -> bool:
     )
 
 
-def _owned(text: str, words: Sequence[str], name: spelling.Name) -> spelling.Phrase | None:
+def _find_possession(text: str, words: Sequence[str], name: spelling.Name) -> spelling.Phrase | None:
     """The phrase after a possessive name, as in "Bob is Anna's manager"."""
     if not words or any(
         word not in ("is", "was", "became") and word not in spelling.load_words().skipped_behind for word in words

@@ -68,7 +68,7 @@ def tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[str]:
     if not nodes:
         return []
     names, around = {node.id: node for node in nodes}, _around(edges)
-    lines, opened, told = [_told(nodes[0])], {nodes[0].id}, set[tuple[str, str, str]]()
+    lines, opened, told = [_describe_node(nodes[0])], {nodes[0].id}, set[tuple[str, str, str]]()
     stack = _branches(nodes[0].id, around, "")
     while stack:
         at, edge, margin, is_last = stack.pop()
@@ -78,7 +78,7 @@ def tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[str]:
             continue
         told.add(key)
         arrow = f"{spoken(edge.type)} →" if edge.source_id == at else f"← {spoken(edge.type)}"
-        lines.append(f"{margin}{'└─' if is_last else '├─'} {arrow} {_told(names[other])}")
+        lines.append(f"{margin}{'└─' if is_last else '├─'} {arrow} {_describe_node(names[other])}")
         if other not in opened:
             opened.add(other)
             stack += _branches(other, around, margin + ("   " if is_last else "│  "))
@@ -127,7 +127,7 @@ def svg(picture: Picture) -> str:
     for node in picture.nodes:
         x, y = at[node.id]
         parts.append(
-            f'<g><title>{html.escape(_told(node))}</title><circle cx="{x:.0f}" cy="{y:.0f}" r="9" '
+            f'<g><title>{html.escape(_describe_node(node))}</title><circle cx="{x:.0f}" cy="{y:.0f}" r="9" '
             f'fill="{_COLOURS[node.type]}"/><text x="{x:.0f}" y="{y - 14:.0f}" font-size="13" text-anchor="middle">'
             f"{html.escape(_label(node.name))}</text></g>"
         )
@@ -184,7 +184,7 @@ def _positions(nodes: Sequence[Node]) -> dict[str, tuple[float, float]]:
     return at
 
 
-def _told(node: Node) -> str:
+def _describe_node(node: Node) -> str:
     return f"{_label(node.name)} ({node.type.value})"
 
 

@@ -150,7 +150,7 @@ def items(text: str) -> list[Item]:
         bare = line.rstrip("\n")
         match = None if fence else _ITEM.match(bare)
         if match is not None:
-            open_ = _begun(match, bare, position, open_)
+            open_ = _open_item(match, bare, position, open_)
             found.append(open_)
         elif open_ is not None:
             open_.lines.append(_dedented(bare, open_.column))
@@ -164,7 +164,7 @@ def items(text: str) -> list[Item]:
     ]
 
 
-def _begun(match: re.Match[str], line: str, position: int, before: _Open | None) -> _Open:
+def _open_item(match: re.Match[str], line: str, position: int, before: _Open | None) -> _Open:
     """A new item under the nearest one before it that is indented less."""
     depth = _columns(match["indent"])
     parent = before
@@ -298,7 +298,7 @@ class _File:
             text = text[task.end() :]
         if text.rstrip(" *_").endswith(":") and "\n" not in text:
             if not item.has_children:
-                self._leave("labels without a text")
+                self._skip("labels without a text")
             return
         above = tuple(_title(each) for each in item.above)
         self._add(text, start, (*label, *above), notes)
@@ -308,10 +308,10 @@ class _File:
         self._stand.follows = False
         if not any(character.isalnum() for character in text):
             if text:
-                self._leave("lines without a word")
+                self._skip("lines without a word")
             return
         if all(_REFERENCE.fullmatch(word) for word in text.split()):
-            self._leave("lines that only name another file")
+            self._skip("lines that only name another file")
             return
         trail = tuple(title for title in (*self._front.titles, *self._stand.titles, *below) if title)
         day, is_dated = self._day_of(text, below)
@@ -376,12 +376,12 @@ class _File:
 
     def _blanked(self, text: str) -> str:
         def blank(match: re.Match[str]) -> str:
-            self._leave("comments")
+            self._skip("comments")
             return "\n" * match[0].count("\n")
 
         return _COMMENT.sub(blank, text)
 
-    def _leave(self, what: str) -> None:
+    def _skip(self, what: str) -> None:
         self._reading.skipped[what] += 1
 
     def _line(self, start: int) -> int:

@@ -64,7 +64,7 @@ def read_mem0(text: str, name: str, owner: Owner, *, is_named: bool) -> MemoryRe
             changes.setdefault(str(record["memory_id"]), []).append((place, record))
         else:
             memories.append((place, record))
-    for place, record in _of_owner(memories, reading, owner):
+    for place, record in _select_owner(memories, reading, owner):
         _add(reading, place, record, ())
     known = {entry.origin for entry in reading.entries}
     if not is_named and not known.issuperset(changes):
@@ -130,7 +130,7 @@ def _is_wrapper(text: str, at: int) -> bool:
     return any(f'"{key}":[' in head for key in LISTS) or '"results":' in head
 
 
-def _of_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owner: Owner) -> Iterator[tuple[str, Json]]:
+def _select_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owner: Owner) -> Iterator[tuple[str, Json]]:
     """The records of one user, or without a user of one agent. Owners are never mixed."""
     for part, wanted, is_asked in (("user", owner.user, _always), ("agent", owner.agent, _has_no_user)):
         own = [record for _, record in memories if is_asked(record)]
