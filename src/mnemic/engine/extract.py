@@ -89,6 +89,7 @@ def add_if_said(
         return
     if any(is_readable(message) for message in messages):
         work.jobs.add([extract_job(engine, partition, session)])
+        engine.ring()
 
 
 def extract_job(engine: Engine, partition: Partition, session: str) -> Job:
