@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, prepare
+from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near, prepare
 from mnemic.engine.engine import Engine, SessionRun, new_id
 from mnemic.engine.indexing import ItemVectors
 from mnemic.engine.kinds import EXTRACT
@@ -22,7 +22,7 @@ from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
-from mnemic.text.facts.prompt import PROMPT_VERSION, extraction_prompt, read_facts
+from mnemic.text.facts.prompt import PROMPT_VERSION, Around, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
 
 MODEL_MESSAGES = 20
@@ -37,6 +37,10 @@ SOURCE = "extraction"
 _BELIEVED = (Verdict.ADD, Verdict.MERGE, Verdict.SUPERSEDE)
 """Decisions on facts that may be carried into the profile."""
 
+TALK_MESSAGES = 8
+"""So many messages before one are shown to a model, so that "it" and "there" have a meaning."""
+
+MAX_NOTES = 8
 LOOK_BACK = 200
 """So many messages before the cursor tell what was said already."""
 
@@ -89,6 +93,7 @@ def add_if_said(
         return
     if any(is_readable(message) for message in messages):
         work.jobs.add([extract_job(engine, partition, session)])
+        engine.ring()
 
 
 def extract_job(engine: Engine, partition: Partition, session: str) -> Job:
@@ -252,11 +257,28 @@ class Extracting(SessionRun):
         return Reply(reply.id, reply.text, reply.trust)
 
     def _ask_model(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
-        has_learnings = self._engine.settings.life.promotes_learnings and message.agent is not None
+        life = self._engine.settings.life
+        has_learnings = life.promotes_learnings and message.agent is not None
+        around, most, tokens = self._look_around(message), life.facts_per_message, llm.capabilities.context_tokens
         language = language_of([message.text])
-        prompt = extraction_prompt(message.text, message.observed_at, language, has_learnings=has_learnings)
+        prompt = extraction_prompt(
+            said, around, language, context_tokens=tokens, most=most, has_learnings=has_learnings
+        )
         version = f"{llm.name} {PROMPT_VERSION}"
-        return read_facts(llm.complete(prompt), said, version, has_learnings=has_learnings)
+        return read_facts(llm.complete(prompt), said, version, around, most=most, has_learnings=has_learnings)
+
+    def _look_around(self, message: Message) -> Around:
+        """The talk before a message, and the memories that are nearest to it."""
+        after = max(0, message.position - 1 - TALK_MESSAGES)
+        with self._engine.store.read() as work:
+            found = work.conversations.messages(self._partition, self._session, after, TALK_MESSAGES)
+        talk = [each for each in found if each.position < message.position and each.state is State.ACTIVE]
+        (vectors,) = fact_vectors(
+            self._engine, [asked := Fact(text=message.text, kind=Kind.FACT, observed_at=message.observed_at)]
+        )
+        nears = near(self._engine, self._place(message, asked).visibility, asked, vectors)
+        held = [each.memory for each in nears if each.memory.state is State.ACTIVE]
+        return Around(talk, [memory.text for memory in sorted(held, key=lambda each: each.id)[:MAX_NOTES]])
 
     def _commit(self, after: int, until: int, found: Sequence[_Found]) -> list[Extracted] | None:
         """Write the facts and move the cursor; None when somebody else moved it, or erased one of the messages."""
