@@ -83,7 +83,7 @@ def run_extraction(
         if row.session is not None and row.text.strip():
             sessions.setdefault((row.group, row.session), []).append(row)
     sources: dict[str, CorpusRow] = {}
-    with Mnemic(parts) as mnemic:
+    with Mnemic(parts, has_worker=False) as mnemic:
         for done, ((group, session), rows) in enumerate(sessions.items(), start=1):
             sources |= _capture_session(mnemic, clock, Scope(user=group, session=session), rows)
             work(parts, {EXTRACT: HANDLERS[EXTRACT]}, worker="evaluation")

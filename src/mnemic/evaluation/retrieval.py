@@ -221,7 +221,7 @@ def opened(
             main, *further = (CachingEmbedder(embedder, vectors) for embedder in parts.embedders)
             parts = replace(parts, embedder=main, further_embedders=tuple(further))
         clock = QuestionClock(parts.clock)
-        with Mnemic(replace(parts, clock=clock)) as mnemic:
+        with Mnemic(replace(parts, clock=clock), has_worker=False) as mnemic:
             _check_empty(parts)
             yield mnemic, clock, parts
 

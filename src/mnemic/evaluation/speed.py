@@ -166,7 +166,7 @@ def opened(store: str, embedder: str) -> Opened:
         parts.store.close()
         raise InvalidInputError("measuring speed needs an embedder")
     timed = TimedEmbedder(inner)
-    return Opened(Mnemic(replace(parts, embedder=timed)), timed, parts.index)
+    return Opened(Mnemic(replace(parts, embedder=timed), has_worker=False), timed, parts.index)
 
 
 class _Run:

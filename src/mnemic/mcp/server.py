@@ -5,9 +5,10 @@ answer to a model, so all texts are sanitised as in a context.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
@@ -31,14 +32,25 @@ from mnemic.model.scope import Partition, Scope
 from mnemic.text.sanitise import sanitise
 from mnemic.wire import to_wire
 
-RESULT = "result"
-"""The key for results that are not JSON objects, such as lists."""
+RESULT, FULL = "result", "mnemic/full"
+"""Structured content holds the stored objects under the first if the request's metadata sets the second to true."""
 
 KIND = "mnemic/error"
-"""The metadata key of a failed call's error kind. Kinds are the same at every door."""
+"""Metadata key of an error: its kind, the same as at every other door."""
 
 MOST_CHARS = 200_000
-"""Larger JSON results are returned as text alone."""
+"""Larger results leave out the stored objects."""
+
+IDS_SHARE, LEAST_IDS_CHARS = 0.2, 200
+"""Characters of ids as a share of the text, and the minimum. Some clients show a model structured content in place of
+text, so it must not cost more.
+"""
+
+OUTPUT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "ids": {"type": "array", "items": {"type": "string"}}},
+    "required": ["text", "ids"],
+}
 
 REPEATED = "dedup_key"
 """The folded text of a memory: useless to a model, but it would read it."""
@@ -47,22 +59,33 @@ _PLAIN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(
 """Ids and times, which need no sanitising."""
 
 
-def answered(outcome: ToolOutcome, noun: object) -> types.CallToolResult:
-    """The result of a call. `noun`: the object behind the tool's text, or the error, or None."""
+def answered(outcome: ToolOutcome, noun: object, *, is_full: bool = False) -> types.CallToolResult:
+    """The result of a call. `noun` is the stored object behind its text, or the error, or None."""
     content = [types.TextContent(type="text", text=outcome.text)]
     if outcome.is_error:
         kind = {KIND: error_kind(type(noun))} if isinstance(noun, MnemicError) else None
         return types.CallToolResult(content=list(content), is_error=True, _meta=kind)
-    return types.CallToolResult(content=list(content), structured_content=structured(noun))
+    return types.CallToolResult(
+        content=list(content), structured_content=structured(outcome.text, noun, is_full=is_full)
+    )
 
 
-def structured(noun: object) -> dict[str, Any] | None:
-    """The noun as a JSON object with sanitised texts. None if there is none, or it is too large."""
-    if noun is None:
-        return None
-    wire = safe(to_wire(noun))
-    whole = cast("dict[str, Any]", wire if isinstance(wire, dict) else {RESULT: wire})
-    return whole if len(json.dumps(whole, default=str)) <= MOST_CHARS else None
+def structured(text: str, noun: object, *, is_full: bool = False) -> dict[str, Any]:
+    """The text and the ids in it; with `is_full` also the noun with safe texts, unless it is too large."""
+    wire = None if noun is None else safe(to_wire(noun))
+    room = max(LEAST_IDS_CHARS, int(IDS_SHARE * len(text)))
+    ids = list(islice(dict.fromkeys(_ids_in(wire)), room // 40))  # a UUID with quotes, comma and space
+    is_shown = is_full and wire is not None and len(json.dumps(wire, default=str)) <= MOST_CHARS
+    return {"text": text, "ids": ids} | ({RESULT: wire} if is_shown else {})
+
+
+def _ids_in(wire: Any) -> Iterator[str]:
+    """The ids of the objects in a wire value, outermost first."""
+    fields = cast("dict[str, Any]", wire) if isinstance(wire, dict) else {}
+    if isinstance(found := fields.get("id") or fields.get("item_id"), str):
+        yield found
+    for each in (*fields.values(), *(cast("list[Any]", wire) if isinstance(wire, list) else ())):
+        yield from _ids_in(each)
 
 
 def safe(value: Any) -> Any:
@@ -255,12 +278,14 @@ class _Handlers:
 
 
 def described(box: Toolbox) -> list[types.Tool]:
-    """The tools in the protocol's form."""
+    """The tools in the form of the protocol."""
     return [
         types.Tool(
             name=each.spec.name,
+            title=each.spec.name.replace("_", " ").capitalize(),
             description=each.spec.description,
             input_schema=dict(each.spec.parameters),
+            output_schema=dict(OUTPUT),
             annotations=types.ToolAnnotations(
                 read_only_hint=each.is_read_only,
                 destructive_hint=each.spec.name == "forget",
@@ -294,7 +319,8 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
         outcome = box.run(call, ToolContext(access.scope, mnemic.now, access.actor, told.append))
     if not found.is_read_only:
         access.note(params.name, not outcome.is_error)
-    return answered(outcome, told[-1] if told else None)
+    is_full = cast("Mapping[str, object]", params.meta or {}).get(FULL) is True
+    return answered(outcome, told[-1] if told else None, is_full=is_full)
 
 
 def _check_own(mnemic: Mnemic, access: Access, id: object) -> None:

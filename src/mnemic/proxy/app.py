@@ -25,7 +25,7 @@ from mnemic.model.records import Right
 from mnemic.proxy.memory import Around, Chat, ChatMemory, Listener, in_session
 from mnemic.proxy.upstream import VIA, failure, is_own_key, open_upstream, returned_headers, sent_headers, unusable
 from mnemic.web.doors import Door
-from mnemic.web.gate import HEADER_PREFIX, KEY_HEADER, Caller, Gate, NamedScope, named_scope
+from mnemic.web.gate import HEADER_PREFIX, KEY_HEADER, Caller, Gate, NamedScope, is_own, named_scope
 from mnemic.web.limits import Bound
 from mnemic.web.problems import Problem, ProblemError
 
@@ -55,7 +55,7 @@ class Entry:
             caller = await self._gate.admit(connection)
         except BackendError:
             known = self._find_caller(name)
-            if known is None:
+            if known is None or (known.key is None and not is_own(connection)):
                 raise
             caller = known
         else:

@@ -4,6 +4,9 @@ These limits apply before a key is checked, because the HTTP parser has no timeo
 time limit, bodies a minimum rate, and clients a time limit for reading the response. A new connection replaces the
 longest idle one. If none is idle, it is refused.
 
+Without API keys a connection must come from the server's own account or root's, who can read the store anyway. Linux
+names the account of the other end of a loopback connection; elsewhere `serve` prints that it does not look.
+
 Processes that listen on one socket wake together. So each accepts one connection at a time, and pauses first if another
 process has fewer. docs/decisions/0025-several-processes.md says why uvicorn's own limits do not suffice.
 """
@@ -11,13 +14,14 @@ process has fewer. docs/decisions/0025-several-processes.md says why uvicorn's o
 import asyncio
 import errno
 import logging
+import os
 import socket
 import struct
 import sys
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
-from functools import partial
+from functools import cache, cached_property, partial
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from types import FrameType
@@ -121,6 +125,62 @@ def holder_of(address: str) -> str:
     return "" if ip.is_loopback else str(ip)
 
 
+CONNECTION = "mnemic.connection"
+"""Where the state of a request holds its connection."""
+
+_ROOT = 0
+_SOCK_DIAG, _BY_FAMILY, _IS_REQUEST, _ANY_STATE = 4, 20, 1, 0xFFFFFFFF
+_ASKED = struct.Struct("=IHHII BBxxI 4s16s16sI8s")  # nlmsghdr and inet_diag_req_v2 of Linux's <linux/inet_diag.h>
+_ANSWERED = struct.Struct("=4xH10x xBxx 48x 12xII")  # nlmsghdr and inet_diag_msg
+_ANY_COOKIE = b"\xff" * 8
+_OPEN = {1, 4, 5, 8}  # TCP_ESTABLISHED, TCP_FIN_WAIT1, TCP_FIN_WAIT2, TCP_CLOSE_WAIT
+_LISTENS = 10
+_Address = tuple[str, int]
+
+
+@cache
+def tells_accounts() -> bool:
+    """True if this system tells which account opened a loopback connection."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        state, account, _ = _ask_kernel(listening.getsockname(), ("0.0.0.0", 0))  # noqa: S104 -- the other end of none
+    return state == _LISTENS and account == os.geteuid()
+
+
+def account_of(connected: socket.socket) -> int | None:
+    """The account at the other end of a loopback connection; None if its socket is closed or on another machine.
+
+    The kernel shows closed sockets as root's, and a port may have another owner by then.
+    """
+    try:
+        state, account, inode = _ask_kernel(connected.getpeername()[:2], connected.getsockname()[:2])
+        connected.getpeername()  # fails if the connection was reset; else its port had no other owner
+    except OSError:
+        return None
+    return account if state in _OPEN and inode else None
+
+
+def _ask_kernel(end: _Address, other: _Address) -> tuple[int, int, int]:
+    """State, account and inode of the socket with these ends, by Linux's sock_diag; zeros if there is none."""
+    if sys.platform != "linux":
+        return 0, 0, 0
+    addresses = [ip_address(host) for host, _ in (end, other)]
+    family = socket.AF_INET if addresses[0].version == 4 else socket.AF_INET6  # noqa: PLR2004
+    ports = struct.pack("!HH", end[1], other[1])
+    packed = [address.packed for address in addresses]
+    head = _ASKED.size, _BY_FAMILY, _IS_REQUEST, 0, 0
+    asked = _ASKED.pack(*head, family, socket.IPPROTO_TCP, _ANY_STATE, ports, *packed, 0, _ANY_COOKIE)
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
+            kernel.send(asked)
+            answer = kernel.recv(4096)
+    except OSError:  # forbidden, or a kernel without it
+        return 0, 0, 0
+    kind, *found = _ANSWERED.unpack_from(answer.ljust(_ANSWERED.size, b"\0"))
+    return tuple(found) if kind == _BY_FAMILY else (0, 0, 0)
+
+
 HEAD_BYTES = 64 * 1024
 """Limit of request line plus headers, in addition to the first read of up to 256 KB."""
 
@@ -174,6 +234,11 @@ class Connection(HttpToolsProtocol):
         super().__init__(*given, **named)
         self._places = Places() if places is None else places
 
+    @cached_property
+    def is_own(self) -> bool:
+        """True if the server's own account or root opened it, or if the system does not tell."""
+        return not tells_accounts() or account_of(self.transport.get_extra_info("socket")) in (_ROOT, os.geteuid())
+
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Wait for a request for a limited time, or refuse the connection if there is no place."""
         super().connection_made(transport)
@@ -218,6 +283,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request starts."""
         super().on_message_begin()
+        cast("dict[str, Any]", self.scope)["state"][CONNECTION] = self
         self._part, self._begins, self._head_bytes = _Part.HEAD, True, 0
 
     def on_headers_complete(self) -> None:

@@ -1,6 +1,4 @@
-"""What is said to language models, and around what they answer: one file of wordings for each language, read with its
-first use.
-"""
+"""Texts for prompts and around models' answers: one file per language, loaded on first use."""
 
 import tomllib
 from functools import cache
@@ -10,7 +8,7 @@ LANGUAGES = ("en", "zh")
 
 
 def wording(language: str, name: str) -> str:
-    """The wording `part.name` of a language, with braces where something is to be filled in."""
+    """The wording `part.name` of a language, with braces for values."""
     return _load(language)[name]
 
 
