@@ -135,7 +135,7 @@ class _Try:
 
 
 class Replies:
-    """An ASGI application whose writes are safe to repeat. Bodies above `body_bytes` are not considered."""
+    """An ASGI application whose writes are safe to repeat. Bodies above `body_bytes` get status 413."""
 
     def __init__(self, app: ASGIApp, repeats: Repeats, body_bytes: int) -> None:
         self._app, self._repeats, self._body_bytes = app, repeats, body_bytes

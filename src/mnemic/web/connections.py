@@ -126,7 +126,7 @@ def holder_of(address: str) -> str:
 
 
 CONNECTION = "mnemic.connection"
-"""Where the state of a request holds its connection."""
+"""The key of the connection in a request's state."""
 
 _ROOT = 0
 _SOCK_DIAG, _BY_FAMILY, _IS_REQUEST, _ANY_STATE = 4, 20, 1, 0xFFFFFFFF
@@ -140,7 +140,7 @@ _Address = tuple[str, int]
 
 @cache
 def tells_accounts() -> bool:
-    """True if this system tells which account opened a loopback connection."""
+    """True if this system shows which account opened a loopback connection."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -236,7 +236,7 @@ class Connection(HttpToolsProtocol):
 
     @cached_property
     def is_own(self) -> bool:
-        """True if the server's own account or root opened it, or if the system does not tell."""
+        """True if the server's own account or root opened it, or if the system does not show it."""
         return not tells_accounts() or account_of(self.transport.get_extra_info("socket")) in (_ROOT, os.geteuid())
 
     def connection_made(self, transport: asyncio.Transport) -> None:

@@ -29,7 +29,7 @@ NUMBER_BYTES = 8  # of a 64-bit float
 TABLES = 2  # one for rates, one for refused keys
 TABLE_NUMBERS = SETS * WAYS * ENTRY_NUMBERS
 NAME_BITS = 52
-"""Bits of a hash: the most that fit a whole number in a float."""
+"""Bits of a hash: few enough for an exact whole number in a float."""
 
 
 class Doing(IntEnum):
