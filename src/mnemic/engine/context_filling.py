@@ -42,6 +42,7 @@ from mnemic.text.blocks import (
     section_block,
 )
 from mnemic.text.normalise import SameTexts
+from mnemic.text.sanitise import sanitise
 from mnemic.text.sentences import cut_at_sentence
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
@@ -285,8 +286,9 @@ class Filling:
                 group = line.group
                 hits.append(line.hit)
                 bullet = "" if section in (None, CONVERSATION) else "- "
-                text = quote(line.text) if _is_quoted(line.hit.item) else line.text
-                lines.append(f"{bullet}[{len(hits)}] {'' if line.group else line.lead}{text}")
+                lead, is_quoted = "" if line.group else line.lead, _is_quoted(line.hit.item)
+                text = sanitise(line.text) if lead or is_quoted else line.text  # as a quotation it would seem harmless
+                lines.append(f"{bullet}[{len(hits)}] {lead}{quote(text) if is_quoted else text}")
             blocks.append(
                 self._facts(lines, is_fallback=is_fallback)
                 if section is None

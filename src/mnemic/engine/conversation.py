@@ -85,14 +85,6 @@ def _role_and_text(item: Message | MessageDraft) -> tuple[Role, str]:
     return item.role, neutralise_markers(item.text)
 
 
-_TRUST_OF_ROLE = {
-    Role.USER: Trust.USER,
-    Role.ASSISTANT: Trust.ASSISTANT,
-    Role.SYSTEM: Trust.ASSISTANT,
-    Role.TOOL: Trust.TOOL,
-}
-
-
 def capture(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
     """Store each exchange as a turn of the scope's conversation, all in one durable transaction. A scope without a
     session starts one with a random id. A message with a known external id is not stored again, so a repeated call
@@ -204,7 +196,7 @@ def _message(place: _Place, draft: MessageDraft, now: datetime) -> Message:
         created_at=now,
         agent=place.agent,
         external_id=draft.external_id,
-        trust=draft.trust or _TRUST_OF_ROLE[draft.role],
+        trust=Trust.lowest(draft.trust or draft.role.trust, draft.role.trust),
         metadata=draft.metadata,
         bookkeeping=notes_on(draft),
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.worth import estimate_worth
-from mnemic.model.item import TRUST_ORDER, Fact, Kind, Memory, Provenance, Remembered
+from mnemic.model.item import Fact, Kind, Memory, Provenance, Remembered, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
@@ -47,7 +47,7 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
         importance=derived.importance,
         agent=agents.pop() if len(agents) == 1 else None,
         private_agent=private,
-        trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
+        trust=Trust.lowest(*(source.trust for source in sources)),
         provenance=derived.provenance,
         bookkeeping=derived.bookkeeping,
     )

@@ -15,7 +15,7 @@ from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.bookkeeping import merged_in, note_merged
-from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, State, Trust
+from mnemic.model.item import Kind, Memory, Provenance, State, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import MICROSECOND, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -126,7 +126,7 @@ def update(
     with engine.store.write() as work:
         editor = Editor(engine, work, scope.visibility, actor)
         old = editor.get(memory_id)
-        new = replace(old, **{**changes, "trust": min(old.trust, said_by, key=TRUST_ORDER.index)})
+        new = replace(old, **{**changes, "trust": Trust.lowest(old.trust, said_by)})
         if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
         if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
@@ -180,7 +180,7 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
         provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),
         context="\n".join(dict.fromkeys(memory.context for memory in memories if memory.context)),
         bookkeeping={**first.bookkeeping, **note_merged([memory.id for memory in others])},
-        trust=min((memory.trust for memory in memories), key=TRUST_ORDER.index),
+        trust=Trust.lowest(*(memory.trust for memory in memories)),
         flags=tuple(dict.fromkeys(flag for memory in memories for flag in memory.flags))[:MAX_FLAGS],
     )
 

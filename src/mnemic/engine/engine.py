@@ -277,6 +277,13 @@ class Engine:
     catching_up: PartitionLocks = field(default_factory=PartitionLocks)
     passage_places: PassagePlaces = field(default_factory=PassagePlaces)
     pool: Executor = field(default_factory=lambda: ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="mnemic-wait"))
+    listeners: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """Called where a job is added, often before its transaction ends."""
+
+    def ring(self) -> None:
+        """Tell the listeners that there is work."""
+        for listener in self.listeners:
+            listener()
 
     @property
     def embedders(self) -> tuple[Embedder, ...]:

@@ -214,7 +214,7 @@ def _chunk(span: Any, document: Document, text: str) -> Chunk:
         headings=tuple(_text(heading, "headings") for heading in _list(values["headings"], "headings")),
         private_agent=document.private_agent,
         state=state,
-        trust=Trust(values["trust"]),
+        trust=Trust.lowest(Trust(values["trust"]), Trust.DOCUMENT),
     )
 
 
@@ -462,7 +462,7 @@ class RecordReader:
             inputs.check_line(getattr(message, name) or "", name)
         if message.position < 1 or message.turn < 1:
             raise InvalidInputError("position and turn count from 1")
-        return message
+        return replace(message, trust=Trust.lowest(message.trust, message.role.trust))
 
     def _checked_memory(self, memory: Memory) -> Memory:
         for name in ("context", "snippet", "source"):

@@ -308,6 +308,7 @@ def put_vectors(
         mine = [(i, v) for (p, i), v in zip(items, ready, strict=True) if p == partition]
         if any(vector is None for _, of_item in mine for vector in of_item[: len(engine.embedders)]):
             add_embed_job(work, partition, at)
+            engine.ring()
         rows = [
             VectorRow(item_id, MAIN_VIEW, embedder.space.id, vector)
             for item_id, of_item in mine

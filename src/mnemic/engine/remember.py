@@ -52,7 +52,7 @@ class Settler:
         memory = self._editor.get(memory.id)
         same, rivals = self._sort_known(memory, neighbours)
         if same is not None:
-            return self._merge(same, memory)
+            return self.merge(same, memory)
         decision = Decision(Verdict.ADD, memory.id)
         for rival in rivals:
             decision = self._set_against(memory, rival, is_told=neighbours.is_told)
@@ -71,7 +71,7 @@ class Settler:
                 rivals[known.id] = known
         rivals |= {known.id: known for known in self._find_denied(memory)}
         for known in neighbours.near:
-            if known.id == memory.id or known.state is not State.ACTIVE or not _is_mergeable(known, memory):
+            if known.id == memory.id or known.state is not State.ACTIVE or not is_mergeable(known, memory):
                 continue
             judgement = neighbours.judgements.get(known.id)
             if _says_the_same(known, memory, judgement):
@@ -99,7 +99,7 @@ class Settler:
         others = [m for m in known if m.id != memory.id and m.private_agent == memory.private_agent]
         return [(m, relation(filled.slot, _value(m), filled.value)) for m in others if _overlap(m, memory)]
 
-    def _merge(self, known: Memory, memory: Memory) -> Decision:
+    def merge(self, known: Memory, memory: Memory) -> Decision:
         """Merge into the known memory; `undo` restores the new one."""
         reason = "it says the same"
         self._editor.supersede(memory, known.id, Action.MERGED, f"merged into {known.id}: {reason}")
@@ -168,7 +168,7 @@ def _value(memory: Memory) -> str:
 def _is_repeated(known: Memory, memory: Memory) -> bool:
     """True if both texts say how their one slot is filled, and nothing else."""
     said = (slot_of(known.text), slot_of(memory.text))
-    return all(each is not None and not each.is_change for each in said) and _is_mergeable(known, memory)
+    return all(each is not None and not each.is_change for each in said) and is_mergeable(known, memory)
 
 
 def _says_the_same(known: Memory, memory: Memory, judgement: Judgement | None) -> bool:
@@ -176,7 +176,7 @@ def _says_the_same(known: Memory, memory: Memory, judgement: Judgement | None) -
     return is_judged_same or same_statement(known.text, memory.text)
 
 
-def _is_mergeable(known: Memory, memory: Memory) -> bool:
+def is_mergeable(known: Memory, memory: Memory) -> bool:
     """True if merging loses nothing: same place, kind and dates, and the known one was still valid."""
     times = [(m.valid_from, m.valid_to, m.expires_at, m.is_pinned) for m in (known, memory)]
     is_event = Kind.EVENT in (known.kind, memory.kind)

@@ -1,8 +1,6 @@
-"""The MCP server over an open memory: tools, resources and prompts within the caller's scope.
-
-Every handler asks `who` for the scope and the rights of the request; a client has no way to name another scope. The
-work runs on threads, at most `THREADS` at a time. Clients may show any answer to a model, so all texts are sanitised as
-in a context; ids and times are as at every other door.
+"""The MCP server over an open memory: tools, resources and prompts within the caller's scope. Every handler gets scope
+and rights from `who`. Clients cannot name another scope. Work runs on up to `THREADS` threads. Clients may show any
+answer to a model, so all texts are sanitised as in a context.
 """
 
 import json
@@ -55,10 +53,10 @@ OUTPUT: Mapping[str, Any] = {
 }
 
 REPEATED = "dedup_key"
-"""The text of a memory once more, folded: of no use to a model, and read by it all the same."""
+"""The folded text of a memory: useless to a model, but it would read it."""
 
 _PLAIN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
-"""Ids and times, which hold no text."""
+"""Ids and times, which need no sanitising."""
 
 
 def answered(outcome: ToolOutcome, noun: object, *, is_full: bool = False) -> types.CallToolResult:
@@ -91,7 +89,7 @@ def _ids_in(wire: Any) -> Iterator[str]:
 
 
 def safe(value: Any) -> Any:
-    """The same with every text in it sanitised, the names of what callers name themselves too."""
+    """The value with all its texts sanitised, including names that callers chose."""
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) else sanitise(value)
     if isinstance(value, Mapping):
@@ -123,7 +121,7 @@ _LOOK_BACK = (
 
 
 def prompt(mnemic: Mnemic, scope: Scope, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
-    """The messages of a prompt. Raises `InvalidInputError` for one that is not there, or lacks its argument."""
+    """The messages of a prompt. Raises `InvalidInputError` if it is unknown or its argument is missing."""
     if name == KEEP:
         return _one(_LOOK_BACK)
     if name != WITH_MEMORY:
@@ -167,7 +165,7 @@ TEMPLATES = (
 
 
 def read(mnemic: Mnemic, scope: Scope, uri: str) -> types.ReadResourceResult:
-    """The content of a resource, as this scope sees it. Raises `NotFoundError` for one that is not there."""
+    """The content of a resource in this scope. Raises `NotFoundError` if it does not exist."""
     kind = PLAIN
     if uri == PROFILE:
         text = mnemic.profile.format(scope).strip()
@@ -195,7 +193,7 @@ CODES: Mapping[type[MnemicError], int] = {
     BackendError: types.INTERNAL_ERROR,
     MnemicError: types.INVALID_REQUEST,
 }
-"""From the exception tree to the error codes of JSON-RPC, the nearest class counting."""
+"""JSON-RPC error codes. The nearest class of the exception tree applies."""
 
 _Result = TypeVar("_Result")
 Request = ServerRequestContext[Any, Any]
@@ -204,9 +202,9 @@ Page = types.PaginatedRequestParams | None
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one request may do: its scope, and `require`, which raises `ForbiddenError` for a right it lacks. `note` is
-    told the name of a tool that writes, and how it ended. `require_own` raises it for the partition of an item that
-    others share, and that the caller may not change. `actor` is written into the history of what is changed.
+    """What a request may do. `require` raises `ForbiddenError` for a missing right, `require_own` for the partition of
+    a shared item that the caller may not change. `note` records each writing tool and its outcome. `actor` is written
+    into the history.
     """
 
     scope: Scope
@@ -217,11 +215,11 @@ class Access:
 
 
 Who = Callable[[Request], Access]
-"""Tells who asks. Raises `MnemicError` for one who may not."""
+"""Returns the access of a request. Raises `MnemicError` if it is refused."""
 
 
 def make_server(mnemic: Mnemic, who: Who) -> Server[Any]:
-    """A server whose requests are those of `who`."""
+    """A server whose requests have the access that `who` returns."""
     handlers = _Handlers(mnemic, who)
     return Server(
         "mnemic",
@@ -239,7 +237,7 @@ def make_server(mnemic: Mnemic, who: Who) -> Server[Any]:
 
 
 class _Handlers:
-    """What a server answers to each request."""
+    """The handlers of a server."""
 
     def __init__(self, mnemic: Mnemic, who: Who) -> None:
         self._mnemic, self._who = mnemic, who
@@ -271,7 +269,7 @@ class _Handlers:
         return await self._work(lambda: prompt(self._mnemic, _reader(self._who(request)), params.name, given))
 
     async def _work(self, verb: Callable[[], _Result]) -> _Result:
-        """Run on a thread; errors of Mnemic become those of the protocol."""
+        """Run a verb on a thread. Errors of Mnemic become protocol errors."""
         self._limiter = self._limiter or anyio.CapacityLimiter(THREADS)
         try:
             return await run_sync(verb, limiter=self._limiter)
@@ -299,7 +297,7 @@ def described(box: Toolbox) -> list[types.Tool]:
 
 
 def refusal(error: MnemicError) -> MCPError:
-    """The error as the protocol tells it."""
+    """The error in the protocol's form."""
     return MCPError(next(CODES[kind] for kind in type(error).__mro__ if kind in CODES), str(error))
 
 
@@ -326,9 +324,7 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
 
 
 def _check_own(mnemic: Mnemic, access: Access, id: object) -> None:
-    """Raises `ForbiddenError` when the item is shared with others and the caller may not change such; of an item that
-    is not there the tool itself says so.
-    """
+    """Raise `ForbiddenError` for a shared item that the caller may not change. The tool reports missing ones."""
     with suppress(NotFoundError, InvalidInputError):
         access.require_own(mnemic.get(access.scope, str(id)).partition)
 

@@ -250,13 +250,14 @@ class ChunkDraft:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """An indivisible part. `weight` in tokens; `repeats`: it may be the overlap of the next chunk."""
+    """An indivisible part. `weight` in tokens; `repeats`: may be the overlap of the next chunk; `page`: its first."""
 
     start: int
     end: int
     weight: int
     headings: tuple[str, ...] = ()
     repeats: bool = True
+    page: int | None = None
 
 
 def draft_chunks(
@@ -274,15 +275,16 @@ def draft_chunks(
     but white space between chunks, and overlap by whole sentences of at most `chunk_overlap` tokens. `structure` starts
     a new chunk at a heading once the open one has `min_chunk_size` tokens, and repeats nothing across it. It cuts
     inside a paragraph, list, table or code block only if it must, and keeps a heading with the text below. `is_code`:
-    source code, cut between definitions. `page_starts`: start offset of each page, ascending. `headings`, ascending:
-    the document's, if its format has them; else `structure` finds them in the text.
+    source code, cut between definitions. `page_starts`: start offset of each page, ascending; a chunk ends with its
+    page. `headings`, ascending: the document's, if its format has them; else `structure` finds them in the text.
     """
     config = config or DOCUMENT_CHUNKS
     if chunking is Chunking.PARAGRAPHS:
         spans = [((chunk.start, chunk.end), ()) for chunk in chunk_text(text, config=config)]
     else:
         is_structured = chunking is Chunking.STRUCTURE
-        groups = _groups(text, config, headings, is_code=is_code) if is_structured else [_prose(text, config)]
+        layout = _Layout(text, config, page_starts)
+        groups = _groups(layout, headings, is_code=is_code) if is_structured else [_prose(layout)]
         spans = [((chunk[0].start, chunk[-1].end), _shared(chunk)) for chunk in _packed(groups, config)]
     return [
         ChunkDraft(
@@ -297,6 +299,15 @@ def draft_chunks(
         )
         for index, ((start, end), headings) in enumerate(spans)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A text, the sizes of its chunks, and where its pages begin."""
+
+    text: str
+    config: ChunkConfig
+    pages: Sequence[int]
 
 
 def _shared(chunk: Sequence[_Piece]) -> tuple[str, ...]:
@@ -322,10 +333,12 @@ def _packed(groups: Sequence[Sequence[_Piece]], config: ChunkConfig) -> Iterator
             chunk = [] if begins_section else _tail(chunk, config, needed)
             weight, fresh = sum(piece.weight for piece in chunk), 0
         for piece in group:
-            if weight + piece.weight > size:
+            turns_page = bool(chunk) and piece.page != chunk[-1].page  # so that a citation names the page of its words
+            if turns_page or weight + piece.weight > size:
                 if fresh:
                     yield chunk
-                chunk = _tail(chunk, config, piece.weight) if chunk[-1].headings == piece.headings else []
+                is_same = not turns_page and chunk[-1].headings == piece.headings
+                chunk = _tail(chunk, config, piece.weight) if is_same else []
                 weight, fresh = sum(each.weight for each in chunk), 0
             chunk.append(piece)
             weight += piece.weight
@@ -344,15 +357,15 @@ def _tail(chunk: Sequence[_Piece], config: ChunkConfig, needed: int) -> list[_Pi
     return list(chunk[first:])
 
 
-def _groups(text: str, config: ChunkConfig, titles: Sequence[Heading], *, is_code: bool) -> list[list[_Piece]]:
-    """The pieces of each block. A heading is part of the block below it."""
+def _groups(layout: _Layout, titles: Sequence[Heading], *, is_code: bool) -> list[list[_Piece]]:
+    """The pieces of each block; a heading is part of the block that follows it."""
     if is_code:
-        spans = outline.code_blocks(text)
-        return [_cut(text, Block(start, end, BlockKind.CODE), config) for start, end in spans]
+        spans = outline.code_blocks(layout.text)
+        return [_cut(layout, Block(start, end, BlockKind.CODE)) for start, end in spans]
     groups: list[list[_Piece]] = []
     heading: list[_Piece] = []
-    for block in outline.blocks(text, titles):
-        pieces = _cut(text, block, config)
+    for block in outline.blocks(layout.text, titles):
+        pieces = _cut(layout, block)
         if not pieces:
             continue
         if block.kind is BlockKind.HEADING:
@@ -361,7 +374,7 @@ def _groups(text: str, config: ChunkConfig, titles: Sequence[Heading], *, is_cod
                 heading = []
             heading = [replace(each, headings=block.headings) for each in heading] + pieces
         else:
-            groups.append(_joined(heading, pieces, config))
+            groups.append(_joined(heading, pieces, layout.config))
             heading = []
     return [*groups, heading] if heading else groups
 
@@ -373,17 +386,18 @@ def _is_below(headings: tuple[str, ...], others: tuple[str, ...]) -> bool:
 def _joined(heading: list[_Piece], pieces: list[_Piece], config: ChunkConfig) -> list[_Piece]:
     """The heading and the first piece as one, if a chunk can hold both."""
     weight = sum(piece.weight for piece in heading) + pieces[0].weight
-    if not heading or weight > config.chunk_size:
+    if not heading or weight > config.chunk_size or heading[-1].page != pieces[0].page:
         return heading + pieces
     return [replace(pieces[0], start=heading[0].start, weight=weight, repeats=False), *pieces[1:]]
 
 
-def _prose(text: str, config: ChunkConfig) -> list[_Piece]:
-    return _cut(text, Block(0, len(text), BlockKind.PARAGRAPH), config)
+def _prose(layout: _Layout) -> list[_Piece]:
+    return _cut(layout, Block(0, len(layout.text), BlockKind.PARAGRAPH))
 
 
-def _cut(text: str, block: Block, config: ChunkConfig) -> list[_Piece]:
-    """The pieces of a block: sentences of prose, else the largest parts that fit into a chunk."""
+def _cut(layout: _Layout, block: Block) -> list[_Piece]:
+    """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk."""
+    text, config = layout.text, layout.config
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.HEADING):
         inner = text[block.start : block.end]
         spans = [(block.start + start, block.start + end) for start, end in sentences(inner)]
@@ -394,7 +408,8 @@ def _cut(text: str, block: Block, config: ChunkConfig) -> list[_Piece]:
         stripped = _strip_span(text, start, end)
         is_prose = block.kind is BlockKind.PARAGRAPH
         for first, last in _fitting(text, stripped, config):
-            pieces.append(_Piece(first, last, _weight(text[first:last]), block.headings, repeats=is_prose))
+            weight, page = _weight(text[first:last]), page_of(layout.pages, first)
+            pieces.append(_Piece(first, last, weight, block.headings, repeats=is_prose, page=page))
     return pieces
 
 

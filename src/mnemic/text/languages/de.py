@@ -101,8 +101,14 @@ _AUXILIARIES = _OWN.words("auxiliaries")
 def _same_part(tokens: list[str], subject: int) -> list[int]:
     """Places of the words between the punctuation marks around a subject."""
     left = max((place for place in range(subject) if tokens[place] in ",;:.!?()–—"), default=-1)
-    right = min((place for place in range(subject, len(tokens)) if tokens[place] in ",;:.!?()–—"), default=len(tokens))
+    marks = (place for place in range(subject, len(tokens)) if tokens[place] in ",;:.!?()–—")
+    right = min((place for place in marks if not _goes_on(tokens, place)), default=len(tokens))
     return [place for place in range(left + 1, right) if tokens[place][0].isalpha()]
+
+
+def _goes_on(tokens: list[str], comma: int) -> bool:
+    """True where a verb of the same subject follows: "Ich heiße Wiebke, bin 58"."""
+    return tokens[comma] == "," and "".join(tokens[comma + 2 : comma + 3]) in _FORMS
 
 
 def _find_verbs(tokens: list[str], subject: int) -> list[tuple[int, str]]:
@@ -140,7 +146,8 @@ def _find_further(
     found: list[tuple[int, str]] = []
     for left, right in pairwise(part):
         word = tokens[right]
-        if left < verb or tokens[left].lower() not in ("und", "aber") or not word.islower() or word in _PERSONS:
+        is_next = tokens[left].lower() in ("und", "aber") or tokens[left + 1] == ","
+        if left < verb or not is_next or not word.islower() or word in _PERSONS:
             continue
         following = tokens[right + 2 : right + 3]
         is_adjective = bool(following) and following[0][:1].isupper() and word not in _VERBS

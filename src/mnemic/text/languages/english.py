@@ -30,9 +30,8 @@ def is_past(word: str) -> bool:
 
 def is_base(word: str) -> bool:
     """True for a lower-case word that would be the present form after "I", if it is a verb."""
-    return (
-        word.isalpha() and not is_past(word) and word not in MODALS and word not in _FORMS and not word.endswith("ing")
-    )
+    is_gerund = word.endswith("ing") and any(vowel in word[:-3] for vowel in "aeiouy")  # not "sing"
+    return word.isalpha() and not is_past(word) and word not in MODALS and word not in _FORMS and not is_gerund
 
 
 def may_follow_and(word: str) -> bool:
