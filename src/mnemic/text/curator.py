@@ -20,15 +20,19 @@ from mnemic.text.prose import prose_parts
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import every_wording, wording
 
-CURATOR_VERSION = "curator-1"
+CURATOR_VERSION = "curator-2"
 """Written into the provenance of gems; it changes with any wording here."""
 
 REPLY_TOKENS = 2048
 PART_TOKENS = 6000
 """At most so much of a day in one question, whatever the model could take: the middle of more is passed over."""
 
+AROUND_TOKENS = 1200
+"""At most so much of what came before and of what was kept."""
+
 TIMEOUT_S = 180.0
 _SPARE_TOKENS = 64
+_LINE_TOKENS = 20  # the markers of a block
 _TEMPERATURE_STEP = 0.3
 
 
@@ -39,9 +43,17 @@ def message_chars(room: int) -> int:
 
 def room_of(context_tokens: int) -> int:
     """The tokens that a part of a day may take with a model of this context, which holds question and reply."""
+    return max(200, min(PART_TOKENS, _free(context_tokens) - around_tokens(context_tokens)))
+
+
+def around_tokens(context_tokens: int) -> int:
+    """The room for what came before and what was kept."""
+    return min(AROUND_TOKENS, max(0, _free(context_tokens) - 200) // 4)
+
+
+def _free(context_tokens: int) -> int:
     longest = max(tokens(text) for text in every_wording("curator.ask"))
-    free = context_tokens - reply_tokens(context_tokens) - longest - _SPARE_TOKENS
-    return max(200, min(PART_TOKENS, free))
+    return context_tokens - reply_tokens(context_tokens) - longest - _SPARE_TOKENS
 
 
 def reply_tokens(context_tokens: int) -> int:
@@ -49,10 +61,23 @@ def reply_tokens(context_tokens: int) -> int:
     return min(REPLY_TOKENS, context_tokens // 4)
 
 
-def curator_prompt(turns: Sequence[ToldTurn], context_tokens: int, tries: int = 0) -> Prompt:
-    """Asks what of a part of a day is worth keeping; `tries` that failed before make the model freer."""
+def curator_prompt(
+    turns: Sequence[ToldTurn],
+    context_tokens: int,
+    tries: int = 0,
+    around: Mapping[str, Sequence[str]] | None = None,
+) -> Prompt:
+    """Asks what of a part of a day is worth keeping; `tries` that failed before make the model freer. `around`: further
+    lines by the name of their block, cut in front where they are too many.
+    """
     language = language_of([counted(message) for turn in turns for message in turn.messages])
-    story = told(turns, message_chars(room_of(context_tokens)))
+    blocks: list[str] = []
+    for name, lines in (around or {}).items():
+        own = [*lines]
+        while own and sum(tokens(line) + 1 for line in own) > around_tokens(context_tokens) // 2 - _LINE_TOKENS:
+            del own[0]
+        blocks += [f"---BEGIN {name}---", *own, f"---END {name}---"] if own else []
+    story = "\n".join([*blocks, told(turns, message_chars(room_of(context_tokens)))])
     return Prompt(
         messages=(PromptMessage(Role.SYSTEM, wording(language, "curator.ask")), PromptMessage(Role.USER, story)),
         schema=REPLY_SCHEMA,
