@@ -50,6 +50,7 @@ from mnemic.text.curator import CURATOR_VERSION, RULES_VERSION, curator_prompt, 
 from mnemic.text.gems import Found, Gems, Rejected, checked_gems, read_gems
 from mnemic.text.narrative import ToldTurn, divided, inline, numbered, shown
 from mnemic.text.prompts import counted
+from mnemic.text.wordings import edition
 
 MESSAGES_BEFORE = 6
 """So many messages before a part are shown to a model: what is settled in it may rest on them."""
@@ -135,7 +136,7 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int, around: Mapping[s
         )
     if not gems.is_answer and not gems.found:
         raise BadReplyError(f"the curator's reply holds no list of gems{_reason_of(gems)}")
-    version = f"{llm.name} {CURATOR_VERSION}"
+    version = f"{llm.name} {CURATOR_VERSION}{edition()}"
     return Made(tuple(turns), gems.found, gems.rejected, llm.name, version, may_stay=True, usage=completion.usage)
 
 

@@ -24,6 +24,7 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
+from mnemic.text.wordings import edition
 
 MODEL_MESSAGES = 20
 """With a model, one job reads so many messages: at 15 s each they are well within its lease."""
@@ -274,7 +275,7 @@ class Extracting(SessionRun):
             has_learnings=life.promotes_learnings and message.agent is not None,
         )
         prompt = extraction_prompt(asked, language_of([message.text]), llm.capabilities.context_tokens)
-        return read_facts(llm.complete(prompt), asked, f"{llm.name} {PROMPT_VERSION}")
+        return read_facts(llm.complete(prompt), asked, f"{llm.name} {PROMPT_VERSION}{edition()}")
 
     def _commit(self, after: int, until: int, found: Sequence[_Found]) -> list[Extracted] | None:
         """Write the facts and move the cursor; None when somebody else moved it, or erased one of the messages."""

@@ -19,6 +19,7 @@ from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
 from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
+from mnemic.text.wordings import edition
 
 ALIAS_ROUNDS = 3
 """Names of names are followed so far."""
@@ -326,7 +327,7 @@ class _Reading:
 
 def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:
     """Who reads which kind of item."""
-    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}"
+    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
     return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: EXTRACTOR, graph.SourceKind.DOCUMENT: EXTRACTOR}
 
 

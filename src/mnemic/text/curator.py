@@ -12,7 +12,7 @@ from mnemic.model.chat import Prompt, PromptMessage
 from mnemic.model.item import Message, Role
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
-from mnemic.text.gems import REPLY_SCHEMA
+from mnemic.text.gems import known_categories, reply_schema
 from mnemic.text.languages import detect
 from mnemic.text.narrative import ToldTurn, tokens, told
 from mnemic.text.prompts import MAX_MESSAGE_CHARS, counted, language_of
@@ -78,9 +78,10 @@ def curator_prompt(
             del own[0]
         blocks += [f"---BEGIN {name}---", *own, f"---END {name}---"] if own else []
     story = "\n".join([*blocks, told(turns, message_chars(room_of(context_tokens)))])
+    order = wording(language, "curator.ask").replace("{categories}", wording(language, "curator.categories"))
     return Prompt(
-        messages=(PromptMessage(Role.SYSTEM, wording(language, "curator.ask")), PromptMessage(Role.USER, story)),
-        schema=REPLY_SCHEMA,
+        messages=(PromptMessage(Role.SYSTEM, order), PromptMessage(Role.USER, story)),
+        schema=reply_schema(),
         max_tokens=reply_tokens(context_tokens),
         temperature=round(_TEMPERATURE_STEP * tries, 1),
         timeout_s=TIMEOUT_S,
@@ -160,13 +161,21 @@ def _judge_sentence(text: str) -> tuple[float, tuple[str, ...]]:
     rules = detect(text).gems
     cues = [cue for cue in rules.cues if cue.pattern.search(text)]
     has_reason, is_concrete = bool(rules.reason.search(text)), bool(rules.concrete.search(text))
-    if not cues:
+    own = _own_cues(text)
+    if not cues and not own:
         return 0.0, ()
-    score = max(cue.weight for cue in cues) + 0.2 * (len(cues) - 1)
+    score = max([*(cue.weight for cue in cues), *(KEPT for _ in own)]) + 0.2 * (len(cues) + len(own) - 1)
     score += 0.5 * has_reason + 0.3 * is_concrete
     score -= 0.8 * bool(rules.passing.search(text)) + 0.6 * bool(rules.hanging.search(text))
     topics = [cue for cue in rules.topics if cue.pattern.search(text)]
-    return score, tuple(dict.fromkeys(cue.category for cue in (*cues, *topics)))
+    return score, tuple(dict.fromkeys([*own, *(cue.category for cue in (*cues, *topics))]))
+
+
+def _own_cues(text: str) -> list[str]:
+    """The categories that a sentence has by the lines of the file of prompts, such as "decision: we went with"."""
+    lines = [line.partition(":") for words in every_wording("curator.cues") for line in words.splitlines()]
+    pairs = [(category.strip(), words.strip().casefold()) for category, _, words in lines]
+    return [each for each, words in pairs if words and words in text.casefold() and each in known_categories()]
 
 
 def _is_specific(remark: _Remark) -> bool:
