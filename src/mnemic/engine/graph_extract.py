@@ -19,6 +19,7 @@ from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
 from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
+from mnemic.text.wordings import edition
 
 ALIAS_ROUNDS = 3  # steps along aliases of aliases
 MOST_ALIASES = 20  # aliases followed per entity: bounds the walk
@@ -315,7 +316,7 @@ class _Reading:
 
 def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:
     """The reader of each kind of item."""
-    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}"
+    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
     return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: EXTRACTOR, graph.SourceKind.DOCUMENT: EXTRACTOR}
 
 
