@@ -18,6 +18,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from mnemic.adapters.llms.registry import ScriptedLlm
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.config import Config
 from mnemic.engine.engine import Engine
 from mnemic.evaluation import extraction
@@ -65,15 +66,17 @@ def main() -> None:
     first, _, last = args.sessions.partition(":")
     chosen = [*dict.fromkeys(row.session for row in rows)][int(first or 0) : int(last) if last else None]
     rows = [row for row in rows if row.session in chosen]
-    lines = args.replies.read_text(encoding="utf-8").splitlines() if args.replies.exists() else []
+    lines: list[str] = args.replies.read_text(encoding="utf-8").splitlines() if args.replies.exists() else []
     replies = {row["id"]: json.dumps(row["reply"], ensure_ascii=False) for row in map(json.loads, lines)}
     model = ByFiles(rows, replies, args.most)
+
+    observer = CounterObserver()
 
     def build(config: Config) -> Engine:
         parts = real_build(config)
         life = replace(parts.settings.life, facts_per_message=args.most)
         llm = ScriptedLlm(model, context_tokens=CONTEXT_TOKENS)
-        return replace(parts, llm=llm, settings=replace(parts.settings, life=life))
+        return replace(parts, llm=llm, observer=observer, settings=replace(parts.settings, life=life))
 
     real_build = extraction.build
     with patch.object(extraction, "build", build):
@@ -81,6 +84,10 @@ def main() -> None:
     extraction.write_produced(args.out, produced)
     if args.ask is not None:
         args.ask.write_text("".join(f"##### {own}\n{text}\n\n" for own, text in model.unanswered), encoding="utf-8")
+    verdicts = [
+        (name, number) for (name, _), number in observer.counts.items() if name.startswith("mnemic.assimilate.")
+    ]
+    print(", ".join(f"{name.rpartition('.')[2]} {number}" for name, number in verdicts))
     unanswered, beyond = len(model.unanswered), model.beyond
     print(f"{model.answered} answered, {unanswered} not, {len(produced)} memories, {beyond} facts beyond the limit")
 

@@ -139,6 +139,7 @@ class Config:
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     detector: str = "rules"
     llm: str = "none"
+    prompts: str | None = None
     llm_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     tool_modules: Sequence[str] = ()
     weather_url: str | None = None

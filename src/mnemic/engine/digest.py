@@ -16,6 +16,7 @@ from mnemic.text.facts.worth import shipped_model
 from mnemic.text.languages import detect
 from mnemic.text.normalise import dedup_key
 from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
+from mnemic.text.wordings import edition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ class Source:
 def by_model(engine: Engine, llm: Llm, extractor: str, text: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
     """A model's provenance: each source as a whole, supported by the share of the text's words in it."""
     words = set(engine.analyser.query_terms(text))
-    version = f"{llm.name} {PROMPT_VERSION}"
+    version = f"{llm.name} {PROMPT_VERSION}{edition()}"
 
     def support(source: Source) -> float:
         return round(len(words.intersection(engine.analyser.terms(source.text))) / max(len(words), 1), 2)

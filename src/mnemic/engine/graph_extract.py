@@ -19,6 +19,7 @@ from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
 from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
+from mnemic.text.wordings import edition
 
 ALIAS_ROUNDS = 3  # steps along aliases of aliases
 MOST_ALIASES = 20  # aliases followed per entity: bounds the walk
@@ -185,7 +186,7 @@ MODEL_PAGE = 5  # items per transaction with a model, which takes seconds for ea
 PAGES_A_JOB = 100  # 10,000 items with rules: well within a job's lease
 MODEL_PAGES_A_JOB = 4  # one job reads twenty memories with a model: well within its lease
 SHOWN = 200  # items listed in the report, which counts all
-SPEAKER = "User"  # an unnamed user
+SPEAKER = "User"  # the speaker's name if it is unknown
 
 
 def extract_graph(
@@ -315,7 +316,7 @@ class _Reading:
 
 def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:
     """The reader of each kind of item."""
-    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}"
+    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
     return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: EXTRACTOR, graph.SourceKind.DOCUMENT: EXTRACTOR}
 
 

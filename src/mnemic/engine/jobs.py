@@ -450,9 +450,8 @@ Told = Callable[[JobRun], object]
 
 class Worker:
     """Runs a store's jobs until stopped. Several may run, in one process or many; `name` is unique. It looks every
-    `poll_s`, or earlier when a job is due or it is woken, and `gather_s` later. `begin` comes before the first look.
-    `on_run` hears every try, on the worker's thread. Failures are logged, and the next look follows after `poll_s`;
-    `failure`: the last look's, or None.
+    `poll_s`, or earlier when a job is due or it is woken, and `gather_s` later. `on_run` hears every try, on the
+    worker's thread. Failures are logged, and the next look follows after `poll_s`; `failure`: the last look's, or None.
     """
 
     def __init__(
@@ -464,11 +463,11 @@ class Worker:
         poll_s: float = POLL_S,
         on_run: Told | None = None,
         gather_s: float = 0.0,
-        begin: Callable[[], object] = bool,
     ) -> None:
         self._engine, self._handlers, self._name = engine, handlers, name
         self._poll_s, self._gather_s = poll_s, gather_s
-        self._on_run, self._begin = on_run, begin
+        self._on_run = on_run
+        self._begin: Callable[[], object] = bool
         self.failure: Exception | None = None
         self._stop, self._woken, self._hurried = threading.Event(), threading.Event(), threading.Event()
         self.is_lasting = True
@@ -480,8 +479,9 @@ class Worker:
         self.is_lasting = not until_idle
         self.run()
 
-    def run(self) -> None:
-        """Start without a look at the schedules."""
+    def run(self, begin: Callable[[], object] = bool) -> None:
+        """Start without a look at the schedules. `begin` is called before the first look."""
+        self._begin = begin
         self._thread.start()
 
     def stop(self) -> None:

@@ -368,19 +368,6 @@ class Fact:
     profile: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-CATEGORIES = (
-    "decision",
-    "technical",
-    "preference",
-    "project",
-    "knowledge",
-    "insight",
-    "plan",
-    "architecture",
-    "workflow",
-)
-"""The controlled vocabulary: a gem has one or more of these and no others."""
-
 IMPORTANCE_WORDS = {"low": 0.3, "medium": 0.6, "high": 0.9}
 """Words for importance, lowest first, with their numbers."""
 

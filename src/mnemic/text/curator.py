@@ -10,7 +10,7 @@ from mnemic.model.chat import Prompt, PromptMessage
 from mnemic.model.item import Message, Role
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
-from mnemic.text.gems import REPLY_SCHEMA
+from mnemic.text.gems import known_categories, reply_schema
 from mnemic.text.languages import detect
 from mnemic.text.narrative import ToldTurn, tokens, told
 from mnemic.text.prompts import MAX_MESSAGE_CHARS, counted, language_of
@@ -18,11 +18,13 @@ from mnemic.text.prose import prose_parts
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import every_wording, wording
 
-CURATOR_VERSION = "curator-1"  # in the provenance of gems; changes with any wording here
+CURATOR_VERSION = "curator-2"  # in the provenance of gems; changes with any wording here
 REPLY_TOKENS = 2048
 PART_TOKENS = 6000  # maximum of a day in one prompt: models overlook the middle of longer ones
+AROUND_TOKENS = 1200  # maximum of what came before the day and what is kept already
 TIMEOUT_S = 180.0
 _SPARE_TOKENS = 64
+_LINE_TOKENS = 20  # the markers of a block
 _TEMPERATURE_STEP = 0.3
 
 
@@ -33,9 +35,17 @@ def message_chars(room: int) -> int:
 
 def room_of(context_tokens: int) -> int:
     """Tokens of a day's part for a model with this context, which also holds question and reply."""
+    return max(200, min(PART_TOKENS, _free(context_tokens) - around_tokens(context_tokens)))
+
+
+def around_tokens(context_tokens: int) -> int:
+    """Tokens for what came before and what is kept already."""
+    return min(AROUND_TOKENS, max(0, _free(context_tokens) - 200) // 4)
+
+
+def _free(context_tokens: int) -> int:
     longest = max(tokens(text) for text in every_wording("curator.ask"))
-    free = context_tokens - reply_tokens(context_tokens) - longest - _SPARE_TOKENS
-    return max(200, min(PART_TOKENS, free))
+    return context_tokens - reply_tokens(context_tokens) - longest - _SPARE_TOKENS
 
 
 def reply_tokens(context_tokens: int) -> int:
@@ -43,13 +53,27 @@ def reply_tokens(context_tokens: int) -> int:
     return min(REPLY_TOKENS, context_tokens // 4)
 
 
-def curator_prompt(turns: Sequence[ToldTurn], context_tokens: int, tries: int = 0) -> Prompt:
-    """The prompt for what is worth keeping in a part of a day. More failed `tries` raise the temperature."""
+def curator_prompt(
+    turns: Sequence[ToldTurn],
+    context_tokens: int,
+    tries: int = 0,
+    around: Mapping[str, Sequence[str]] | None = None,
+) -> Prompt:
+    """The prompt for what is worth keeping in a part of a day. More failed `tries` raise the temperature. `around`:
+    further lines by the name of their block, from which the first are dropped if there are too many.
+    """
     language = language_of([counted(message) for turn in turns for message in turn.messages])
-    story = told(turns, message_chars(room_of(context_tokens)))
+    blocks: list[str] = []
+    for name, lines in (around or {}).items():
+        own = [*lines]
+        while own and sum(tokens(line) + 1 for line in own) > around_tokens(context_tokens) // 2 - _LINE_TOKENS:
+            del own[0]
+        blocks += [f"---BEGIN {name}---", *own, f"---END {name}---"] if own else []
+    story = "\n".join([*blocks, told(turns, message_chars(room_of(context_tokens)))])
+    order = wording(language, "curator.ask").replace("{categories}", wording(language, "curator.categories"))
     return Prompt(
-        messages=(PromptMessage(Role.SYSTEM, wording(language, "curator.ask")), PromptMessage(Role.USER, story)),
-        schema=REPLY_SCHEMA,
+        messages=(PromptMessage(Role.SYSTEM, order), PromptMessage(Role.USER, story)),
+        schema=reply_schema(),
         max_tokens=reply_tokens(context_tokens),
         temperature=round(_TEMPERATURE_STEP * tries, 1),
         timeout_s=TIMEOUT_S,
@@ -125,13 +149,21 @@ def _judge_sentence(text: str) -> tuple[float, tuple[str, ...]]:
     rules = detect(text).gems
     cues = [cue for cue in rules.cues if cue.pattern.search(text)]
     has_reason, is_concrete = bool(rules.reason.search(text)), bool(rules.concrete.search(text))
-    if not cues:
+    own = _own_cues(text)
+    if not cues and not own:
         return 0.0, ()
-    score = max(cue.weight for cue in cues) + 0.2 * (len(cues) - 1)
+    score = max([*(cue.weight for cue in cues), *(KEPT for _ in own)]) + 0.2 * (len(cues) + len(own) - 1)
     score += 0.5 * has_reason + 0.3 * is_concrete
     score -= 0.8 * bool(rules.passing.search(text)) + 0.6 * bool(rules.hanging.search(text))
     topics = [cue for cue in rules.topics if cue.pattern.search(text)]
-    return score, tuple(dict.fromkeys(cue.category for cue in (*cues, *topics)))
+    return score, tuple(dict.fromkeys([*own, *(cue.category for cue in (*cues, *topics))]))
+
+
+def _own_cues(text: str) -> list[str]:
+    """The categories that a sentence has by the lines of the file of prompts, such as "decision: we went with"."""
+    lines = [line.partition(":") for words in every_wording("curator.cues") for line in words.splitlines()]
+    pairs = [(category.strip(), words.strip().casefold()) for category, _, words in lines]
+    return [each for each, words in pairs if words and words in text.casefold() and each in known_categories()]
 
 
 def _is_specific(remark: _Remark) -> bool:

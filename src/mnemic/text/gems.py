@@ -10,13 +10,14 @@ from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import cast
 
-from mnemic.model.item import CATEGORIES, IMPORTANCE_WORDS, Gem, Message, Role, turn_range
+from mnemic.model.item import IMPORTANCE_WORDS, Gem, Message, Role, turn_range
 from mnemic.text.analyser import Analyser
 from mnemic.text.narrative import ToldTurn
 from mnemic.text.normalise import dedup_key, late_pattern
 from mnemic.text.prompts import counted
 from mnemic.text.replies import Reading, clean_text, list_schema, object_schema, read_items
 from mnemic.text.sentences import sentences
+from mnemic.text.wordings import every_wording
 
 MAX_SNIPPET_CHARS = 800  # about 200 tokens: a snippet is a quote, not the conversation
 MAX_LINE_CHARS = 300  # two or three sentences
@@ -112,25 +113,32 @@ MAX_CATEGORIES = 4  # more say nothing
 _SHOWN_CHARS = 60  # of a refused gem, for a line of the log
 
 FIELDS = tuple(field.name for field in fields(Gem))
-REPLY_SCHEMA: Mapping[str, object] = list_schema(
-    object_schema(
+
+
+def known_categories() -> tuple[str, ...]:
+    """The categories of gems in every language's prompt."""
+    listed = ",".join(every_wording("curator.categories")).split(",")
+    return tuple(dict.fromkeys(word.strip().lower() for word in listed if word.strip()))
+
+
+def reply_schema() -> Mapping[str, object]:
+    """What a model is held to where it can be. The other four fields follow from the turns."""
+    item = object_schema(
         gem={"type": "string", "maxLength": MAX_GEM_CHARS},
         context={"type": "string", "maxLength": MAX_CONTEXT_CHARS},
         snippet={"type": "string", "maxLength": 600},
         categories={
             "type": "array",
-            "items": {"type": "string", "enum": list(CATEGORIES)},
+            "items": {"type": "string", "enum": list(known_categories())},
             "minItems": 1,
             "maxItems": MAX_CATEGORIES,
         },
         importance={"type": "string", "enum": list(IMPORTANCE_WORDS)},
         confidence={"type": "number", "minimum": 0, "maximum": 1},
         source_turns={"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 20},
-    ),
-    "gems",
-    MAX_GEMS,
-)
-"""The schema for models that support one. The other four fields follow from the turns."""
+    )
+    return list_schema(item, "gems", MAX_GEMS)
+
 
 _READ: Mapping[str, object] = {
     "type": "object",
@@ -260,9 +268,9 @@ def _categories(value: object) -> tuple[str, ...]:
     if not isinstance(given, list):
         raise _RefusalError(f"categories are {_excerpt(cast('object', value))}, no list")
     words = [each.strip().lower() for each in cast("list[object]", given) if isinstance(each, str)]
-    known = tuple(dict.fromkeys(word for word in words if word in CATEGORIES))
+    known = tuple(dict.fromkeys(word for word in words if word in known_categories()))
     if not known:
-        raise _RefusalError(f"none of the categories {_excerpt(value)} is one of {', '.join(CATEGORIES)}")
+        raise _RefusalError(f"none of the categories {_excerpt(value)} is one of {', '.join(known_categories())}")
     return known
 
 

@@ -13,7 +13,9 @@ from mnemic.text.prompts import CUT_MARK, counted
 from mnemic.text.sanitise import one_line, sanitise
 
 BEGIN, END = "---BEGIN DAY---", "---END DAY---"
-_FORGED = late_pattern(r"(?<![-=_*#<\[])[-=_*#<\[]++\s*+(?:begin|end)[\s_-]++day\s*+[-=_*#>\]]*+", re.IGNORECASE)
+_FORGED = late_pattern(
+    r"(?<![-=_*#<\[])[-=_*#<\[]++\s*+(?:begin|end)[\s_-]++(?:day|before|kept)\s*+[-=_*#>\]]*+", re.IGNORECASE
+)
 """Matches a run of marks from its first one only: trying each of them would be quadratic in a long run."""
 
 _LINE_TOKENS = 16  # for the line with a turn's number and time, or with a conversation's
@@ -71,7 +73,7 @@ def shown(message: Message, most_chars: int) -> str:
     if not text:
         return ""
     cut = text[:most_chars] + (CUT_MARK if most_chars < len(text) or len(counted(message)) < len(message.text) else "")
-    return f"{_inline(message.author)}: {_inline(cut)}"
+    return f"{inline(message.author)}: {inline(cut)}"
 
 
 def tokens(text: str) -> int:
@@ -118,5 +120,6 @@ def _pieces(turn: ToldTurn, room: int, most_chars: int) -> list[ToldTurn]:
     return [piece for half in halves for piece in _pieces(half, room, most_chars)]
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
+    """On one line, without anything that could end a block or give orders."""
     return _FORGED.sub("[REDACTED]", one_line(sanitise(text)))

@@ -1,7 +1,7 @@
 """What a language model is asked when facts are sought in a user's message, and how its answer is read.
 
-It is asked about one message, and sees the talk before it and what is noted already, as far as its context allows. A
-fact whose words the message lacks ("she is ill") names the earlier messages that hold them as its sources too.
+It sees the talk before the message and what is noted already. A fact whose words the message lacks ("she is ill")
+names the earlier messages that hold them as its sources too.
 """
 
 import re
@@ -27,7 +27,6 @@ PROMPT_VERSION = "facts-2"
 
 TIMEOUT_S = 15.0
 REPLY_TOKENS = 1024
-MAX_SHOWN_CHARS = MAX_MESSAGE_CHARS
 MAX_LINE_CHARS = 1000
 """More of a message in the talk before is not shown."""
 
@@ -57,52 +56,42 @@ _ANALYSER = Analyser()
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What a model sees beside a message: the talk before it, and what is noted already."""
+class Asked:
+    """A message for a model, the talk before it, what is noted already, and how many facts it may find. With
+    `has_learnings` it also looks for what the assistant should learn.
+    """
 
+    said: Said
     talk: Sequence[Message] = ()
     notes: Sequence[str] = ()
+    most: int = MAX_FACTS
+    has_learnings: bool = False
 
 
-def extraction_prompt(
-    said: Said, around: Around, language: Language, *, context_tokens: int, most: int, has_learnings: bool = False
-) -> Prompt:
-    """Asks for the facts in one message. With `has_learnings`, also for what the assistant should learn from it."""
-    types = ", ".join(kind.name for kind in KINDS)
-    order = wording(language, "facts.ask").format(day=f"{said.at:%A, %Y-%m-%d}", types=types, most=most)
-    if has_learnings:
+def extraction_prompt(asked: Asked, language: Language, context_tokens: int) -> Prompt:
+    """Asks for the facts in one message, with as much of the talk as the context allows."""
+    types, said = ", ".join(kind.name for kind in KINDS), asked.said
+    order = wording(language, "facts.ask").format(day=f"{said.at:%A, %Y-%m-%d}", types=types, most=asked.most)
+    if asked.has_learnings:
         order += wording(language, "facts.learning")
     room = max(1000, (context_tokens - REPLY_TOKENS - _ORDER_TOKENS) * _CHARS_PER_TOKEN)
-    message = said.text[: min(MAX_SHOWN_CHARS, room)]
-    notes = [f"- {note}" for note in around.notes]
+    message, notes = said.text[: min(MAX_MESSAGE_CHARS, room)], [f"- {note}" for note in asked.notes]
     room = min(MAX_TALK_CHARS, room - len(message) - sum(map(len, notes)))
-    lines: list[str] = []
-    for each in reversed(around.talk):
-        lines.append(f"{speaker(each)}: {sanitise.one_line(each.text[:MAX_LINE_CHARS])}")
-        room -= len(lines[-1])
-        if room < 0:
-            lines.pop()
-            break
-    parts = {"TALK": lines[::-1], "NOTES": notes, "MESSAGE": [message]}
-    inside = [
+    lines = [f"{speaker(each)}: {sanitise.one_line(each.text[:MAX_LINE_CHARS])}" for each in asked.talk]
+    while lines and sum(map(len, lines)) > room:
+        del lines[0]
+    parts = {"TALK": lines, "NOTES": notes, "MESSAGE": [message]}
+    inside = "\n".join(
         f"---BEGIN {name}---\n{_FORGED.sub('[REDACTED]', sanitise.sanitise(chr(10).join(part)))}\n---END {name}---"
         for name, part in parts.items()
         if part
-    ]
-    messages = (PromptMessage(Role.SYSTEM, order), PromptMessage(Role.USER, "\n".join(inside)))
+    )
+    messages = (PromptMessage(Role.SYSTEM, order), PromptMessage(Role.USER, inside))
     return Prompt(messages=messages, max_tokens=REPLY_TOKENS, timeout_s=TIMEOUT_S)
 
 
-def read_facts(
-    completion: Completion,
-    said: Said,
-    version: str,
-    around: Around | None = None,
-    *,
-    most: int = MAX_FACTS,
-    has_learnings: bool = False,
-) -> list[Fact]:
-    """The facts in a reply, at most `most`, without any that addresses the assistant as an instruction.
+def read_facts(completion: Completion, asked: Asked, version: str) -> list[Fact]:
+    """The facts in a reply, up to the limit, without any that addresses the assistant as an instruction.
 
     Each names the sentence of the message that carries most of its words. Raises `BadReplyError` for a reply that holds
     no list.
@@ -116,22 +105,17 @@ def read_facts(
     facts: list[Fact] = []
     for item in reading.items:
         text, kind = sanitise.one_line(str(item["content"])), Kind[str(item["type"])]
-        is_wanted = kind is not Kind.LEARNING or has_learnings
+        is_wanted = kind is not Kind.LEARNING or asked.has_learnings
         if not text or not is_wanted or sanitise.findings(text) or text in [fact.text for fact in facts]:
             continue
-        facts.append(_fact(text, kind, said, version, () if around is None else around.talk))
-    return facts[:most]
+        facts.append(_fact(text, kind, asked, version))
+    return facts[: asked.most]
 
 
-def _fact(text: str, kind: Kind, said: Said, version: str, talk: Sequence[Message]) -> Fact:
-    start, end, support = _carrier(text, said.text)
-    sources = [Provenance(said.id, start, end, EXTRACTOR, version, support)]
-    trusts = [said.trust]
-    for message in _carriers(text, said.text, talk):
-        left, right, share = _carrier(text, message.text)
-        sources.append(Provenance(message.id, left, right, EXTRACTOR, version, share))
-        trusts.append(message.trust)
-    span = said.text[start:end]
+def _fact(text: str, kind: Kind, asked: Asked, version: str) -> Fact:
+    said, others = asked.said, _carriers(text, asked)
+    sources = tuple(_carrier(text, each, version) for each in (said, *others))
+    span = said.text[sources[0].start : sources[0].end]
     slot, value = slot_of(span, detect(span))
     is_filled = bool(value) and value.casefold() in text.casefold() and kind is not Kind.LEARNING
     return Fact(
@@ -141,20 +125,20 @@ def _fact(text: str, kind: Kind, said: Said, version: str, talk: Sequence[Messag
         confidence=_CONFIDENCE,
         slot=slot if is_filled else "",
         value=value if is_filled else "",
-        provenance=tuple(sources),
-        trust=min(trusts, key=TRUST_ORDER.index),
+        provenance=sources,
+        trust=min((each.trust for each in (said, *others)), key=TRUST_ORDER.index),
         profile={} if kind is Kind.LEARNING else read_attributes(span),
     )
 
 
-def _carriers(fact: str, own: str, talk: Sequence[Message]) -> list[Message]:
+def _carriers(fact: str, asked: Asked) -> list[Message]:
     """The earlier messages that hold words of the fact where its own lacks too many: the user's first, the newest in
     front, and then the assistant's.
     """
     wanted = _words(fact)
-    missing = wanted.difference(_ANALYSER.terms(own))
+    missing = wanted.difference(_ANALYSER.terms(asked.said.text))
     found: list[Message] = []
-    for message in sorted(talk, key=lambda each: (each.role is not Role.USER, -each.position)):
+    for message in sorted(asked.talk, key=lambda each: (each.role is not Role.USER, -each.position)):
         held = missing.intersection(_ANALYSER.terms(message.text))
         if held and len(missing) > _MISSING * len(wanted):
             missing -= held
@@ -166,16 +150,15 @@ def _words(fact: str) -> set[str]:
     return set(_ANALYSER.query_terms(fact)).difference(_ANALYSER.query_terms("User 用户"))
 
 
-def _carrier(fact: str, message: str) -> tuple[int, int, float]:
-    """The span of the sentence that holds most of the fact's words, and the share of them that it holds; the whole
-    message where it holds more than any sentence.
+def _carrier(fact: str, source: Said | Message, version: str) -> Provenance:
+    """The sentence of a source that holds most of the fact's words, and the share of them that it holds; the whole text
+    where it holds more than any sentence.
     """
     wanted = _words(fact)
-    spans: Sequence[tuple[int, int]] = [*sentences(message), (0, len(message))]
 
     def share(span: tuple[int, int]) -> float:
-        held = wanted.intersection(_ANALYSER.terms(message[span[0] : span[1]]))
+        held = wanted.intersection(_ANALYSER.terms(source.text[span[0] : span[1]]))
         return round(len(held) / len(wanted), 2) if wanted else 1.0
 
-    best = max(spans, key=share)
-    return best[0], best[1], share(best)
+    best = max([*sentences(source.text), (0, len(source.text))], key=share)
+    return Provenance(source.id, *best, EXTRACTOR, version, share(best))
