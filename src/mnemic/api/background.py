@@ -73,7 +73,7 @@ class OwnWorker:
             self.wake()
 
     def forget(self) -> Worker | None:
-        """Let its worker end after its next look, without waiting: nobody can reach its Mnemic any more."""
+        """Let its worker end after its next look, without waiting: its Mnemic is gone."""
         atexit.unregister(self.close)
         _open.discard(self)
         with suppress(ValueError):

@@ -28,7 +28,6 @@ from mnemic.model.item import (
     CURATE_TRIES,
     CURATED,
     IMPORTANCE_WORDS,
-    TRUST_ORDER,
     Conversation,
     Decision,
     Fact,
@@ -38,6 +37,7 @@ from mnemic.model.item import (
     Message,
     Provenance,
     Role,
+    Trust,
     Verdict,
     turn_range,
 )
@@ -165,7 +165,7 @@ def fact_of(found: Found, made: Made) -> Fact:
         provenance=tuple(
             Provenance(source.id, 0, len(counted(source)), CURATE, made.version, 1.0) for source in sources
         ),
-        trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
+        trust=Trust.lowest(*(source.trust for source in sources)),
         bookkeeping=note_gem(told, ""),
     )
 

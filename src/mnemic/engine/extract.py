@@ -21,7 +21,7 @@ from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, terms_of
+from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
 from mnemic.text.wordings import edition
@@ -342,12 +342,16 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     vectors = fact_vectors(engine, candidates)
     likely = iter(zip(vectors, estimate_worth(engine, candidates, vectors), strict=True))
     chosen: list[_Found] = []
+    known: dict[str, ItemVectors | None] = {}
     for each in found:
         mine = [next(likely) for _ in each.facts] if each.is_open else []
         kept = choose_facts(each.facts, [worth for _, worth in mine]) if each.is_open else []
-        facts, held = [each.facts[place] for place in kept], [mine[place][0] for place in kept]
-        chosen.append(replace(each, facts=facts, vectors=held, is_open=False) if each.is_open else each)
-    return chosen
+        known |= {fact.text: vector for fact, (vector, _) in zip(each.facts, mine, strict=True)} if each.is_open else {}
+        facts = join_clauses(each.message.text, [each.facts[place] for place in kept])
+        chosen.append(replace(each, facts=facts, is_open=False) if each.is_open else each)
+    joined = [fact for each in chosen for fact in each.facts if fact.text not in known] if known else []
+    known |= zip([fact.text for fact in joined], fact_vectors(engine, joined), strict=True)
+    return [replace(each, vectors=[known[fact.text] for fact in each.facts]) for each in chosen]
 
 
 def _entry(found: _Found, fact: Fact) -> Extracted:

@@ -1,6 +1,4 @@
-"""Settings of the engine, of a memory's life and of the proxy. `config` reads them from file, environment and
-arguments.
-"""
+"""Settings of the engine, of a memory's life and of the proxy. `config` reads file, environment and arguments."""
 
 from __future__ import annotations
 

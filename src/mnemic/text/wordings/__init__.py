@@ -1,5 +1,5 @@
-"""What is said to language models, and around what they answer: one file of wordings for each language, read with its
-first use. A person can write wordings of their own into a folder (`mnemic init --prompts`).
+"""Texts for prompts and around models' answers: one file per language, loaded on first use. A folder of a person's own
+(`mnemic init --prompts`) can replace any of them.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ _FIELD = re.compile(r"(?<!\{)\{\w*\}(?!\})")
 
 
 def wording(language: str, name: str) -> str:
-    """The wording `part.name` of a language, with braces where something is to be filled in."""
+    """The wording `part.name` of a language, with braces for values."""
     return _own.get(language, {}).get(name) or _load(language)[name]
 
 
