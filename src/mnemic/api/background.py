@@ -93,5 +93,6 @@ class OwnWorker:
             worker.hand_back()
 
     def _hire(self) -> Worker:
-        name, begin = f"{self._actor}-{uuid.uuid4()}", partial(adopt_spaces, self._engine)
-        return Worker(self._engine, HANDLERS, name=name, gather_s=GATHER_S, begin=begin)
+        worker = Worker(self._engine, HANDLERS, name=f"{self._actor}-{uuid.uuid4()}", gather_s=GATHER_S)
+        worker.begin = partial(adopt_spaces, self._engine)
+        return worker

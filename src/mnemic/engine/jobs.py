@@ -464,11 +464,11 @@ class Worker:
         poll_s: float = POLL_S,
         on_run: Told | None = None,
         gather_s: float = 0.0,
-        begin: Callable[[], object] = bool,
     ) -> None:
         self._engine, self._handlers, self._name = engine, handlers, name
         self._poll_s, self._gather_s = poll_s, gather_s
-        self._on_run, self._begin = on_run, begin
+        self._on_run = on_run
+        self.begin: Callable[[], object] = bool
         self.failure: Exception | None = None
         self._stop, self._woken, self._hurried = threading.Event(), threading.Event(), threading.Event()
         self.is_lasting = True
@@ -526,8 +526,8 @@ class Worker:
         """Do what is due; returns seconds to sleep. A handler's error is noted at its job, so that the worker lives."""
         self.failure = None
         try:
-            self._begin()
-            self._begin = bool
+            self.begin()
+            self.begin = bool
             for run in run_jobs(self._engine, self._handlers, worker=self._name):
                 if self._on_run is not None:
                     self._on_run(run)
