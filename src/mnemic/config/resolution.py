@@ -411,7 +411,7 @@ def _settings(values: Mapping[str, Value]) -> Settings:
         if key.setting:
             value: Any = values[key.path].value
             place, _, name = key.setting.rpartition(".")
-            groups[place][name] = value if key.unit == 1 else value * key.unit
+            groups[place][name] = value if key.unit == 1 or value is None else value * key.unit
     days = cast("Mapping[str, float]", values[keys.HALF_LIVES].value)
     life["half_lives"] = {Kind(kind): number for kind, number in days.items()}
     limits = {level: cast("int", values[f"{keys.LEVEL_LIMIT}{level.value}"].value) for level in Level}

@@ -194,6 +194,7 @@ class Settings:
     session_memory_ttl_s: float = 3600.0
     max_session_memories: int = 100
     max_profile_facts: int = 200
+    profile_ttl_s: float | None = None  # since the last write; None: a profile stays
     bulk_batch: int = 256
     weights: Weights = field(default_factory=Weights)
     exact_partition_rows: int = 50_000
