@@ -26,7 +26,7 @@ from mnemic.model.scope import Level
 from mnemic.rest.asking import Administers, Asked, Lanes, Operates, Reads, Writes, answer
 from mnemic.rest.assistant import handlers as assistant_handlers
 from mnemic.rest.events import NDJSON, ZIP, events, wants_events
-from mnemic.rest.requests import TEXTS, parameters, readers
+from mnemic.rest.requests import TEXTS, UniqueKeys, parameters, readers
 from mnemic.verbs import PREFIX, ROUTES, Access, Verb
 from mnemic.wire.reading import PROGRESS
 
@@ -50,7 +50,7 @@ Check = Callable[[Asked, Request, Arguments], None]
 
 def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """Every route. Signatures are read now, so that a request costs nothing more."""
-    router = APIRouter(prefix=PREFIX)
+    router = APIRouter(prefix=PREFIX, route_class=UniqueKeys)
     by_hand: dict[str, Handler] = {
         **assistant_handlers(mnemic),
         "backup": partial(_backup, mnemic),
