@@ -98,7 +98,9 @@ def open_memory(plan: Plan) -> Mnemic:
     """The memory as a process of this plan opens it. What indexes may take is divided among the processes."""
     share_heaps()
     budget = plan.config.index_budget_bytes // plan.processes
-    return Mnemic.open(replace(plan.config, observer="prometheus", index_budget_bytes=budget), actor=ACTOR)
+    return Mnemic.open(
+        replace(plan.config, observer="prometheus", index_budget_bytes=budget), actor=ACTOR, has_worker=False
+    )
 
 
 def answer(

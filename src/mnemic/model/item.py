@@ -1,6 +1,5 @@
-"""Items: messages, memories and chunks of documents, with their drafts, states and origins.
-
-Also facts that an extractor found, gems of the curator, conversations and their cursors, profiles and reviews.
+"""Items: messages, memories and chunks of documents, with their drafts, states and origins. Also facts that an
+extractor found, gems of the curator, conversations and their cursors, profiles and reviews.
 """
 
 from __future__ import annotations
@@ -368,19 +367,6 @@ class Fact:
     bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
     profile: Mapping[str, str] = field(default_factory=dict[str, str])
 
-
-CATEGORIES = (
-    "decision",
-    "technical",
-    "preference",
-    "project",
-    "knowledge",
-    "insight",
-    "plan",
-    "architecture",
-    "workflow",
-)
-"""The controlled vocabulary: a gem has one or more of these and no others."""
 
 IMPORTANCE_WORDS = {"low": 0.3, "medium": 0.6, "high": 0.9}
 """Words for importance, lowest first, with their numbers."""
