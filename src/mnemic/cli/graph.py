@@ -83,8 +83,7 @@ def extract(report: GraphReport) -> None:
 
 
 @command(
-    "graph show",
-    examples='mnemic graph show --user ana\nmnemic graph show --user ana "Project X" --out graph.html',
+    "graph show", examples='mnemic graph show --user ana\nmnemic graph show --user ana "Project X" --out graph.html'
 )
 def show(
     options: ScopeOptions,

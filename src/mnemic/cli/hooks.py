@@ -45,8 +45,7 @@ Folder = Annotated[
     Path | None, typer.Option("--project", help="Only in this project of Claude Code.", metavar="FOLDER")
 ]
 Server = Annotated[
-    str | None,
-    typer.Option("--server", help=f"Use the server at this address, with the key in {KEY_VARIABLE}."),
+    str | None, typer.Option("--server", help=f"Use the server at this address, with the key in {KEY_VARIABLE}.")
 ]
 
 

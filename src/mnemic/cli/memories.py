@@ -83,11 +83,7 @@ class Conditions:
         mnemic remember --user ana -- "-v is the verbose flag of her tool"
     """,
 )
-@command(
-    "memory add",
-    like="remember",
-    examples='mnemic memory add --user ana "Ana prefers dark mode"',
-)
+@command("memory add", like="remember", examples='mnemic memory add --user ana "Ana prefers dark mode"')
 def remember(options: ScopeOptions, arguments: Arguments) -> None:
     """Store one memory. If the same text is already stored at this level, that memory is returned instead."""
     with options.open() as mnemic:

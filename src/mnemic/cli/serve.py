@@ -63,8 +63,7 @@ class Bounds:
         int, typer.Option(help="Open connections per remote address. 0: no limit.", min=0)
     ] = 200
     processes: Annotated[
-        int | None,
-        typer.Option(help="Server processes. Default: server.processes, 1.", min=1, max=MOST_PROCESSES),
+        int | None, typer.Option(help="Server processes. Default: server.processes, 1.", min=1, max=MOST_PROCESSES)
     ] = None
 
 

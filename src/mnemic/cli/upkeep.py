@@ -120,8 +120,7 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
         output.write(f"{report.done} done, {report.retried} will be retried, {report.dead} gave up")
     if failed := report.retried + report.dead:
         output.end_partly(
-            f"{output.format_count(failed, 'job runs')} failed; `mnemic jobs list` shows why",
-            as_json=options.as_json,
+            f"{output.format_count(failed, 'job runs')} failed; `mnemic jobs list` shows why", as_json=options.as_json
         )
 
 
