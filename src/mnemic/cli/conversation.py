@@ -11,6 +11,7 @@ from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.options import ScopeOptions
 from mnemic.errors import NotFoundError
+from mnemic.model.listing import follow_pages
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
@@ -113,13 +114,9 @@ def show(
 def _read_sessions(mnemic: Mnemic, scope: Scope) -> dict[str, list[Message]]:
     """The messages of each session, newest first, the last active session first."""
     found: dict[str, list[Message]] = {}
-    page = mnemic.messages(scope, limit=MAX_PAGE)
-    while True:
-        for message in page.messages:
-            found.setdefault(message.session, []).append(message)
-        if page.next is None:
-            return found
-        page = mnemic.messages(scope, limit=MAX_PAGE, after=page.next)
+    for message in follow_pages(mnemic.messages, scope, limit=MAX_PAGE):
+        found.setdefault(message.session, []).append(message)
+    return found
 
 
 @verb_command("window")

@@ -104,7 +104,7 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
     """
     output.note_all(found.degraded, "degraded: ")
     if not found.hits:
-        output.note("nothing found in this scope; --user, --agent and --session say whose memory is asked")
+        output.note("nothing found; choose whose memory to use with --user, --agent and --session")
         return
     if found.is_fallback:
         output.note("nothing matched; this is general background: the most important memories")
