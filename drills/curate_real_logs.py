@@ -69,7 +69,7 @@ def opened(path: Path, model: str, at: datetime) -> Mnemic:
     """A Mnemic on a file at a time, curating with a model or without."""
     parts = build(Config(store=str(path)))
     llm = None if model == "none" else open_llm(model)
-    return Mnemic(replace(parts, clock=Calendar(at), llm=llm), actor="drill")
+    return Mnemic(replace(parts, clock=Calendar(at), llm=llm), actor="drill", has_worker=False)
 
 
 def logs(data: Path, *, most: int | None) -> Iterator[str]:

@@ -6,9 +6,10 @@ Labels, beside this file: `keep_longmemeval.jsonl` has the facts that a reader w
 (MIT), by the message's id and its sentences' numbers; `keep_talks_*.jsonl` are invented talks with their facts;
 `keep_plain.txt` has plain sentences, worth keeping or not. A candidate of the rules is right when it is like a fact of
 its message. `keep_verdicts.jsonl` has what readers said of candidates that they saw alone, by message and span; in the
-talks, whose sentences lean on one another, that decides. Every number is of messages that the fit did not see: of other
-sessions, or of other sources. `--keep` writes `src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of
-each kind of talk that are kept in sessions which the fit did not see, for a reader to judge, and writes nothing.
+talks, whose sentences lean on one another, that decides, and in LongMemEval it teaches as a second reading. Every
+number is of messages that the fit did not see: of other sessions, or of other sources. `--keep` writes
+`src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of each kind of talk that are kept in sessions which
+the fit did not see, for a reader to judge, and writes nothing.
 Without MNEMIC_DATA nothing is done.
 """
 
@@ -39,7 +40,7 @@ from mnemic.evaluation.extraction_words import Bag, bag, overlap
 from mnemic.model.item import Fact
 from mnemic.model.scope import as_utc
 from mnemic.ports.models import Embedder
-from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_candidates, is_long_enough, terms_of
+from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_candidates, is_long_enough, join_clauses, terms_of
 from mnemic.text.facts.worth import encode_weights, hash_words, is_read, measure_cues
 
 HERE = Path(__file__).resolve().parent
@@ -80,18 +81,22 @@ class Labelled:
 
     source: str
     session: str
+    text: str
     found: Sequence[Fact]
     gold: Sequence[Bag]
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Candidates of all messages: features `(n, f)`, which are right, and each one's message `(n,)`."""
+    """Candidates of all messages: features `(n, f)`, which are right, what one that saw them alone said of them (NaN:
+    nothing, or nothing else counts), and each one's message `(n,)`.
+    """
 
     messages: Sequence[Labelled]
     by_vector: Doubles
     by_words: Doubles
     is_right: Doubles
+    seen_alone: Doubles
     message: NDArray[np.int64]
     is_read: NDArray[np.bool_]
 
@@ -108,9 +113,14 @@ class Examples:
 
     @property
     def weights(self) -> Doubles:
-        """How much each candidate counts."""
+        """How much each candidate counts: one that was read twice, as two."""
         plain = [self.message_of(row).source == PLAIN for row in range(len(self.message))]
-        return np.where(plain, PLAIN_WEIGHT, 1.0)
+        return np.where(plain, PLAIN_WEIGHT, 1.0) * np.where(np.isnan(self.seen_alone), 1.0, 2.0)
+
+    @property
+    def taught(self) -> Doubles:
+        """The label of each candidate, 0..1: the mean of its readings."""
+        return np.where(np.isnan(self.seen_alone), self.is_right, (self.is_right + self.seen_alone) / 2)
 
     def message_of(self, row: int) -> Labelled:
         """The message of a candidate."""
@@ -168,7 +178,8 @@ def draw_sample(data: Examples, seed: int) -> list[Row]:
             message, rows = data.messages[int(place)], np.flatnonzero(data.message == place)
             if message.source == source:
                 best = [row for row in rows[np.argsort(-shifted[rows])] if shifted[row] >= 0.0][:MAX_FACTS]
-                kept += [message.found[int(row - rows[0])].text for row in best]
+                facts = [message.found[int(row - rows[0])] for row in sorted(best)]
+                kept += [fact.text for fact in join_clauses(message.text, facts)]
         sample += [{"source": source, "text": text} for text in chance.sample(kept, SAMPLE)]
     return sample
 
@@ -186,7 +197,7 @@ def uses(name: str, data: Examples) -> NDArray[np.bool_]:
 def ship(read: Callable[[Examples], Doubles], name: str, data: Examples, threshold: float) -> Row:
     """A head as it is written, fitted to everything."""
     used, features = uses(name, data), read(data)
-    weights = fit(features[used], data.is_right[used], penalties(features), data.weights[used])
+    weights = fit(features[used], data.taught[used], penalties(features), data.weights[used])
     return {"weights": encode_weights(weights), "threshold": round(threshold, 3)}
 
 
@@ -207,7 +218,9 @@ def read_messages(pool: Path) -> Iterator[Labelled]:
         sign, _, text = line.partition(" ")
         if sign in ("+", "-"):
             found = find_candidates(Said(f"plain{place}", text, datetime(2025, 1, 1, tzinfo=UTC)))
-            yield Labelled(PLAIN, f"plain{place}", found, [bag(each.text) for each in found] if sign == "+" else [])
+            yield Labelled(
+                PLAIN, f"plain{place}", text, found, [bag(each.text) for each in found] if sign == "+" else []
+            )
 
 
 def read_labels(name: str) -> list[Row]:
@@ -248,7 +261,7 @@ def _of_sessions(
                 reply=Reply("reply", str(previous["text"])) if previous is not None and is_reply else None,
             )
             if said.id in labels:
-                yield Labelled(source, str(row["session"]), find_candidates(said), labels[said.id])
+                yield Labelled(source, str(row["session"]), text, find_candidates(said), labels[said.id])
             before.update(terms_of(text))
 
 
@@ -258,23 +271,27 @@ def measure_examples(messages: Sequence[Labelled]) -> Examples:
     place = np.array([place for place, message in enumerate(messages) for _ in message.found])
     texts = [each.text for each in found]
     verdicts = {(row["id"], row["start"], row["end"]): bool(row["keep"]) for row in read_labels("verdicts")}
-    right = [_is_right(message, fact, verdicts) for message in messages for fact in message.found]
+    right = [_read_labels(message, fact, verdicts) for message in messages for fact in message.found]
     cues, words = np.array([measure_cues(each.text, each.kind) for each in found]), hash_words(texts)
     return Examples(
         messages,
         np.hstack([embed(texts), cues, words]),
         np.hstack([cues, words]),
-        np.array(right, dtype=np.float64),
+        np.array([each[0] for each in right], dtype=np.float64),
+        np.array([each[1] for each in right], dtype=np.float64),
         place,
         np.array([is_read(text) for text in texts]),
     )
 
 
-def _is_right(message: Labelled, fact: Fact, verdicts: Mapping[tuple[object, ...], bool]) -> bool:
+def _read_labels(message: Labelled, fact: Fact, verdicts: Mapping[tuple[object, ...], bool]) -> tuple[float, float]:
+    """Whether a candidate is right, and the second reading beside it."""
     is_like = max((overlap(bag(fact.text), gold) for gold in message.gold), default=0.0) >= LIKE
     told = fact.provenance[0]
     seen = verdicts.get((fact.provenance[-1].source_id, told.start, told.end))
-    return is_like if seen is None or message.source == "longmemeval" else seen
+    if message.source != "longmemeval":
+        return float(is_like if seen is None else seen), np.nan
+    return float(is_like), np.nan if seen is None else float(seen)
 
 
 def embed(texts: Sequence[str]) -> Doubles:
@@ -318,7 +335,7 @@ def held_out(read: Callable[[Examples], Doubles], data: Examples, groups: NDArra
     likely = np.zeros(len(features))
     for group in np.unique(groups):
         rest, own = groups != group, groups == group
-        weights = fit(features[rest], data.is_right[rest], penalties(features), data.weights[rest])
+        weights = fit(features[rest], data.taught[rest], penalties(features), data.weights[rest])
         likely[own] = 1.0 / (1.0 + np.exp(-(features[own] @ weights[:-1] + weights[-1])))
     return likely
 
@@ -348,16 +365,17 @@ def describe(name: str, data: Examples, likely: Doubles, threshold: float) -> li
             if message.source != source:
                 continue
             mine = [
-                (likely[row], fact)
+                (likely[row], row, fact)
                 for row, fact in zip(np.flatnonzero(data.message == place), message.found, strict=True)
             ]
-            chosen = sorted((each for each in mine if each[0] >= threshold), key=lambda each: -each[0])[:MAX_FACTS]
+            best = sorted((each for each in mine if each[0] >= threshold), key=lambda each: -each[0])[:MAX_FACTS]
+            chosen = join_clauses(message.text, [fact for _, _, fact in sorted(best, key=lambda each: each[1])])
             count += 1
             worth += bool(message.gold)
             kept += bool(chosen)
             right += bool(chosen and message.gold)
             facts, made = facts + len(message.gold), made + len(chosen)
-            alike += count_pairs(message.gold, [bag(fact.text) for _, fact in chosen])
+            alike += count_pairs(message.gold, [bag(fact.text) for fact in chosen])
         shares = ((right, kept), (right, worth), (kept - right, count - worth), (alike, made), (alike, facts))
         rows.append([f"{name}: {source}", str(count), *(f"{part / max(whole, 1):.3f}" for part, whole in shares)])
     return rows

@@ -271,14 +271,15 @@ def test_a_document_is_found_by_the_path_of_its_file(tmp_path: Path, monkeypatch
     assert "removed with 1 passage\n" in run(["documents", "delete", "papers/tea.md", *ANA], [])[2]
 
 
-def test_a_passage_over_several_pages_is_shown_with_its_first_and_its_last(tmp_path: Path):
-    (tmp_path / "tea.pptx").write_bytes(pptx([(f"Tea {n}", "Boil the water once.", "") for n in range(3)]))
+def test_a_passage_is_shown_with_its_page(tmp_path: Path):
+    steps = ("Warm the pot.", "Boil the water once.", "Wait for four minutes.")
+    (tmp_path / "tea.pptx").write_bytes(pptx([("Tea", step, "") for step in steps]))
     path = str(tmp_path / "tea.pptx")
     assert run(["ingest", path, *ANA], [])[0] == 0
-    assert run(["documents", "passages", path, *ANA], [])[1].startswith("0\t1-3\t")
-    assert "tea.pptx, pages 1-3" in run(["recall", "boil the water", *ANA], [])[1]
+    assert run(["documents", "passages", path, *ANA], [])[1].startswith("0\t1\t")
+    assert "tea.pptx, page 2" in run(["recall", "boil the water", *ANA], [])[1]
     code, out, err = run(["context", "boil the water", "--explain", *ANA], [])
-    assert (code, "Source: tea.pptx, pages 1-3 [1]" in out, "tea.pptx, pages 1-3 ·" in err) == (0, True, True)
+    assert (code, "Source: tea.pptx, page 2 [1]" in out, "tea.pptx, page 2 ·" in err) == (0, True, True)
 
 
 def test_the_history_of_a_memory_says_what_was_changed_before_and_after():

@@ -184,7 +184,14 @@ def test_problems_of_other_parts_are_told_with_a_hint_and_without_blame():
 
 
 def test_an_error_says_which_methods_a_path_has_and_what_to_do_instead(client: TestClient):
-    for path, methods in (("/v1/memories/a", {"GET", "PATCH", "DELETE"}), ("/v1/keys", {"GET", "POST"})):
+    read = {"GET", "HEAD"}
+    for path, methods in (
+        ("/v1/memories/a", {"GET", "PATCH", "DELETE"}),
+        ("/v1/keys", {"GET", "POST"}),
+        ("/health/live", read),
+        ("/health/ready", read),
+        ("/metrics", read),
+    ):
         refused = client.put(path, params=NAMED)
         assert (refused.status_code, set(refused.headers["allow"].split(", "))) == (405, methods)
         assert refused.json()["detail"]

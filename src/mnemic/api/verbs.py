@@ -56,7 +56,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
         Args:
             messages: Each a `MessageDraft`, or a mapping with role, content and optionally name, observed_at,
-                external_id, trust and metadata.
+                external_id, trust and metadata. Trust can only lower that of the role.
             user: What the user said. Short for one message with this role.
             assistant: What the assistant answered. Short for one message with this role.
             observed_at: The time of messages without their own, ISO 8601. Default: now.

@@ -54,18 +54,28 @@ def show(options: ConfigOptions) -> None:
 def init(
     config: ConfigFile = None,
     is_forced: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    is_for_prompts: Annotated[bool, typer.Option("--prompts", help="Write the prompts instead, to edit them.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a first configuration file into your configuration folder, with every key as a comment with its meaning and
     default. --force replaces an existing file.
+
+    With --prompts, write the folder `prompts` beside it instead: what language models are asked, one file for each
+    language. Edit it and set llm.prompts to its path; what you delete from a file stays as it is shipped.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
+    from mnemic.text import wordings
 
     named = os.environ.get(CONFIG_VARIABLE)
     path = (config or (Path(named) if named else own_file(os.environ))).expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, first_file(), replaces=is_forced)
+        if is_for_prompts:
+            (path := path.with_name("prompts")).mkdir(exist_ok=True)
+            for language in wordings.LANGUAGES:
+                _write_whole(path / f"{language}.toml", wordings.shipped_file(language), replaces=is_forced)
+        else:
+            _write_whole(path, first_file(), replaces=is_forced)
     except FileExistsError as error:
         raise ConflictError(
             f"{path} exists already; `mnemic config show` shows its settings, --force replaces it"
@@ -76,6 +86,9 @@ def init(
         show_json({"file": str(path)})
         return
     write(str(path))
+    if is_for_prompts:
+        note(f"edit the files, then set llm.prompts = {str(path)!r} in your configuration file")
+        return
     is_read = path == (Path(named).expanduser() if named else own_file(os.environ))
     option = "" if is_read else f" --config {shlex.quote(str(path))}"
     note(f"all keys are comments with their defaults; remove a # to set one, then check `mnemic config show{option}`")

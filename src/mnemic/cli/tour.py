@@ -65,7 +65,7 @@ def tour(as_json: AsJson = False) -> None:
     steps: list[Step] = []
     with (
         tempfile.TemporaryDirectory(prefix="mnemic-tour-") as folder,
-        Mnemic.open(Path(folder) / "memory.db", actor=ACTOR) as mnemic,
+        Mnemic.open(Path(folder) / "memory.db", actor=ACTOR, has_worker=False) as mnemic,
     ):
         for number, take in enumerate(STEPS, 1):
             step = take(mnemic)

@@ -12,10 +12,10 @@ import numpy as np
 
 from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.fields import held_key
+from mnemic.engine.fields import filled_of, held_key
 from mnemic.engine.importance import raise_importance
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors, search
-from mnemic.engine.remember import Neighbours, Settler, slot_notes
+from mnemic.engine.remember import Neighbours, Settler, is_mergeable, slot_notes
 from mnemic.engine.secrets import gated
 from mnemic.errors import BackendError, ConfigError, InvalidInputError
 from mnemic.model.candidates import Candidates, IndexQuery
@@ -27,8 +27,8 @@ from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.bm25 import products
 from mnemic.text.facts.when import cut_label
-from mnemic.text.normalise import Writing, writing_of
-from mnemic.text.sameness import MAX_PAIRS, judge_prompt, may_be_same, read_judgements, same_statement
+from mnemic.text.normalise import Writing, key_words, writing_of
+from mnemic.text.sameness import MAX_PAIRS, judge_prompt, names_same_things, read_judgements, same_statement
 
 NEAREST = 8
 """Memories that are looked at by vector, and as many by words."""
@@ -36,9 +36,9 @@ NEAREST = 8
 OPEN_COSINE = 0.75
 """Two statements less near than this are not the same and do not contradict each other."""
 
-RESTATED_COSINE = 0.8
-"""Two plans or interests as near as this say one thing, where the second names nothing that the first lacks. Facts and
-events as near as that differ in what matters ("to", "from").
+RESTATED_COSINE = 0.75
+"""A statement as near as this to another adds nothing if all its words stand in it, in that order. Of plans and
+interests the order and small words do not count; of facts and events they do ("to", "from").
 """
 
 _WANTING = (
@@ -47,7 +47,7 @@ _WANTING = (
 )
 """Words that a plan may be told with and without."""
 
-_PASSING = (Kind.GOAL, Kind.CONTEXT, Kind.PREFERENCE)
+_PASSING = frozenset((Kind.GOAL, Kind.CONTEXT, Kind.PREFERENCE))
 _KINDS = frozenset(kind.value for kind in Kind)
 _log = logging.getLogger("mnemic.assimilate")
 
@@ -308,6 +308,10 @@ class _Writer:
             reason = f"{UNSUPPORTED}: {support:.2f} of its words are in the passages it names"
             memory = replace(memory, state=State.QUARANTINED)
         row = (memory, self._engine.terms(indexed_text(memory)))
+        near_ones = [] if reason else self._list_near(prepared, memory)
+        alike = self._find_alike(prepared, memory, near_ones)
+        if (held := next((m for m in alike if self._adds_nothing(memory, m)), None)) is not None:
+            return Decision(Verdict.MERGE, held.id, None, restate(self._editor, held, memory))
         if not self._work.memories.add([row])[0]:
             if suspicion:
                 return Decision(Verdict.DROP, None, None, suspicion)
@@ -318,9 +322,11 @@ class _Writer:
         put_vectors(self._engine, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
         self._editor.note(memory, Action.CREATED, "", {}, {})
         if not reason:
-            near_ones = self._list_near(prepared, memory)
-            same = self._find_restated(prepared, memory, near_ones)
-            return self._settler.settle(memory, Neighbours(near_ones, {**same, **prepared.judgements}))
+            decision = self._settler.settle(memory, Neighbours(near_ones, prepared.judgements))
+            less = [m for m in alike if self._adds_nothing(m, memory)] if decision.action is Verdict.ADD else []
+            for known in less:
+                self._settler.merge(self._editor.get(memory.id), known)
+            return decision
         self._editor.quarantine(memory, reason)
         return Decision(Verdict.QUARANTINE, memory.id, None, reason)
 
@@ -332,19 +338,33 @@ class _Writer:
         recent = self._work.memories.list(self._place.visibility, query)
         return [m for m in {m.id: m for m in (*known, *recent)}.values() if m.id != memory.id]
 
-    def _find_restated(self, prepared: Prepared, memory: Memory, known: Sequence[Memory]) -> Mapping[str, Judgement]:
-        """The plans and interests that this one only words in another way, and adds nothing to."""
-        ids = [m.id for m in known if m.kind is memory.kind and self._adds_nothing(memory.text, m.text)]
+    def _find_alike(self, prepared: Prepared, memory: Memory, known: Sequence[Memory]) -> Sequence[Memory]:
+        """Of what is near, the active ones of its kind that may say the same: plans and interests, and whatever else
+        was said on the same day. What fills a slot is settled by its value.
+        """
         own = prepared.vectors[0] if prepared.vectors else None
-        if not ids or own is None or memory.kind not in _PASSING:
-            return {}
-        found = self._work.vectors.get(memory.partition, ids, MAIN_VIEW, self._engine.embedders[0].space.id)
-        near = (key for key, each in found.items() if float(np.dot(each, own)) >= RESTATED_COSINE)
-        return dict.fromkeys(near, Judgement.SAME)
+        alike = [
+            m
+            for m in known
+            if (m.kind is memory.kind or {m.kind, memory.kind} <= _PASSING)
+            and (memory.kind in _PASSING or m.observed_at.date() == memory.observed_at.date())
+            and m.state is State.ACTIVE
+            and is_mergeable(m, replace(memory, kind=m.kind))
+        ]
+        if own is None or filled_of(memory) is not None or not alike:
+            return []
+        space = self._engine.embedders[0].space.id
+        found = self._work.vectors.get(memory.partition, [m.id for m in alike], MAIN_VIEW, space)
+        return [m for m in alike if m.id in found and float(np.dot(found[m.id], own)) >= RESTATED_COSINE]
 
-    def _adds_nothing(self, text: str, known: str) -> bool:
-        said, heard = (_terms(self._engine, each) for each in (cut_label(text), f"{cut_label(known)} {_WANTING}"))
-        return said <= heard and may_be_same(cut_label(text), cut_label(known))
+    def _adds_nothing(self, memory: Memory, known: Memory) -> bool:
+        said, heard = cut_label(memory.text), cut_label(known.text)
+        if not names_same_things(said, heard):
+            return False
+        rest = iter(key_words(heard))
+        if memory.kind in _PASSING and _terms(self._engine, said) <= _terms(self._engine, f"{heard} {_WANTING}"):
+            return True
+        return all(word in rest for word in key_words(said))
 
     def _repeat(self, memory: Memory) -> Decision:
         """The known one in the same words takes in where else it was said."""

@@ -1,5 +1,4 @@
 """What Mnemic notes on a memory or a document for its own use: a mapping of JSON values, apart from the metadata.
-
 Metadata is the caller's: stored, filtered by and given back, never read. Bookkeeping is Mnemic's: no caller can set it,
 and every reader may see it. This module alone knows its keys.
 """

@@ -1,8 +1,5 @@
-"""What an index is asked, and what it answers: rows with their raw evidence, never a score of its own.
-
-The analysed form of a text, as it is stored beside it.
-
-The identity of an embedding space.
+"""What an index is asked, and what it answers: rows with their raw evidence, never a score of its own. The analysed
+form of a text, as it is stored beside it. The identity of an embedding space.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""How a noun is kept: one description of its fields, derived from its annotations, for stores, exports and history.
-
-A field is a column of its own name. `Columns` has the other names, and which value stands in a row for one
-that no database has: a time as microseconds, an enumeration as its text, all that is nested as JSON text.
+"""How a noun is kept: one description of its fields, derived from its annotations, for stores, exports and history. A
+field is a column of its own name. `Columns` has the other names, and which value stands in a row for one that no
+database has: a time as microseconds, an enumeration as its text, all that is nested as JSON text.
 """
 
 import json

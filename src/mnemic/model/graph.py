@@ -1,7 +1,6 @@
-"""The graph: entities that texts mention, relations between them, and the items that support them.
-
-Everything is derived from items. An entity or relation exists while an item supports it, and takes its names, weight
-and dates from those items alone.
+"""The graph: entities that texts mention, relations between them, and the items that support them. Everything is
+derived from items. An entity or relation exists while an item supports it, and takes its names, weight and dates from
+those items alone.
 """
 
 import hashlib

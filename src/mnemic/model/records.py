@@ -1,7 +1,6 @@
-"""Records: API keys and their audit log, jobs, history, receipts, repeatable requests and events.
-
-An event names rows and contains no stored text, so that nothing survives an erasure in a waiting event. It is published
-in the transaction of its cause and handled later (`engine/events.py`).
+"""Records: API keys and their audit log, jobs, history, receipts, repeatable requests and events. An event names rows
+and contains no stored text, so that nothing survives an erasure in a waiting event. It is published in the transaction
+of its cause and handled later (`engine/events.py`).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
-"""Scopes: who is asking, and which rows that makes visible.
-
-Isolation starts here. A store can only be read through a `Visibility`, and a `Visibility` can only be made from a
-`Scope`. Also: times (aware datetimes in UTC, with microseconds) and valid Unicode.
+"""Scopes: who is asking, and which rows that makes visible. Isolation starts here. A store can only be read through a
+`Visibility`, and a `Visibility` can only be made from a `Scope`. Also: times (aware datetimes in UTC, with
+microseconds) and valid Unicode.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Settings of the engine, of a memory's life and of the proxy. `config` reads them from file, environment and
-arguments.
-"""
+"""Settings of the engine, of a memory's life and of the proxy. `config` reads file, environment and arguments."""
 
 from __future__ import annotations
 
@@ -41,7 +39,8 @@ class LifeSettings:
     Switches: `extracts` facts from messages; `summarises` messages that leave the window; `reflects` on summaries;
     `curates` days; `consolidates` repeated choices into preferences; `graphs` extracts entities and relations;
     `scores_health` of each user's and agent's memories; `promotes_learnings` also asks a model what the agent should
-    learn from users. A switched-off step catches up when it is switched on again.
+    learn from users. A switched-off step catches up when it is switched on again. `facts_per_message`: what a model
+    may find in one.
     """
 
     window_messages: int = 20
@@ -70,6 +69,7 @@ class LifeSettings:
     time_zone: str = "UTC"
     llm_tries: int = 3
     extracts: bool = True
+    facts_per_message: int = 3
     summarises: bool = True
     reflects: bool = True
     curates: bool = True

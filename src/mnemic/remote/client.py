@@ -1,7 +1,6 @@
-"""RemoteMnemic: Mnemic's verbs on a server. No logic lives here; the server checks the arguments.
-
-The verbs are derived from the library's. A call is bound to the signature, sent to its route, and the answer is parsed
-as the signature's return type. Only streams, files and unsupported verbs are written by hand.
+"""RemoteMnemic: Mnemic's verbs on a server, which checks the arguments. No logic lives here. Verbs are derived from the
+library's: a call is bound to the signature and sent to its route, and the answer is parsed as the return type. Only
+streams, files and unsupported verbs are written by hand.
 """
 
 from __future__ import annotations
@@ -137,10 +136,8 @@ class RemoteKeys(_Part, KeyVerbs):
 
 @_ask_server_for()
 class RemoteMnemic(_Part, MnemicVerbs, Scoping, AbstractContextManager["RemoteMnemic"]):
-    """An open connection. Thread-safe. Close it, or use it in a `with` block.
-
-    It has the verbs of `Mnemic` with the same arguments, results and errors. A scope's org must be the key's org, or
-    "default", which stands for it.
+    """An open connection. Thread-safe. Close it, or use it in a `with` block. It has the verbs of `Mnemic` with the
+    same arguments, results and errors. A scope's org must be the key's org, or "default", which stands for it.
     """
 
     @property

@@ -28,11 +28,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.model.item import TRUST_ORDER, Fact, Kind, Provenance, Trust
+from mnemic.model.item import Fact, Kind, Provenance, Trust
 from mnemic.text import normalise as scripts
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.facts import when as times
+from mnemic.text.facts.when import cut_label
 from mnemic.text.facts.worth import keep_probability
 from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
@@ -311,6 +312,9 @@ _SHORTEST_CHARS = 5
 _GAP_CHARS = 24
 """More between two sentences, and the second does not go on about the first."""
 
+_CLAUSE_GAP = late_pattern(r"[,\s]*(?:[-–—]+ |[;，；]\s*)?(?:[^\W\d]+\s+){0,2}")
+"""What stands between two clauses of one sentence."""
+
 _CHANGES = ("home", "job", "employer", "relationship", "partner", "car", "manager", "diet")
 _MOST_STATEMENTS = 2
 _TELLING_WORDS = 4
@@ -364,6 +368,31 @@ def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MA
     rated = [rate_fact(fact, each) for fact, each in zip(found, likely, strict=True)]
     kept = [place for place, each in enumerate(rated) if each >= KEPT]
     return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
+
+
+def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
+    """The facts of a message, where neighbouring clauses of one sentence become one fact again. What fills a slot or
+    has another date stays apart.
+    """
+    joined: list[Fact] = []
+    for fact in facts:
+        both = _join_clause(text, joined[-1], fact) if joined else None
+        joined[-1:] = [both] if both is not None else [*joined[-1:], fact]
+    return joined
+
+
+def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
+    (first, *_), (last, *_) = one.provenance, other.provenance
+    is_single = len(one.provenance) == len(other.provenance) == 1 and not one.slot and not other.slot
+    gap, said = text[first.end : last.start], text[first.start : last.end]
+    dates = [fact.text[len(cut_label(fact.text)) :] for fact in (one, other)]
+    if not is_single or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS or all(dates):
+        return None
+    whole = Statement(first.start, last.end, said, detect(said))
+    told = replace(first, end=last.end)
+    start = one.valid_from or other.valid_from
+    joined = replace(one, text=third_person(whole) + "".join(dates), valid_from=start, provenance=(told,))
+    return joined if is_told(whole) else None
 
 
 def rate_fact(fact: Fact, likely: float) -> float:
@@ -446,7 +475,7 @@ def _read_reply(said: Said) -> Iterator[Fact]:
             continue
         spoken = Provenance(said.reply.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
         answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
-        trust = min(said.trust, said.reply.trust, key=TRUST_ORDER.index)
+        trust = Trust.lowest(said.trust, said.reply.trust)
         fact = _read(said, each.statement, ())
         yield replace(fact, provenance=(spoken, answered), trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE)
 
