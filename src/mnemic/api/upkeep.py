@@ -19,7 +19,7 @@ from mnemic.api.doors import Acting, ignore_backup_progress
 from mnemic.api.doors import Progress as BackupProgress
 from mnemic.build import archive
 from mnemic.engine.backup import Order, Wish, backup, restore
-from mnemic.engine.browse import list_users, reject, review, trust
+from mnemic.engine.browse import reject, review, trust
 from mnemic.engine.consolidate import ConsolidateReport, consolidate
 from mnemic.engine.conversation import EndReport, end
 from mnemic.engine.curate import CurateReport, curate
@@ -52,7 +52,7 @@ from mnemic.model.backup import BackupReport, Contents, RestoreReport
 from mnemic.model.document import Chunking, IngestReport, ResearchLimits, ResearchReport, Secrets
 from mnemic.model.health import Ailment, Diagnosis
 from mnemic.model.item import Memory, Review
-from mnemic.model.records import Receipt, UserSummary
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Level, Scope
 from mnemic.text.blocks import Language
 from mnemic.text.chunking import ChunkConfig
@@ -434,10 +434,6 @@ class UpkeepVerbs(Acting):
             progress=progress,
         )
         return health(self._engine, scope, request, actor=self._actor)
-
-    def users(self) -> list[UserSummary]:
-        """List the users of the whole store with counts and last activity, the last active first."""
-        return list_users(self._engine)
 
     def doctor(self, *, is_quick: bool = False) -> Diagnosis:
         """Check every part of the installation: what works, what is degraded and what to do. Never raises for a
