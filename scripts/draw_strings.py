@@ -28,6 +28,8 @@ PACKAGE = ROOT / "src" / "mnemic"
 EACH = 10
 LEAST_WORDS = 4
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+WORD = re.compile(r"(?<![%\w])[A-Za-z]{2,}")
 SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`])")
 TOLD_BY = {"note", "warning", "info", "error", "exception", "debug", "critical"}
 
@@ -110,7 +112,8 @@ def draw_strings(seed: int, readers: int) -> list[list[str]]:
     chance = random.Random(seed)  # noqa: S311 # a draw that can be repeated
     drawn: list[list[str]] = [[] for _ in range(readers)]
     for kind, texts in kinds.items():
-        different = sorted({text for text in texts if len(text.split()) >= LEAST_WORDS})
+        plain = {LINK.sub(r"\1", text) for text in texts}
+        different = sorted(text for text in plain if len(WORD.findall(text)) >= LEAST_WORDS)
         chosen = chance.sample(different, EACH * readers)
         for place, strings in enumerate(drawn):
             strings += [f"[{kind}] {text}" for text in chosen[place::readers]]
