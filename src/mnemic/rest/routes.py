@@ -224,10 +224,10 @@ CHECKS: Mapping[str, Callable[[Mnemic, Asked, Request, Arguments], None]] = {
 
 def _export(mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> Response:
     lines = mnemic.export(asked.scope, **given)
-    return StreamingResponse(_begin(text.encode() + b"\n" for text in lines), media_type=NDJSON)
+    return StreamingResponse(_start_lines(text.encode() + b"\n" for text in lines), media_type=NDJSON)
 
 
-def _begin(lines: Iterator[bytes]) -> Iterator[bytes]:
+def _start_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
     """The same lines. The first is made now, so that errors come before the response starts."""
     first = next(lines, b"")
 
