@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test quick style prose types layers proof house check fix requirements surface reference bench drill docs constraints clean
+.PHONY: help setup run serve test quick style prose types layers proof house check fix requirements surface reference bench drill docs site site-check constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -18,7 +18,8 @@ help: ## print the targets
 	@[ -x $(BIN)/python ] || $(PYTHON) -c 'import ensurepip, venv' \
 	  || { echo "Python's venv is incomplete here. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@echo "Installing Mnemic into .venv; the first time takes a minute or more."
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
 .venv/.dev: .venv/.base
@@ -28,12 +29,13 @@ help: ## print the targets
 setup: .venv/.dev ## create .venv with everything that developing needs (quick the second time)
 
 .venv/.all: .venv/.base
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]'
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]'
+	@echo
 	@touch $@
 
 run: .venv/.all ## show what Mnemic does: a guided tour, and then, on a terminal, a server
 	@$(BIN)/mnemic tour
-	@if [ -t 1 ]; then echo; exec $(BIN)/mnemic serve; else echo; echo "Next: $(BIN)/mnemic serve"; fi
+	@if [ -t 1 ]; then echo; exec $(BIN)/mnemic serve; fi
 
 serve: .venv/.all ## start REST, MCP and the proxy on this machine
 	@$(BIN)/mnemic serve
@@ -60,7 +62,8 @@ proof: .venv/.dev ## claims about requirements have tests
 house: .venv/.dev ## how large and how split the package is, beside the limits
 	@$(BIN)/python scripts/house.py --check
 
-check: style prose types layers proof house test ## what CI runs: style, prose, types, layers, proof, house and test
+check: SAMPLE = 4
+check: style prose types layers proof house test site-check ## what CI runs: all of these, and a few pages of the site in a browser
 
 quick: .venv/.dev ## style, layers, and the types and tests of what changed, within two minutes
 	@$(BIN)/python scripts/quick.py
@@ -88,8 +91,18 @@ drill: .venv/.dev ## run the drills under drills/ on the big sets in MNEMIC_DATA
 docs: .venv/.dev ## check the documents: links lead somewhere, examples run
 	@$(BIN)/pytest tests/docs
 
+.venv/.docs: .venv/.dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+site: .venv/.docs ## build the documentation site; open build/site/index.html
+	@$(BIN)/python scripts/build_site.py
+
+site-check: site ## check the site in a browser: every page, or SAMPLE=6 of them
+	@$(BIN)/python scripts/check_site.py $(if $(SAMPLE),--sample $(SAMPLE))
+
 constraints: ## pin constraints.txt again from what pyproject.toml allows today
-	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins && .venv-pins/bin/pip install --quiet '.[dev]'
+	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins && .venv-pins/bin/pip install --quiet '.[dev,docs]'
 	.venv-pins/bin/pip list --format freeze --exclude mnemic --exclude pip --exclude setuptools > constraints.txt
 	rm -rf .venv-pins
 

@@ -37,7 +37,7 @@ PROGRAM = [sys.executable, "-c", "import sys; from mnemic.cli import main; sys.e
 LOAD = """
 import sys, time
 from mnemic import Mnemic, Scope
-with Mnemic.open(sys.argv[1]) as mnemic:
+with Mnemic.open(sys.argv[1], has_worker=False) as mnemic:
     mnemic.recall(Scope(user="nobody"), sys.argv[3])
     times = [time.process_time()]
     for scope in [Scope(user=sys.argv[2])] * 2:
@@ -81,7 +81,7 @@ def _store(folder: Path, size: int) -> Path:
     if parts.embedder is None:
         raise AssertionError("there is an embedder, since it was asked for")
     texts = list(GeneratedTexts().texts(size))
-    with Mnemic(replace(parts, embedder=_like(parts.embedder))) as mnemic:
+    with Mnemic(replace(parts, embedder=_like(parts.embedder)), has_worker=False) as mnemic:
         for start in range(0, size, BATCH):
             mnemic.remember_many(Scope(user=USER), texts[start : start + BATCH])
     return path

@@ -76,7 +76,7 @@ def _measured(name: str, talks: Dataset, shelves: Mapping[str, Dataset]) -> Iter
                 ids |= dict(batch)
         yield _row(name, "everything", "nothing", talks, _run(mnemic, clock, spaces, ids, ()))
         weights = replace(parts.settings.weights, elsewhere=0.0)
-        plain = Mnemic(replace(parts, settings=replace(parts.settings, weights=weights)))
+        plain = Mnemic(replace(parts, settings=replace(parts.settings, weights=weights)), has_worker=False)
         for shelf, documents in shelves.items():
             for space in spaces:
                 ids |= dict(keep_passages(parts, Scope(user=space.user), documents.corpus))

@@ -32,7 +32,7 @@ MNEMIC = str(Path(sys.executable).with_name("mnemic"))
 REMEMBER = """
 import sys
 from mnemic import Mnemic, Scope
-with Mnemic.open(sys.argv[1]) as mnemic:
+with Mnemic.open(sys.argv[1], has_worker=False) as mnemic:
     for number in range(int(sys.argv[2])):
         mnemic.remember(Scope(user="a"), f"The harbour has {number} boats.")
 """

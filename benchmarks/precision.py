@@ -106,7 +106,7 @@ class Tally:
 
 def main() -> int:
     """Store the people, ask, and print the shares."""
-    with Mnemic.open("memory://") as mnemic:
+    with Mnemic.open("memory://", has_worker=False) as mnemic:
         for number, facts in enumerate(PEOPLE):
             store_person(mnemic, Scope(user=f"person {number}"), facts)
         mnemic.remember(Scope(user="person 0"), POLICY, level="org")

@@ -103,8 +103,8 @@ def measured(way: Way, url: str, count: int, optimise: Callable[[str], None]) ->
             )
         asked = Collection(url, name, options={"timeout_s": 120})
         with closing(open_qdrant(parts.store, space, asked, Path(folder) / "words")) as index:
-            exact = Mnemic(replace(parts, index=ScanIndex(budget_bytes=1 << 32)))
-            qdrant = Mnemic(replace(parts, index=index, served_index=index))
+            exact = Mnemic(replace(parts, index=ScanIndex(budget_bytes=1 << 32)), has_worker=False)
+            qdrant = Mnemic(replace(parts, index=index, served_index=index), has_worker=False)
             ids: dict[str, list[str]] = {}
             for one in way.spaces:
                 for batch in stored(exact, one, BATCH, parts):

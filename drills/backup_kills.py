@@ -165,7 +165,7 @@ class Rounds:
             return {each.text for each in mnemic.list(ANNA, limit=2 * ROWS).memories}
 
     def _opened(self) -> Mnemic:
-        return Mnemic.open(Config(store=str(self._store), embedder="none"))
+        return Mnemic.open(Config(store=str(self._store), embedder="none"), has_worker=False)
 
 
 def main() -> int:

@@ -75,7 +75,7 @@ def drill(path: Path, recalls: int, memories: int, seed: int) -> tuple[list[list
     parts = build(Config(store=str(path), embedder="none"))
     rows: list[list[str]] = []
     problems: list[str] = []
-    with Mnemic(replace(parts, embedder=embedder, reranker=SlowReranker(embedder, chance))) as mnemic:
+    with Mnemic(replace(parts, embedder=embedder, reranker=SlowReranker(embedder, chance)), has_worker=False) as mnemic:
         mnemic.remember_many(SCOPE, list(texts.texts(memories)))
         mnemic.recall(SCOPE, "warm up")
         for deadline_ms in DEADLINES_MS:

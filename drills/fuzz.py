@@ -136,7 +136,7 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         os.chdir(folder)
         path = Path(folder) / "memory.db"
-        with Mnemic.open(Config(store=str(path), embedder="none")) as mnemic:
+        with Mnemic.open(Config(store=str(path), embedder="none"), has_worker=False) as mnemic:
             ends, problems = call_library(mnemic, chance, told.calls)
         served = Served(Config(store=str(path), embedder="none"))
         found, more = call_rest(served, chance, told.requests)

@@ -52,7 +52,7 @@ def main() -> int:
         "harmless": [row["text"] for row in _spread(harmless, told.most)],
     }
     lines, problems = list[list[str]](), list[str]()
-    with Mnemic.open(Config(store="memory://", embedder="none")) as mnemic:
+    with Mnemic.open(Config(store="memory://", embedder="none"), has_worker=False) as mnemic:
         for door, put in DOORS.items():
             counts = {kind: _look(mnemic, put, f"{door} {kind}", texts) for kind, texts in kinds.items()}
             hostile = counts["jailbreaks in the wild"] + counts["other attacks"]

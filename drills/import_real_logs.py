@@ -94,7 +94,7 @@ def main() -> int:
     """
     folder = Path(os.environ.get("MNEMIC_DATA", "../shared/data")) / FOLDER
     wrong: list[str] = []
-    with TemporaryDirectory() as place, Mnemic.open(Path(place) / "memory.db") as mnemic:
+    with TemporaryDirectory() as place, Mnemic.open(Path(place) / "memory.db", has_worker=False) as mnemic:
         rows = _samples(mnemic, folder, wrong)
         scope = Scope(user="reader")
         _long_log(mnemic, scope, folder / LONG_LOG, rows, wrong)

@@ -84,17 +84,19 @@ def people(path: Path) -> None:
     """A file with users, their old and older memories, and a conversation each; nothing has a vector yet."""
     chance = random.Random(1)  # noqa: S311 -- no secret hangs on it
     for age_days in MEMORIES_OF_DAYS:
-        with Mnemic(parts_of(path, clock=_days_ago(age_days), has_embedder=False), actor="drill") as mnemic:
+        with Mnemic(
+            parts_of(path, clock=_days_ago(age_days), has_embedder=False), actor="drill", has_worker=False
+        ) as mnemic:
             for user in USERS:
                 texts = [f"{user} noted {number}, {age_days} days ago" for number in range(MEMORIES)]
                 notes = [{"text": text, "importance": chance.random()} for text in texts]
                 mnemic.remember_many(Scope(user=user), notes)
     parts = parts_of(path, clock=_days_ago(EVICTED_DAYS), has_embedder=False)
-    with Mnemic(parts):
+    with Mnemic(parts, has_worker=False):
         for kind in (DECAY, EVICT):
             add_jobs(parts, kind)
             do(parts, kind, "beginning")
-    with Mnemic(parts_of(path, clock=_days_ago(0), has_embedder=False), actor="drill") as mnemic:
+    with Mnemic(parts_of(path, clock=_days_ago(0), has_embedder=False), actor="drill", has_worker=False) as mnemic:
         for user in USERS:
             said = [
                 [{"role": "user", "content": f"{user} likes {n}"}, {"role": "assistant", "content": f"Noted {n}."}]
@@ -151,7 +153,7 @@ def ending(path: Path) -> Ending:
     """What is there, under what it is."""
     found: Ending = {name: Counter() for name in ("memories", "profile", "cursors", "jobs that follow")}
     parts = parts_of(path, clock=Still())
-    with Mnemic(parts), parts.store.read() as unit:
+    with Mnemic(parts, has_worker=False), parts.store.read() as unit:
         for place in unit.partitions.all():
             for memory in unit.upkeep.memories(place, "", 1_000_000):
                 told = (memory.kind, memory.state, memory.importance, memory.faded, memory.trust, memory.text)
@@ -192,7 +194,7 @@ class Drill:
         prepared, undisturbed = self.folder / f"{self.kind}.db", self.folder / f"{self.kind}-undisturbed.db"
         _copy(self.before, prepared)
         parts = parts_of(prepared, clock=Still())
-        with Mnemic(parts):
+        with Mnemic(parts, has_worker=False):
             add_jobs(parts, self.kind)
         _copy(prepared, undisturbed)
         self._finish(undisturbed)
@@ -217,7 +219,7 @@ class Drill:
 
     def _finish(self, path: Path) -> None:
         parts = parts_of(path, clock=Still())
-        with Mnemic(parts):
+        with Mnemic(parts, has_worker=False):
             do(parts, self.kind, "next")
 
 

@@ -34,7 +34,7 @@ Answers = list[list[str]]
 def asked(store: str, settings: Settings, questions: list[str]) -> Answers:
     """The ids of the first hits of each question."""
     parts = build(Config(store=store, embedder="none", settings=settings))
-    with Mnemic(replace(parts, embedder=SyntheticEmbedder())) as mnemic:
+    with Mnemic(replace(parts, embedder=SyntheticEmbedder()), has_worker=False) as mnemic:
         mnemic.recall(SCOPE, "warm up")
         parts.index.settle()
         return [[hit.id for hit in mnemic.recall(SCOPE, q, limit=FIRST).hits] for q in questions]
@@ -43,7 +43,9 @@ def asked(store: str, settings: Settings, questions: list[str]) -> Answers:
 def drill(folder: Path, memories: int, asks: int, seed: int) -> tuple[dict[str, object], list[str]]:
     """How much the two answers share."""
     store, texts = str(folder / "memory.db"), GeneratedTexts(seed)
-    with Mnemic(replace(build(Config(store=store, embedder="none")), embedder=SyntheticEmbedder())) as mnemic:
+    with Mnemic(
+        replace(build(Config(store=store, embedder="none")), embedder=SyntheticEmbedder()), has_worker=False
+    ) as mnemic:
         rows = list(texts.texts(memories))
         for start in range(0, memories, BATCH):
             mnemic.remember_many(SCOPE, rows[start : start + BATCH])

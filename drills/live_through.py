@@ -69,7 +69,7 @@ class Life:
         self._begin = datetime(2026, 5, 1, 12, tzinfo=UTC)
         self._clock = Calendar(self._begin)
         llm = None if model == "none" else open_llm(model)
-        self._mnemic = Mnemic(replace(parts, clock=self._clock, llm=llm), actor="drill")
+        self._mnemic = Mnemic(replace(parts, clock=self._clock, llm=llm), actor="drill", has_worker=False)
 
     def run(self) -> None:
         """All nights, and the last one twice."""

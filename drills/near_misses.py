@@ -174,7 +174,7 @@ def drill(seed: int, pairs: int, embedder: str = "minilm") -> tuple[dict[str, ob
     """Counts, violations, and the rows of a table of near misses."""
     random_ = random.Random(seed)  # noqa: S311 -- it chooses templates, no secret
     parts = build(Config(store="memory://", embedder=embedder))
-    mnemic = Mnemic(parts, actor="drill")
+    mnemic = Mnemic(parts, actor="drill", has_worker=False)
     try:
         problems: list[str] = []
         facts: dict[str, object] = {"seed": seed}

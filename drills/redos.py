@@ -200,7 +200,7 @@ def exercise(expressions: list[tuple[str, int]], functions: dict[str, Callable[[
     texts = [*(sample(_parse(*key))[0] for key in expressions), *GENERAL]
     for function in functions.values():
         _time(function, "\n".join(texts))
-    with mnemic.Mnemic.open(mnemic.Config(store="memory://")) as memory:
+    with mnemic.Mnemic.open(mnemic.Config(store="memory://"), has_worker=False) as memory:
         scope = mnemic.Scope(user="ana", session="s")
         for text in texts:
             with suppress(MnemicError):

@@ -92,7 +92,9 @@ def careful(prompt: Prompt) -> Script:
 def opened(store: Path) -> Mnemic:
     """A Mnemic with the scripted model."""
     parts = build(Config(store=str(store), embedder="none"))
-    return Mnemic(replace(parts, llm=ScriptedLlm(careful, context_tokens=CONTEXT_TOKENS)), actor="drill")
+    return Mnemic(
+        replace(parts, llm=ScriptedLlm(careful, context_tokens=CONTEXT_TOKENS)), actor="drill", has_worker=False
+    )
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ def captures(path: Path, count: int, stuck: StuckModel | None) -> tuple[float, i
     llm: Llm | None = None if stuck is None else ScriptedLlm(stuck, name="stuck")
     texts = list(GeneratedTexts(1).texts(2 * count))
     took: list[float] = []
-    with Mnemic(replace(build(Config(store=str(path))), llm=llm)) as mnemic:
+    with Mnemic(replace(build(Config(store=str(path))), llm=llm), has_worker=False) as mnemic:
         mnemic.capture(SCOPE, user="warm up", assistant="done")
         worker = mnemic.worker(poll_s=POLL_S)
         worker.start()

@@ -13,6 +13,6 @@ with Mnemic("memory.db") as mnemic:
         ana.capture_many(
             [{"role": "user", "content": said}, {"role": "assistant", "content": answer}] for said, answer in exchanges
         )
-    mnemic.work()  # extracts facts now; a server or worker does it in the background
+    mnemic.work()  # extracts facts now; a thread does it in the background otherwise
     for hit in mnemic.for_user("ana").recall("How is the cat?", limit=2):
         print(f"{hit.text} ({hit.kind}, {hit.author})")

@@ -53,7 +53,7 @@ def files_of(act):
         sys.setprofile(None)
     return sum(name.startswith(home) for name in entered)
 
-with Mnemic.open("memory://") as memory:
+with Mnemic.open("memory://", has_worker=False) as memory:
     scope = Scope(user="ana", session="s1")
     for text in ("I live in Lisbon.", "I work as a nurse.", "I hate cilantro."):
         memory.capture(scope, user=text, assistant="Noted.")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import settings
+
+from mnemic.api.background import OwnWorker
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Whatever a shell starts in the background ignores it, and so would every process that a test starts.
@@ -21,3 +24,14 @@ settings.load_profile("untimed")
 def repository() -> Path:
     """The root of the working tree."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def is_idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing happens behind the back of a test, but in those marked `own_worker`."""
+    if not any(mark.name == "own_worker" for mark in cast("pytest.Item", request.node).iter_markers()):
+        monkeypatch.setattr(OwnWorker, "wake", _sleep_on)
+
+
+def _sleep_on(_: OwnWorker) -> None:
+    """Starts nothing."""

@@ -39,6 +39,8 @@ FEATURES = (
     "session_keyword",
     "session_dense",
     "answer",
+    "brief",
+    "asks",
     "author_named",
     "assistant",
     "assistant_asked",
@@ -129,7 +131,7 @@ def opened(vectors: Path) -> Generator[tuple[Mnemic, Engine, QuestionClock]]:
             parts = replace(parts, embedder=KeptEmbedder(parts.embedder, vectors))
         clock = QuestionClock(parts.clock)
         parts = replace(parts, clock=clock)
-        with Mnemic(parts) as mnemic:
+        with Mnemic(parts, has_worker=False) as mnemic:
             yield mnemic, parts, clock
 
 

@@ -41,4 +41,4 @@ class MnemicPeer:
 def open_peer(folder: Path, embedder: SharedEmbedder) -> Peer:
     """As `Mnemic.open(path)`, with the shared embedder in the place of the same model."""
     parts = build(Config(store=str(folder / "memory.db"), embedder="none"))
-    return MnemicPeer(Mnemic(replace(parts, embedder=embedder)))
+    return MnemicPeer(Mnemic(replace(parts, embedder=embedder), has_worker=False))

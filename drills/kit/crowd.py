@@ -47,7 +47,7 @@ class Person:
 def filled(path: Path, memories: int, chunks: int, people: int) -> tuple[list[Person], int]:
     """Fill a store; returns the people, the one with much first, and how many passages that one has."""
     texts, crowd, large = GeneratedTexts(17), list[Person](), 0
-    with Mnemic.open(str(path)) as mnemic:
+    with Mnemic.open(str(path), has_worker=False) as mnemic:
         for number in range(people):
             scope = Scope(org=ORGS[number % 2], user=f"user{number:02d}", session=f"session{number:02d}")
             keys = [mnemic.keys.create(scope) for _ in range(1 if number else KEYS_OF_LARGE)]

@@ -25,7 +25,7 @@ LARGE_ROWS = 500
 
 def opened(store: Path | str, *, lock_wait_s: float = 60.0, clock: Clock | None = None) -> Mnemic:
     """A Mnemic on `store`, as `Config` takes it. Partitions count as large soon, so that their words are in a file."""
-    return Mnemic(parts_of(store, lock_wait_s=lock_wait_s, clock=clock), actor="drill")
+    return Mnemic(parts_of(store, lock_wait_s=lock_wait_s, clock=clock), actor="drill", has_worker=False)
 
 
 def parts_of(

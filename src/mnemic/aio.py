@@ -64,17 +64,24 @@ class AsyncMnemic(ViewVerbs[Awaited], AbstractAsyncContextManager["AsyncMnemic"]
         *,
         actor: str = DEFAULT_ACTOR,
         threads: int = DEFAULT_THREADS,
+        has_worker: bool = True,
     ) -> None:
-        self._threads, self._store, self._actor = _Threads(threads), store, actor
+        self._threads, self._store = _Threads(threads), store
+        self._open = partial(Mnemic, actor=actor, has_worker=has_worker)
         self._opening = threading.Lock()
         super().__init__(lambda: self._memory, runner=self._threads)
 
     @classmethod
     def open(
-        cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR, threads: int = DEFAULT_THREADS
+        cls,
+        store: str | Path | Config | None = None,
+        *,
+        actor: str = DEFAULT_ACTOR,
+        threads: int = DEFAULT_THREADS,
+        has_worker: bool = True,
     ) -> AsyncMnemic:
         """Like `Mnemic.open`. Await it, or use it in an `async with` block."""
-        return cls(store, actor=actor, threads=threads)
+        return cls(store, actor=actor, threads=threads, has_worker=has_worker)
 
     reembed = Verb(Mnemic.reembed)
     backup = Verb(Mnemic.backup)
@@ -82,6 +89,7 @@ class AsyncMnemic(ViewVerbs[Awaited], AbstractAsyncContextManager["AsyncMnemic"]
     work = Verb(Mnemic.work)
     worker = Verb(Mnemic.worker)
     doctor = Verb(Mnemic.doctor)
+    users = Verb(Mnemic.users)
 
     def for_user(
         self, user: str | None = None, *, agent: str | None = None, session: str | None = None, org: str = DEFAULT_ORG
@@ -116,5 +124,5 @@ class AsyncMnemic(ViewVerbs[Awaited], AbstractAsyncContextManager["AsyncMnemic"]
     def _memory(self) -> Mnemic:
         with self._opening:
             if not isinstance(self._store, MnemicVerbs):
-                self._store = Mnemic(self._store, actor=self._actor)
+                self._store = self._open(self._store)
             return cast("Mnemic", self._store)  # or a remote client, which has the same verbs

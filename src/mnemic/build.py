@@ -28,6 +28,7 @@ from mnemic.ports.observer import Observer
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
 from mnemic.text.normalise import Writing
+from mnemic.text.wordings import use_prompts
 
 EXAMPLES = ("mnemic.examples.calculator", "mnemic.examples.units")
 """Example tools that need no setting. A model calculates and converts better with them than by itself."""
@@ -41,6 +42,8 @@ _log = logging.getLogger("mnemic")
 
 def build(config: Config) -> Engine:
     """The parts that `config` asks for. Raises `ConfigError` when it asks for something that is not there."""
+    if config.prompts is not None:
+        use_prompts(Path(config.prompts).expanduser())
     embedders = _embedders(config)
     main, *further = embedders.values() or [None]
     observer = _observer(config)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from mcp import Client
 
 from mnemic import Mnemic
-from mnemic.mcp.server import KIND, RESULT, Access, make_server
+from mnemic.mcp.server import FULL, KIND, RESULT, Access, make_server
 from mnemic.mcp.verbs import verb_tools
 from mnemic.model.scope import Scope
 from mnemic.verbs import BY_NAME
@@ -39,13 +39,14 @@ class McpDoor:
 
     async def _called(self, tool: str, arguments: dict[str, Any]) -> Any:
         async with Client(self._server) as client:
-            answer = await client.call_tool(tool, arguments)
+            answer = await client.call_tool(tool, arguments, meta=cast("Any", {FULL: True}))
         said = "\n".join(getattr(part, "text", "") for part in answer.content)
         if answer.is_error:
             raise KINDS[(answer.meta or {})[KIND]](said)
         assert said, "a model is told nothing"
         told: Any = answer.structured_content
-        return told[RESULT] if set(told) == {RESULT} else told
+        assert told["text"] == said
+        return told[RESULT]
 
 
 @cache

@@ -297,6 +297,18 @@ class TestConfiguration:
         code, _, err = run(["init", "--config", str(home), "--force"], [])
         assert (code, "cannot be written" in err) == (EXIT_CODES[ConfigError], True)
 
+    def test_the_prompts_are_written_to_be_edited_and_used_where_the_file_names_them(self, home: Path):
+        folder = home / "mnemic" / "prompts"
+        assert answer("init", "--prompts") == {"file": str(folder)}
+        assert "[curator]" in (folder / "en.toml").read_text(encoding="utf-8")
+        assert (folder / "zh.toml").exists()
+        (folder / "en.toml").write_text("[summary]\nask = 'Be brief.'\n", encoding="utf-8")
+        code, _, _ = run(["init", "--prompts"], [])
+        assert code == EXIT_CODES[ConflictError]
+        (home / "mine.toml").write_text(f"[llm]\nprompts = '{folder}'\n", encoding="utf-8")
+        code, _, err = run(["recall", "tea", "--config", str(home / "mine.toml"), *ANA], [])
+        assert (code, "summary.ask" in err) == (EXIT_CODES[ConfigError], True)
+
     @pytest.mark.requirement("O-52", "O-57", "O-58")
     def test_a_file_of_the_origin_is_shown_by_our_keys_and_its_places(self, home: Path):
         path = home / "origin.toml"

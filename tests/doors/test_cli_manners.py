@@ -271,14 +271,15 @@ def test_a_document_is_found_by_the_path_of_its_file(tmp_path: Path, monkeypatch
     assert "removed with 1 passage\n" in run(["documents", "delete", "papers/tea.md", *ANA], [])[2]
 
 
-def test_a_passage_over_several_pages_is_shown_with_its_first_and_its_last(tmp_path: Path):
-    (tmp_path / "tea.pptx").write_bytes(pptx([(f"Tea {n}", "Boil the water once.", "") for n in range(3)]))
+def test_a_passage_is_shown_with_its_page(tmp_path: Path):
+    steps = ("Warm the pot.", "Boil the water once.", "Wait for four minutes.")
+    (tmp_path / "tea.pptx").write_bytes(pptx([("Tea", step, "") for step in steps]))
     path = str(tmp_path / "tea.pptx")
     assert run(["ingest", path, *ANA], [])[0] == 0
-    assert run(["documents", "passages", path, *ANA], [])[1].startswith("0\t1-3\t")
-    assert "tea.pptx, pages 1-3" in run(["recall", "boil the water", *ANA], [])[1]
+    assert run(["documents", "passages", path, *ANA], [])[1].startswith("0\t1\t")
+    assert "tea.pptx, page 2" in run(["recall", "boil the water", *ANA], [])[1]
     code, out, err = run(["context", "boil the water", "--explain", *ANA], [])
-    assert (code, "Source: tea.pptx, pages 1-3 [1]" in out, "tea.pptx, pages 1-3 ·" in err) == (0, True, True)
+    assert (code, "Source: tea.pptx, page 2 [1]" in out, "tea.pptx, page 2 ·" in err) == (0, True, True)
 
 
 def test_the_history_of_a_memory_says_what_was_changed_before_and_after():
@@ -316,3 +317,46 @@ def test_a_server_that_cannot_listen_names_the_option_that_helps():
         code, _, err = run(["serve", "--port", port], [])
     assert (code, err.rstrip().endswith("choose another with --port")) == (8, True)
     assert run(["serve", "--host", "a..b", "--port", "0"], [])[2].rstrip().endswith("choose another with --host")
+
+
+class TestUsersAndSessions:
+    def test_users_are_listed_with_counts_the_last_active_first(self):
+        run(["remember", "Ana likes tea", "--user", "ana"], [])
+        run(["capture", "--user", "ben", "--session", "monday", "--user-text", "Hello", "--assistant-text", "Hi"], [])
+        _, out, _ = run(["users"], [])
+        assert [line.split("\t")[:4] for line in out.splitlines()] == [["ben", "0", "2", "0"], ["ana", "1", "0", "0"]]
+        assert all(line.endswith("Z, today") for line in out.splitlines())
+
+    def test_an_erased_user_is_no_longer_listed(self):
+        run(["remember", "Ana likes tea", "--user", "ana"], [])
+        run(["erase", "--user", "ana", "--yes"], [])
+        assert run(["users", "--json"], [])[1].strip() == "[]"
+        assert "no users" in run(["users"], [])[2]
+
+    def test_sessions_are_listed_and_shown_by_the_start_of_their_id(self):
+        for session, text in (("monday", "The keel leaks"), ("tuesday", "The keel is dry"), ("tue-2", "Hello")):
+            run(
+                ["capture", "--user", "ana", "--session", session, "--user-text", text, "--assistant-text", "I see"], []
+            )
+        _, out, _ = run(["sessions", "--user", "ana"], [])
+        assert [line.split("\t")[:3] for line in out.splitlines()] == [
+            ["tue-2", "2", "Hello"],
+            ["tuesday", "2", "The keel is dry"],
+            ["monday", "2", "The keel leaks"],
+        ]
+        _, out, _ = run(["show", "--user", "ana", "mon"], [])
+        assert re.sub(r"^\S+ \S+Z  ", "", out, flags=re.MULTILINE) == "user\n  The keel leaks\n\nassistant\n  I see\n\n"
+        assert [each["text"] for each in json.loads(run(["show", "--user", "ana", "monday", "--json"], [])[1])] == [
+            "The keel leaks",
+            "I see",
+        ]
+
+    def test_a_session_that_is_not_there_or_not_the_only_one_is_an_error(self):
+        for session in ("tuesday", "tue-2"):
+            run(["capture", "--user", "ana", "--session", session, "--user-text", "Hi"], [])
+        assert "2 sessions start with 'tue'" in run(["show", "--user", "ana", "tue"], [])[2]
+        assert run(["show", "--user", "ben", "tuesday"], [])[0] == run(["memory", "show", "gone"], [])[0] == 3
+
+    def test_help_names_an_operand_without_its_type(self):
+        assert "\n  SESSION  The session" in run(["show", "--help"], [])[1]
+        assert re.search(r"VERDICT <relevant\|outdated>", run(["memory", "feedback", "--help"], [])[1])

@@ -184,10 +184,24 @@ def test_problems_of_other_parts_are_told_with_a_hint_and_without_blame():
 
 
 def test_an_error_says_which_methods_a_path_has_and_what_to_do_instead(client: TestClient):
-    for path, methods in (("/v1/memories/a", {"GET", "PATCH", "DELETE"}), ("/v1/keys", {"GET", "POST"})):
+    read = {"GET", "HEAD"}
+    for path, methods in (
+        ("/v1/memories/a", {"GET", "PATCH", "DELETE"}),
+        ("/v1/keys", {"GET", "POST"}),
+        ("/health/live", read),
+        ("/health/ready", read),
+        ("/metrics", read),
+    ):
         refused = client.put(path, params=NAMED)
         assert (refused.status_code, set(refused.headers["allow"].split(", "))) == (405, methods)
         assert refused.json()["detail"]
     refused = client.post("/v1/backup", params={"is_sealed": "true"})
     assert (refused.status_code, "set backup.keyring" in refused.json()["detail"]) == (422, True)
     assert client.get("/v1/nothing").json()["detail"]
+
+
+@pytest.mark.parametrize("body", [b'{"text": "a", "text": "b"}', b'{"text": "a", "metadata": {"x": 1, "x": 2}}'])
+def test_a_body_that_repeats_a_key_is_refused_before_anything_is_done(client: TestClient, body: bytes):
+    answer = client.post("/v1/memories", params=NAMED, content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, "is repeated" in answer.json()["detail"]) == (400, True)
+    assert client.get("/v1/memories", params=NAMED).json()["memories"] == []

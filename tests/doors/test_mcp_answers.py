@@ -11,7 +11,7 @@ import pytest
 
 from mnemic import Mnemic, Scope
 from mnemic.errors import NotFoundError
-from mnemic.mcp.server import DOCUMENTS, MOST_CHARS, read, safe, structured
+from mnemic.mcp.server import DOCUMENTS, MOST_CHARS, RESULT, read, safe, structured
 from tests.doors.mcp_door import McpDoor
 from tests.doors.review_scenarios import ORDER
 
@@ -60,10 +60,21 @@ class TestNouns:
         with pytest.raises(NotFoundError):
             door.call("get", ANA, {"id": "nothing"})
 
-    def test_what_is_too_long_is_told_as_text_alone(self):
-        assert structured(["x" * MOST_CHARS]) is None
-        assert structured(["x"]) == {"result": ["x"]}
-        assert structured(None) is None
+    def test_a_noun_that_is_too_long_is_left_out(self):
+        assert RESULT not in structured("text", ["x" * MOST_CHARS], is_full=True)
+        assert structured("text", ["x"], is_full=True) == {"text": "text", "ids": [], RESULT: ["x"]}
+        assert structured("text", None, is_full=True) == {"text": "text", "ids": []}
+
+    def test_a_model_that_is_shown_structured_content_reads_no_more_than_the_text(self, tmp_path: Path):
+        with Mnemic.open(tmp_path / "memory.db") as mnemic:
+            for number in range(30):
+                mnemic.remember(ANA, f"User likes tea number {number} and drinks it from a blue cup")
+            found = mnemic.recall(ANA, "Which tea do I like?", limit=20)
+            text = "\n".join(hit.text for hit in found)
+            lean = structured(text, found)
+        assert set(lean) == {"text", "ids"}
+        assert lean["ids"] == [hit.id for hit in found][: len(lean["ids"])] != []
+        assert len(json.dumps(lean)) <= 1.3 * len(text)
 
 
 @pytest.mark.requirement("P-09")

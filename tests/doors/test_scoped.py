@@ -8,6 +8,7 @@ import inspect
 import pytest
 
 from mnemic import AsyncMnemic, Config, Mnemic, Scope
+from mnemic.api.arguments import SCOPE_HELP
 from mnemic.api.views import ScopedMnemic
 from mnemic.errors import InvalidInputError
 from mnemic.remote import connect
@@ -48,7 +49,7 @@ def test_help_shows_every_argument_but_the_scope(verb: str):
     with Mnemic(CONFIG) as memory:
         bound = getattr(memory.for_user("ana"), verb)
         plain = getattr(memory, verb)
-    assert bound.__doc__ == plain.__doc__
+    assert bound.__doc__ == plain.__doc__.replace(f"{SCOPE_HELP}\n", "")
     assert ["scope", *inspect.signature(bound).parameters] == [*inspect.signature(plain).parameters]
 
 

@@ -1,1 +1,1 @@
-"""The technologies behind the ports; the engine never imports them."""
+"""The technologies behind the ports. The engine never imports them."""

@@ -1,7 +1,6 @@
-"""Imports onnxruntime and the packages of optional extras, and explains an absence by the line that ends it.
-
-From some version on onnxruntime writes an id of the machine into the user's cache folder and sends what it was used for
-to its maker, in native code, unless the environment tells it not to before it is loaded. Some extras load it too.
+"""Imports onnxruntime and the packages of optional extras. Errors name the install command. Newer versions of
+onnxruntime write a machine id into the user's cache folder and send usage data to its maker. Only an environment
+variable set before loading prevents that. Some extras load onnxruntime too.
 """
 
 import importlib
@@ -15,13 +14,13 @@ SENDS_NOTHING = "ORT_DISABLE_TELEMETRY"
 
 
 def import_runtime() -> Any:
-    """onnxruntime, told to send nothing, unless the environment already says otherwise."""
+    """Import onnxruntime with telemetry off, unless the environment sets it."""
     os.environ.setdefault(SENDS_NOTHING, "1")
     return importlib.import_module("onnxruntime")
 
 
 def import_extra(module: str, extra: str) -> ModuleType:
-    """The module. Raises `ConfigError` with the line to run when the package of the extra is not installed."""
+    """Import a package. Raises `ConfigError` with the install command if the extra is missing."""
     os.environ.setdefault(SENDS_NOTHING, "1")
     try:
         return importlib.import_module(module)

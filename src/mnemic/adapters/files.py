@@ -1,5 +1,5 @@
-"""Walks folders and reads files: follows no link out of a folder, obeys `.gitignore` files as git does, and skips names
-of files that hold nothing to read, or nothing that may be read.
+"""Walks folders and reads files: follows no links out of a folder, obeys `.gitignore` like git, and skips names of
+files without content or with secrets.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mnemic.ports.files import Files, FoundFile, LeftOut, Place
 from mnemic.text.normalise import stored_texts
 
 NAME = ".gitignore"
-MAX_BYTES = MEBIBYTE  # of a `.gitignore`: longer is no list of patterns, and is skipped
+MAX_BYTES = MEBIBYTE  # of a `.gitignore`: longer is not a list of patterns, and is skipped
 MAX_STARS = 3
-"""In one pattern, and as many double ones. The time to match grows by a power with every star, so that a folder of
-somebody else could stop us: five take seconds for one name. Hardly a real pattern has more than two.
+"""Stars in one pattern, and double stars. Matching time grows by a power with each star, so a stranger's folder could
+block us: five take seconds for one name. Real patterns hardly have more than two.
 """
 
 _log = logging.getLogger("mnemic.ingest")
@@ -35,17 +35,17 @@ _DOUBLE = re.compile(r"\*{2,}")
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """The rules that hold in a folder: those of the folders above it, outermost first, each with its folder."""
+    """The ignore rules of a folder: those of the folders above it, outermost first, each with its folder."""
 
     rules: tuple[tuple[str, GitIgnoreSpec], ...] = ()
 
     def within(self, folder: str, names: set[str]) -> Ignored:
-        """The rules that hold below a folder, its own included when it has any."""
+        """The rules below a folder, including its own."""
         rules = read_rules(folder) if NAME in names else None
         return self if rules is None else Ignored((*self.rules, (folder, rules)))
 
     def holds(self, path: str, *, is_folder: bool) -> bool:
-        """True when a path is to be left out. The folders above it must have been asked for before."""
+        """True if a path is ignored. The folders above it must have been checked before."""
         for folder, rules in reversed(self.rules):
             inner = path[len(folder) :].lstrip(os.sep).replace(os.sep, "/")
             verdict = rules.check_file(f"{inner}/" if is_folder else inner, separators=()).include
@@ -70,7 +70,7 @@ def rules_above(folder: str) -> Ignored:
 
 
 def read_rules(folder: str) -> GitIgnoreSpec | None:
-    """The rules of one folder; None where it has none that can be read."""
+    """The rules of one folder, None if it has no readable ones."""
     path = Path(folder, NAME)
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
@@ -83,7 +83,7 @@ def read_rules(folder: str) -> GitIgnoreSpec | None:
 
 
 def _is_obeyed(pattern: str) -> bool:
-    """True for a pattern that is valid and is matched in a short time; git leaves out those that are not valid too."""
+    """True if a pattern is valid and fast. Git also skips invalid ones."""
     singles, doubles = _DOUBLE.sub("", pattern).count("*"), len(_DOUBLE.findall(pattern))
     if max(singles, doubles) > MAX_STARS:
         _log.warning("a pattern of a .gitignore has more than %d stars and is not obeyed", MAX_STARS)
@@ -101,13 +101,13 @@ NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
 def clean(path: str) -> str:
-    """A path as a text that can be stored: bytes that are no UTF-8, and control characters, are written as escapes."""
+    """A path as storable text. Bytes that are not UTF-8, and control characters, become escapes."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}" for c in text)
 
 
 def told(error: OSError) -> str:
-    """What the system says is the matter."""
+    """The system's error message."""
     return error.strerror or type(error).__name__
 
 
@@ -116,10 +116,10 @@ EMPTY = "it is empty"
 
 _LISTS = stored_texts(__name__)
 NO_CONTENT = frozenset({*_LISTS["folders"].split(), "$recycle.bin", "system volume information"})
-"""Folders of programs, in lower case; what a project builds is better named by its `.gitignore`."""
+"""Folders of programs, in lower case. A project's build folders are better listed in its `.gitignore`."""
 
 MARKERS = {"pyvenv.cfg": "it is a Python environment", "CACHEDIR.TAG": "it is marked as a cache (CACHEDIR.TAG)"}
-"""Files that say of their folder that it holds nothing of a person."""
+"""Files that mark a folder without content of a person."""
 
 _KINDS = (line.partition(": ") for line in _LISTS["kinds"].splitlines())
 _BINARY = {f".{extension}": kind for kind, _, extensions in _KINDS for extension in extensions.split()}
@@ -134,18 +134,18 @@ _SECRET_NAMES = (
 
 
 def holds_secrets(name: str) -> bool:
-    """True for a name that files of keys and passwords have; such a file is not even read when it is named."""
+    """True for names of key and password files. These are not read even if named directly."""
     lower = name.lower()
     return any(fnmatchcase(lower, pattern) for pattern in _SECRET_NAMES)
 
 
 def is_hidden(name: str) -> bool:
-    """True for a name that begins with a dot."""
+    """True for a name that starts with a dot."""
     return name.startswith(".")
 
 
 def folder_reason(name: str) -> str | None:
-    """Why a folder of this name is left out; None when it is not."""
+    """Why a folder with this name is skipped, None if it is not."""
     if is_hidden(name):
         return HIDDEN
     lower = name.lower()
@@ -154,7 +154,7 @@ def folder_reason(name: str) -> str | None:
 
 
 def file_reason(name: str) -> str | None:
-    """Why a file of this name is left out; None when it is not."""
+    """Why a file with this name is skipped, None if it is not."""
     if holds_secrets(name):
         return "by its name it holds secrets"
     if is_hidden(name):
@@ -167,7 +167,7 @@ TRIES = 3  # a file that changes during each of three reads is being written
 
 
 class LocalFiles:
-    """The files that the user of this process may read."""
+    """The `Files` port over files that this process may read."""
 
     def find(self, path: str) -> Place:
         if "\0" in path or not path or any("\ud800" <= c < "\udc80" or (c > "\udcff" and c <= "\udfff") for c in path):
@@ -195,7 +195,7 @@ class LocalFiles:
     def read(self, file: FoundFile, max_bytes: int) -> bytes:
         try:
             for _ in range(TRIES):
-                data = _whole(file, max_bytes)
+                data = _read_whole(file, max_bytes)
                 if data is not None:
                     return data
         except OSError as error:
@@ -207,11 +207,11 @@ def _size(path: str) -> int:
     try:
         return os.stat(path).st_size
     except OSError:
-        return 0  # it is gone; reading it will say so
+        return 0  # it is gone; reading it will report that
 
 
-def _whole(file: FoundFile, max_bytes: int) -> bytes | None:
-    """The content; None when it changed meanwhile. Opening a pipe does not wait, and a link is not followed."""
+def _read_whole(file: FoundFile, max_bytes: int) -> bytes | None:
+    """The content, None if it changed meanwhile. Never waits for a pipe or follows a link."""
     descriptor = os.open(file.path, READ_FLAGS | NO_LINKS)
     with os.fdopen(descriptor, "rb") as opened:
         before = os.fstat(descriptor)
@@ -229,13 +229,13 @@ _fits: type[Files] = LocalFiles
 
 
 HEAD_BYTES = 8192
-"""Of a file of unknown type, to see whether it is a text at all."""
+"""Bytes of a file of unknown type that show whether it is text."""
 
 Entry = FoundFile | LeftOut
 
 
 class Walk:
-    """One walk through a folder: its files first, by name, then the folders in it; links at the end."""
+    """A walk through a folder: its files by name, then its folders, links last."""
 
     def __init__(self, place: Place, max_bytes: int) -> None:
         self._root, self._source, self._max_bytes = place.path, place.source, max_bytes
@@ -244,7 +244,7 @@ class Walk:
         self._extensions = frozenset(joined([reader.capabilities for reader in all_readers()]).extensions)
 
     def entries(self) -> Iterator[Entry]:
-        """Everything, each once."""
+        """All entries, without repeats."""
         pending = [(self._root, self._source.rstrip("/"), rules_above(self._root))]
         while pending:
             folder, source, ignored = pending.pop()
@@ -276,7 +276,7 @@ class Walk:
                     yield from self._file(child, below, inner)
             pending += reversed(folders)
         for path, source in self._links:
-            yield self._link(path, source)
+            yield self._resolve_link(path, source)
 
     def _file(self, child: os.DirEntry[str], source: str, ignored: Ignored) -> Iterator[Entry]:
         reason = file_reason(child.name) or _ignored(ignored, child.path, is_folder=False)
@@ -287,8 +287,8 @@ class Walk:
         else:
             yield self._find_entry(child.path, source)
 
-    def _link(self, path: str, source: str) -> Entry:
-        """What a link stands for: a file of this folder that was not met itself, as under a hidden name."""
+    def _resolve_link(self, path: str, source: str) -> Entry:
+        """Resolve a link: a file of this folder not yet found, for example under a hidden name."""
         try:
             target = os.path.realpath(path, strict=True)
             is_folder = stat.S_ISDIR(os.stat(target).st_mode)
@@ -306,8 +306,8 @@ class Walk:
         name = source.rpartition("/")[2]
         try:
             info = os.stat(path, follow_symlinks=False)
-            reason = self._reason_against(info)
-            if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_head(path)):
+            reason = self._find_reason(info)
+            if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_read_head(path)):
                 reason = "it holds no text"
         except OSError as error:
             reason = f"it cannot be read: {told(error)}"
@@ -316,8 +316,8 @@ class Walk:
                 return FoundFile(path, source, name, info.st_size)
         return LeftOut(source, reason)
 
-    def _reason_against(self, info: os.stat_result) -> str | None:
-        """What speaks against reading a file, before it is opened."""
+    def _find_reason(self, info: os.stat_result) -> str | None:
+        """Why a file is not read, decided before it is opened."""
         if not stat.S_ISREG(info.st_mode):
             return "it is no plain file (a pipe, a socket or a device)"
         if not info.st_size:
@@ -327,7 +327,7 @@ class Walk:
         return None if self._is_new(info) else "it is read under another name"
 
     def _is_new(self, info: os.stat_result) -> bool:
-        """False for a file or folder that was met before under another name; where the system numbers none, True."""
+        """False for a file or folder already found under another name. True if the system has no file numbers."""
         key = info.st_dev, info.st_ino
         if not info.st_ino:
             return True
@@ -340,14 +340,14 @@ def _is_folder(child: os.DirEntry[str]) -> bool:
     try:
         return child.is_dir(follow_symlinks=False)
     except OSError:
-        return False  # looking at it as a file will say why
+        return False  # reading it as a file will report why
 
 
 def _ignored(ignored: Ignored, path: str, *, is_folder: bool) -> str | None:
     return "a .gitignore leaves it out" if ignored.holds(path, is_folder=is_folder) else None
 
 
-def _head(path: str) -> bytes:
+def _read_head(path: str) -> bytes:
     descriptor = os.open(path, READ_FLAGS | NO_LINKS)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(HEAD_BYTES)

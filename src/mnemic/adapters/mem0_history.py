@@ -1,5 +1,5 @@
-"""Reads the database in which mem0 keeps the history of its memories, as the lines of JSON that `text.memoryfiles`
-knows. The database comes from elsewhere: it is opened in memory, nothing in its schema is run, and its work is bounded.
+"""Reads the database of mem0's history as the JSON lines that `text.memoryfiles` parses. The database is untrusted: it
+is opened in memory, nothing in its schema is run, and the work is bounded.
 """
 
 import json
@@ -12,22 +12,22 @@ from mnemic.errors import InvalidInputError
 
 MAX_ROWS = 1_000_000  # bounds memory: all rows are held while they become JSON
 MAX_STEPS = 200
-"""How often a million steps of the database are granted; reading as many rows takes a tenth of it."""
+"""Limit of database work, in millions of steps. Reading this many rows takes a tenth of it."""
 
 MAX_VALUE_BYTES = 16_000_000  # SQLite refuses a longer text, so that a forged file cannot fill the memory
 MAX_GROWTH = 10
-"""So many times its size a database may become as JSON: more is computed, not kept."""
+"""Maximum size as JSON, relative to the database. More is computed, not stored."""
 
 TABLES = ("history", "messages")
-_STEPS_A_CHECK = 1_000_000  # a handful of milliseconds; fewer slow SQLite down
+_STEPS_A_CHECK = 1_000_000  # a few milliseconds; fewer slow SQLite down
 _FORMAT_VERSIONS = slice(18, 20)
 _NO_WAL = b"\x01\x01"
-"""In memory there is no log beside the file; what a log held that is not in the file was never handed in."""
+"""In memory there is no log. Data that was only in a log was not imported anyway."""
 
 
 def history_lines(content: bytes) -> str:
-    """One line of JSON per row of the tables `history` and `messages`. Raises `InvalidInputError` for a database that
-    is broken, has no table `history`, or takes too long to read.
+    """One JSON line per row of the tables `history` and `messages`. Raises `InvalidInputError` for a database that is
+    broken, has no table `history`, or takes too long to read.
     """
     statements = named_statements("mnemic.adapters", "mem0_history.sql")
     steps = 0

@@ -1,5 +1,5 @@
-"""What clients of OpenAI-compatible servers share: addresses, and refusals in Mnemic's words. No message quotes the key
-or a reply's body, because servers repeat in it what they were sent.
+"""Addresses and error messages shared by clients of OpenAI-compatible servers. No message quotes the key or a reply's
+body, because servers repeat what they were sent.
 """
 
 import email.utils
@@ -17,9 +17,9 @@ OLLAMA_URL = "http://localhost:11434/v1"
 """Ollama's default address."""
 
 FIRST_WAIT_S = 0.5
-"""Before the second try; each later wait is twice as long, unless the server names its own."""
+"""Wait before the first retry. Each later wait is twice as long, unless the server names its own."""
 
-CONNECT_TIMEOUT_S = 5.0  # a server that is up answers in milliseconds; recall must not wait for one that is down
+CONNECT_TIMEOUT_S = 5.0  # a running server answers in milliseconds; recall must not wait for one that is down
 
 _TOO_LONG = re.compile(
     r"too (?:long|large|many tokens)|context (?:length|size|window)"
@@ -31,12 +31,12 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class TooLongError(BackendError):
-    """The server refused a text as too long; never leaves the adapter, which cuts or refuses it."""
+    """The server refused a text as too long. Never leaves the adapter, which cuts or refuses it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that is not 200: its status, its headers (looked up without case), and the beginning of its body."""
+    """An answer other than 200: status, headers (case-insensitive), and the beginning of the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,8 +45,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """One server as a part (`part`: "embedder" or "llm"). `base_url` ends in the version (`http://localhost:11434/v1`);
-    `/v1` is added to a bare host. Raises `ConfigError` for a bad address, or one with a password.
+    """A server of one part (`part`: "embedder" or "llm"). `base_url` ends in the version (`http://localhost:11434/v1`);
+    `/v1` is added to a bare host. Raises `ConfigError` for an invalid URL, or one with a password.
     """
 
     part: str
@@ -61,18 +61,18 @@ class ModelServer:
             raise ConfigError(f"base_url of the {self.part} must not contain a password; use api_key")
 
     def url(self, call: str) -> str:
-        """The address of one call, such as "embeddings"."""
+        """The URL of a call, such as "embeddings"."""
         base = self.base_url.rstrip("/")
         return f"{base}/{call}" if urlsplit(base).path else f"{base}/v1/{call}"
 
     @property
     def is_loopback(self) -> bool:
-        """True when the server is this machine, which no proxy may come between."""
+        """True if the server is this machine. Then no proxy is used."""
         return urlsplit(self.base_url).hostname in _LOOPBACK
 
     @property
     def place(self) -> str:
-        """Who answers, for messages."""
+        """The server's name in messages."""
         return f"the {self.title} server at {self.base_url}"
 
     def error(self, refusal: Refusal, model: str) -> BackendError | ConfigError:
@@ -102,12 +102,12 @@ class ModelServer:
 
 
 def is_too_long(said: str) -> bool:
-    """True when these words of a server complain about the length of what it was sent."""
+    """True if this error message is about the length of the input."""
     return _TOO_LONG.search(said) is not None
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """The header `Retry-After` in seconds: a number, or a date that is read against the server's own `Date`."""
+    """The header `Retry-After` in seconds: a number, or a date relative to the server's `Date`."""
     wish = headers.get("Retry-After", "")
     if wish.isdigit():
         return float(wish)
@@ -118,7 +118,7 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def _code(said: str) -> str:
-    """The server's own name of the error, where it is a bare word and so can hold nothing that was sent."""
+    """The server's error code, if it is a single word and so cannot quote the input."""
     try:
         answer: Any = json.loads(said)
     except (ValueError, RecursionError):

@@ -1,5 +1,5 @@
-"""Parts by name, `technology` or `technology:model`: Mnemic's own, and those that installed packages announce. The
-registry of each kind (such as `embedders.registry`) says which there are.
+"""Parts by name, `technology` or `technology:model`: Mnemic's own, and those of installed packages. The registry of
+each kind (such as `embedders.registry`) lists them.
 """
 
 import importlib.metadata
@@ -15,8 +15,8 @@ Built = TypeVar("Built")
 
 
 class NamedParts(Generic[Part]):
-    """All parts of a kind by name. A package announces one by an entry point of the group: a callable `(model,
-    options)` that returns the part, loaded on demand; model None when the name has none. Mnemic's own names win.
+    """All parts of a kind by name. A package adds one by an entry point of the group: a callable `(model, options)`
+    that returns the part, loaded on demand; `model` is None if the name has none. Mnemic's own names win.
     """
 
     def __init__(
@@ -25,14 +25,14 @@ class NamedParts(Generic[Part]):
         own: Mapping[str, Callable[[str | None, Options], Part]],
         models: Mapping[str, str] | None = None,
     ) -> None:
-        """`kind` is the word for a part in messages, and makes the group: `mnemic.` and its plural. `own` builds
-        Mnemic's, by technology. `models` can be asked for by their own name, each with the technology it runs by.
+        """`kind`: the word for a part in messages; its plural after `mnemic.` is the group. `own`: builders of Mnemic's
+        parts by technology. `models`: the technology of models that need none in their name.
         """
         self.group = f"mnemic.{kind}s"
         self._kind, self._own, self._models = kind, own, models or {}
 
     def open(self, name: str, options: Options | None = None) -> Part:
-        """Open the part of a name. Raises `ConfigError` for unknown names and options, and for packages that fail."""
+        """Open a part by name. Raises `ConfigError` for unknown names and options, and for packages that fail."""
         technology, _, model = name.partition(":")
         if not model and technology in self._models:
             technology, model = self._models[technology], technology
@@ -40,12 +40,12 @@ class NamedParts(Generic[Part]):
         return build(model or None, dict(options or {}))
 
     def names(self) -> list[str]:
-        """Every name that `open` knows, in order; those of other packages too."""
+        """Every name that `open` knows, in order, including those of other packages."""
         announced = (point.name for point in importlib.metadata.entry_points(group=self.group))
         return sorted({*self._own, *self._models, *announced})
 
     def made(self, name: str, build: Callable[..., Built], options: Mapping[str, Any]) -> Built:
-        """What `build` returns for these keyword arguments. Raises `ConfigError` when it does not take them."""
+        """Call `build` with these keyword arguments. Raises `ConfigError` if it does not accept them."""
         try:
             return build(**options)
         except TypeError as error:
@@ -73,5 +73,5 @@ class NamedParts(Generic[Part]):
 
 
 def with_model(options: Options, model: str | None, argument: str = "model") -> Options:
-    """The options with the model of a name, where it says one, as that argument."""
+    """The options, with the model of a name as this argument."""
     return {**options, **({argument: model} if model else {})}

@@ -1,7 +1,6 @@
-"""The tokens and the graph of a model in a folder, run by onnxruntime in this process.
-
-WordPiece of uncased BERT models, which most small models have, is read without any package; other kinds need
-`tokenizers`. Special tokens ("[SEP]") inside a text are ordinary text, so no text can forge the input's structure.
+"""The tokeniser and graph of a model folder, run by onnxruntime in this process. WordPiece of uncased BERT models, the
+most common kind, needs no package; others need `tokenizers`. Special tokens ("[SEP]") inside a text are ordinary text,
+so no text can forge the input's structure.
 """
 
 import hashlib
@@ -29,31 +28,31 @@ MAX_FILE_BYTES = 64 << 20
 _KINDS = ("BPE", "Unigram", "WordLevel", "WordPiece")
 _FRAMES = ("[CLS]", "[SEP]")
 _PAIR_FRAME = 3
-"""Tokens of a pair that are of neither: one before, one between, one behind."""
+"""Framing tokens of a pair: one before, one between, one after."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokenised:
-    """The ids of a text or a pair, and beside each the part that it belongs to (0 or 1)."""
+    """The ids of a text or pair, and for each the part that it belongs to (0 or 1)."""
 
     ids: list[int]
     types: list[int]
 
 
 class Tokens(Protocol):
-    """The tokeniser of a model. It may be used from several threads at once."""
+    """The tokeniser of a model. Thread-safe."""
 
     def single(self, text: str) -> Tokenised:
-        """The ids of a text, cut at its end to the most tokens; none at all for a text without content."""
+        """The ids of a text, cut at the maximum. Empty for a blank text."""
         ...
 
     def pair(self, first: str, second: str) -> Tokenised:
-        """The ids of both, the longer of them cut first."""
+        """The ids of both texts, cutting the longer one first."""
         ...
 
 
 def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
-    """The tokeniser of a folder for at most `max_tokens` tokens, framing included. Raises `ConfigError` when it is
+    """Load a folder's tokeniser for at most `max_tokens` tokens, framing included. Raises `ConfigError` if it is
     missing or damaged, or needs the package `tokenizers` (of `extra`) that is not installed.
     """
     file, vocabulary = folder / TOKENIZER_FILE, folder / VOCABULARY_FILE
@@ -70,12 +69,12 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
     model = _part(table, "model")
     if model.get("type") not in _KINDS:
         raise ConfigError(f"{file} is not a supported tokenizer; its model must be one of {', '.join(_KINDS)}")
-    pieces = _own_pieces(table, model)
+    pieces = _read_pieces(table, model)
     return _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parsed(content, file, extra), max_tokens)
 
 
 def read_text(file: Path) -> str:
-    """The content of a file of a model. Raises `ConfigError` when it is huge, cannot be read or is no UTF-8."""
+    """The text of a model's file. Raises `ConfigError` if it is huge, unreadable or not UTF-8."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise ConfigError(f"{file} has more than {MAX_FILE_BYTES >> 20} MB; it is not a tokenizer file")
@@ -85,7 +84,7 @@ def read_text(file: Path) -> str:
 
 
 def read_table(file: Path) -> dict[str, Any]:
-    """The JSON object in a file, empty when there is no such file. Raises `ConfigError` when it holds anything else."""
+    """The JSON object in a file, empty if there is no file. Raises `ConfigError` for anything else."""
     return _table(read_text(file), file) if file.is_file() else {}
 
 
@@ -104,8 +103,8 @@ def _part(table: dict[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", part) if isinstance(part, dict) else {}
 
 
-def _own_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
-    """The pieces by id, if `WordPiece` of `mnemic.text` does what this file says; else none."""
+def _read_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
+    """The pieces by id if `WordPiece` of `mnemic.text` matches this file, else none."""
     expected = {"type": "WordPiece", "unk_token": "[UNK]", "max_input_chars_per_word": MAX_WORD_CHARACTERS}
     normaliser = _part(table, "normalizer")
     cleans = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True}
@@ -119,15 +118,15 @@ def _own_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
     vocabulary = _part(model, "vocab")
     if not is_ours or any(name not in vocabulary for name in ("[UNK]", *_FRAMES)):
         return []
-    is_framed = _frames(_part(table, "post_processor"), vocabulary)
+    is_framed = _is_bert_frame(_part(table, "post_processor"), vocabulary)
     places = {place: piece for piece, place in vocabulary.items() if isinstance(place, int)}
     if not is_framed or sorted(places) != list(range(len(vocabulary))) or _has_added_words(table):
         return []
     return [places[place] for place in range(len(places))]
 
 
-def _frames(processor: dict[str, Any], vocabulary: dict[str, Any]) -> bool:
-    """True when a text is framed as BERT frames it: [CLS] text [SEP], and [SEP] behind the second of a pair."""
+def _is_bert_frame(processor: dict[str, Any], vocabulary: dict[str, Any]) -> bool:
+    """True if the frame is BERT's: [CLS] text [SEP], and [SEP] after the second text of a pair."""
     start, end = ([name, vocabulary[name]] for name in _FRAMES)
     if processor.get("type") == "BertProcessing":
         return processor.get("cls") == start and processor.get("sep") == end
@@ -146,13 +145,13 @@ def _special(name: str, kind: int) -> dict[str, Any]:
 
 
 def _has_added_words(table: dict[str, Any]) -> bool:
-    """True when whole words were added that are no special tokens: they are found before a text is split."""
+    """True if words other than special tokens were added, which are matched before a text is split."""
     added = cast("list[Any]", table.get("added_tokens") or [])
     return any(not isinstance(each, dict) or not cast("dict[str, Any]", each).get("special") for each in added)
 
 
 class _Pieces:
-    """WordPiece in this package."""
+    """WordPiece of this package."""
 
     def __init__(self, pieces: list[str], max_tokens: int, file: Path) -> None:
         try:
@@ -182,7 +181,7 @@ class _Pieces:
 
 
 def _parsed(content: str, file: Path, extra: str) -> Any:
-    """The tokeniser of the package `tokenizers`."""
+    """A tokeniser of the package `tokenizers`."""
     package: Any = import_extra("tokenizers", extra)
     try:
         return package.Tokenizer.from_str(content)
@@ -191,7 +190,7 @@ def _parsed(content: str, file: Path, extra: str) -> Any:
 
 
 class _Packaged:
-    """Whatever the package `tokenizers` reads."""
+    """A tokeniser read by the package `tokenizers`."""
 
     def __init__(self, tokenizer: Any, max_tokens: int) -> None:
         self._tokenizer = tokenizer
@@ -214,23 +213,23 @@ GRAPH_FILES = (
     *("model.onnx", "onnx/model.onnx", "model_optimized.onnx", "onnx/model_optimized.onnx"),
     *("model_quantized.onnx", "onnx/model_quantized.onnx", "model_int8.onnx", "onnx/model_int8.onnx"),
 )
-"""Where exporters put the graph, in the order in which they are looked for."""
+"""File names of graphs, in search order."""
 
 BATCH_TOKENS = 4096
-"""Tokens, padding included, of one run of the model."""
+"""Tokens per run of the model, with padding."""
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 _DYNAMIC = b"DynamicQuantize"
-"""The operators that quantise what flows through the graph by its largest value have this in their names."""
+"""Part of the names of operators that quantise intermediate values by their maximum."""
 
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output of a graph. `width`: of its last axis, 0 when the graph does not say."""
+    """An output of a graph. `width`: of its last axis, 0 if unknown."""
 
     name: str
     rank: int
@@ -238,8 +237,8 @@ class Output:
 
 
 def find_graph(model: Path) -> tuple[Path, Path]:
-    """The folder of a model and the graph in it. `model` is the folder, of which the first of `GRAPH_FILES` is taken,
-    or the graph itself, which stands beside the tokenizer or a folder below. Raises `ConfigError` without one.
+    """The folder of a model and its graph. `model` is a folder, searched for `GRAPH_FILES`, or the graph itself, in the
+    tokenizer's folder or one below. Raises `ConfigError` without one.
     """
     if model.suffix == ".onnx" and model.is_file():
         above = model.parent.parent
@@ -258,17 +257,15 @@ def find_graph(model: Path) -> tuple[Path, Path]:
 
 
 class Graph:
-    """A loaded graph. It may be run from several threads at once."""
+    """A loaded graph. Thread-safe."""
 
     def __init__(self, file: Path, threads: int) -> None:
-        """`threads`: of one run. Raises `ConfigError` when the file is no graph, or one that wants other inputs than
-        token ids, their mask and their types.
-        """
+        """`threads`: per run. Raises `ConfigError` unless the inputs are token ids, mask and types of a valid graph."""
         runtime = import_runtime()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        # Threads that wait for the next run by spinning cost processor after every question, which others need.
+        # Threads that wait for the next run by spinning cost CPU time after every question, which others need.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session: Any = runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
@@ -288,7 +285,7 @@ class Graph:
 
     @property
     def outputs(self) -> list[Output]:
-        """What the graph can answer."""
+        """The outputs of the graph."""
         return [
             Output(each.name, len(each.shape), each.shape[-1] if each.shape and isinstance(each.shape[-1], int) else 0)
             for each in self._session.get_outputs()
@@ -312,7 +309,7 @@ class Graph:
 
 
 def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
-    """The rows that have tokens, longest first, in groups of at most `tokens` padded tokens (or of one row)."""
+    """Indices of rows with tokens, longest first, in groups of up to `tokens` padded tokens (or one row)."""
     rows = sorted((row for row, length in enumerate(lengths) if length), key=lambda row: -lengths[row])
     while rows:
         size = max(1, tokens // lengths[rows[0]])
@@ -322,8 +319,8 @@ def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> Iterator[list
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """A graph's facts without loading it. `checksum`: 12 hex digits over the model's files. `is_dynamic`: it scales by
-    a run's largest value, so that texts in one run change each other's results.
+    """A graph's properties without loading it. `checksum`: 12 hex digits over the model's files. `is_dynamic`: it
+    scales by a run's maximum, so that texts in one run affect each other.
     """
 
     checksum: str
@@ -331,7 +328,7 @@ class GraphFile:
 
 
 def describe(graph: Path, others: Sequence[Path]) -> GraphFile:
-    """The checksum and the kind of a graph. Raises `ConfigError` for a file that cannot be read, or is empty."""
+    """The checksum and kind of a graph. Raises `ConfigError` for an unreadable or empty file."""
     digest, is_dynamic = hashlib.sha256(), False
     beside = sorted(path for path in graph.parent.iterdir() if path.name.startswith(graph.name) and path != graph)
     for file in (graph, *(path for path in (*beside, *others) if path.is_file() and path.stat().st_size)):
@@ -341,10 +338,10 @@ def describe(graph: Path, others: Sequence[Path]) -> GraphFile:
                 is_dynamic = is_dynamic or (file == graph and content.find(_DYNAMIC) >= 0)
         except (OSError, ValueError) as error:
             raise ConfigError(f"{file} cannot be read: {error}") from error
-    return GraphFile(digest.hexdigest()[:12], is_dynamic)  # 48 bits tell models apart
+    return GraphFile(digest.hexdigest()[:12], is_dynamic)  # 48 bits distinguish models
 
 
 def runtime_errors() -> tuple[type[Exception], ...]:
-    """The exceptions of onnxruntime, which have no parent but `Exception`."""
+    """The exceptions of onnxruntime. Their only base class is `Exception`."""
     state = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     return tuple(kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception))

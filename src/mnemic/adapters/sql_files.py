@@ -1,4 +1,4 @@
-"""Reads the named statements of `.sql` files beside their adapters. SQL is written there and nowhere else."""
+"""Reads the named statements of `.sql` files beside their adapters. All SQL is there."""
 
 import re
 from functools import cache

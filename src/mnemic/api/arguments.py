@@ -1,14 +1,18 @@
 """The arguments of the verbs: defaults, checks and their checked forms."""
 
 import difflib
+import inspect
 import math
 import os
+import re
 from collections import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cache, wraps
-from pathlib import PurePath
+from inspect import CO_VARARGS
+from pathlib import Path, PurePath
+from textwrap import indent
 from types import FunctionType, NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -63,6 +67,26 @@ WORDS: Mapping[str, str] = {
 }
 """Messages for an unknown argument that names a field."""
 
+SCOPE_HELP = "    scope: Whose memory it is: a user, an agent, a session, an org."
+ERRORS: Mapping[str, str] = {
+    "NotFoundError": "    NotFoundError: The scope has nothing with this id.\n",
+    "InvalidInputError": "    InvalidInputError: An argument is wrong. Nothing was done.\n",
+    "BackendError": "    BackendError: The store or a model failed; see `mnemic.errors`.\n",
+}
+"""The errors of most verbs."""
+
+KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
+"""Marks a docstring whose other arguments are explained by another verb."""
+
+_SECTION = re.compile(r"^(Args|Raises):\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(    (\w+):.*(?:\n {5,}.*)*)", re.MULTILINE)
+_ENTRIES: dict[str, dict[str, str]] = {}
+_EXAMPLES = dict(
+    block.split("\n", 1)
+    for block in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").strip().split("\n\n")
+)
+"""The example of each verb, run by the tests."""
+
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -81,11 +105,33 @@ def check_arguments(group: str = "") -> Callable[[_Class], _Class]:
     return made
 
 
+def _complete_docstring(verb: str, function: FunctionType, parameters: Sequence[str]) -> str:
+    """The docstring with the scope, the arguments that another verb explains, the common errors and an example."""
+    parts = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    own = {name: text for text, name in _ENTRY.findall(sections.get("Args", ""))}
+    kin = (_ENTRIES[other] for other in KIN.findall(parts[0]) if other in _ENTRIES)
+    known = {name: text for entries in kin for name, text in entries.items() if name in parameters}
+    _ENTRIES[verb] = {"scope": SCOPE_HELP} | known | own
+    arguments = [f"{_ENTRIES[verb][name]}\n" for name in parameters if name in _ENTRIES[verb]]
+    raised = sections.get("Raises", "").rstrip() + "\n"
+    refers = not {"id", "ids", "turn_id"}.isdisjoint(parameters)
+    raised += "".join(
+        text for name, text in ERRORS.items() if name not in raised and (refers or name != "NotFoundError")
+    )
+    example = _EXAMPLES.get(verb, "")
+    opened = '    >>> ana = mnemic.for_user("ana")\n' if "ana." in example else ""
+    text = parts[0].rstrip() + ("\n\nArgs:\n" + "".join(arguments) if arguments else "\n")
+    return f"{text}\nRaises:\n{raised.lstrip(chr(10))}\nExample:\n{opened}{indent(example, '    ')}"
+
+
 def _refusing(verb: str, function: FunctionType) -> Callable[..., Any]:
     code = function.__code__
     known = frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
     options = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     names = code.co_varnames[: code.co_argcount]
+    documented = ".".join((*verb.split(".")[:-1], function.__name__))
+    every = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & CO_VARARGS)]
 
     @wraps(function)
     def checked(*arguments: Any, **named: Any) -> Any:
@@ -96,6 +142,7 @@ def _refusing(verb: str, function: FunctionType) -> Callable[..., Any]:
             check_value(value, name, hints[name])
         return function(*arguments, **named)
 
+    checked.__doc__ = _complete_docstring(documented, function, every)
     return checked
 
 

@@ -149,11 +149,7 @@ Progress = Callable[[str, int, int], object]
 
 
 def check_backup(
-    path: str | Path,
-    *,
-    room: str | Path | None = None,
-    progress: Progress | None = None,
-    config: Config | None = None,
+    path: str | Path, *, room: str | Path | None = None, progress: Progress | None = None, config: Config | None = None
 ) -> BackupReport:
     """Check a backup without a store: read it from end to end, unpack it in the folder `room` (default: the
     temporary folder), open its rows and count them.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
+from mnemic.api.background import OwnWorker
 from mnemic.api.doors import Admission, Repeats
 from mnemic.api.verbs import MnemicVerbs
 from mnemic.api.views import Scoping
@@ -29,23 +31,32 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
     configuration.
     """
 
-    def __init__(self, store: str | Path | Config | Engine | None = None, *, actor: str = DEFAULT_ACTOR) -> None:
+    def __init__(
+        self, store: str | Path | Config | Engine | None = None, *, actor: str = DEFAULT_ACTOR, has_worker: bool = True
+    ) -> None:
         if not isinstance(store, Engine):
             store = build(store if isinstance(store, Config) else load_config(store))
         self._engine = store
         self._opened_by = actor
         self._is_adopted = False
+        self._own_worker = OwnWorker(store, actor) if has_worker else None
+        if self._own_worker is not None:
+            weakref.finalize(self, self._own_worker.forget).atexit = False
 
     @classmethod
-    def open(cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR) -> Mnemic:
+    def open(
+        cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR, has_worker: bool = True
+    ) -> Mnemic:
         """Open a memory.
 
         Args:
             store: A path, `sqlite:///path`, `postgresql://…` or `memory://`. Default: the user's own store. All other
                 settings come from the environment and the user's configuration file. A `Config` is used as it is.
             actor: The name to write into the history of changes.
+            has_worker: Run background jobs, such as extracting facts, in a thread that starts with the first job.
+                False leaves them to `work`, to `worker` and to other processes. Default: True.
         """
-        return cls(store, actor=actor)
+        return cls(store, actor=actor, has_worker=has_worker)
 
     @property
     def admission(self) -> Admission:
@@ -78,7 +89,11 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
         return self._engine.clock.now()
 
     def close(self) -> None:
-        """Close the store, index and models. Idempotent."""
+        """Close the store, index and models. Idempotent. Waits at most five seconds for background jobs; the next
+        program that opens the store does those left.
+        """
+        if self._own_worker is not None:
+            self._own_worker.close()
         self._engine.accesses.flush(self._engine.store)
         self._engine.readers.close()
         self._engine.pool.shutdown(cancel_futures=True)

@@ -123,12 +123,19 @@ class DocumentVerbs:
         )
 
     def get(self, scope: Scope, id: str) -> Document:
-        """Return a document without its text."""
+        """Return a document without its text.
+
+        Args:
+            id: The id or source of the document.
+        """
         return documents.get_document(self._engine, scope, _reference(id))
 
     def text(self, scope: Scope, id: str) -> str:
         """Return the stored text of a document. Offsets of passages and pages count its characters. "" if it was
         never read.
+
+        Args:
+            id: The id or source of the document.
         """
         return documents.document_text(self._engine, scope, _reference(id))
 
@@ -292,7 +299,14 @@ class ToolVerbs:
         return [*self._toolbox().specs]
 
     def add(self, *tools: Tool) -> None:
-        """Let models call these tools too, until this Mnemic is closed. Raises `ConfigError` if a name is taken."""
+        """Let models call these tools too, until this Mnemic is closed.
+
+        Args:
+            tools: What `tool` returns, or your own objects with its methods.
+
+        Raises:
+            ConfigError: A name is taken.
+        """
         self._add(tools)
 
     def call(self, scope: Scope, name: str, arguments: Mapping[str, object] | None = None) -> ToolOutcome:
@@ -358,11 +372,7 @@ class KeyVerbs:
             expires_at: When it expires, ISO 8601. Default: never.
         """
         asked = keys.KeyRequest(
-            name=name,
-            rights=rights,
-            user=scope.user,
-            agent=scope.agent,
-            expires_at=read_time(expires_at, "expires_at"),
+            name=name, rights=rights, user=scope.user, agent=scope.agent, expires_at=read_time(expires_at, "expires_at")
         )
         return keys.create_key(self._engine, scope, asked, actor=self._actor)
 
@@ -371,7 +381,11 @@ class KeyVerbs:
         return keys.list_keys(self._engine, scope)
 
     def revoke(self, scope: Scope, id: str) -> ApiKey:
-        """Revoke a key. Takes effect at once in every process."""
+        """Revoke a key. Takes effect at once in every process.
+
+        Args:
+            id: The key.
+        """
         return keys.revoke_key(self._engine, scope, check_id(id), actor=self._actor)
 
     def rotate(self, scope: Scope, id: str, *, overlap_s: float = OVERLAP_S) -> IssuedKey:

@@ -3,16 +3,12 @@ them.
 """
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, get_type_hints
 
 from mnemic.api.arguments import check_scope, given_arguments, refuse_unknown
 from mnemic.api.memory import Mnemic
-
-_KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
-"""Marks a docstring whose other arguments are explained by another verb."""
 
 
 @cache
@@ -43,10 +39,7 @@ def documentation_of(verb: str) -> tuple[str, Mapping[str, str]]:
     """The description of a verb and of each argument, including arguments explained by another verb."""
     from mnemic.engine.tools.function import read_docstring  # with the tools of a model, which a client needs not
 
-    about, told = read_docstring(function_of(verb).__doc__)
-    kin = [other for other in _KIN.findall(about) if other != verb]
-    inherited = {name: text for other in reversed(kin) for name, text in documentation_of(other)[1].items()}
-    return about, inherited | told
+    return read_docstring(function_of(verb).__doc__)
 
 
 def bind(verb: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import builtins
 import math
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, datetime
 from os import PathLike, fspath
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from mnemic.api.arguments import check_arguments, check_number
+from mnemic.api.background import OwnWorker
 from mnemic.api.doors import Acting, ignore_backup_progress
 from mnemic.api.doors import Progress as BackupProgress
 from mnemic.build import archive
@@ -73,6 +75,7 @@ class UpkeepVerbs(Acting):
 
     _engine: Engine
     _is_adopted: bool
+    _own_worker: OwnWorker | None
 
     def ingest(
         self,
@@ -523,19 +526,21 @@ class UpkeepVerbs(Acting):
         return restore(self._engine, archive(self._engine.keyring), path, wish, progress or ignore_backup_progress)
 
     def work(self, *, until_idle: bool = True) -> WorkReport:
-        """Run all due jobs, scheduled ones included. Returns how many succeeded, were retried and gave up.
+        """Run all due jobs now, scheduled ones included, instead of in the background. Returns how many of them
+        succeeded, were retried and gave up.
 
         The first call also looks for items without vectors, after an embedder was added or changed.
 
         Args:
             until_idle: False runs one job.
         """
-        self._adopt()
-        return work(self._engine, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
+        with nullcontext() if self._own_worker is None else self._own_worker.resting():
+            self._adopt()
+            return work(self._engine, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
-        """Create a worker for a long-running program. `start()` runs jobs in a thread until `stop()`; `join()` waits
-        for the end.
+        """Create a worker instead of the one that every Mnemic has, to choose when it runs or to hear of each job.
+        `start()` runs jobs in a thread until `stop()`; `join()` waits for the end.
 
         Stop it before you close this Mnemic.
 
@@ -545,6 +550,8 @@ class UpkeepVerbs(Acting):
         """
         if not poll_s > 0:
             raise InvalidInputError(f"poll_s must be a number of seconds above 0, not {poll_s!r}")
+        if self._own_worker is not None:
+            self._own_worker.close()
         self._adopt()
         name = f"{self._opened_by}-{uuid.uuid4()}"
         return Worker(self._engine, HANDLERS, name=name, poll_s=poll_s, on_run=on_run)

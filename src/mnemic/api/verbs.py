@@ -30,7 +30,7 @@ from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, State, Trust, Turn
 from mnemic.model.recall import Counts, MessagePage, Order, Page
-from mnemic.model.records import HistoryEntry, Receipt
+from mnemic.model.records import HistoryEntry, Receipt, UserSummary
 from mnemic.model.scope import Level, Scope, as_utc
 
 VERDICTS = ("relevant", "outdated")
@@ -56,7 +56,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
         Args:
             messages: Each a `MessageDraft`, or a mapping with role, content and optionally name, observed_at,
-                external_id, trust and metadata.
+                external_id, trust and metadata. Trust can only lower that of the role.
             user: What the user said. Short for one message with this role.
             assistant: What the assistant answered. Short for one message with this role.
             observed_at: The time of messages without their own, ISO 8601. Default: now.
@@ -64,11 +64,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
 
     def capture_many(
-        self,
-        scope: Scope,
-        exchanges: Iterable[Iterable[MessageLike]],
-        *,
-        observed_at: datetime | str | None = None,
+        self, scope: Scope, exchanges: Iterable[Iterable[MessageLike]], *, observed_at: datetime | str | None = None
     ) -> builtins.list[Turn]:
         """Store many exchanges of one conversation, in order, in one durable transaction with batched embedding.
 
@@ -162,7 +158,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         return remember(self._engine, scope, drafts, actor=self._actor) if drafts else []
 
     def get(self, scope: Scope, id: str) -> Item:
-        """Return the memory or message with this id. Raises `NotFoundError` if the scope cannot see it."""
+        """Return a memory or message.
+
+        Args:
+            id: The id of the memory or message.
+        """
         return browse.get(self._engine, scope, check_id(id))
 
     def list(
@@ -259,7 +259,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         )
 
     def undo(self, scope: Scope, id: str) -> Memory:
-        """Revert the last change of a memory, including a merge. Call it again to revert the change before."""
+        """Revert the last change of a memory, including a merge. Call it again to revert the change before.
+
+        Args:
+            id: The memory.
+        """
         return edit.undo(self._engine, scope, check_id(id), actor=self._actor)
 
     def feedback(self, scope: Scope, id: str, verdict: str, *, reason: str = "") -> Memory:
@@ -300,7 +304,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         return clear(self._engine, scope, wanted, actor=self._actor, reason=reason)
 
     def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
-        """Return every change of a memory, oldest first, including its deletion."""
+        """Return every change of a memory, oldest first, including its deletion.
+
+        Args:
+            id: The memory.
+        """
         return browse.history(self._engine, scope, check_id(id))
 
     def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
@@ -336,6 +344,10 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             after: `next` of the previous page.
         """
         return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
+
+    def users(self) -> builtins.list[UserSummary]:
+        """List the users of the whole store with counts and last activity, the last active first."""
+        return browse.list_users(self._engine)
 
     @property
     def profile(self) -> ProfileVerbs:

@@ -13,6 +13,7 @@ from functools import cache, partial, wraps
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 
+from mnemic.api.arguments import SCOPE_HELP
 from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
 from mnemic.api.verbs import MnemicVerbs
 from mnemic.model.scope import DEFAULT_ORG, Scope
@@ -110,6 +111,7 @@ def _make_verb(function: Callable[..., Any], *, is_bound: bool, is_awaited: bool
 
     verb: Any = wraps(function)(wait if is_awaited else call)
     kept = [each for each in signature.parameters.values() if not (takes_scope and each.name == "scope")]
+    verb.__doc__ = (verb.__doc__ or "").replace(f"{SCOPE_HELP}\n", "") if takes_scope else verb.__doc__
     verb.__signature__ = signature.replace(parameters=kept)
     return verb
 

@@ -1,12 +1,12 @@
-"""The public memory primitive: `store`, `retrieve`, `delete`, `clear` over five technologies, or one of your own.
+"""The public memory primitive: `store`, `retrieve`, `delete`, `clear` over five technologies, or your own.
 
     from mnemic.backends import MemoryRegistry
 
     backend = MemoryRegistry.create("sqlite", db_path="notes.db")
 
-One object is one namespace without scopes, trust or history: `Mnemic` has those, and does not use these backends.
-Long texts are stored in the chunks of `chunk_text`, files in those of `ingest_path`; `inject_context` puts what is
-found in front of a model, and `open_backend` does what a configuration says.
+One object is one namespace without scopes, trust or history. `Mnemic` has those and does not use these backends. Split
+long texts with `chunk_text` and files with `ingest_path`. `inject_context` adds results to a model's prompt, and
+`open_backend` follows a configuration.
 """
 
 from mnemic.backends.faiss import Embedder, PortEmbedder

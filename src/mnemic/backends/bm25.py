@@ -1,7 +1,6 @@
-"""The backend `bm25`: Okapi BM25 over lower-cased words between blanks, in this process, without any other package.
-
-Scores are those of `rank_bm25.BM25Okapi` with its own constants, which the tests compare; why the package itself is not
-used: decision 0006. Made for exact words of languages with blanks; `sqlite` finds word forms and all scripts.
+"""The backend `bm25`: Okapi BM25 over lower-cased, blank-separated words, in this process, without other packages.
+Scores equal those of `rank_bm25.BM25Okapi` with its own constants, which the tests verify. Decision 0006 says why the
+package itself is not used. For exact words in languages with blanks; `sqlite` handles word forms and all scripts.
 """
 
 from __future__ import annotations
@@ -17,25 +16,24 @@ from mnemic.backends.in_memory import Arrays, Document, InMemoryBackend, Scored
 from mnemic.backends.primitive import FACTS, MemoryRegistry
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 
-K1 = 1.5  # how soon repeats of a word stop counting; 1.2 to 2 is usual (Robertson and Zaragoza 2009)
-B = 0.75  # how much longer texts are held back: 0 not at all, 1 fully; 0.75 is usual
+K1 = 1.5  # saturation of repeated words; 1.2 to 2 is usual (Robertson and Zaragoza 2009)
+B = 0.75  # length normalisation: 0 none, 1 full; 0.75 is usual
 EPSILON = 0.25
-"""The part of the average weight that a word of more than half of the documents gets instead of a negative one."""
+"""The share of the average weight that replaces the negative weight of a word in over half of the documents."""
 
 Words = list[str]
 
 
 def split_words(text: str) -> Words:
-    """Lower-cased runs of characters between blanks, in order and with repetitions."""
+    """Lower-cased words between blanks, in order, with repetitions."""
     return text.lower().split()
 
 
 @MemoryRegistry.register("bm25")
 class Bm25Backend(InMemoryBackend[Words]):
-    """Finds documents that share at least one word with the query, also when all shared words weigh 0.
-
-    The index is of the whole collection: every store and delete throws it away, and it is built again from all
-    documents before the next answer. Scores are 0 or more; of equal ones more shared words come first.
+    """Finds documents that share at least one word with the query, even if all shared words weigh 0. The index covers
+    the whole collection. Every store and delete discards it, and the next query rebuilds it. Scores are 0 or more.
+    Equal scores are ordered by shared words, most first.
     """
 
     facts = FACTS["bm25"]
@@ -72,7 +70,7 @@ class Bm25Backend(InMemoryBackend[Words]):
 
 @dataclass(frozen=True, slots=True)
 class _Okapi(Bm25):
-    """BM25 with the weight of Robertson and Spärck Jones (1976), not below `floor` where that is negative."""
+    """BM25 with the weight of Robertson and Spärck Jones (1976), which is `floor` where negative."""
 
     floor: float = 0.0
 
@@ -82,7 +80,7 @@ class _Okapi(Bm25):
 
 
 class _Index:
-    """Counts of one collection, which never changes."""
+    """The immutable counts of one collection."""
 
     def __init__(self, documents: Iterable[Words]) -> None:
         postings: dict[str, dict[int, int]] = {}
@@ -98,7 +96,7 @@ class _Index:
         self._score = _Okapi(k1=K1, b=B, floor=max(0.0, EPSILON * average))
 
     def best(self, query: Words, limit: int) -> list[tuple[int, float]]:
-        """Rows with their scores; a word that the query repeats counts as often."""
+        """Rows with their scores. A repeated query word counts each time."""
         known = [word for word in query if word in self._postings]
         if not known:
             return []

@@ -1,7 +1,6 @@
-"""The backend `colbert`: late interaction over one vector per token (Khattab and Zaharia 2020), in this process.
-
-With a ColBERT checkpoint it needs the extra `memory-colbert`; with `checkpoint="minilm"`, the token vectors of the
-offline model, it needs nothing. Models are loaded by the first text.
+"""The backend `colbert`: late interaction over one vector per token (Khattab and Zaharia 2020), in this process. A
+ColBERT checkpoint needs the extra `memory-colbert`. `checkpoint="minilm"` uses the token vectors of the offline model
+and needs nothing. Models are loaded on first use.
 """
 
 from __future__ import annotations
@@ -26,42 +25,40 @@ from mnemic.text.wordpiece import WordPiece
 
 DEFAULT_CHECKPOINT = "colbert-ir/colbertv2.0"
 QUERY_TOKENS = 32
-"""What ColBERT fills a query up to with [MASK], whose vectors stand for words the query might have had."""
+"""ColBERT pads a query with [MASK] to this length. The vectors of the padding stand for words it might have had."""
 
 DOCUMENT_TOKENS = 220  # as ColBERTv2's default; longer texts are cut
 QUERY_MARKER, DOCUMENT_MARKER = "[unused0]", "[unused1]"
 
 
 class TokenEmbedder(ABC):
-    """Turns one text into one vector per token, `(tokens, dims) float32`; a text without tokens gives no rows."""
+    """Turns a text into one vector per token, `(tokens, dims) float32`. No tokens give no rows."""
 
     @abstractmethod
     def embed_document(self, text: str) -> Vectors:
-        """Vectors of a text that is kept."""
+        """Vectors of a text to store."""
 
     @abstractmethod
     def embed_query(self, text: str) -> Vectors:
-        """Vectors of a text that is searched with."""
+        """Vectors of a search query."""
 
     @property
     @abstractmethod
     def model(self) -> str:
-        """What tells this model from others in a saved file; known without loading it."""
+        """Identifies the model in saved files. Known without loading it."""
 
     def close(self) -> None:  # noqa: B027 -- most models need no closing
-        """Let go of the model; closing twice is harmless."""
+        """Release the model. Idempotent."""
 
 
 class CheckpointTokenEmbedder(TokenEmbedder):
-    """A ColBERT checkpoint by name, fetched from its hub at first use, or by the folder of its files.
-
-    It is a BERT with one linear layer on top. As in the authors' code: a marker follows [CLS]; a query is filled up
-    with [MASK] to 32 tokens; a document is cut at 220, and its punctuation has no vectors. Needs the extra
-    `memory-colbert`.
+    """A ColBERT checkpoint: a name, downloaded from its hub on first use, or the folder of its files. It is a BERT with
+    one linear layer on top. As in the authors' code, a marker follows [CLS], queries are padded with [MASK] to 32
+    tokens, documents are cut at 220, and their punctuation has no vectors. Needs the extra `memory-colbert`.
     """
 
     def __init__(self, checkpoint: str = DEFAULT_CHECKPOINT, *, device: str | None = None) -> None:
-        """`device`: "cpu", "cuda", …; by default a GPU where there is one. Loads nothing and needs no package yet."""
+        """`device`: "cpu", "cuda", …. Default: a GPU if there is one. Loads nothing and needs no package yet."""
         self._checkpoint = checkpoint
         self._device = device
         self._loaded: _Checkpoint | None = None
@@ -69,7 +66,7 @@ class CheckpointTokenEmbedder(TokenEmbedder):
 
     @property
     def model(self) -> str:
-        """The checkpoint as it was named."""
+        """The checkpoint's name or folder, as given."""
         return self._checkpoint
 
     @property
@@ -78,15 +75,15 @@ class CheckpointTokenEmbedder(TokenEmbedder):
         return self._loaded is not None
 
     def embed_document(self, text: str) -> Vectors:
-        """Vectors of the tokens that are no punctuation. Raises `ConfigError` when the checkpoint cannot be loaded."""
+        """Vectors of all tokens except punctuation. Raises `ConfigError` if the checkpoint cannot be loaded."""
         return self._load().document(text)
 
     def embed_query(self, text: str) -> Vectors:
-        """32 vectors. Raises `ConfigError` when the checkpoint cannot be loaded."""
+        """32 vectors. Raises `ConfigError` if the checkpoint cannot be loaded."""
         return self._load().query(text)
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
+        """Free the model. The next text loads it again."""
         with self._lock:
             self._loaded = None
 
@@ -98,7 +95,7 @@ class CheckpointTokenEmbedder(TokenEmbedder):
 
 
 class _Checkpoint:
-    """A checkpoint in memory."""
+    """A loaded checkpoint."""
 
     def __init__(self, source: str, device: str | None) -> None:
         self._torch: Any = import_extra("torch", "memory-colbert")
@@ -128,7 +125,7 @@ class _Checkpoint:
         return rows[[place for place, each in enumerate(ids) if each not in self._silent]]
 
     def _ids(self, text: str, marker: str, limit: int) -> list[int]:
-        """[CLS], the marker, the text and [SEP]: at most `limit` in all."""
+        """[CLS], the marker, the text and [SEP], at most `limit` in total."""
         ids = self._tokenizer(text, truncation=True, max_length=limit - 1)["input_ids"]
         return [ids[0], self._tokenizer.convert_tokens_to_ids(marker), *ids[1:]]
 
@@ -143,7 +140,7 @@ class _Checkpoint:
 
 
 def _linear(torch: Any, transformers: Any, source: str) -> Any:
-    """The weight of the layer on top, `(dims, hidden)`, which the plain model class leaves out."""
+    """The weight of the top layer, `(dims, hidden)`, which the plain model class leaves out."""
     file: str | None = transformers.utils.cached_file(
         source, "model.safetensors", _raise_exceptions_for_missing_entries=False
     )
@@ -155,9 +152,8 @@ def _linear(torch: Any, transformers: Any, source: str) -> Any:
 
 
 class MinilmTokenEmbedder(TokenEmbedder):
-    """The token vectors of the offline model, `(tokens, 384)`: nothing to install and to fetch.
-
-    The model was trained for one vector per text and not for MaxSim; [CLS] and [SEP] are left out. English.
+    """The token vectors of the offline model, `(tokens, 384)`. Needs no package and no download. The model was trained
+    for one vector per text, not for MaxSim. Leaves out [CLS] and [SEP]. English.
     """
 
     def __init__(self, *, threads: int = THREADS) -> None:
@@ -180,11 +176,11 @@ class MinilmTokenEmbedder(TokenEmbedder):
         return np.asarray(rows[0, 1:-1], dtype=np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        """As `embed_document`: the model was trained without prefixes."""
+        """Like `embed_document`: the model has no prefixes."""
         return self.embed_document(text)
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
+        """Free the model. The next text loads it again."""
         with self._lock:
             self._loaded = None
 
@@ -203,14 +199,14 @@ class MinilmTokenEmbedder(TokenEmbedder):
 
 
 HIDDEN = "SkipLayerNormalization.320"
-"""The name, within the shipped graph, of the token vectors before they are pooled, `(n, tokens, 384)`."""
+"""The name of the token vectors before pooling in the shipped graph, `(n, tokens, 384)`."""
 
 
 def _add_output(name: str) -> bytes:
-    """What makes a value of an ONNX graph an output when it is appended to the file.
+    """The bytes that, appended to an ONNX file, make a value of its graph an output.
 
-    An ONNX file is one protobuf message, and of concatenated messages the repeated fields are join_facts (protobuf's
-    encoding guide, "Last One Wins"). Field numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12,
+    An ONNX file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding
+    guide, "Last One Wins"). Field numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12,
     ValueInfoProto.name 1 and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
     """
     tensor = _field(1, b"\x08\x01")
@@ -219,12 +215,12 @@ def _add_output(name: str) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited protobuf field; numbers up to 15 and contents up to 127 bytes, which have one-byte heads."""
+    """A length-delimited protobuf field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
     return bytes([number << 3 | 2, len(content)]) + content
 
 
 def choose_token_embedder(choice: TokenEmbedder | str | None) -> TokenEmbedder:
-    """The embedder itself, "minilm", or a checkpoint by name or folder; None is `DEFAULT_CHECKPOINT`."""
+    """The given embedder, "minilm", or a checkpoint by name or folder. None: `DEFAULT_CHECKPOINT`."""
     if isinstance(choice, TokenEmbedder):
         return choice
     if choice == "minilm":
@@ -233,9 +229,8 @@ def choose_token_embedder(choice: TokenEmbedder | str | None) -> TokenEmbedder:
 
 
 def max_sim(query: Vectors, document: Vectors) -> float:
-    """The sum, over the query's tokens, of the best cosine with any token of the document.
-
-    Both are `(tokens, dims) float32` with rows of length 1; 0 where either has no tokens.
+    """The sum over the query's tokens of the highest cosine with any token of the document. Both are `(tokens, dims)
+    float32` with unit rows. 0 if either has no tokens.
     """
     if not query.size or not document.size:
         return 0.0
@@ -244,22 +239,21 @@ def max_sim(query: Vectors, document: Vectors) -> float:
 
 @MemoryRegistry.register("colbert")
 class ColbertBackend(InMemoryBackend[Vectors]):
-    """Scores are MaxSim: at most the number of the query's tokens.
-
-    `checkpoint`: the name of one (default `colbert-ir/colbertv2.0`, fetched from its hub), its folder, "minilm" for
-    the token vectors of the offline model, or a `TokenEmbedder`. It is loaded by the first text.
+    """Scores are MaxSim: at most the number of the query's tokens. `checkpoint`: a name (default
+    `colbert-ir/colbertv2.0`, downloaded from its hub), a folder, "minilm" for the token vectors of the offline model,
+    or a `TokenEmbedder`. Loaded on first use.
     """
 
     facts = FACTS["colbert"]
 
     def __init__(self, checkpoint: TokenEmbedder | str | None = None) -> None:
-        """Loads nothing; the first text raises `ConfigError` when a package or the model is missing."""
+        """Loads nothing. The first text raises `ConfigError` if a package or the model is missing."""
         super().__init__()
         self._embedder = choose_token_embedder(checkpoint)
         self._matrices: dict[str, Vectors] = {}
 
     def close(self) -> None:
-        """Close the embedder, and forget everything."""
+        """Close the embedder and drop all documents."""
         self.clear()
         self._embedder.close()
 
@@ -299,7 +293,7 @@ class ColbertBackend(InMemoryBackend[Vectors]):
 
 
 def _unit(rows: Vectors) -> Vectors:
-    """Rows of length 1; zero rows stay as they are. Raises `BadReplyError` for what is no finite table."""
+    """Normalise rows to unit length; zero rows stay. Raises `BadReplyError` unless it is a table of finite numbers."""
     matrix = np.asarray(rows, dtype=np.float32)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():  # noqa: PLR2004 -- a table has two
         raise BadReplyError(f"the token embedder sent an array of shape {matrix.shape}; expected (tokens, dims)")

@@ -1,8 +1,6 @@
-"""The backend `faiss`: exact search by meaning over a flat inner-product index of FAISS, in this process.
-
-Needs the extra `memory-faiss`. Texts become vectors by an `Embedder`, a thin face of the port
-`mnemic.ports.models`: to use your own model, write two methods; every embedder that Mnemic knows by name
-comes in through `PortEmbedder`.
+"""The backend `faiss`: exact semantic search in a flat inner-product FAISS index, in this process. Needs the extra
+`memory-faiss`. An `Embedder`, a small version of the port in `mnemic.ports.models`, turns texts into vectors. Write two
+methods to use your own model. `PortEmbedder` wraps every embedder that Mnemic knows by name.
 """
 
 from __future__ import annotations
@@ -21,49 +19,49 @@ from mnemic.ports import models as port
 from mnemic.ports.models import Vectors
 
 DEFAULT_EMBEDDER = "minilm"
-"""all-MiniLM-L6-v2 with 384 components, in 8 bits, from files that come with Mnemic: about 22 MB, no download."""
+"""all-MiniLM-L6-v2 with 384 dims in 8 bits, included with Mnemic: about 22 MB, no download."""
 
 
 class Embedder(ABC):
-    """Turns texts into vectors. Two methods are enough; the others have defaults that fit a model without prefixes."""
+    """Turns texts into vectors. Two methods are enough. The defaults of the others fit a model without prefixes."""
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row per text in the same order, `(n, dim) float32`; they need not be normalised."""
+        """One row per text in the same order, `(n, dim) float32`. They need not be normalised."""
 
     @abstractmethod
     def dim(self) -> int:
-        """The components of a vector."""
+        """The number of components of a vector."""
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Rows of texts that are searched with; as `embed` unless the model treats questions differently."""
+        """Vectors of search queries. Default: `embed`."""
         return self.embed(texts)
 
     @property
     def model(self) -> str:
-        """What tells this model from others in a saved file: vectors of two models are never compared."""
+        """Identifies the model in saved files. Vectors of two models are never compared."""
         return f"{type(self).__module__}.{type(self).__qualname__}:{self.dim()}"
 
     def close(self) -> None:  # noqa: B027 -- most models need no closing
-        """Let go of the model; closing twice is harmless."""
+        """Release the model. Idempotent."""
 
 
 class PortEmbedder(Embedder):
-    """Any embedder of the port; its prefixes stay its own business."""
+    """Wraps an embedder of the port, which adds its own prefixes."""
 
     def __init__(self, embedder: port.Embedder) -> None:
         self._embedder = embedder
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept. Raises `BackendError` when the model or its server fails."""
+        """Unit vectors of texts to store. Raises `BackendError` if the model or its server fails."""
         return self._embedder.embed_documents(texts)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with."""
+        """Unit vectors of search queries."""
         return self._embedder.embed_queries(texts)
 
     def dim(self) -> int:
-        """The components of a vector, which a model may have to be loaded for."""
+        """The number of components of a vector. May load the model."""
         return self._embedder.space.dims
 
     @property
@@ -80,9 +78,8 @@ EmbedderChoice: TypeAlias = Embedder | str | None
 
 
 def choose_embedder(choice: EmbedderChoice) -> Embedder:
-    """The embedder itself, the one of a name that `mnemic.adapters.embedders.registry` knows, or for None the default.
-
-    Raises `ConfigError` for an unknown name, and with the line to run when the package of a name is not installed.
+    """The given embedder, one by name (`mnemic.adapters.embedders.registry`), or for None the default. Raises
+    `ConfigError` for an unknown name, and with the install command if a package is missing.
     """
     if isinstance(choice, Embedder):
         return choice
@@ -91,17 +88,15 @@ def choose_embedder(choice: EmbedderChoice) -> Embedder:
 
 @MemoryRegistry.register("faiss")
 class FaissBackend(InMemoryBackend[Vectors]):
-    """Scores are cosines, from -1 to 1.
-
-    A deleted document's vector stays in the index and is passed over by every search; it is gone after `clear`, or
-    after `save` and `load`. `embedder`: an `Embedder`, or a name such as "minilm" (the default: all-MiniLM-L6-v2,
+    """Scores are cosines, from -1 to 1. A deleted document's vector stays in the index, where searches skip it, until
+    `clear`, or `save` and `load`. `embedder`: an `Embedder`, or a name such as "minilm" (the default: all-MiniLM-L6-v2,
     offline), "sentence-transformers:all-MiniLM-L6-v2" or "ollama:nomic-embed-text".
     """
 
     facts = FACTS["faiss"]
 
     def __init__(self, embedder: EmbedderChoice = None) -> None:
-        """Raises `ConfigError` when faiss is not installed or the embedder is not known."""
+        """Raises `ConfigError` if faiss is not installed or the embedder is unknown."""
         super().__init__()
         self._faiss: Any = import_extra("faiss", "memory-faiss")
         self._embedder = choose_embedder(embedder)
@@ -109,11 +104,11 @@ class FaissBackend(InMemoryBackend[Vectors]):
 
     @property
     def indexed(self) -> int:
-        """Vectors in the index, those of deleted documents included."""
+        """The number of vectors in the index, those of deleted documents included."""
         return int(self._index.ntotal)
 
     def close(self) -> None:
-        """Close the embedder, and forget everything."""
+        """Close the embedder and drop all documents."""
         self.clear()
         self._embedder.close()
 
@@ -129,7 +124,7 @@ class FaissBackend(InMemoryBackend[Vectors]):
         return self._unit(self._embedder.embed_queries([query]))
 
     def _unit(self, rows: Vectors) -> Vectors:
-        """One row of length 1; the zero row of a text that has no direction stays as it is."""
+        """One row of unit length. The zero row of a blank text stays."""
         vector = np.array(rows, dtype=np.float32, order="C")
         if vector.shape != (1, self._embedder.dim()) or not np.isfinite(vector).all():
             raise BadReplyError(f"the embedder answered {vector.shape}; expected one row of {self._embedder.dim()}")

@@ -1,7 +1,6 @@
-"""The backend `hybrid`: any two backends as one, by weighted reciprocal rank fusion.
-
-It saves a folder: one file per part, and a list that says which files belong together. The list is replaced last and
-at once, so a save that is interrupted leaves the older one whole.
+"""The backend `hybrid`: any two backends combined by weighted reciprocal rank fusion. It saves a folder: one file per
+part, and a list of the files that belong together. The list is replaced last and atomically, so an interrupted save
+leaves the older one whole.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from mnemic.errors import BackendError, ConfigError, MnemicError, NotFoundError,
 from mnemic.ranking.fusion import RRF_K, reciprocal_rank_fusion
 
 OVER_FETCH = 3
-"""Each side is asked for this many times `top_k`: what only one side ranks high still gets its place."""
+"""Each part returns this many times `top_k`, so that a result of only one part keeps its rank."""
 
 TAG = "mnemic.hybrid"
-"""The key in the metadata of both parts by which one document is known again; callers never see it."""
+"""The metadata key that identifies a document in both parts. Callers never see it."""
 
 _TAG_CHARACTERS = 32  # hexadecimal digits of a 128-bit tag
 Part = primitive.MemoryBackend | str
@@ -33,9 +32,9 @@ Part = primitive.MemoryBackend | str
 class HybridBackend(primitive.MemoryBackend):
     """Keeps every document in both parts. A score is the sum of weight / (rrf_k + rank) over the parts that found it.
 
-    `sparse` and `dense` are backends, third parties' too, or names; they belong to the hybrid, which closes them. What
-    else they hold may be found, but not deleted, through it. Packages, GPU and durability follow from the parts.
-    An id names the document's place in both parts, so it stays valid wherever both parts are durable.
+    `sparse` and `dense` are names or backends, also third-party ones. The hybrid owns and closes them. It can find
+    their other documents, but not delete them. Packages, GPU and durability follow from the parts. An id contains the
+    document's ids in both parts, so it stays valid if both parts are durable.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class HybridBackend(primitive.MemoryBackend):
         dense_weight: float = 1.0,
         rrf_k: float = RRF_K,
     ) -> None:
-        """Raises `ConfigError` for a weight or constant that is negative or not finite, and when both weights are 0."""
+        """Raises `ConfigError` for a weight or constant that is negative or not finite, and if both weights are 0."""
         numbers = (sparse_weight, dense_weight, rrf_k)
         if not all(math.isfinite(number) and number >= 0 for number in numbers) or not sparse_weight + dense_weight:
             raise ConfigError(f"weights and rrf_k must be numbers from 0, one weight above it, not {numbers}")
@@ -61,7 +60,7 @@ class HybridBackend(primitive.MemoryBackend):
         self._hidden: set[str] = set()
 
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
-        """As `MemoryBackend.store`, in both parts: when one fails, the other has kept nothing that is ever returned."""
+        """As `MemoryBackend.store`, in both parts. If one fails, what the other stored is never returned."""
         text, line, given = primitive.check_document(content, source, metadata)
         tag = uuid4().hex
         tagged = {**given, TAG: tag}
@@ -70,14 +69,14 @@ class HybridBackend(primitive.MemoryBackend):
             undo.callback(self._hidden.discard, tag)
             sparse_id = self.sparse.store(text, source=line, metadata=tagged)
             undo.pop_all()
-            undo.callback(self._take_back, sparse_id, tag)
+            undo.callback(self._undo_store, sparse_id, tag)
             dense_id = self.dense.store(text, source=line, metadata=tagged)
             undo.pop_all()
         self._hidden.discard(tag)
         return f"{tag}{len(sparse_id)}:{sparse_id}{dense_id}"
 
     def retrieve(self, query: str, *, top_k: int = primitive.TOP_K, **kwargs: Any) -> list[primitive.RetrievalResult]:
-        """As `MemoryBackend.retrieve`; `min_score` is on the scale of the fused score."""
+        """As `MemoryBackend.retrieve`. `min_score` is on the scale of the fused score."""
         question, limit, min_score = primitive.check_request(query, top_k, kwargs)
         found: dict[str, primitive.RetrievalResult] = {}
         rankings: list[list[str]] = []
@@ -91,9 +90,7 @@ class HybridBackend(primitive.MemoryBackend):
         return [_remove_tag(found[key], score) for key, score in fused[:limit] if score >= min_score]
 
     def delete(self, doc_id: str) -> bool:
-        """As `MemoryBackend.delete`. When a part fails the document is returned no more, and deleting it once more
-        removes what is left.
-        """
+        """As `MemoryBackend.delete`. If a part fails, the document stays hidden; repeat the call to delete the rest."""
         place = _parse_id(doc_id)
         if place is None:
             return False
@@ -106,7 +103,7 @@ class HybridBackend(primitive.MemoryBackend):
         return was_sparse or was_dense or was_hidden
 
     def clear(self) -> None:
-        """Clear both parts, the second one also when the first fails."""
+        """Clear both parts, the second even if the first fails."""
         try:
             self.sparse.clear()
         finally:
@@ -114,11 +111,11 @@ class HybridBackend(primitive.MemoryBackend):
         self._hidden.clear()
 
     def save(self, path: str | Path) -> None:
-        """Save each part that is not durable by itself to the folder `path`. Raises `UnsupportedError` when none is."""
+        """Save the parts that are not durable to the folder `path`. Raises `UnsupportedError` if both are durable."""
         write_parts(path, self._saved_parts("save"))
 
     def load(self, path: str | Path) -> None:
-        """Load what `save` wrote. When one part fails, the other has again what it had."""
+        """Load what `save` wrote. If one part fails, the other is restored."""
         read_parts(path, self._saved_parts("load"))
 
     def close(self) -> None:
@@ -135,8 +132,8 @@ class HybridBackend(primitive.MemoryBackend):
             raise UnsupportedError("both parts of this hybrid are on disk already", capability=capability)
         return saved
 
-    def _take_back(self, sparse_id: str, tag: str) -> None:
-        """Undo the first half of a store. If that fails too, the half stays hidden, and the first error is told."""
+    def _undo_store(self, sparse_id: str, tag: str) -> None:
+        """Undo the first half of a store. If that fails too, the half stays hidden, and the first error is raised."""
         with suppress(MnemicError):
             self.sparse.delete(sparse_id)
             self._hidden.discard(tag)
@@ -147,7 +144,7 @@ def _open_part(part: Part) -> primitive.MemoryBackend:
 
 
 def _parse_id(doc_id: str) -> tuple[str, str, str] | None:
-    """Tag, id in the sparse part, id in the dense part; None for what is no id of a hybrid."""
+    """Tag, sparse id and dense id. None if it is not a hybrid's id."""
     length, colon, rest = doc_id[_TAG_CHARACTERS:].partition(":")
     if not colon or not (length.isascii() and length.isdigit()):
         return None
@@ -155,7 +152,7 @@ def _parse_id(doc_id: str) -> tuple[str, str, str] | None:
 
 
 def _key(result: primitive.RetrievalResult) -> str:
-    """The tag, or, for what was not stored through the hybrid, its source and text."""
+    """The tag, or source and text for documents that the hybrid did not store."""
     return str(result.metadata.get(TAG) or f"{len(result.source)}:{result.source}{result.content}")
 
 
@@ -168,7 +165,7 @@ LIST = "parts.json"
 
 
 def write_parts(path: str | Path, parts: Mapping[str, primitive.MemoryBackend]) -> None:
-    """Save the parts into the folder `path`, in the place of those of an older save. Raises `UnavailableError`."""
+    """Save the parts to the folder `path`, replacing an older save. Raises `UnavailableError`."""
     folder = Path(path).expanduser()
     names = {part: f"{part}-{uuid4().hex}" for part in parts}
     try:
@@ -187,7 +184,7 @@ def write_parts(path: str | Path, parts: Mapping[str, primitive.MemoryBackend]) 
 
 
 def read_parts(path: str | Path, parts: Mapping[str, primitive.MemoryBackend]) -> None:
-    """Load the parts from the folder `path`, all or none. Errors are those of `MemoryBackend.load`."""
+    """Load the parts from the folder `path`, all or none. Raises what `MemoryBackend.load` raises."""
     folder = Path(path).expanduser()
     names = _read_list(folder)
     if set(names) != set(parts):

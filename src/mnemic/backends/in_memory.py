@@ -1,6 +1,5 @@
-"""What the backends that live in this process share: documents by id, one lock, and one file that is saved and loaded.
-
-The file is a NumPy archive of documents and arrays, without pickles.
+"""Shared by in-process backends: documents by id, one lock, and a file to save and load. The file is a NumPy archive of
+documents and arrays, without pickles.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from numpy.typing import NDArray
 from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult, check_document, check_request
 from mnemic.errors import BackendError, ConfigError, NotFoundError, UnavailableError
 
-LAYOUT = 1  # of the saved file; raise it when an older version must not read the file
+LAYOUT = 1  # of the saved file; raise it if older versions must not read the file
 Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text with what was said about it."""
+    """One text with its source and metadata."""
 
     content: str
     source: str
@@ -39,7 +38,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What one file holds. `backend` and `model` say who can read it; documents are in the order of storing."""
+    """The content of a file. `backend` and `model` decide who can read it. Documents are in insertion order."""
 
     backend: str
     model: str
@@ -48,7 +47,7 @@ class Archive:
 
 
 def write_archive(path: str | Path, archive: Archive) -> None:
-    """Write the file in the place of what is there, wholly or not at all. Raises `UnavailableError`."""
+    """Replace the file atomically. Raises `UnavailableError`."""
     target = Path(path).expanduser()
     rows = [[doc_id, each.content, each.source, each.metadata] for doc_id, each in archive.documents.items()]
     head = {"layout": LAYOUT, "backend": archive.backend, "model": archive.model, "documents": rows}
@@ -67,8 +66,8 @@ def write_archive(path: str | Path, archive: Archive) -> None:
 
 
 def read_archive(path: str | Path, *, backend: str, model: str) -> Archive:
-    """What the file holds. Raises `NotFoundError` when there is none, `UnavailableError` when it cannot be read,
-    `BackendError` when it is damaged, and `ConfigError` when another backend, model or layout wrote it.
+    """The content of a file. Raises `NotFoundError` if there is none, `UnavailableError` if it cannot be read,
+    `BackendError` if it is damaged, and `ConfigError` if another backend, model or layout wrote it.
     """
     source = Path(path).expanduser()
     try:
@@ -92,16 +91,14 @@ def read_archive(path: str | Path, *, backend: str, model: str) -> Archive:
 
 
 Evidence = TypeVar("Evidence")
-"""What an index keeps of a text, and what it is asked with: words, a vector, or one vector per token."""
+"""What an index stores of a text and searches with: words, a vector, or one vector per token."""
 
 Scored = tuple[str, float]
 
 
 class InMemoryBackend(MemoryBackend, Generic[Evidence]):
-    """The four verbs over a subclass's index.
-
-    A subclass says how a text becomes evidence (without the lock, because models take their time; a failure there
-    leaves everything as it was), and keeps evidence by id (under the lock).
+    """The four verbs over a subclass's index. A subclass turns a text into evidence without the lock, because models
+    are slow; a failure there changes nothing. It stores evidence by id under the lock.
     """
 
     def __init__(self) -> None:
@@ -165,32 +162,32 @@ class InMemoryBackend(MemoryBackend, Generic[Evidence]):
 
     @abstractmethod
     def _read(self, content: str) -> Evidence:
-        """The evidence of a text that is kept."""
+        """The evidence of a text to store."""
 
     @abstractmethod
     def _ask(self, query: str) -> Evidence:
-        """The evidence of a text that is searched with."""
+        """The evidence of a search query."""
 
     @abstractmethod
     def _best(self, evidence: Evidence, limit: int) -> Sequence[Scored]:
-        """The best ids with their scores, best first, of equal ones the oldest first."""
+        """The best ids with their scores, best first. Equal scores: oldest first."""
 
     @abstractmethod
     def _add(self, doc_id: str, evidence: Evidence) -> None:
-        """Take a new document in."""
+        """Add a new document."""
 
     @abstractmethod
     def _remove(self, doc_id: str) -> None:
-        """Forget a document that is there."""
+        """Remove an existing document."""
 
     @abstractmethod
     def _replace(self, documents: Sequence[tuple[str, Document]], arrays: Arrays) -> None:
-        """Forget everything and take these in; `arrays` are those that `_arrays` gave for them, empty with none."""
+        """Replace all documents. `arrays` come from `_arrays` for them, empty if there are none."""
 
     def _arrays(self) -> Arrays:
-        """What saves the work of reading the documents again, in their order."""
+        """Arrays that save computing evidence again, in document order."""
         return {}
 
     def _model(self) -> str:
-        """Who made the evidence, "" where no model did."""
+        """The model that made the evidence, "" if none did."""
         return ""

@@ -1,7 +1,6 @@
-"""Files and folders as chunks for a memory backend: read, cut, with their sources.
-
-Answers for `ingest_path`. Which files of a folder are read is `adapters.files`' business, how one becomes a text that
-of the readers, which run in a process of their own. For documents with scopes, versions and citations take `Mnemic`.
+"""`ingest_path`: files and folders as chunks with their sources, for a memory backend. `adapters.files` chooses the
+files of a folder, and readers in their own process turn each into text. For documents with scopes, versions and
+citations use `Mnemic`.
 """
 
 import os
@@ -23,7 +22,7 @@ _PDF_PACKAGE = "pypdfium2"
 
 
 class Ingested(list[Chunk]):
-    """The chunks of a path, in the order of its files; `skipped`: what was not read, each with its reason."""
+    """The chunks of a path, in file order. `skipped`: unread files, each with the reason."""
 
     def __init__(self, chunks: Iterable[Chunk] = (), skipped: Iterable[LeftOut] = ()) -> None:
         super().__init__(chunks)
@@ -31,18 +30,19 @@ class Ingested(list[Chunk]):
 
 
 def ingest_path(path: str | os.PathLike[str], config: ChunkConfig | None = None) -> Ingested:
-    """The chunks of a file, or of all files in a folder and the folders in it; the same files give the same chunks.
+    """The chunks of a file, or of all files below a folder. The same files give the same chunks.
 
-    What a file is follows from its extension: markdown, PDF, code, another format that a reader takes, else text. Its
-    text is cut by `chunk_text`; a document that is too short for a chunk is one. A chunk's `source` is the path of its
-    file, `start` and `end` count in the text of the document, and `metadata` holds `file_type` (markdown, pdf, code or
-    text) and, where the format has pages, the `page` it begins on, from 1. The pages of a PDF are joined by a blank
-    line. In a folder, hidden files and folders, folders of programs, what a `.gitignore` leaves out, what by its name
-    is no text or holds secrets, and links that lead out of the folder are skipped; and what cannot be read is.
+    The extension decides the type: markdown, PDF, code, another format with a reader, else text. `chunk_text` splits
+    the text; a document too short for a chunk becomes one. `source` is the file's path, and `start` and `end` are
+    offsets in the document's text. `metadata` has `file_type` (markdown, pdf, code or text) and, if the format has
+    pages, the first `page`, from 1. PDF pages are joined by a blank line.
 
-    Raises `InvalidInputError` for a path that is neither a file nor a folder, and for a file that holds secrets by its
-    name. A file that was named itself raises what keeps it from being read: `UnreadableError` with the reason,
-    `UnavailableError`, or `ConfigError` with the line that installs its reader.
+    In folders, these are skipped: hidden files and folders, folders of programs, files ignored by `.gitignore`, names
+    that suggest binary data or secrets, links that lead outside, and unreadable files.
+
+    Raises `InvalidInputError` if the path is neither file nor folder, or its name suggests secrets. If a single file
+    cannot be read, raises `UnreadableError` with the reason, `UnavailableError`, or `ConfigError` with the install
+    command of its reader.
     """
     from mnemic.adapters.files import LocalFiles
     from mnemic.adapters.readers.sandbox import SandboxReader
@@ -91,8 +91,8 @@ def _metadata(document: ReadDocument, file: FoundFile, chunk: Chunk) -> dict[str
 
 
 def chunk_config(config: Config | None = None) -> ChunkConfig:
-    """What `chunk_text` and `ingest_path` take: the keys `chunk_…` of `tools.storage`. Where chunks are smaller than
-    the usual minimum, their size is the minimum.
+    """The configuration for `chunk_text` and `ingest_path`: the keys `chunk_…` of `tools.storage`. If the chunk size is
+    below the usual minimum, it is the minimum.
     """
     settings = (config or load_config()).backend
     return ChunkConfig(

@@ -1,7 +1,6 @@
-"""Context injection: what a memory backend finds for a question, put in front of the model with its sources.
-
-Answers for which passages go in and how much of them. Messages may be mappings, or objects with `role` and `content`;
-they are read and copied, never changed. For scopes, trust, profile and history take `Mnemic.context`.
+"""Context injection: adds what a memory backend finds for a question to a model's prompt, with sources. Chooses the
+passages and their size. Messages may be mappings, or objects with `role` and `content`. They are copied, never changed.
+For scopes, trust, profile and history use `Mnemic.context`.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from mnemic.text.analyser import Analyser
 from mnemic.text.blocks import clean_passage, sourced_block
 from mnemic.text.sentences import cut_at_sentence, cut_at_word
 
-MAX_CONTEXT_TOKENS = 2048  # leaves half of a 4,096-token model for the question and the answer
+MAX_CONTEXT_TOKENS = 2048  # leaves half of a 4,096-token model for question and answer
 TOKEN_CHARACTERS = 64
-"""Longer than any word. If words are longer on average, this many characters count as a token, so that a text
-without blanks cannot flood a prompt as "one word".
+"""Longer than any word. If the average word is longer, this many characters count as a token, so that a text without
+blanks cannot flood a prompt as "one word".
 """
 
 Message = TypeVar("Message")
@@ -44,13 +43,15 @@ DEFAULT_MIN_SCORE = DefaultScore(MIN_COSINE)
 
 @dataclass(frozen=True, slots=True)
 class ContextConfig:
-    """What `inject_context` takes.
+    """The configuration of `inject_context`.
 
-    `top_k`: results that are asked for. `min_score`: results below it are dropped, those at it are kept; it is on the
-    scale of the backend. The default, 0.1, is meant for cosines and drops nothing on another scale; a score that is
-    said counts on every scale. `max_context_tokens`: of the passages together, as `Analyser.token_count` counts them
-    (words between blanks) or `token_count`, for a model's own tokenizer; preamble and source tags come on top. Raises
-    `InvalidInputError` for a number that cannot be.
+    - `top_k`: number of results requested.
+    - `min_score`: drops lower results, on the backend's scale. The default of 0.1 applies only to cosines; a score that
+      you set applies to every scale.
+    - `max_context_tokens`: limit of all passages together, counted by `Analyser.token_count` (words between blanks), or
+      by `token_count` for a model's own tokenizer. Preamble and source tags are extra.
+
+    Raises `InvalidInputError` for an invalid number.
     """
 
     enabled: bool = True
@@ -68,17 +69,16 @@ class ContextConfig:
 def inject_context(
     query: str, messages: Sequence[Message], backend: MemoryBackend, *, config: ContextConfig | None = None
 ) -> list[Message]:
-    """A new list of the messages with what the backend finds for the query in a system message before them.
+    """A new list of the messages, with a system message first that holds what the backend finds for the query.
 
-    The text opens with a fixed preamble; then come the passages, best first, each as `[Source: <source>] <text>`,
-    parted by blank lines. It is joined to a copy of the system message where the list has one. Whole passages go in:
-    one that does not fit in the tokens that are left is passed over, and smaller ones may follow; one that is larger
-    than the whole budget is cut at a sentence and marked with " […]". Orders to the model and forged tags in stored
-    texts are taken out. When nothing is found, or with `enabled` off, the list holds the messages and nothing else.
+    The text starts with a fixed preamble, then come the passages, best first, as `[Source: <source>] <text>`, separated
+    by blank lines. If the list has a system message, the text is appended to a copy of it. A passage that does not fit
+    the remaining tokens is skipped, and smaller ones may follow. One larger than the whole budget is cut at a sentence
+    and marked with " […]". Instructions to the model and forged tags in stored texts are removed. Without results, or
+    with `enabled` off, the list holds only the messages.
 
-    Messages are mappings or objects with `role` and `content`. Neither the list nor a message in it is changed; what
-    needs no change is in the answer as it is. Raises what the backend raises, and `InvalidInputError` for something
-    else than messages.
+    Messages are mappings or objects with `role` and `content`. Neither the list nor any message is changed, and
+    unchanged messages are not copied. Raises what the backend raises, and `InvalidInputError` for invalid messages.
     """
     config = config or ContextConfig()
     if isinstance(messages, str | bytes):
@@ -90,7 +90,7 @@ def inject_context(
 
 
 def _retrieve_relevant(query: str, backend: MemoryBackend, config: ContextConfig) -> list[RetrievalResult]:
-    """The results that reach the lowest score, best first. Below its own default a backend is told the score."""
+    """The results with at least the minimum score, best first. The backend gets it only if below its default."""
     least = config.min_score
     if isinstance(least, DefaultScore) and not backend.facts.has_cosine_scores:
         least = MIN_SCORE
@@ -100,14 +100,14 @@ def _retrieve_relevant(query: str, backend: MemoryBackend, config: ContextConfig
 
 
 class _Passages:
-    """Spends the budget of tokens on passages."""
+    """Spends the token budget on passages."""
 
     def __init__(self, config: ContextConfig) -> None:
         self._count = config.token_count or _tokens
         self._budget = self._left = config.max_context_tokens
 
     def chosen(self, results: Sequence[RetrievalResult]) -> Iterator[tuple[str, str]]:
-        """Source and text of those that go in."""
+        """Source and text of the chosen passages."""
         for result in results:
             text = self._fit(result.content)
             if text:
@@ -115,7 +115,7 @@ class _Passages:
                 yield result.source or "", text
 
     def _fit(self, content: str) -> str:
-        """The text as it goes in; "" for one that has no room."""
+        """The text as it is added, "" if it does not fit."""
         most = self._budget * TOKEN_CHARACTERS
         text = clean_passage(content[:most])
         if len(content) <= most:
@@ -126,7 +126,7 @@ class _Passages:
         cut = cut_at_sentence(text, self._fits)
         if not cut and self._left == self._budget:
             cut = cut_at_word(text, self._fits)
-        cut = clean_passage(cut)  # what made a passage harmless may have stood behind the cut
+        cut = clean_passage(cut)  # the cut may have removed what made a passage harmless
         return cut if self._fits(cut) else ""
 
     def _fits(self, text: str) -> bool:
@@ -148,7 +148,7 @@ def _tokens(text: str) -> int:
 
 
 def context_config(config: Config | None = None) -> ContextConfig:
-    """What `inject_context` takes: `agent.context_from_memory` and the keys `context_…` of `tools.storage`."""
+    """The settings of `inject_context`: `agent.context_from_memory` and the keys `context_…` of `tools.storage`."""
     config = config or load_config()
     settings = config.backend
     return ContextConfig(
@@ -160,15 +160,15 @@ def context_config(config: Config | None = None) -> ContextConfig:
 
 
 _SYSTEM_ROLES = ("system", "developer")
-"""What names the message that sets the rules: some models call it the developer's."""
+"""Roles of the message with the rules. Some models call it the developer's."""
 
 
 def add_system_text(messages: Sequence[Message], text: str) -> list[Message]:
-    """A new list in which the text stands in a system message: at the end of a copy of the first one, else in one of
-    its own before all others, made like the first message (a dict where there is none).
+    """A new list with the text at the end of a copy of the first system message. Without one, a new system message
+    comes first, made like the first message (a dict if there is none).
 
-    The other messages are the very objects of the input. Raises `InvalidInputError` for a message without a role, for
-    content that is neither text nor a list of parts, and for a class of messages that takes no `role` and `content`.
+    The other messages are the same objects. Raises `InvalidInputError` for a message without a role, content that is
+    neither text nor a list of parts, and a message class without `role` and `content` arguments.
     """
     roles = [_role(message) for message in messages]
     first = next((place for place, role in enumerate(roles) if role in _SYSTEM_ROLES), None)
@@ -196,7 +196,7 @@ def _role(message: object) -> str:
 
 
 def _append_text(content: object, text: str) -> object:
-    """The content with the text after it; lists of parts get one more part."""
+    """The content with the text appended, as one more part if it is a list."""
     if content is None or content == "":
         return text
     if isinstance(content, str):
@@ -231,7 +231,7 @@ def _with_content(message: Message, content: object) -> Message:
 
 
 def _make_like(example: Message | None, text: str) -> Message:
-    """A system message of the kind of the example."""
+    """A system message of the same type as the example."""
     if example is None or isinstance(example, Mapping):
         return cast("Message", {"role": "system", "content": text})
     role = _field(example, "role")

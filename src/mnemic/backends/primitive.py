@@ -1,8 +1,7 @@
-"""The memory primitive: four verbs that every backend has, what each backend needs, and backends by name.
-
-Known by name are Mnemic's own, those that a program registers, and those that an installed package announces by an
-entry point of the group `mnemic.backends`: the class, or anything that returns a backend when it is called. A name of
-Mnemic's own stays Mnemic's. Optional packages are imported here, so that a missing one is told with the line to run.
+"""The memory primitive: the four verbs of every backend, what each backend needs, and a registry of names. Names come
+from Mnemic, from a program's registrations, and from entry points of the group `mnemic.backends` in installed packages:
+a class, or a callable that returns a backend. Mnemic's own names cannot be replaced. Optional packages are imported
+here, so that errors about missing ones contain the install command.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from mnemic.model.settings import Settings
 class BackendFacts:
     """One row of the comparison.
 
-    `extra` is the name in `pip install 'mnemic[extra]'`, empty when nothing is needed; `packages` are what it brings.
-    `can_use_gpu`: a GPU may make it faster, none is needed. `is_durable`: the data survives the process by itself.
-    `has_cosine_scores`: its scores are cosines, which thresholds on meaning are made for.
-    `quality` and `speed` are words for what was measured (benchmarks/results/memory-backends.md holds the numbers).
+    `extra`: the name in `pip install 'mnemic[extra]'`, empty if nothing is needed; `packages`: what it installs.
+    `can_use_gpu`: a GPU may speed it up, none is needed. `is_durable`: data survives the process. `has_cosine_scores`:
+    thresholds for cosines apply. `quality` and `speed` summarise measurements (see
+    benchmarks/results/memory-backends.md).
     """
 
     extra: str = ""
@@ -45,7 +44,7 @@ class BackendFacts:
 
     @property
     def install_line(self) -> str:
-        """The line to run, empty when nothing has to be installed."""
+        """The install command, empty if nothing is needed."""
         return install_line(*self.extra.split(",")) if self.extra else ""
 
 
@@ -68,11 +67,11 @@ FACTS: dict[str, BackendFacts] = {
         speed="slower",
     ),
 }
-"""The facts of Mnemic's own backends by name; those of `hybrid` follow from its two parts, see `joined`."""
+"""The facts of Mnemic's own backends. For `hybrid` see `join_facts`."""
 
 
 def join_facts(sparse: BackendFacts, dense: BackendFacts) -> BackendFacts:
-    """The facts of a hybrid of two backends: what either needs, durable only when both are."""
+    """The facts of a hybrid: the needs of both, durable only if both are."""
     extras = [extra for facts in (sparse, dense) for extra in facts.extra.split(",") if extra]
     return BackendFacts(
         extra=",".join(dict.fromkeys(extras)),
@@ -90,7 +89,7 @@ def install_line(*extras: str) -> str:
 
 
 def import_extra(module: str, extra: str) -> ModuleType:
-    """The module of an optional package. Raises `ConfigError` with the line to run when it is not installed."""
+    """Import an optional package. Raises `ConfigError` with the install command if it is missing."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -100,16 +99,16 @@ def import_extra(module: str, extra: str) -> ModuleType:
 
 
 TOP_K = 5
-"""Results of a retrieval that names no number."""
+"""The default number of results."""
 
 MIN_SCORE = 0.0
-"""The score that a result must reach when the caller names none: on every scale it means "some evidence"."""
+"""The default minimum score. On every scale it means "some evidence"."""
 
 
 @dataclass(slots=True)
 class RetrievalResult:
-    """One thing found. `score` is on the scale of the backend that found it: higher is better, and the scores of two
-    backends cannot be compared. `source` and `metadata` are as they were stored.
+    """A result. `score` is on its backend's scale, higher is better; scores of two backends are not comparable.
+    `source` and `metadata` are as stored.
     """
 
     content: str
@@ -119,61 +118,58 @@ class RetrievalResult:
 
 
 class MemoryBackend(ABC):
-    """Keeps texts and finds them again; one object is one namespace, and no call sees another object's memory.
+    """Stores and retrieves texts. One object is one namespace and never sees another object's memory.
 
-    Promises of every backend: texts come back exactly as they were stored; what `store` has returned an id for is
-    found by the next `retrieve`, and what `delete` answered True for is not; a call that raises has changed nothing;
-    calls may come from several threads. Subclass it, set `backend_id`, implement the four verbs, register it
-    (`mnemic.backends.primitive`), and prove it with `mnemic.testing.backend_contract.BackendContract`.
+    Every backend promises:
+    - Texts are returned exactly as stored.
+    - What `store` returned an id for, the next `retrieve` can find. What `delete` returned True for, it cannot.
+    - A call that raises has changed nothing. All calls are thread-safe.
+
+    To write one, subclass this, set `backend_id`, implement the four verbs, register it with `MemoryRegistry`, and test
+    it with `mnemic.testing.backend_contract.BackendContract`.
     """
 
     backend_id: str = ""
-    """The name it is registered by; registering sets it where a class says none."""
+    """Its registered name. Registering sets it if empty."""
 
     facts: BackendFacts = BackendFacts()
-    """What it needs and whether it forgets at the end of the process."""
+    """What it needs, and whether data survives the process."""
 
     @abstractmethod
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
-        """Keep a text; returns its id, which no other text of this namespace has, not even an equal or a deleted one.
-
-        Raises `InvalidInputError` for what is no text, is blank or not valid Unicode, and for metadata that is no
-        JSON object.
+        """Store a text and return its id, unique in this namespace, also among equal and deleted texts. Raises
+        `InvalidInputError` if the content is not a text, blank or invalid Unicode, or the metadata is not a JSON
+        object.
         """
 
     @abstractmethod
     def retrieve(self, query: str, *, top_k: int = TOP_K, **kwargs: Any) -> list[RetrievalResult]:
-        """At most `top_k` results, best first. No query raises; a blank one finds nothing.
-
-        `min_score` among the keywords: results below it are left out; on the backend's own scale, 0.0 by default.
-        Raises `InvalidInputError` when `top_k` is below 1, and for a keyword that the backend does not know.
+        """Up to `top_k` results, best first. Accepts any query; a blank one finds nothing. The keyword `min_score`
+        drops lower results, on the backend's own scale. Default: 0.0. Raises `InvalidInputError` if `top_k` is below 1,
+        and for an unknown keyword.
         """
 
     @abstractmethod
     def delete(self, doc_id: str) -> bool:
-        """Remove the text of this id; True only if there was one."""
+        """Delete a text. True if it existed."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Remove everything. Ids given before are not given again."""
+        """Delete everything. Ids are never reused."""
 
     def save(self, path: str | Path) -> None:
-        """Write everything to `path`, in the place of what is there, wholly or not at all.
-
-        Raises `UnsupportedError` for a backend that cannot, or need not because its data is on disk already.
-        """
+        """Replace `path` atomically. Raises `UnsupportedError` if the backend cannot or need not (data is on disk)."""
         raise UnsupportedError(f"backend {self.backend_id!r} cannot save to {path}", capability="save")
 
     def load(self, path: str | Path) -> None:
-        """Take what `save` wrote, in the place of what is held now. The ids are the saved ones.
-
-        Raises `NotFoundError` when there is nothing, `BackendError` when it is damaged, `ConfigError` when another
-        backend or another model wrote it; then nothing has changed. Raises `UnsupportedError` like `save`.
+        """Replace everything with what `save` wrote, with the saved ids. Raises `NotFoundError` if there is nothing,
+        `BackendError` if it is damaged, `ConfigError` if another backend or model wrote it, `UnsupportedError` like
+        `save`. After an error nothing has changed.
         """
         raise UnsupportedError(f"backend {self.backend_id!r} cannot load {path}", capability="load")
 
     def close(self) -> None:  # noqa: B027 -- a backend in memory need not close anything
-        """Let go of files and models; closing twice is harmless. What was only in memory is gone."""
+        """Release files and models. Data that is only in memory is lost. Idempotent."""
 
 
 _LIMITS = Settings()
@@ -187,7 +183,7 @@ def check_document(content: object, source: object, metadata: object) -> tuple[s
 
 
 def check_request(query: object, top_k: object, options: Mapping[str, object]) -> tuple[str, int, float]:
-    """Query, number of results and lowest score. Raises `InvalidInputError`, never because of what a text says."""
+    """Query, number of results and minimum score. Raises `InvalidInputError`, but never for a query's text."""
     if not isinstance(query, str):
         raise InvalidInputError(f"query must be text, not {type(query).__name__}")
     if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
@@ -204,22 +200,21 @@ def check_request(query: object, top_k: object, options: Mapping[str, object]) -
 GROUP = "mnemic.backends"
 DEFAULT_BACKEND = "sqlite"
 OWN = ("bm25", "colbert", "faiss", "hybrid", "sqlite")
-"""Names of Mnemic's own backends; each is registered by the module of its name, which is imported when asked for."""
+"""Names of Mnemic's own backends. The module of each name registers it on first use."""
 
 Build = Callable[..., MemoryBackend]
 Backend = TypeVar("Backend", bound=MemoryBackend)
 
 
 class MemoryRegistry:
-    """The one table from names to backends; `create` is how a name in a configuration becomes a backend."""
+    """Backends by name, as used in configurations."""
 
     _registered: ClassVar[dict[str, type[MemoryBackend]]] = {}
 
     @classmethod
     def register(cls, name: str) -> Callable[[type[Backend]], type[Backend]]:
-        """A class decorator that makes a backend known by `name`, and sets its `backend_id` where it says none.
-
-        Raises `ConfigError` when the name is blank, is another class's, or is not the `backend_id` of the class.
+        """A class decorator that registers a backend as `name`, and sets its `backend_id` if empty. Raises
+        `ConfigError` if the name is blank, taken by another class, or differs from the class's `backend_id`.
         """
         if not name.strip():
             raise ConfigError("a memory backend needs a name to be registered by")
@@ -239,10 +234,8 @@ class MemoryRegistry:
 
     @classmethod
     def create(cls, name: str = DEFAULT_BACKEND, /, **options: Any) -> MemoryBackend:
-        """A new backend of that name; `options` are the arguments of its class.
-
-        Raises `ConfigError` for an unknown name (the message holds the nearest ones), for an option the class does
-        not take, and when a package is missing (the message holds the line that installs it).
+        """A new backend; `options` are the arguments of its class. Raises `ConfigError` for an unknown name (with the
+        nearest ones), an unknown option, and a missing package (with the install command).
         """
         build = cls._build(name)
         try:
@@ -253,18 +246,18 @@ class MemoryRegistry:
 
     @classmethod
     def takes(cls, name: str, option: str) -> bool:
-        """Whether the backend of a name has an argument of that name. Raises `ConfigError` as `create`."""
+        """Whether a backend's class has this argument. Raises `ConfigError` like `create`."""
         return option in inspect.signature(cls._build(name)).parameters
 
     @classmethod
     def names(cls) -> list[str]:
-        """Every name that `create` knows, in order."""
+        """Every known name, in order."""
         announced = (point.name for point in importlib.metadata.entry_points(group=GROUP))
         return sorted({*OWN, *cls._registered, *announced})
 
     @classmethod
     def unregister(cls, name: str) -> None:
-        """Forget what a program registered by this name; Mnemic's own and unknown names are left as they are."""
+        """Remove a program's registration. Ignores unknown names and Mnemic's own."""
         if name not in OWN:
             cls._registered.pop(name, None)
 
@@ -286,16 +279,14 @@ class MemoryRegistry:
 
 
 def _is_same(known: type[MemoryBackend], backend: type[MemoryBackend]) -> bool:
-    """True for the class of a module that was imported once more."""
+    """True for the same class from a module that was imported again."""
     return (known.__module__, known.__qualname__) == (backend.__module__, backend.__qualname__)
 
 
 def open_backend(config: Config | None = None) -> MemoryBackend:
-    """The backend that `tools.storage.default_backend` names, over the file of `db_path` where it keeps its data in
-    one; in memory and hybrid backends, and others that take no `db_path`, go without. None means the configuration
-    that counts (`mnemic.config.load_config`).
-
-    Raises `ConfigError` for an unknown name, and with the line to run when a package is missing.
+    """The backend `tools.storage.default_backend`, with its data in the file `db_path`. In-memory, hybrid and other
+    backends without that argument ignore it. None: the active configuration (`mnemic.config.load_config`). Raises
+    `ConfigError` for an unknown name, and with the install command if a package is missing.
     """
     settings = (config or load_config()).backend
     has_file = settings.db_path is not None and MemoryRegistry.takes(settings.name, "db_path")

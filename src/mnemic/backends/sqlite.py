@@ -1,7 +1,6 @@
-"""The backend `sqlite`: keyword search by SQLite's FTS5 in one file, which several processes may use at once.
-
-The default, and nothing has to be installed for it. What FTS5 indexes are the terms of Mnemic's own analyser, so that
-word forms and all scripts are found, those without blanks between words too.
+"""The backend `sqlite`: keyword search by SQLite's FTS5 in one file that several processes can share. The default: it
+needs no installation. FTS5 indexes the terms of Mnemic's own analyser, which finds word forms in all scripts, with or
+without blanks.
 """
 
 from __future__ import annotations
@@ -26,25 +25,24 @@ from mnemic.errors import ConfigError, UnavailableError
 from mnemic.text.analyser import Analyser
 
 SQL = named_statements("mnemic.backends", "sqlite.sql")
-APPLICATION_ID = 0x4D4E4231  # "MNB1", so that a file of another program is never written to
+APPLICATION_ID = 0x4D4E4231  # "MNB1", so that another program's file is never written to
 MAX_MATCH_TERMS = 256
-"""Words of a query that are searched for, the rarest first: FTS5's time grows faster than the number of words."""
+"""Maximum words of a query, rarest first: FTS5's time grows faster than the number of words."""
 
-_SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within milliseconds
+_SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches within milliseconds
 
 
 @primitive.MemoryRegistry.register("sqlite")
 class SqliteBackend(primitive.MemoryBackend):
-    """Scores are BM25 as FTS5 computes it, turned positive. Every answered write has been flushed to the disk.
-
-    `db_path`: the file, made with its folder when missing; by default `mnemic/backend.db` in the user's data folder.
-    A write waits up to `lock_wait_s` seconds for other processes, then raises `UnavailableError`.
+    """Scores are FTS5's BM25, made positive. Every completed write has been flushed to disk. `db_path`: the file,
+    created with its folder if missing. Default: `mnemic/backend.db` in the user's data folder. A write waits up to
+    `lock_wait_s` seconds for other processes, then raises `UnavailableError`.
     """
 
     facts = primitive.FACTS["sqlite"]
 
     def __init__(self, db_path: str | Path | None = None, *, lock_wait_s: float = 10.0) -> None:
-        """Raises `ConfigError` when the path is another program's database or its folder cannot be made."""
+        """Raises `ConfigError` if the path is another program's database or its folder cannot be created."""
         self.path = Path(own_backend_file(os.environ) if db_path is None else db_path).expanduser()
         self._lock_wait_s = lock_wait_s
         self._analyser = Analyser()
@@ -88,7 +86,7 @@ class SqliteBackend(primitive.MemoryBackend):
         try:
             doc_id.encode()
         except UnicodeEncodeError:
-            return False  # no id holds half a character, and SQLite takes none
+            return False  # no id contains a lone surrogate, and SQLite accepts none
         with self._transaction("begin_write") as connection:
             return connection.execute(SQL["delete"], {"id": doc_id}).rowcount > 0
 
@@ -98,7 +96,7 @@ class SqliteBackend(primitive.MemoryBackend):
             connection.execute(SQL["clear"])
 
     def close(self) -> None:
-        """Let go of the file; a call after that raises `UnavailableError`."""
+        """Close the file. Later calls raise `UnavailableError`."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -142,7 +140,7 @@ class SqliteBackend(primitive.MemoryBackend):
             raise ConfigError(f"{self.path} is another program's database; name another db_path")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables of a new file; give an older file the terms of today's analyser."""
+        """Create the tables of a new file. Update the terms of an older file to the current analyser."""
         stamp = {"analyser": self._analyser.name}
         if connection.execute(SQL["is_new"]).fetchone()[0]:
             for name, statement in SQL.items():
@@ -157,7 +155,7 @@ class SqliteBackend(primitive.MemoryBackend):
             connection.execute(SQL["renew_stamp"], stamp)
 
     def _write_ahead(self, connection: sqlite3.Connection) -> None:
-        """Switch to WAL, which needs the file alone for a moment and, unlike a transaction, does not wait for it."""
+        """Switch to WAL. That needs exclusive access for a moment and, unlike a transaction, does not wait for it."""
         deadline = time.monotonic() + self._lock_wait_s
         while True:
             try:
@@ -172,18 +170,18 @@ class SqliteBackend(primitive.MemoryBackend):
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
-    """One transaction; it is taken back when its block raises."""
+    """A transaction, rolled back if its block raises."""
     connection.execute(SQL[begin])
     try:
         yield
         connection.execute(SQL["commit"])
     finally:
-        with suppress(sqlite3.Error):  # the first error is the one to tell
+        with suppress(sqlite3.Error):  # the first error is the one to raise
             connection.rollback()
 
 
 def _find_rarest(connection: sqlite3.Connection, tokens: Sequence[str]) -> list[str]:
-    """Those that fewest documents have; words that no document has are not among them."""
+    """The words with the fewest documents, without words that no document has."""
     values = {"tokens": json.dumps(tokens), "limit": MAX_MATCH_TERMS}
     rows: list[tuple[str]] = connection.execute(SQL["rarest"], values).fetchall()
     return [found for (found,) in rows]

@@ -25,7 +25,7 @@ from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.config import Config
 from mnemic.engine.jobs import POLL_S, Worker
 from mnemic.model.health import Condition, Finding
-from mnemic.web.connections import KEEP_ALIVE_S, Connection, Places, SharingServer
+from mnemic.web.connections import KEEP_ALIVE_S, Connection, Places, SharingServer, tells_accounts
 from mnemic.web.doors import Door, MakeDoor, application
 from mnemic.web.gate import Gate
 from mnemic.web.limits import Board, Limits
@@ -59,6 +59,10 @@ LEAST_THREADS = 2  # so that one slow read does not hold up every other
 FILES_OF_A_CONNECTION, SPARE_FILES = 2, 256
 """Open files: a chat through the proxy has a connection on both sides; the store and its readers need some too."""
 
+OPEN_TO_ACCOUNTS = (
+    "this system does not show which account opens a connection: every account of this machine reaches the server "
+    "until the store has a key (`mnemic keys create`)"
+)
 Tells = Sequence[tuple[str, str]]
 """Names and paths to print when the server starts."""
 
@@ -94,7 +98,9 @@ def open_memory(plan: Plan) -> Mnemic:
     """The memory as a process of this plan opens it. What indexes may take is divided among the processes."""
     share_heaps()
     budget = plan.config.index_budget_bytes // plan.processes
-    return Mnemic.open(replace(plan.config, observer="prometheus", index_budget_bytes=budget), actor=ACTOR)
+    return Mnemic.open(
+        replace(plan.config, observer="prometheus", index_budget_bytes=budget), actor=ACTOR, has_worker=False
+    )
 
 
 def answer(
@@ -128,6 +134,8 @@ def answer(
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=GRACE_S,
         )
+        if is_first and plan.is_near and not tells_accounts() and not mnemic.admission.needs_key:
+            note(OPEN_TO_ACCOUNTS)
         tells = [("docs", "/docs"), *(door.tells for door in doors), ("health", "/health/ready")]
         if part is None:
             server = uvicorn.Server(settings)

@@ -196,12 +196,7 @@ def _rewrite_hooks(file: Path, wanted: dict[str, Any], *, is_dry_run: bool) -> C
 
 
 def _change_file(
-    program: str,
-    title: str,
-    file: Path,
-    change: Callable[[dict[str, object]], dict[str, object]],
-    *,
-    is_dry_run: bool,
+    program: str, title: str, file: Path, change: Callable[[dict[str, object]], dict[str, object]], *, is_dry_run: bool
 ) -> Changed:
     """Changes the JSON object in a file, with a copy of the old file beside it. Raises `ConfigError`, and changes
     nothing, for a file that cannot be read as JSON or written.

@@ -30,7 +30,7 @@ class ConfigOptions:
     as_json: AsJson = False
 
 
-@command("config show", examples="mnemic config show\nmnemic config show --config mnemic.toml --json")
+@command("config show")
 def show(options: ConfigOptions) -> None:
     """Show every key with its value and its source: an argument, the environment, the file or the default. Passwords,
     keys and tokens are masked.
@@ -50,22 +50,32 @@ def show(options: ConfigOptions) -> None:
         note("no configuration file; `mnemic init` writes a first one")
 
 
-@command("init", examples="mnemic init\nmnemic init --config mnemic.toml --force")
+@command("init")
 def init(
     config: ConfigFile = None,
     is_forced: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    is_for_prompts: Annotated[bool, typer.Option("--prompts", help="Write the prompts instead, to edit them.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a first configuration file into your configuration folder, with every key as a comment with its meaning and
     default. --force replaces an existing file.
+
+    With --prompts, write the folder `prompts` beside it instead: what language models are asked, one file for each
+    language. Edit it and set llm.prompts to its path; what you delete from a file stays as it is shipped.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
+    from mnemic.text import wordings
 
     named = os.environ.get(CONFIG_VARIABLE)
     path = (config or (Path(named) if named else own_file(os.environ))).expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, first_file(), replaces=is_forced)
+        if is_for_prompts:
+            (path := path.with_name("prompts")).mkdir(exist_ok=True)
+            for language in wordings.LANGUAGES:
+                _write_whole(path / f"{language}.toml", wordings.shipped_file(language), replaces=is_forced)
+        else:
+            _write_whole(path, first_file(), replaces=is_forced)
     except FileExistsError as error:
         raise ConflictError(
             f"{path} exists already; `mnemic config show` shows its settings, --force replaces it"
@@ -76,20 +86,15 @@ def init(
         show_json({"file": str(path)})
         return
     write(str(path))
+    if is_for_prompts:
+        note(f"edit the files, then set llm.prompts = {str(path)!r} in your configuration file")
+        return
     is_read = path == (Path(named).expanduser() if named else own_file(os.environ))
     option = "" if is_read else f" --config {shlex.quote(str(path))}"
     note(f"all keys are comments with their defaults; remove a # to set one, then check `mnemic config show{option}`")
 
 
-@verb_command(
-    "keys create",
-    examples="""
-        mnemic keys create --name laptop
-        mnemic keys create --user ana --right read --expires-at 2027-01-01
-        mnemic keys create --right admin --name operator
-    """,
-    is_stated=True,
-)
+@verb_command("keys create", is_stated=True)
 def create(issued: IssuedKey) -> None:
     """Create an API key for the org. --user or --agent restricts it to one user or agent. It is shown only once.
 
@@ -99,7 +104,7 @@ def create(issued: IssuedKey) -> None:
     write(issued.token)
 
 
-@verb_command("keys list", examples="mnemic keys list --json", is_stated=True)
+@verb_command("keys list", is_stated=True)
 def list_keys(keys: Sequence[ApiKey]) -> None:
     """List the org's keys, including expired and revoked ones, without their secrets."""
     if keys:
@@ -108,19 +113,19 @@ def list_keys(keys: Sequence[ApiKey]) -> None:
         note("no keys in this org")
 
 
-@verb_command("keys revoke", examples="mnemic keys revoke 3f9c0a4b7d21e6f580", is_stated=True)
+@verb_command("keys revoke", is_stated=True)
 def revoke(key: ApiKey) -> None:
     """Revoke a key. Takes effect at once, also on running servers."""
     note(f"key {one_line(key.id)} is revoked")
 
 
-@verb_command("keys rotate", examples="mnemic keys rotate 3f9c0a4b7d21e6f580 --overlap 600", is_stated=True)
+@verb_command("keys rotate", is_stated=True)
 def rotate(issued: IssuedKey) -> None:
     """Replace a key by a new one with the same rights. The old one stops after --overlap. The new one is shown once."""
     create(issued)
 
 
-@verb_command("keys audit", examples="mnemic keys audit --limit 20", is_stated=True)
+@verb_command("keys audit", is_stated=True)
 def audit(page: AuditPage) -> None:
     """Show the org's audit log, newest first: requests over HTTP and changes of keys."""
     rows = [

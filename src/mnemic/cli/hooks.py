@@ -45,8 +45,7 @@ Folder = Annotated[
     Path | None, typer.Option("--project", help="Only in this project of Claude Code.", metavar="FOLDER")
 ]
 Server = Annotated[
-    str | None,
-    typer.Option("--server", help=f"Use the server at this address, with the key in {KEY_VARIABLE}."),
+    str | None, typer.Option("--server", help=f"Use the server at this address, with the key in {KEY_VARIABLE}.")
 ]
 
 
@@ -57,14 +56,7 @@ class HookOptions(ScopeOptions):
     server: Server = None
 
 
-@command(
-    "hooks install",
-    examples="""
-        mnemic hooks install claude-code --user ana
-        mnemic hooks install claude-code --user ana --project . --dry-run
-        mnemic hooks install openclaw --user ana
-    """,
-)
+@command("hooks install")
 def install(program: Program, options: HookOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
     """Let a program call Mnemic to recall before each prompt, and to capture each exchange. Writes the scope and store
     into the program's configuration, never a key. Other hooks stay, and a copy of the old file is kept. Installing
@@ -82,7 +74,7 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
         note(_OPENCLAW_NEXT)
 
 
-@command("hooks uninstall", examples="mnemic hooks uninstall claude-code")
+@command("hooks uninstall")
 def uninstall(program: Program, options: ScopeOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
     """Remove Mnemic's hooks, and nothing else. The memories stay."""
     _check_program(program, project)
@@ -93,7 +85,7 @@ def uninstall(program: Program, options: ScopeOptions, project: Folder = None, i
     _show_changed(changed, options, "has none", "would take them out of" if is_dry_run else "took them out of")
 
 
-@command("hooks run", examples="mnemic hooks run claude-code --user ana < event.json")
+@command("hooks run")
 def run(
     program: Program,
     options: HookOptions,

@@ -116,7 +116,7 @@ class ScopeOptions:
 
         config = load_config(self.store, file=self.config)
         is_new = self.store is not None and "://" not in self.store and not Path(self.store).expanduser().exists()
-        opened = Mnemic.open(config, actor=ACTOR)
+        opened = Mnemic.open(config, actor=ACTOR, has_worker=False)
         if is_new and not self.as_json:
             note(f"created a new, empty store at {one_line(str(self.store))}")
         return opened

@@ -63,19 +63,11 @@ class Bounds:
         int, typer.Option(help="Open connections per remote address. 0: no limit.", min=0)
     ] = 200
     processes: Annotated[
-        int | None,
-        typer.Option(help="Server processes. Default: server.processes, 1.", min=1, max=MOST_PROCESSES),
+        int | None, typer.Option(help="Server processes. Default: server.processes, 1.", min=1, max=MOST_PROCESSES)
     ] = None
 
 
-@command(
-    "serve",
-    examples="""
-        mnemic serve
-        mnemic serve --port 0 --store memory.db
-        mnemic serve --host 0.0.0.0     # after `mnemic keys create`
-    """,
-)
+@command("serve")
 def serve(
     place: Place,
     bounds: Bounds,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +41,8 @@ NEXT = """Next:
   mnemic remember "I like green tea"
   mnemic recall "what do I drink?" --explain
   mnemic context "what should I order?"
-  mnemic --help"""
+  mnemic --help
+  mnemic serve"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Step:
     failures: tuple[str, ...] = ()
 
 
-@command("tour", examples="mnemic tour")
+@command("tour")
 def tour(as_json: AsJson = False) -> None:
     """Show in eight steps what Mnemic does: meaning, change over time, prompts, documents, safety, undo and erasure.
 
@@ -61,7 +65,7 @@ def tour(as_json: AsJson = False) -> None:
     steps: list[Step] = []
     with (
         tempfile.TemporaryDirectory(prefix="mnemic-tour-") as folder,
-        Mnemic.open(Path(folder) / "memory.db", actor=ACTOR) as mnemic,
+        Mnemic.open(Path(folder) / "memory.db", actor=ACTOR, has_worker=False) as mnemic,
     ):
         for number, take in enumerate(STEPS, 1):
             step = take(mnemic)
@@ -73,7 +77,9 @@ def tour(as_json: AsJson = False) -> None:
     if as_json:
         show_json({"steps": steps, "failures": failed})
     else:
-        write(NEXT)
+        activate = Path(sys.executable).with_name("activate")
+        is_needed = shutil.which("mnemic") is None and activate.exists()
+        write(NEXT.replace("\n", f"\n  source {os.path.relpath(activate)}\n", 1) if is_needed else NEXT)
     for failure in failed:
         note(f"mnemic: the tour failed: {failure}")
     if failed:
@@ -109,7 +115,7 @@ def _follow_a_change(mnemic: Mnemic) -> Step:
 
 
 def _build_prompts(mnemic: Mnemic) -> Step:
-    question, sum_ = "Where do I live?", "What is 2847 x 391?"
+    question, sum_ = "Recommend a restaurant near my home", "What is 2847 x 391?"
     told, silent = (mnemic.context(SAM, each) for each in (question, sum_))
     facts = told.blocks.get("facts", "")
     failed = _unless(HOME in facts, "the context lacks the answer")

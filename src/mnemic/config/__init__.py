@@ -1,4 +1,4 @@
-"""What can be set, and where the values come from: argument, environment, file, default, in this order."""
+"""Configuration keys and where their values come from: argument, environment, file, default, in this order."""
 
 from mnemic.config.resolution import Effective, Value, load_config, resolve
 from mnemic.config.values import MEMORY_URL, BackendSettings, Config, default_store

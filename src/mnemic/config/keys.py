@@ -1,4 +1,4 @@
-"""The keys that can be set: what each means, its default, and which environment variable says it."""
+"""The configuration keys: meaning, default and environment variables."""
 
 import difflib
 import json
@@ -12,22 +12,21 @@ from mnemic.config import values
 from mnemic.model.settings import Settings
 
 SLIP = 0.85
-"""How like the name of a variable another must be to be taken for a slip of it."""
+"""Minimum similarity (0 to 1) of an unknown variable to a known one to be reported as a typing error."""
 
 OTHER_VARIABLES = frozenset(
     f"MNEMIC_{name}" for name in ("CONFIG", "USER", "AGENT", "SESSION", "ORG", "DEBUG", "HOST", "PORT", "KEY", "DATA")
 )
-"""Variables that are no keys and say something all the same."""
+"""Variables that are not keys but have a meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
     """One setting, a row of `keys.json` in the order of the file that `mnemic init` writes.
 
-    `path` is its place in the file and `about` its meaning. `setting` is the field of `Settings` that it fills (`life.`
-    before a field of its `LifeSettings`), in units of `unit`; its default is that field's. `field` is the field of
-    `Config` that it fills as it is. `variables` are more names in the environment. `example` stands in the file for a
-    missing default.
+    `path` is its place in the file, `about` its meaning. `setting` is the field of `Settings` that it fills (`life.`
+    for a field of `LifeSettings`), in units of `unit`, with that field's default. `field` is a field of `Config` that
+    it fills unchanged. `variables`: more environment names. `example` is written in place of a missing default.
     """
 
     path: str
@@ -43,7 +42,7 @@ class Key:
 
     @property
     def environment(self) -> tuple[str, ...]:
-        """The variables that set it, the first one winning: MNEMIC_RECALL_LIMIT for recall.limit."""
+        """Its environment variables, the first has priority: MNEMIC_RECALL_LIMIT for recall.limit."""
         return (f"MNEMIC_{self.path.upper().replace('.', '_').replace('-', '_')}", *self.variables)
 
 
@@ -65,7 +64,7 @@ COMPUTED: Mapping[str, object] = {
     f"{STORAGE}chunk_size": values.BackendSettings().chunk_size,
     f"{STORAGE}chunk_overlap": values.BackendSettings().chunk_overlap,
 }
-"""Defaults that the code has."""
+"""Defaults that are computed in code."""
 
 
 def _read_keys() -> Iterator[Key]:
@@ -74,7 +73,7 @@ def _read_keys() -> Iterator[Key]:
         default = row.pop("default", COMPUTED.get(path))
         if "setting" in row:
             default = reduce(getattr, row["setting"].split("."), cast("Any", Settings()))
-        if "unit" in row:
+        if "unit" in row and default is not None:
             default /= row["unit"]
         yield Key(
             path, values.READERS[row.pop("read")], default=default, variables=tuple(row.pop("variables", ())), **row
@@ -85,24 +84,22 @@ KEYS: tuple[Key, ...] = tuple(_read_keys())
 """Every key, in the order of the file that `mnemic init` writes."""
 
 STORAGE_KEYS = tuple(key for key in KEYS if key.path.startswith(STORAGE))
-"""The public memory primitive, in the words of the files that people bring along."""
+"""Keys of the public memory primitive, with the names from its configuration files."""
 
 KEY_OF: Mapping[str, Key] = {key.path: key for key in KEYS}
 OLD_SWITCHES = ("context_injection", *(f"{table}.context_injection" for table in ("agent", "memory", "tools.storage")))
-"""Where `agent.context_from_memory` stood in older files."""
+"""Earlier names of `agent.context_from_memory`."""
 
 SPELLINGS: Mapping[str, str] = {
     **{key.path.replace(STORAGE, "memory."): key.path for key in STORAGE_KEYS},
     **{key.path.removeprefix("memory."): key.path for key in KEYS if key.path.startswith("memory.index.")},
     **dict.fromkeys(OLD_SWITCHES, CONTEXT_FROM_MEMORY),
 }
-"""Other places in a file where a key may stand, each with the key's own."""
+"""Alternative paths in a file, each with the key's own path."""
 
 
 def slips(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables `MNEMIC_…` that set nothing and look like one that does, with that one. Others are left alone: programs
-    around Mnemic have variables of their own.
-    """
+    """Unknown `MNEMIC_…` variables that resemble a known one, with that one. Others may belong to other programs."""
     known = [name for key in KEYS for name in key.environment]
     unknown = [name for name in environment if name.startswith("MNEMIC_") and name not in {*known, *OTHER_VARIABLES}]
     near = {name: difflib.get_close_matches(name, known, n=1, cutoff=SLIP) for name in sorted(unknown)}

@@ -1,6 +1,5 @@
-"""The configuration file: where it is, what it may say, and what a first one looks like.
-
-From an argument, the environment, a file and the defaults to one Config, and where each value came from.
+"""Resolves arguments, environment, configuration file and defaults into a Config, with the origin of each value. Also
+finds, reads and writes the file.
 """
 
 from __future__ import annotations
@@ -47,9 +46,8 @@ def own_file(environment: Mapping[str, str]) -> Path:
 
 
 def find_file(named: str | Path | None, environment: Mapping[str, str]) -> Path | None:
-    """The file that counts: the one named, else `$MNEMIC_CONFIG`, else the user's own where there is one.
-
-    Raises `ConfigError` when a file that was named is not there.
+    """The file to read: the named one, else `$MNEMIC_CONFIG`, else the user's own if it exists. Raises `ConfigError` if
+    a named file does not exist.
     """
     told = named or environment.get(CONFIG_VARIABLE)
     path = Path(told).expanduser() if told else own_file(environment)
@@ -62,17 +60,16 @@ def find_file(named: str | Path | None, environment: Mapping[str, str]) -> Path 
 
 
 class Told(NamedTuple):
-    """What a file says about a key, and by which name it calls the key."""
+    """A key's value in a file, and the name that the file uses for the key."""
 
     value: object
     spelling: str
 
 
 def read_file(path: Path) -> dict[str, Told]:
-    """The values of a file by key, not yet checked; keys in other places (`SPELLINGS`) are moved to their own.
-
-    Raises `ConfigError`, with the line where that is known, for what is not TOML, for bytes that are not UTF-8, for a
-    unknown key, with the nearest one, and for a key set in two places.
+    """The unchecked values of a file by key. Keys in other places (`SPELLINGS`) are moved to their own. Raises
+    `ConfigError`, with the line if known, for invalid TOML, bytes that are not UTF-8, a key set in two places, or an
+    unknown key (with the nearest one).
     """
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
@@ -83,7 +80,7 @@ def read_file(path: Path) -> dict[str, Told]:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     told: dict[str, Told] = {}
-    for place, value in _flat(_without_app(content, path), "", path):
+    for place, value in _flatten(_merge_app_table(content, path), "", path):
         key = keys.SPELLINGS.get(place, place)
         if key in told:
             raise ConfigError(f"{path}: {told[key].spelling} and {place} set the same thing; keep one of them")
@@ -91,8 +88,8 @@ def read_file(path: Path) -> dict[str, Told]:
     return told
 
 
-def _without_app(content: Mapping[str, object], path: Path) -> Mapping[str, object]:
-    """What stands in the table `app` counts as if it stood without it; keys may be written as `app.memory.…` too."""
+def _merge_app_table(content: Mapping[str, object], path: Path) -> Mapping[str, object]:
+    """Move the content of the table `app` to the top level; keys may be written as `app.memory.…` too."""
     app = content.get("app")
     if not isinstance(app, Mapping):
         return content
@@ -101,7 +98,7 @@ def _without_app(content: Mapping[str, object], path: Path) -> Mapping[str, obje
 
 
 def _merge_tables(one: Mapping[str, object], other: Mapping[str, object], place: str, path: Path) -> dict[str, object]:
-    """Both, table by table. Raises `ConfigError` for a key that both hold."""
+    """Merge tables recursively. Raises `ConfigError` for a key in both."""
     merged = dict(one)
     for key, value in other.items():
         mine = merged.get(key)
@@ -116,7 +113,7 @@ def _merge_tables(one: Mapping[str, object], other: Mapping[str, object], place:
 
 
 def first_file() -> str:
-    """The text of a first configuration file: every key with its meaning and its default, as comments."""
+    """The text of a first configuration file: every key with meaning and default, as comments."""
     lines = [
         "# Mnemic's configuration. What is commented out shows the default. `mnemic config show` tells what counts."
     ]
@@ -132,14 +129,14 @@ def first_file() -> str:
 
 
 def as_toml(value: object) -> str:
-    """A value as it stands in a file."""
+    """A value in TOML."""
     if not isinstance(value, Mapping):
         return json.dumps(value)
     rows = cast("Mapping[str, object]", value).items()
     return f"{{ {', '.join(f'{name} = {as_toml(each)}' for name, each in rows)} }}"
 
 
-def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tuple[str, object]]:
+def _flatten(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tuple[str, object]]:
     for name, value in content.items():
         place = f"{prefix}{name}"
         if place in keys.KEY_OF or place in keys.SPELLINGS:
@@ -147,13 +144,13 @@ def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tu
         elif place not in _SECTIONS:
             raise ConfigError(f"{path}: {place} is not a known key{_nearest(place)}")
         elif isinstance(value, Mapping):
-            yield from _flat(cast("Mapping[str, object]", value), f"{place}.", path)
+            yield from _flatten(cast("Mapping[str, object]", value), f"{place}.", path)
         else:
             raise ConfigError(f"{path}: {place} must be a table of keys and values, as [{place}]")
 
 
 def _nearest(place: str) -> str:
-    """A hint at the key that was probably meant."""
+    """A hint with the most similar key."""
     # similarity: a typing error or two in a long key
     found = difflib.get_close_matches(place, [*keys.KEY_OF, *keys.SPELLINGS, *_SECTIONS], n=1, cutoff=0.6)
     return f"; did you mean {found[0]}?" if found else "; `mnemic config show` lists all keys"
@@ -163,11 +160,11 @@ MASK = "***"
 DB_PATH = f"{keys.STORAGE}db_path"
 _SECRET_OPTIONS = ("key", "password", "secret", "token")
 _SERVED = ("openai", "ollama", "nomic-embed-text", "mxbai-embed-large")
-"""Embedders on a server; they get the dims from the configuration, which saves a request."""
+"""Embedders on a server. They get their dims from the configuration, which saves a request."""
 
 
 class Rank(IntEnum):
-    """Where a value comes from; the higher wins."""
+    """The origin of a value. Higher wins."""
 
     DEFAULT = 0
     FILE = 1
@@ -177,7 +174,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value of a key that counts, and where it came from, in words."""
+    """A key's value and its origin, in words."""
 
     key: str
     value: object = field(repr=False)
@@ -187,7 +184,7 @@ class Value:
 
     @property
     def shown(self) -> object:
-        """The value without passwords, keys and tokens."""
+        """The value without passwords, keys or tokens."""
         whole = self.value
         if isinstance(whole, str):
             return MASK if self.is_secret else _without_password(whole)
@@ -199,7 +196,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """What counts: the configuration, every key with its value and origin, and the file that was read."""
+    """The resolved configuration, every key with its value and origin, and the file that was read."""
 
     config: Config
     values: tuple[Value, ...]
@@ -212,7 +209,7 @@ def load_config(
     file: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Config:
-    """The configuration that counts; see `resolve`."""
+    """The resolved configuration; see `resolve`."""
     return resolve(store, file=file, environment=environment).config
 
 
@@ -222,10 +219,9 @@ def resolve(
     file: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Effective:
-    """Look for each key in the arguments, the environment (`MNEMIC_…`), the file and the defaults, in this order.
-
-    `file` None means `$MNEMIC_CONFIG`, else the user's own file. Raises `ConfigError`, naming the place, for a file
-    that is not there, an unknown key and a value that cannot be.
+    """Look up each key in the arguments, the environment (`MNEMIC_…`), the file and the defaults, in this order. `file`
+    None: `$MNEMIC_CONFIG`, else the user's own file. Raises `ConfigError` with the place for a missing file, an unknown
+    key or an invalid value.
     """
     variables = os.environ if environment is None else environment
     path = find_file(file, variables)
@@ -233,8 +229,8 @@ def resolve(
     values = {key.path: _value(key, variables, told, path) for key in keys.KEYS}
     if store is not None:
         values["store"] = Value("store", str(store), "argument", Rank.ARGUMENT)
-    _only_one(values, told, path)
-    _chunks_fit(values)
+    _check_only_one(values, told, path)
+    _check_chunks(values)
     values["store"] = _store(values, variables, path)
     values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
     keyring = values[keys.KEYRING]
@@ -257,7 +253,7 @@ def _value(key: keys.Key, variables: Mapping[str, str], told: Mapping[str, Told]
 
 
 def _from_text(key: keys.Key, given: str) -> object:
-    """Numbers and tables in the environment are written as JSON."""
+    """Parse a value from the environment. Numbers and tables are JSON."""
     if isinstance(key.default, str) or key.reader in (text, one_id):
         return given
     try:
@@ -274,8 +270,8 @@ def _check_value(key: keys.Key, given: object, origin: str, rank: Rank) -> Value
         raise ConfigError(f"{key.path} must be {error}, not {told:.120} ({origin})") from error
 
 
-def _only_one(values: Mapping[str, Value], told: Mapping[str, Told], path: Path | None) -> None:
-    """Two keys of one file that say the same thing cannot both be meant."""
+def _check_only_one(values: Mapping[str, Value], told: Mapping[str, Told], path: Path | None) -> None:
+    """Refuse two keys of one file that set the same thing."""
     for one, other in (("store", "memory.storage.url"), ("embedder.name", "memory.embedding.model")):
         if one in told and other in told:
             raise ConfigError(f"{path}: {one} and {other} set the same thing; keep one of them")
@@ -283,8 +279,8 @@ def _only_one(values: Mapping[str, Value], told: Mapping[str, Told], path: Path 
         raise ConfigError(f"{path}: store and memory.storage.type set the same thing; keep one of them")
 
 
-def _chunks_fit(values: Mapping[str, Value]) -> None:
-    """Passages must be larger than what two of them share."""
+def _check_chunks(values: Mapping[str, Value]) -> None:
+    """Refuse passages that are no larger than their overlap."""
     size, overlap = values["memory.knowledge.chunk-size"], values["memory.knowledge.overlap"]
     told = cast("int | None", size.value), cast("int | None", overlap.value)
     try:
@@ -296,7 +292,7 @@ def _chunks_fit(values: Mapping[str, Value]) -> None:
 
 
 def _store(values: Mapping[str, Value], variables: Mapping[str, str], path: Path | None) -> Value:
-    """The store that counts, said by `store` or by the keys of memory.storage."""
+    """The store, from `store` or from the keys of memory.storage."""
     said, url, kind = values["store"], values["memory.storage.url"], values["memory.storage.type"]
     if said.rank >= max(url.rank, kind.rank) and said.rank > Rank.DEFAULT:
         return replace(said, value=_place(str(said.value), said.rank, path))
@@ -314,14 +310,14 @@ def _store(values: Mapping[str, Value], variables: Mapping[str, str], path: Path
 
 
 def _db_path(said: Value, variables: Mapping[str, str], path: Path | None) -> Value:
-    """The file of a memory backend: the one said, or where that of the default backend is."""
+    """A memory backend's file: the configured one, or the default backend's own."""
     if said.rank is Rank.DEFAULT:
         return replace(said, value=own_backend_file(variables))
     return replace(said, value=_place(str(said.value), said.rank, path))
 
 
 def _qdrant(said: Value, path: Path | None) -> Value:
-    """Where Qdrant is; the folder of a local one counts like that of a store."""
+    """The location of Qdrant. A local folder resolves like a store's path."""
     if said.value in (None, ":memory:"):
         return said
     return replace(said, value=_place(str(said.value), said.rank, path))
@@ -334,7 +330,7 @@ def _fits(kind: Value, url: str) -> None:
 
 
 def _place(store: str, rank: Rank, path: Path | None) -> str:
-    """A path in a file counts from the folder of that file; a leading ~ is the user's home folder."""
+    """Resolve a path in a file relative to the file's folder, and a leading ~ to the home folder."""
     if "://" in store or rank is Rank.ARGUMENT:
         return store
     place = Path(store).expanduser()
@@ -361,7 +357,7 @@ def _config(values: Mapping[str, Value]) -> Config:
         **given,
         embedder=embedder,
         embedder_options=options,
-        embedder_writings=_writings(of("embedder.writings")),
+        embedder_writings=_parse_writings(of("embedder.writings")),
         tool_modules=_split_names(of("tools.modules")),
         index_budget_bytes=of("memory.index.budget-mb") * MEBIBYTE,
         settings=replace(_settings(values), secrets_passing=frozenset(_split_names(of(keys.SECRETS_PASSING)))),
@@ -392,12 +388,12 @@ def _backend(values: Mapping[str, Value]) -> BackendSettings:
 
 
 def _split_names(names: str | None) -> tuple[str, ...]:
-    """Names that a text holds, with commas between."""
+    """The names in a comma-separated text."""
     return tuple(name.strip() for name in (names or "").split(",") if name.strip())
 
 
-def _writings(table: Mapping[str, object] | None) -> dict[str, tuple[str, ...]]:
-    """The writings of each embedder; one may stand without a list around it."""
+def _parse_writings(table: Mapping[str, object] | None) -> dict[str, tuple[str, ...]]:
+    """The scripts of each embedder. One may be given without a list."""
     given: dict[str, tuple[str, ...]] = {}
     for name, writings in (table or {}).items():
         several = cast("list[object]", writings) if isinstance(writings, list) else [writings]
@@ -415,7 +411,7 @@ def _settings(values: Mapping[str, Value]) -> Settings:
         if key.setting:
             value: Any = values[key.path].value
             place, _, name = key.setting.rpartition(".")
-            groups[place][name] = value if key.unit == 1 else value * key.unit
+            groups[place][name] = value if key.unit == 1 or value is None else value * key.unit
     days = cast("Mapping[str, float]", values[keys.HALF_LIVES].value)
     life["half_lives"] = {Kind(kind): number for kind, number in days.items()}
     limits = {level: cast("int", values[f"{keys.LEVEL_LIMIT}{level.value}"].value) for level in Level}

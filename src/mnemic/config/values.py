@@ -1,7 +1,4 @@
-"""Config: what is needed to open a Mnemic.
-
-What a key may hold: functions that give a value as the engine takes it, or say what would be acceptable.
-"""
+"""Config, which is all that opening a Mnemic needs, and functions that check and convert the values of keys."""
 
 from __future__ import annotations
 
@@ -22,16 +19,16 @@ from mnemic.text.chunking import DEFAULT_CHUNK_OVERLAP, DEFAULT_CHUNK_SIZE
 
 MEMORY_URL = "memory://"
 MIN_COSINE = 0.1
-"""The lowest score that context injection takes of a memory backend whose scores are cosines."""
+"""Minimum score for context from a memory backend whose scores are cosines."""
 
 LEAST_BUDGET_MIB = 1024  # about 450,000 memories, also on a small machine
 BUDGET_SHARE = 8  # an eighth of the memory: leaves room for the model and for other programs
 LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""What a container may use of the machine's memory, as it sees it itself; of control groups of version 2 and 1."""
+"""A container's memory limit as it sees it, in control groups version 2 and 1."""
 
 
 def default_store() -> str:
-    """`$MNEMIC_STORE`, else the PostgreSQL of `$PGVECTOR_URL` (with `$PGVECTOR_USER` and `$PGVECTOR_PASSWORD` where it
+    """`$MNEMIC_STORE`, else the PostgreSQL at `$PGVECTOR_URL` (with `$PGVECTOR_USER` and `$PGVECTOR_PASSWORD` if it
     names no user), else `mnemic/memory.db` in the user's data folder.
     """
     named, pgvector = os.environ.get("MNEMIC_STORE"), os.environ.get("PGVECTOR_URL")
@@ -41,19 +38,19 @@ def default_store() -> str:
 
 
 def default_budget_mib(limits: Sequence[str | Path] = LIMIT_FILES) -> int:
-    """The default memory budget of indexes: an eighth of the machine's memory, or of the least of `limits`, at
-    least 1 GiB (about 450,000 memories), in MiB.
+    """The default memory budget of indexes in MiB: an eighth of the machine's memory or of the lowest of `limits`, at
+    least 1 GiB (about 450,000 memories).
     """
     names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
     if not {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(names):
         return LEAST_BUDGET_MIB
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    least = min([machine, *_said_by(limits)])
+    least = min([machine, *_read_limits(limits)])
     return max(least // BUDGET_SHARE >> 20, LEAST_BUDGET_MIB)
 
 
-def _said_by(limits: Sequence[str | Path]) -> list[int]:
-    """The limits of the files that are there and hold one; `max` is none."""
+def _read_limits(limits: Sequence[str | Path]) -> list[int]:
+    """The numeric limits in these files, if they exist. `max` is no limit."""
     told: list[int] = []
     for path in limits:
         with suppress(OSError, ValueError):
@@ -73,7 +70,7 @@ def own_backend_file(environment: Mapping[str, str]) -> str:
 
 
 def with_login(url: str, user: str | None, password: str | None) -> str:
-    """A database URL without a leading `jdbc:`, with the login in it where it names none itself."""
+    """A database URL without a leading `jdbc:`, and with the login if it has none."""
     url = url.removeprefix("jdbc:")
     scheme, separator, rest = url.partition("://")
     if not separator or not user or "@" in urlsplit(url).netloc:
@@ -84,11 +81,9 @@ def with_login(url: str, user: str | None, password: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendSettings:
-    """How to open and use the memory backend of four verbs (`mnemic.backends.open_backend`).
-
-    `name` is one that its registry knows. `db_path` None means the backend's own place. `top_k`, `min_score` and
-    `max_tokens` are those of a `ContextConfig`, where `min_score` None means its default; `chunk_size` and
-    `chunk_overlap` those of a `ChunkConfig`.
+    """How to open and use the memory backend (`mnemic.backends.open_backend`). `name` is in its registry. `db_path`
+    None: the backend's own place. `top_k`, `min_score` and `max_tokens` are fields of `ContextConfig` (`min_score`
+    None: its default), `chunk_size` and `chunk_overlap` of `ChunkConfig`.
     """
 
     name: str = "sqlite"
@@ -102,36 +97,34 @@ class BackendSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """How to open a Mnemic. `store` is a path, `sqlite:///path`, `postgresql://user:password@host:5432/database` or
-    `memory://`; `embedder` is a name, "none", or several names (a sequence, or one text with commas between): then
-    every item has a vector of each, and a question is asked in every space.
+    """How to open a Mnemic.
 
-    `embedder_options` are the keyword arguments of the embedder's class: `base_url`, `api_key`, `dims`, `folder`, …; of
-    several embedders, a mapping of these for each name. `embedder_dims`, where it is said, must be the dims of the
-    vectors of each. `embedder_writings`: for each name that is not given every text, "latin" or "other" letters or
-    both. `embedder_previous` is the name of the embedder that filled the store before, and `embedder_previous_options`
-    are its options: its vectors are searched until `reembed` has filled the new space. minilm as it comes need not be
-    named. `reranker` is a name, or "none": it
-    judges the best hits of every recall that does not say otherwise; `reranker_options` are those of its class. `llm`
-    is the name of a language model, or "none": then rules write summaries and their like; `llm_options` are those of
-    its class: `base_url`, `model`, `api_key`, …. `tool_modules`: modules or `.py` files whose tools a model may call,
-    beside those that installed packages bring; `weather_url`: the service of the weather tool, None for no such tool.
-
-    `user` is whose memory it is in what one person uses for himself (the command line, MCP by stdio, hooks) where
-    no user is given. Verbs do not use it because they have a scope, nor do HTTP servers, which have keys.
-
-    `window` is where the windows of sessions are read: from the store, or from the Redis at `window_url`, which holds
-    a copy of them; `window_options` are the fields of its `RedisOptions`.
-
-    `index` is where rows are searched: in this process and in files beside the store, or by the Qdrant at
-    `qdrant_url`, which holds the vectors in `qdrant_collection`; `qdrant_options` are the fields of `QdrantOptions`.
-
-    `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
-    memory primitive beside Mnemic, which it does not use itself. `observer` is where counts and
-    durations are kept: in this process, or as metrics of Prometheus. `traces` is "off", or the address of a collector
-    of OpenTelemetry, to which spans without any text are sent. `processes`: how many answer for `mnemic serve`.
-    `backup_keyring`: the file with the keys of sealed backups, None where none are made; `backup_master_key`, of 16
-    characters or more, encrypts that file.
+    - `store`: a path, `sqlite:///path`, `postgresql://user:password@host:5432/database` or `memory://`.
+    - `embedder`: a name, "none", or several names (a sequence, or one text with commas). With several, every item has a
+      vector of each, and queries search every space.
+    - `embedder_options`: keyword arguments of the embedder's class, such as `base_url`, `api_key`, `dims` or `folder`;
+      for several embedders, a mapping by name. `embedder_dims`: the required dims of every embedder.
+    - `embedder_writings`: texts with which letters an embedder gets, by name: "latin", "other" or both. Default: all.
+    - `embedder_previous`: the embedder that filled the store before, with `embedder_previous_options`. Its vectors are
+      searched until `reembed` has filled the new space. The built-in minilm need not be named.
+    - `reranker`: a name, or "none". Reranks the best hits of every recall by default. `reranker_options` are its
+      class's.
+    - `llm`: a language model, or "none": then rules write summaries and the like. `llm_options` are its class's:
+      `base_url`, `model`, `api_key`, ….
+    - `tool_modules`: modules or `.py` files with tools for models, besides those of installed packages. `weather_url`:
+      the service of the weather tool; None: no such tool.
+    - `user`: the default user of the command line, MCP over stdio and hooks. Verbs have a scope and HTTP servers have
+      keys, so they ignore it.
+    - `window`: where session windows are read: in the store, or in a copy in the Redis at `window_url`, with the fields
+      of `RedisOptions` in `window_options`.
+    - `index`: where rows are searched: in this process and in files beside the store, or in the Qdrant at `qdrant_url`,
+      which holds the vectors in `qdrant_collection`. `qdrant_options` are the fields of `QdrantOptions`.
+    - `injects_context`: whether doors that talk to a model add memory to the prompt. `backend`: the memory primitive
+      beside Mnemic, which Mnemic itself does not use.
+    - `observer`: where metrics are kept: in this process, or for Prometheus. `traces`: "off", or the address of an
+      OpenTelemetry collector, which gets spans without any text.
+    - `processes`: of `mnemic serve`. `backup_keyring`: the file with the keys of sealed backups; None: no keys.
+      `backup_master_key`: at least 16 characters; encrypts that file.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
@@ -146,6 +139,7 @@ class Config:
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     detector: str = "rules"
     llm: str = "none"
+    prompts: str | None = None
     llm_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     tool_modules: Sequence[str] = ()
     weather_url: str | None = None
@@ -170,13 +164,13 @@ class Config:
 
     @property
     def embedders(self) -> tuple[str, ...]:
-        """The names of the embedders, the main one first; none for "none"."""
+        """The names of the embedders, the main one first. Empty for "none"."""
         names = self.embedder.split(",") if isinstance(self.embedder, str) else self.embedder
         return tuple(name.strip() for name in names if name.strip() not in ("", "none"))
 
     @property
     def postgres_url(self) -> str | None:
-        """The address of a PostgreSQL store, None for another kind."""
+        """The URL of a PostgreSQL store, None for another kind."""
         return self.store if self.store.startswith(("postgresql://", "postgres://")) else None
 
     @property
@@ -196,14 +190,14 @@ class Config:
 
 
 Reader = Callable[[object], object]
-"""Gives the value as the engine takes it; raises ValueError, saying what would be acceptable."""
+"""Converts a value for the engine. Raises ValueError, saying what would be valid."""
 
 HALF_LIVES_BY_KIND = {kind.value: days for kind, days in Settings().life.half_lives.items()}
-"""The days that count where a table names no other."""
+"""Defaults in days, for kinds that a table does not name."""
 
 
 def text(value: object) -> str:
-    """A text with something in it."""
+    """A text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a text")
     return value
@@ -219,7 +213,7 @@ def one_id(value: object) -> str:
 
 
 def traces(value: object) -> str:
-    """The address of a collector, or off."""
+    """The address of a collector, or "off"."""
     told = value if isinstance(value, str) else "off" if value is False else ""
     if told != "off" and not told.startswith(("http://", "https://")):
         raise ValueError("off, or an address such as http://127.0.0.1:4318")
@@ -227,14 +221,14 @@ def traces(value: object) -> str:
 
 
 def free_text(value: object) -> str:
-    """Any text, an empty one too."""
+    """Any text, also empty."""
     if not isinstance(value, str):
         raise ValueError("a text")  # noqa: TRY004 -- readers say what is acceptable by ValueError alone
     return value
 
 
 def names(value: object) -> str:
-    """A name, or several: a list of texts becomes one text with commas between."""
+    """A name, or several: a list becomes one comma-separated text."""
     several = cast("list[object]", value) if isinstance(value, list) else [value]
     try:
         return ",".join(text(each) for each in several) or text(None)
@@ -243,12 +237,12 @@ def names(value: object) -> str:
 
 
 def any_names(value: object) -> str:
-    """As `names`, or none of them."""
+    """Like `names`, also empty."""
     return "" if value in ("", []) else names(value)
 
 
 def _make_whole(least: int, most: int | None = None) -> Reader:
-    """Reads a whole number from `least`, to `most` where that is said."""
+    """A reader of whole numbers from `least` to `most`, if given."""
 
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= (most or value):
@@ -273,7 +267,7 @@ def fraction(value: object) -> float:
 
 
 def number(value: object) -> float:
-    """Any number but those that are none."""
+    """Any number except NaN and infinities."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
         raise ValueError("a number")
     return float(value)
@@ -312,7 +306,7 @@ def time_zone(value: object) -> str:
 
 
 def days_by_kind(value: object) -> Mapping[str, float]:
-    """A table from kinds of memories to days; kinds that it does not name keep their default."""
+    """Days by kind of memory. Missing kinds keep their default."""
     given = table(value)
     unknown = [name for name in given if name not in tuple(Kind)]
     if unknown:
@@ -325,7 +319,7 @@ def days_by_kind(value: object) -> Mapping[str, float]:
 
 
 def _make_choice(*choices: str) -> Reader:
-    """Reads one of the choices."""
+    """A reader of one of the choices."""
 
     def read(value: object) -> str:
         found = next((each for each in choices if each == value), None)
@@ -360,4 +354,4 @@ READERS: Mapping[str, Reader] = {
     "index_backend": _make_choice("local", "qdrant"),
     "storage_type": _make_choice("sqlite", "postgresql", "memory"),
 }
-"""By the names that `keys.json` uses."""
+"""Readers by their name in `keys.json`."""

@@ -1,1 +1,1 @@
-"""Use cases, one per file, in packages by what they are about; beside them what several packages share."""
+"""Use cases, mostly one per module. They call ports and know no door."""

@@ -1,11 +1,11 @@
-"""Keys for the doors, and requests that are safe to repeat.
+"""API keys, the audit log, and idempotent requests.
 
-A key reads `mn_<id>_<secret>`. The store keeps the SHA-256 of the secret: 256 random bits need no slow hash. Every
-refusal says the same.
+A key reads `mn_<id>_<secret>`. The store keeps the SHA-256 of the secret: 256 random bits need no slow hash. All
+refusals read alike.
 
-A repeated request gets its first answer. Every writing unit of work within `claimed` stores the request beside what it
-writes, so that a dying process leaves both or neither. Work that reaches outside the store, or answers from earlier
-reads, is stored before it begins (`begin`). Without an answer its result is unknown, and it is not repeated.
+A repeated request gets its first answer. Each writing unit of work within `claimed` stores the request with its rows,
+so a crash leaves both or neither. Work that reaches outside the store, or answers from earlier reads, is stored before
+it begins (`begin`). If it left no answer, its outcome is unknown and it is not run again.
 """
 
 import hashlib
@@ -28,18 +28,18 @@ from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 PREFIX = "mn"
-ID_BYTES = 9  # 18 hexadecimal digits: no two keys share an id; it is not secret
-SECRET_BYTES = 32  # 256 bits: cannot be guessed, so that one SHA-256 protects it
-MAX_TOKEN_CHARS = 200  # a token has about 90; longer ones are refused without hashing them
-MAX_OVERLAP_S = 30 * 86_400.0  # 30 days: a longer overlap would be a second key
+ID_BYTES = 9  # 18 hexadecimal digits: unique, not secret
+SECRET_BYTES = 32  # 256 bits: cannot be guessed, so one SHA-256 is enough
+MAX_TOKEN_CHARS = 200  # a token has about 90; longer ones are refused before hashing
+MAX_OVERLAP_S = 30 * 86_400.0  # 30 days: with a longer overlap the old key would be a second key
 MAX_AUDIT_PAGE = 1000  # entries: bounds the size of one answer
-MAX_PLACE = 2**63 - 1  # the largest number of a 64-bit column
+MAX_PLACE = 2**63 - 1  # the largest value of a 64-bit column
 _NO_HASH = "0" * 64  # compared for an unknown key, so that its refusal takes as long as any other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRequest:
-    """What a new key shall be; `expires_at` None: it lasts until it is revoked."""
+    """A new key's properties. `expires_at` None: valid until revoked."""
 
     name: str = ""
     rights: Collection[Right | str] = (Right.READ, Right.WRITE)
@@ -49,7 +49,7 @@ class KeyRequest:
 
 
 def create_key(engine: Engine, scope: Scope, asked: KeyRequest, *, actor: str) -> IssuedKey:
-    """Make a key of the scope's org. The answer is the only place where its token is ever seen."""
+    """Create a key for the scope's org. The token is returned only here."""
     now = engine.clock.now()
     if asked.expires_at is not None and asked.expires_at <= now:
         raise InvalidInputError("expires_at must be in the future")
@@ -58,7 +58,7 @@ def create_key(engine: Engine, scope: Scope, asked: KeyRequest, *, actor: str) -
         raise InvalidInputError(f"a key needs at least one right of {', '.join(Right)}")
     if Right.ADMIN in rights and (asked.user or asked.agent):
         raise InvalidInputError("a key that is bound to a user or an agent cannot have the right 'admin'")
-    Scope(org=scope.org, user=asked.user, agent=asked.agent)  # refuses ids that cannot be
+    Scope(org=scope.org, user=asked.user, agent=asked.agent)  # refuses invalid ids
     issued = _issue(
         ApiKey(
             id=_new_id(),
@@ -74,49 +74,50 @@ def create_key(engine: Engine, scope: Scope, asked: KeyRequest, *, actor: str) -
     )
     with engine.store.write() as work:
         work.keys.add(issued.key)
-        work.audit.add([_note(issued.key, now, actor, "keys.create")])
+        work.audit.add([_make_audit_entry(issued.key, now, actor, "keys.create")])
     return issued
 
 
 def list_keys(engine: Engine, scope: Scope) -> list[ApiKey]:
-    """Every key of the scope's org, in the order of making; those that ended too."""
+    """Every key of the scope's org in order of creation, including revoked and expired ones."""
     with engine.store.read() as work:
         return work.keys.list(scope.org)
 
 
 def revoke_key(engine: Engine, scope: Scope, id: str, *, actor: str) -> ApiKey:
-    """End a key now. Raises `NotFoundError` when the org has no such key; revoking it again changes nothing."""
+    """Revoke a key now. Idempotent. Raises `NotFoundError` if the org has no such key."""
     now = engine.clock.now()
     with engine.store.write() as work:
         if not work.keys.end(scope.org, id, revoked_at=now):
             raise _unknown(id)
-        key = _own(work.keys.get(id), scope, id)
-        work.audit.add([_note(key, now, actor, "keys.revoke")])
+        key = _require_own(work.keys.get(id), scope, id)
+        work.audit.add([_make_audit_entry(key, now, actor, "keys.revoke")])
     return key
 
 
 def rotate_key(engine: Engine, scope: Scope, id: str, *, overlap_s: float, actor: str) -> IssuedKey:
-    """Make a key like this one, and end this one after `overlap_s` seconds. Raises `NotFoundError` when the org has no
-    such key, or when it has ended.
-    """
+    """Copy a key and expire the old one after `overlap_s` seconds. Raises `NotFoundError` also for an ended key."""
     if isinstance(overlap_s, bool) or not 0 <= overlap_s <= MAX_OVERLAP_S:
         raise InvalidInputError(f"overlap_s must be a number of seconds from 0 to {MAX_OVERLAP_S:.0f}")
     now = engine.clock.now()
     with engine.store.write() as work:
-        old = _own(work.keys.get(id), scope, id)
+        old = _require_own(work.keys.get(id), scope, id)
         if not old.is_valid(now):
             raise NotFoundError(f"key {id!r} has ended; make a new one")
         issued = _issue(replace(old, id=_new_id(), created_at=now))
         work.keys.end(scope.org, id, expires_at=now + timedelta(seconds=overlap_s))
         work.keys.add(issued.key)
-        work.audit.add([_note(old, now, actor, "keys.rotate"), _note(issued.key, now, actor, "keys.create")])
+        work.audit.add(
+            [
+                _make_audit_entry(old, now, actor, "keys.rotate"),
+                _make_audit_entry(issued.key, now, actor, "keys.create"),
+            ]
+        )
     return issued
 
 
 def check_key(engine: Engine, token: str) -> ApiKey:
-    """The key of a token that is valid now. Raises `UnauthorisedError` without details. Compares in constant time, with
-    a hash of nothing for unknown ids.
-    """
+    """The valid key of a token. Compares in constant time. Raises `UnauthorisedError` without details."""
     prefix, _, rest = token.partition("_") if len(token) <= MAX_TOKEN_CHARS else ("", "", "")
     key_id, _, secret = rest.partition("_")
     with engine.store.read() as work:
@@ -128,20 +129,20 @@ def check_key(engine: Engine, token: str) -> ApiKey:
 
 
 def has_keys(engine: Engine) -> bool:
-    """True when the store holds any key, so that every request through a door must show one."""
+    """True if the store holds any key. Then every request through a door needs one."""
     with engine.store.read() as work:
         return work.keys.has_any()
 
 
 def note_audit(engine: Engine, entries: Collection[AuditEntry]) -> None:
-    """Write entries of the audit log down, in one unit of work."""
+    """Write audit entries in one unit of work."""
     if entries:
         with engine.store.write() as work:
             work.audit.add(list(entries))
 
 
 def list_audit(engine: Engine, scope: Scope, *, before: int | None, limit: int) -> AuditPage:
-    """What was done in the scope's org, newest first."""
+    """A page of the org's audit log, newest first."""
     if isinstance(limit, bool) or not 1 <= limit <= MAX_AUDIT_PAGE:
         raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_AUDIT_PAGE}, not {limit!r}")
     if before is not None and not 0 <= before <= MAX_PLACE:
@@ -165,8 +166,8 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
-def _own(key: ApiKey | None, scope: Scope, id: str) -> ApiKey:
-    """The key, if it is one of the scope's org."""
+def _require_own(key: ApiKey | None, scope: Scope, id: str) -> ApiKey:
+    """The key, if it belongs to the scope's org."""
     if key is None or key.org != scope.org:
         raise _unknown(id)
     return key
@@ -176,23 +177,21 @@ def _unknown(id: str) -> NotFoundError:
     return NotFoundError(f"there is no key {id!r} in this org; `mnemic keys list` shows those there are")
 
 
-def _note(key: ApiKey, at: datetime, actor: str, verb: str) -> AuditEntry:
+def _make_audit_entry(key: ApiKey, at: datetime, actor: str, verb: str) -> AuditEntry:
     return AuditEntry(org=key.org, at=at, actor=actor, verb=verb, target=key.id)
 
 
-KEPT = timedelta(days=1)
-"""How long after it was begun a request is known."""
-
+KEPT = timedelta(days=1)  # how long a request is known, from its start
 SWEPT = timedelta(minutes=10)
-"""How often those that are older are removed, where requests are answered; the worker's schedules do it too."""
+"""How often expired requests are removed while requests are answered. The worker's schedules remove them too."""
 
-_SEPARATOR = "\x1f"  # it cannot be part of an id
+_SEPARATOR = "\x1f"  # cannot occur in an id
 
 
 @dataclass(slots=True)
 class Claim:
     """One attempt at a request. `reaches_out`: it acts outside the store too. `is_put`: the request is stored.
-    `is_begun`: work may be done. `is_lost`: another process has it, so nothing of this attempt counts.
+    `is_begun`: work may have been done. `is_lost`: another process has the request, so this attempt does not count.
     """
 
     request: KeptRequest
@@ -202,12 +201,12 @@ class Claim:
     is_lost: bool = False
 
     def put(self, work: UnitOfWork) -> None:
-        """Put the request beside what this unit of work writes. Raises `ConflictError` where another has it."""
+        """Store the request in this unit of work. Raises `ConflictError` if another process has it."""
         asked = self.request
         if self.is_put or work.requests.add(asked, asked.at - KEPT):
             return
         known = work.requests.get(asked.org, asked.caller, asked.key)
-        if known is None or known.token != asked.token:  # else a thread of this try was quicker
+        if known is None or known.token != asked.token:  # else another thread of this attempt was first
             self.is_lost = True
             raise ConflictError("a request with the same key is being answered by another server")
 
@@ -216,12 +215,12 @@ _claim: ContextVar[Claim | None] = ContextVar("mnemic_claim", default=None)
 
 
 def current() -> Claim | None:
-    """The request that is worked on here."""
+    """The request of this context, if any."""
     return _claim.get()
 
 
 def reach_out() -> None:
-    """Note that what is done now is more than reading, whatever becomes of the store."""
+    """Note that this request may have effects, whether or not the store commits."""
     claim = _claim.get()
     if claim is not None:
         claim.is_begun = True
@@ -229,7 +228,7 @@ def reach_out() -> None:
 
 @contextmanager
 def claimed(claim: Claim | None) -> Generator[None]:
-    """What is written within the block, and in threads with its context, is the work of this request; None: of none."""
+    """Attribute all writes of the block, and of threads with its context, to this request. None: to no request."""
     before = _claim.set(claim)
     try:
         yield
@@ -238,22 +237,22 @@ def claimed(claim: Claim | None) -> Generator[None]:
 
 
 def find(engine: Engine, request: KeptRequest) -> KeptRequest | None:
-    """What is known of a request with the same org, caller and key, unless it was begun too long ago."""
+    """Look up an earlier request by org, caller and idempotency key. Expired requests are ignored."""
     with engine.store.read() as work:
         known = work.requests.get(request.org, request.caller, request.key)
     return None if known is None or known.at < request.at - KEPT else known
 
 
 def begin(engine: Engine, claim: Claim) -> bool:
-    """Put a request into the store before its work; False where another process was quicker."""
+    """Store a request before its work. False if another process was first."""
     with claimed(None), engine.store.write() as work:
         claim.is_put = work.requests.add(claim.request, claim.request.at - KEPT)
     return claim.is_put
 
 
 def keep(engine: Engine, claim: Claim, outcome: Outcome, answer: bytes, *, is_sweeping: bool = False) -> None:
-    """Write what became of a request, if any of its work is there. An answer of work that reaches out, which nobody has
-    looked through before, is not kept when it holds a secret.
+    """Store a request's outcome if any of its work is there. An answer that reached outside the store is withheld if it
+    holds a secret: no earlier step redacted it.
     """
     if claim.reaches_out and outcome is Outcome.ANSWERED and redact(engine, answer.decode(errors="replace")).findings:
         outcome = Outcome.WITHHELD
@@ -264,14 +263,14 @@ def keep(engine: Engine, claim: Claim, outcome: Outcome, answer: bytes, *, is_sw
 
 
 def release(engine: Engine, claim: Claim) -> None:
-    """Let go of a request of which nothing was done: it may be sent again."""
+    """Remove a request that had no effect, so that it may be sent again."""
     with claimed(None), engine.store.write() as work:
         work.requests.remove(claim.request)
 
 
 def forget_answers(work: UnitOfWork, partitions: Iterable[Partition]) -> None:
-    """Empty every kept answer that could tell something of these partitions. Call it last in the unit of work that
-    deletes there. A deletion keeps its own answer, unless it reaches out: a model may have quoted the text.
+    """Empty every kept answer that may quote these partitions. Call it last in the unit of work that deletes there. The
+    deletion keeps its own answer, unless it reaches out: a model may have quoted the text.
     """
     claim = _claim.get()
     but = "" if claim is None or claim.reaches_out else claim.request.token
@@ -280,17 +279,17 @@ def forget_answers(work: UnitOfWork, partitions: Iterable[Partition]) -> None:
 
 
 def digest(*texts: str) -> str:
-    """The SHA-256 of some texts in hexadecimal digits; none but the last may hold control characters."""
+    """SHA-256 of some texts, hexadecimal. Only the last may hold control characters."""
     return hashlib.sha256(_SEPARATOR.join(texts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def owner(org: str, level: Level, part: str | None) -> str | None:
-    """A part of a scope as a kept request has it."""
+    """Hash of one part of a scope, as kept requests store it."""
     return None if part is None else digest(org, level.value, part)
 
 
 def _scope_part(partition: Partition) -> tuple[str, Level, str]:
-    """The part of a scope by which it may see a partition. Of a user's session it is the user."""
+    """The part of a scope that gives access to a partition. For a user's session it is the user."""
     level, name = partition.level, partition.owner
     user, separator, _ = name.partition(_SEPARATOR)
     if level is Level.SESSION and separator:
@@ -299,23 +298,23 @@ def _scope_part(partition: Partition) -> tuple[str, Level, str]:
 
 
 def claiming(store: Store) -> Store:
-    """The same store, each unit of work of which puts the request that is worked on beside what it writes."""
+    """Wrap a store so that each unit of work also stores the current request."""
     return ClaimingCopyingStore(store, store) if isinstance(store, CopyingStore) else ClaimingStore(store)
 
 
 class ClaimingStore:
-    """The `Store` port around another."""
+    """A `Store` that stores the current request with its writes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @property
     def capabilities(self) -> StoreCapabilities:
-        """As of the store."""
+        """The store's capabilities."""
         return self._store.capabilities
 
     def read(self) -> AbstractContextManager[UnitOfWork]:
-        """As of the store."""
+        """Read from the store."""
         return self._store.read()
 
     def write(self) -> AbstractContextManager[UnitOfWork]:
@@ -324,19 +323,19 @@ class ClaimingStore:
         return self._store.write() if claim is None else self._write_claimed(claim)
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
-        """As of the store."""
+        """The store's findings."""
         return self._store.diagnose(is_quick=is_quick)
 
     def check(self) -> None:
-        """As of the store."""
+        """Check the wrapped store."""
         self._store.check()
 
     def scrub(self) -> tuple[str, ...]:
-        """As of the store."""
+        """Scrub the wrapped store."""
         return self._store.scrub()
 
     def close(self) -> None:
-        """As of the store."""
+        """Close the wrapped store."""
         self._store.close()
 
     @contextmanager
@@ -344,12 +343,12 @@ class ClaimingStore:
         with self._store.write() as work:
             claim.put(work)
             yield work
-            claim.is_begun = True  # before the commit, of which it may not be known whether it was
+            claim.is_begun = True  # before the commit, whose outcome may stay unknown
         claim.is_put = True
 
 
 class ClaimingCopyingStore(ClaimingStore):
-    """The same around a store that can be copied as a whole; copying is on behalf of nobody."""
+    """A `ClaimingStore` around a store that can be copied. Copies belong to no request."""
 
     def __init__(self, store: Store, copying: CopyingStore) -> None:
         super().__init__(store)
@@ -357,24 +356,24 @@ class ClaimingCopyingStore(ClaimingStore):
 
     @property
     def kind(self) -> str:
-        """As of the store."""
+        """The store's kind."""
         return self._copying.kind
 
     @property
     def room(self) -> Path | None:
-        """As of the store."""
+        """The store's folder for temporary copies."""
         return self._copying.room
 
     def write_copy(self, path: Path, told: Told) -> None:
-        """As of the store."""
+        """Copy the store to `path`."""
         self._copying.write_copy(path, told)
 
     def rows(self) -> AbstractContextManager[Rows]:
-        """As of the store."""
+        """All rows of one moment."""
         return self._copying.rows()
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
-        """As of the store."""
+        """Replace the store's rows by those at `path`."""
         self._copying.take_copy(path, ready, told)
 
 

@@ -1,8 +1,8 @@
-"""One turn of a chat with memory: context, model, tools, answer, capture; and questions.
+"""Chats with memory, turn by turn (context, model, tools, answer, capture), and answers single questions.
 
-The user's side is captured before the model is asked, the assistant's when it ends or breaks off, so that nothing is
-lost. Memory never fails a chat: `degraded` lists what is missing. A prompt beyond the model's context is retried with
-less memory.
+The user's message is captured before the model is asked, the answer when it ends or breaks off, so nothing is lost. A
+failing memory never fails a chat: `degraded` lists what is missing. If the prompt exceeds the model's context, it is
+retried with less memory.
 """
 
 import json
@@ -31,16 +31,15 @@ from mnemic.text.wordings import wording
 
 CHARS_PER_TOKEN = 3  # below English's four: overestimates the prompt, so that the reply still fits
 SHARES = (0.25, 0.0)
-"""A prompt that is too long is tried again with a quarter of memory's budget, then with nothing of it."""
+"""Shares of memory's budget in the retries of a prompt that was too long: a quarter, then none."""
 
-REPLY_SHARE = 4
-"""The reply may take at most this part of the model's context: one in four."""
+REPLY_SHARE = 4  # the reply may take at most a quarter of the model's context
 
 
 @dataclass(slots=True, kw_only=True)
 class Rounds:
-    """The rounds of one turn. `show` makes the context with some share of its budget; `shown` is the one that the
-    model answered to. `about` is told to tools. `refusal` answers a call beyond `calls_left`.
+    """The model calls of one turn. `show` builds the context with a share of its budget; `shown` is the one that the
+    model answered. Tools get `about`. `refusal` answers a call when `calls_left` is 0.
     """
 
     model: Metered
@@ -56,7 +55,7 @@ class Rounds:
     _exchange: list[dialogue.PromptMessage] = field(default_factory=list[dialogue.PromptMessage])
 
     def run(self, *, is_streaming: bool) -> Generator[dialogue.Said | dialogue.Called]:
-        """What the model writes and calls, until it has answered. Raises the errors of the model."""
+        """Yield the model's text and tool calls until it has answered. Raises the model's errors."""
         self._check_tools()
         while True:
             is_offered = self._offers
@@ -64,7 +63,7 @@ class Rounds:
             if not completion.tool_calls or not is_offered:
                 self.finish = completion.finish
                 return
-            calls = tuple(map(_sent_back, completion.tool_calls))
+            calls = tuple(map(_mend_call, completion.tool_calls))
             self._exchange.append(dialogue.PromptMessage(Role.ASSISTANT, completion.text, calls))
             for call in completion.tool_calls:
                 outcome = self._outcome(call)
@@ -85,7 +84,7 @@ class Rounds:
         self.degraded.append(f"tools: {reason}")
 
     def _ask(self, *, is_streaming: bool) -> Generator[dialogue.Said, None, dialogue.Completion]:
-        """One reply; asked again without what the model cannot take, as long as it has said nothing."""
+        """Yield one reply. A prompt refused before any text is retried without tools or with less memory."""
         shares = iter(SHARES)
         while True:
             has_said, completion = False, None
@@ -137,8 +136,8 @@ class Rounds:
         return self.toolbox.run(call, self.about)
 
 
-def _sent_back(call: dialogue.ToolCall) -> dialogue.ToolCall:
-    """The call as the model is shown it again: servers refuse a prompt whose arguments are no JSON object."""
+def _mend_call(call: dialogue.ToolCall) -> dialogue.ToolCall:
+    """The call as the model sees it again. Servers refuse a prompt whose arguments are no JSON object."""
     try:
         return replace(call, arguments=json.dumps(dict(read_arguments(call.arguments)), ensure_ascii=False))
     except InvalidInputError:
@@ -146,7 +145,7 @@ def _sent_back(call: dialogue.ToolCall) -> dialogue.ToolCall:
 
 
 def reply_tokens(model: Metered, settings: dialogue.AssistantSettings) -> int:
-    """How long a reply may be."""
+    """Maximum tokens of a reply."""
     return min(settings.max_tokens, max(model.capabilities.context_tokens // REPLY_SHARE, 1))
 
 
@@ -170,8 +169,8 @@ _log = logging.getLogger("mnemic.assistant")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
     """One turn's message and settings. `context`: system prompt, budget and caps. `plan` and `rules` follow the
-    profile. `toolbox`: tools for at most `max_tool_calls` calls. `actor` is recorded for tools' changes. `is_streaming`
-    False: replies come whole. `captures` False keeps nothing. `injects` False: no memories.
+    profile. `toolbox`: tools for at most `max_tool_calls` calls. `actor` is recorded for changes by tools. Without
+    `is_streaming` replies come whole, without `captures` nothing is kept, without `injects` no memories are shown.
     """
 
     message: str
@@ -187,15 +186,15 @@ class ChatRequest:
 
 
 def model_of(engine: Engine) -> Llm:
-    """The language model. Raises `ConfigError`, saying how to set one, when there is none."""
+    """The language model. Raises `ConfigError` with the way to set one if there is none."""
     if engine.llm is None:
         raise ConfigError(NO_MODEL)
     return engine.llm
 
 
 def chat(engine: Engine, scope: Scope, request: ChatRequest) -> Generator[dialogue.ChatEvent]:
-    """The events of one turn. A scope without a session begins one: `Reply.session`. Raises the model's errors; the
-    user's side is kept, and the partial answer is marked `is_partial`, also when the generator closes early.
+    """Yield the events of one turn. A scope without a session starts one: `Reply.session`. Raises the model's errors.
+    The user's message is kept, and a partial answer is marked `is_partial`, also if the generator is closed early.
     """
     model = Metered(model_of(engine))
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
@@ -204,7 +203,7 @@ def chat(engine: Engine, scope: Scope, request: ChatRequest) -> Generator[dialog
 
 
 def ask(engine: Engine, scope: Scope, wanted: ContextRequest) -> dialogue.Answer:
-    """The model's answer to a question from memory and documents alone; captures nothing, calls no tool."""
+    """Answer a question from memory and documents alone. Captures nothing and calls no tool."""
     model = Metered(model_of(engine))
     language = wanted.language or language_of([wanted.question.text])
     system = "\n\n".join(part for part in (wanted.system, wording(language, "answer.ask")) if part)
@@ -229,7 +228,7 @@ def ask(engine: Engine, scope: Scope, wanted: ContextRequest) -> dialogue.Answer
 
 @dataclass(slots=True)
 class _ChatTurn:
-    """The state of one turn."""
+    """State of one turn."""
 
     engine: Engine
     scope: Scope
@@ -241,7 +240,7 @@ class _ChatTurn:
 
     def run(self) -> Generator[dialogue.ChatEvent]:
         rounds = self._rounds(self._show_context(1.0))
-        self._hear()
+        self._capture_message()
         yield dialogue.Recalled(rounds.shown)
         text, is_whole = "", False
         try:
@@ -255,7 +254,7 @@ class _ChatTurn:
                     yield event
             is_whole = True
         finally:
-            self._keep(text, is_whole=is_whole)
+            self._capture_answer(text, is_whole=is_whole)
         missing = (*rounds.shown.degraded, *self.degraded, *rounds.degraded)
         yield dialogue.Replied(
             dialogue.Reply(
@@ -283,7 +282,7 @@ class _ChatTurn:
         )
 
     def _show_context(self, share: float) -> Context:
-        """What is shown to the model, with a share of memory's budget; 0 is the message without any memory."""
+        """The context for the model with a share of memory's budget. 0: the message without memory."""
         wanted = self._request_context(share)
         try:
             if not share:
@@ -293,21 +292,21 @@ class _ChatTurn:
             else:
                 shown = self._history_alone(wanted)
         except BackendError as error:
-            self._miss("context", error)
+            self._note_missing("context", error)
             shown = _bare_context(wanted)
         if shown.messages and shown.messages[-1].role is Role.USER:
             shown = replace(shown, messages=shown.messages[:-1])
         return replace(shown, messages=(*shown.messages, ChatMessage(Role.USER, self.request.message)))
 
     def _history_alone(self, wanted: ContextRequest) -> Context:
-        """What was said in this session, without anything remembered."""
+        """The session's history without memories."""
         heard = window(self.engine, self.scope, wanted.history_messages) if wanted.history_messages else []
         history = [ChatMessage(m.role, m.text) for m in heard if m.role in (Role.USER, Role.ASSISTANT)]
         bare = _bare_context(wanted)
         return replace(bare, messages=(*bare.messages[:-1], *history, bare.messages[-1]))
 
     def _request_context(self, share: float) -> ContextRequest:
-        """The request for context with the plan, what is said about tools, and a budget that the model can take."""
+        """The context request with plan and tool guidance, and a budget that fits the model."""
         request, wanted = self.request, self.request.context
         language = wanted.language or language_of([request.message])
         calls = request.max_tool_calls if len(request.toolbox) and self.model.capabilities.has_tools else 0
@@ -322,16 +321,16 @@ class _ChatTurn:
             language=language,
         )
 
-    def _hear(self) -> None:
-        """Capture what the user said, before anything can go wrong with the answer."""
+    def _capture_message(self) -> None:
+        """Capture the user's message before the answer can fail."""
         if self.request.captures:
             try:
                 self.captured = capture(self.engine, self.scope, [[self._user]])[0]
             except BackendError as error:
-                self._miss("capture", error)
+                self._note_missing("capture", error)
 
-    def _keep(self, text: str, *, is_whole: bool) -> None:
-        """Capture the answer, or what there is of it; both sides where the first could not be captured."""
+    def _capture_answer(self, text: str, *, is_whole: bool) -> None:
+        """Capture the whole or partial answer, and the user's message too if it could not be captured before."""
         if not self.request.captures or not text.strip():
             return
         notes = note_answer(is_whole=is_whole, tools=[step.outcome.call.name for step in self.steps])
@@ -344,13 +343,13 @@ class _ChatTurn:
             else:
                 self.captured = complete(self.engine, self.scope, self.captured.id, answer)
         except BackendError as error:
-            self._miss("capture", error)
+            self._note_missing("capture", error)
 
     @property
     def _user(self) -> MessageDraft:
         return MessageDraft(role=Role.USER, text=self.request.message)
 
-    def _miss(self, what: str, error: BackendError) -> None:
+    def _note_missing(self, what: str, error: BackendError) -> None:
         kind = type(error).__name__
         self.degraded.append(f"{what}: {kind}")
         _log.warning("a chat goes on without its %s (%s)", what, kind)
@@ -358,7 +357,7 @@ class _ChatTurn:
 
 
 def _bare_context(wanted: ContextRequest) -> Context:
-    """What is shown when memory has nothing to give."""
+    """The context without any memory."""
     prompt = "\n\n".join(part for part in (wanted.system, wanted.guidance) if part)
     messages = [ChatMessage(Role.SYSTEM, prompt)] if prompt else []
     nothing = Recall(wanted.question.text, (), (), {})

@@ -1,10 +1,10 @@
-"""Backups of the whole store while it is used, or of its receipts; checks, restores and copies.
+"""Backups of the whole store while it is in use, or of its receipts; checks and restores them.
 
-A receipt names nothing: its key makes the same hashes of what exists. It covers what existed when it was made; an
-owner's later data stays.
+A receipt holds keyed hashes, no names; hashing what exists with the same key finds what was erased. It covers what
+existed when it was made. An owner's later data stays.
 
-A restore is prepared in a copy: updated, with erasures since the backup repeated. One transaction then puts it in
-place, so that a dying process leaves the old rows or the new ones.
+A restore is prepared in a copy: updated, with later erasures repeated. One transaction puts it in place, so a crash
+leaves the old rows or the new ones.
 """
 
 import time
@@ -31,7 +31,7 @@ from mnemic.ports.store import AUDIT, KEYS, CopyingStore, Store, UnitOfWork
 
 
 def erased_orgs(work: UnitOfWork) -> dict[str, datetime]:
-    """The orgs that were erased as a whole, and when last."""
+    """The orgs that were erased as a whole, each with the time of the last erasure."""
     key, found = work.erasure.key(), dict[str, datetime]()
     for org in work.erasure.orgs():
         whole = keyed_hash(key, Scope(org=org).partition(Level.ORG))
@@ -42,7 +42,7 @@ def erased_orgs(work: UnitOfWork) -> dict[str, datetime]:
 
 
 def catch_up(engine: Engine, keyring: Keyring) -> None:
-    """Destroy the keys that are older than an erasure of their org: who erased it did not have the keyring at hand."""
+    """Destroy keys older than an erasure of their org. The process that erased it may have had no keyring."""
     with engine.store.read() as work:
         erased = erased_orgs(work)
     kept = keyring.of(erased)
@@ -54,7 +54,7 @@ def catch_up(engine: Engine, keyring: Keyring) -> None:
 
 
 def named(lost: Sequence[LostOrg], keyring: Keyring | None, orgs: Iterable[str]) -> tuple[LostOrg, ...]:
-    """The same with the names of those that are among these orgs."""
+    """The lost orgs, with names for those that are among `orgs`."""
     if keyring is None or not lost:
         return tuple(lost)
     names = {key.id: org for org, keys in keyring.of([*orgs]).items() for key in keys}
@@ -66,7 +66,7 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """The receipts of one store and the key they were made with, b"" when there are none."""
+    """The receipts of one store, and the key that they were made with (b"" without receipts)."""
 
     key: bytes
     receipts: tuple[Receipt, ...]
@@ -74,8 +74,8 @@ class Owed:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """`receipts`: how many were followed. `erased`: the rows that this removed, by table. `is_foreign`: some were made
-    with another key, so that they are not kept themselves; a receipt of what they removed is.
+    """A replay's result. `receipts`: number followed. `erased`: rows removed, by table. `is_foreign`: some had another
+    key; these are not kept, but replaced by a receipt of what they removed.
     """
 
     receipts: int
@@ -89,8 +89,8 @@ def owed_by(work: UnitOfWork) -> Owed:
 
 
 def replay(store: Store, owed: Owed, now: datetime, *, made_at: datetime) -> Replay:
-    """Follow these receipts in one transaction, and keep them. None may be the store's already. Receipts from `made_at`
-    on cover all rows, whatever the clock said.
+    """Repeat the erasures of these receipts in one transaction, and keep the receipts. None may be in the store yet.
+    Receipts from `made_at` on cover all rows, whatever the clock showed.
     """
     erased: dict[str, int] = {}
     if not owed.receipts:
@@ -109,7 +109,7 @@ def replay(store: Store, owed: Owed, now: datetime, *, made_at: datetime) -> Rep
 
 
 def _plans(work: UnitOfWork, owed: Owed, made_at: datetime) -> dict[str, Plan]:
-    """By org, what these receipts tell of and is there."""
+    """By org, what these receipts cover and still exists."""
     gone: dict[str, dict[str, datetime]] = {}
     for receipt in owed.receipts:
         latest = gone.setdefault(receipt.org, {})
@@ -120,14 +120,16 @@ def _plans(work: UnitOfWork, owed: Owed, made_at: datetime) -> dict[str, Plan]:
     for partition in work.partitions.all():
         latest = gone.get(partition.org)
         if latest:
-            _look_through(work, partition, owed.key, latest, plans.setdefault(partition.org, Plan()))
+            _plan_partition(work, partition, owed.key, latest, plans.setdefault(partition.org, Plan()))
     for org, plan in plans.items():
         plan.memories += derived(work, org, plan)
     return {org: plan for org, plan in plans.items() if plan.partitions or plan.items}
 
 
-def _look_through(work: UnitOfWork, partition: Partition, key: bytes, gone: Mapping[str, datetime], plan: Plan) -> None:
-    """Add to a plan what is gone of a partition: all of it where nothing in it is newer, else item by item."""
+def _plan_partition(
+    work: UnitOfWork, partition: Partition, key: bytes, gone: Mapping[str, datetime], plan: Plan
+) -> None:
+    """Add a partition's erased items to a plan: the whole partition if nothing in it is newer, else item by item."""
     until = gone.get(keyed_hash(key, partition))
     messages = [*_messages(work, partition)]
     memories = [*_memories(work, partition)]
@@ -177,12 +179,12 @@ def _place_of_item(item: Message | Memory) -> tuple[Place, datetime]:
 
 
 def _receipt(org: str, plan: Plan, key: bytes, now: datetime) -> Receipt:
-    """The receipt of a replay with a foreign key, so that the next restore of the same backup knows of it."""
+    """The receipt of a replay with a foreign key. The next restore of the same backup needs it."""
     counts = {"partitions": len(plan.partitions), "items": len(plan.items)}
     return Receipt(now, counts, id=new_id(now), org=org, hashes=tuple(sorted(plan.hashes(key))))
 
 
-_ATTEMPTS = 5  # tries when an org is erased meanwhile, which is rare
+_ATTEMPTS = 5  # attempts when an org is erased meanwhile, which is rare
 _UNOPENED = (
     "it is sealed, and was checked without its keys: its parts are as they were written, their rows were not read"
 )
@@ -190,7 +192,7 @@ _UNOPENED = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What backup is wanted. `is_sealed` None: a whole one is, where there is a keyring."""
+    """The backup to make. `is_sealed` None: seal a whole backup if there is a keyring."""
 
     contents: Contents = Contents.WHOLE
     is_replacing: bool = False
@@ -198,8 +200,8 @@ class Order:
 
 
 def backup(engine: Engine, archive: Archive, path: str | Path, order: Order, told: Told) -> BackupReport:
-    """Write a backup to `path`: every row of every org as it was at one moment, or (`contents`) the receipts alone.
-    Raises `InvalidInputError` if it is to be sealed without a keyring, `ConfigError` if the keyring cannot be used.
+    """Write a backup to `path`: all rows of all orgs at one moment, or (`contents`) the receipts alone. Raises
+    `InvalidInputError` if it is to be sealed without a keyring, `ConfigError` if the keyring cannot be used.
     """
     start = time.perf_counter()
     store, keyring = copying(engine.store), _keyring(engine, order)
@@ -213,8 +215,8 @@ def backup(engine: Engine, archive: Archive, path: str | Path, order: Order, tol
 
 
 def check(archive: Archive, path: str | Path, *, room: Path | None, told: Told) -> BackupReport:
-    """Read a backup from end to end, and open its rows beside the store; of a sealed one as far as its keys are there.
-    Raises `InvalidInputError` when it is damaged or no backup, `ConfigError` when it is of a newer Mnemic.
+    """Read a whole backup and open its rows beside the store; of a sealed one, as far as its keys exist. Raises
+    `InvalidInputError` if it is damaged or no backup, `ConfigError` if a newer Mnemic made it.
     """
     start = time.perf_counter()
     checked = archive.check(path, room, told)
@@ -226,7 +228,7 @@ def check(archive: Archive, path: str | Path, *, room: Path | None, told: Told) 
 def receive(
     archive: Archive, path: str | Path, pieces: Iterable[bytes], *, is_replacing: bool, told: Told
 ) -> BackupReport:
-    """Keep a backup that comes from elsewhere, when it is whole. Raises `InvalidInputError` when it is not."""
+    """Store an uploaded backup if it is whole. Raises `InvalidInputError` otherwise."""
     start = time.perf_counter()
     with archive.draft(path, is_replacing=is_replacing) as draft:
         manifest = draft.receive(pieces, told)
@@ -234,14 +236,14 @@ def receive(
 
 
 def copying(store: Store) -> CopyingStore:
-    """The store as one that can be copied. Raises `UnsupportedError` when it cannot."""
+    """The store as a `CopyingStore`. Raises `UnsupportedError` if it cannot be copied."""
     if not isinstance(store, CopyingStore):
         raise errors.UnsupportedError("this store cannot be copied as a whole; export its scopes", capability="backup")
     return store
 
 
 def _keyring(engine: Engine, order: Order) -> Keyring | None:
-    """The keyring for sealing, None for plain backups. Receipts hold no text, and outlive a lost keyring."""
+    """The keyring for sealing; None for plain backups. Receipts hold no text and outlive a lost keyring."""
     if order.contents is Contents.RECEIPTS:
         if order.is_sealed:
             raise errors.InvalidInputError("receipts alone are not sealed: they hold no text")
@@ -254,10 +256,8 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
 
 
 def _seal_store(engine: Engine, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
+    """Seal the rows of one moment. Retries if an org was erased before its key was issued: it would open its rows."""
     engine.store.check()
-    """Seal what a moment holds, unless an org was erased between that moment and the issue of its key: then a key that
-    nobody destroys would open what was erased.
-    """
     _check_sound(engine.store)
     catch_up(engine, keyring)
     for _ in range(_ATTEMPTS):
@@ -327,7 +327,7 @@ _OTHER_SPACES = "no configured embedder fills the space of the backup's vectors;
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How a backup is to be restored. `receipts`: a further backup, of which only the receipts count."""
+    """Options of a restore. `receipts`: another backup, of which only the receipts are used."""
 
     receipts: str | Path | None = None
     is_replacing: bool = False
@@ -336,7 +336,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What a store holds at a moment."""
+    """A store's contents at one moment."""
 
     counts: Mapping[str, int]
     partitions: Sequence[Partition]
@@ -345,15 +345,15 @@ class _Held:
     kept: tuple[str, ...]
 
 
-class _MoreWasErasedError(Exception):
-    """There are receipts that were not followed in the copy yet."""
+class _UnseenErasureError(Exception):
+    """Some receipts were not replayed in the copy yet."""
 
 
 def restore(engine: Engine, archive: Archive, path: str | Path, wish: Wish, told: Told) -> RestoreReport:
-    """Replace all rows by the backup at `path`; existing keys and audit log stay. Later erasures, known to the store or
-    to `wish.receipts`, are repeated. Raises `ConflictError` for content not to be replaced, `InvalidInputError` and
-    `ConfigError` for an unusable backup or keyring, `BackendError` when the store or disk fails; nothing has changed
-    then.
+    """Replace all rows by the backup at `path`; existing keys and audit log stay. Repeats later erasures that the store
+    or `wish.receipts` know. Raises `ConflictError` if existing content would be replaced without consent,
+    `InvalidInputError` or `ConfigError` for an unusable backup or keyring, `BackendError` if the store or disk fails.
+    After an error nothing has changed.
     """
     start = time.perf_counter()
     store = copying(engine.store)
@@ -393,7 +393,7 @@ def restore(engine: Engine, archive: Archive, path: str | Path, wish: Wish, told
 
 
 class _Copy:
-    """The rows of a backup, and what was erased again in them."""
+    """The rows of a backup, and the erasures repeated in them."""
 
     def __init__(self, engine: Engine, opened: Opened) -> None:
         self._engine, self._opened = engine, opened
@@ -408,11 +408,11 @@ class _Copy:
         return self._opened.rows
 
     def knows(self, owed: Owed) -> bool:
-        """True when all these receipts were followed, or are of before the backup."""
+        """True if all these receipts were replayed or are older than the backup."""
         return _names(owed) <= self._followed
 
     def follow(self, owed: Owed) -> None:
-        """Erase what these receipts tell of, those that were followed already left out."""
+        """Repeat these receipts' erasures, except those already repeated."""
         fresh = tuple(receipt for receipt in owed.receipts if (receipt.org, receipt.id) not in self._followed)
         with closing(self._opened.open_rows()) as rows:
             made_at = self._opened.manifest.made_at
@@ -435,7 +435,7 @@ class _Copy:
 
 
 def _put_in_place(engine: Engine, copy: _Copy, wish: Wish, told: Told) -> _Held:
-    """Take the copy; what it took the place of. What was erased in the store meanwhile is erased in the copy first."""
+    """Replace the store by the copy after repeating recent erasures there. Returns the former contents."""
     found: list[_Held] = []
 
     def ready(work: UnitOfWork) -> Collection[str]:
@@ -443,13 +443,13 @@ def _put_in_place(engine: Engine, copy: _Copy, wish: Wish, told: Told) -> _Held:
         found.append(held)
         _check_free(held, wish)
         if not copy.knows(held.owed):
-            raise _MoreWasErasedError
+            raise _UnseenErasureError
         return held.kept
 
     for _ in range(_ATTEMPTS):
         try:
             copying(engine.store).take_copy(copy.rows, ready, lambda done, total: told("restoring", done, total))
-        except _MoreWasErasedError:
+        except _UnseenErasureError:
             copy.follow(found[-1].owed)
         else:
             return found[-1]
@@ -457,7 +457,7 @@ def _put_in_place(engine: Engine, copy: _Copy, wish: Wish, told: Told) -> _Held:
 
 
 def _settle_store(engine: Engine, former: Sequence[Partition]) -> tuple[str, ...]:
-    """Let indexes and windows go of what was, and have vectors made where they are missing; what is left, in words."""
+    """Reset indexes and windows, and queue missing vectors. Returns notes on what is left to do."""
     with engine.store.read() as work:
         everywhere = {*former, *work.partitions.all()}
     for partition in everywhere:
@@ -468,7 +468,7 @@ def _settle_store(engine: Engine, former: Sequence[Partition]) -> tuple[str, ...
     notes = (*engine.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))
     try:
         adopt_spaces(engine)
-    except errors.BackendError as error:  # what was restored stays so; the next worker looks again
+    except errors.BackendError as error:  # the restored rows stay; the next worker tries again
         return (*notes, f"restored, but it is not known whether vectors are missing: {error}")
     return notes
 
@@ -497,7 +497,7 @@ def _check_free(held: _Held, wish: Wish) -> None:
 
 
 def _check_lost(lost: Sequence[LostOrg], held: _Held, wish: Wish) -> None:
-    """A keyring that never had a key is the wrong copy of it: what it cannot open need not be erased."""
+    """Refuse a keyring that never had a key: it is the wrong copy. Orgs that it cannot open need not be erased."""
     missing = [each.key for each in lost if each.destroyed_at is None]
     if missing and held.partitions and not wish.is_dry_run:
         raise errors.ConfigError(

@@ -1,8 +1,8 @@
-"""Looks at items by id or condition, and judges memories in quarantine and dispute."""
+"""Reads items by id or condition, and accepts or rejects memories in quarantine and dispute."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from mnemic.engine.dependants import Hand, clear_below, told
 from mnemic.engine.edit import Editor
@@ -13,10 +13,11 @@ from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.item import Item, Memory, Review, State
 from mnemic.model.recall import Counts, MemoryQuery, MessagePage, MessageQuery, Page
-from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.records import Action, HistoryEntry, UserSummary
 from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 MAX_PAGE = 1000  # rows: bounds the size of one answer
 
 
@@ -30,7 +31,7 @@ def get(engine: Engine, scope: Scope, item_id: str) -> Item:
 
 
 def list_memories(engine: Engine, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:
-    """One page of the visible memories of some levels (none: of all). `query.limit` must be within 1..1000."""
+    """One page of the visible memories of these levels (empty: all). `query.limit`: 1..1000."""
     limit = MAX_PAGE if query.limit is None else query.limit
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
@@ -43,18 +44,36 @@ def list_memories(engine: Engine, scope: Scope, query: MemoryQuery, levels: tupl
 
 
 def memory_as_known(work: UnitOfWork, visible: Visibility, memory: Memory, at: datetime) -> Memory:
-    """A memory in its words of then; its history is read only if it changed since."""
+    """A memory as it was known at `at`. Its history is read only if it changed since."""
     return memory if memory.updated_at <= at else as_known(memory, work.history.of(visible, memory.id), at)
 
 
 def count(engine: Engine, scope: Scope) -> Counts:
-    """How many memories and documents the scope sees."""
+    """The number of memories and documents that the scope sees."""
     with engine.store.read() as work:
         return work.partitions.tally(scope.visibility, engine.clock.now())
 
 
+def list_users(engine: Engine) -> list[UserSummary]:
+    """The users of all orgs, the last active first. For operators: no scope limits it."""
+    found: list[UserSummary] = []
+    with engine.store.read() as work:
+        for place in work.partitions.all():
+            if place.level is not Level.USER:
+                continue
+            visible = Scope(org=place.org, user=place.owner).visibility.at(Level.USER)
+            counts = work.partitions.count([place])
+            newest: list[Item] = [*work.conversations.said(visible, MessageQuery(limit=1))]
+            newest += work.memories.list(visible, MemoryQuery(now=engine.clock.now(), limit=1))
+            last_at = max((item.observed_at for item in newest), default=None)
+            numbers = {name: counts[name] for name in ("memories", "messages", "documents")}
+            found.append(UserSummary(org=place.org, user=place.owner or "", last_at=last_at, **numbers))
+    found = [each for each in found if each.memories or each.messages or each.documents]
+    return sorted(found, key=lambda each: each.last_at or _EARLIEST, reverse=True)
+
+
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:
-    """One page of the visible messages, the newest first. `query.limit` must be within 1..1000."""
+    """One page of the visible messages, newest first. `query.limit`: 1..1000."""
     if not 1 <= query.limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {query.limit}")
     with engine.store.read() as work:
@@ -64,7 +83,7 @@ def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessageP
 
 
 def history(engine: Engine, scope: Scope, item_id: str) -> list[HistoryEntry]:
-    """What happened to an item, oldest first, also after it was deleted. Raises `NotFoundError` when nothing did."""
+    """An item's history, oldest first, also after deletion. Raises `NotFoundError` if there is none."""
     with engine.store.read() as work:
         entries = work.history.of(scope.visibility, item_id)
         if not entries and not work.messages.get(scope.visibility, [item_id]):
@@ -77,7 +96,7 @@ _CAUSES = (Action.QUARANTINED, Action.DISPUTED)
 
 
 def review(engine: Engine, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
-    """The visible memories that need review, flagged ones included, newest first, after the id `after`."""
+    """The visible memories that need review, including flagged ones, newest first, after the id `after`."""
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
     query = MemoryQuery(now=engine.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
@@ -87,9 +106,9 @@ def review(engine: Engine, scope: Scope, *, limit: int, after: str | None = None
 
 
 def trust(engine: Engine, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
-    """Let a waiting memory be recalled. A quarantined one is compared with what is known, as if told now; a disputed
-    one supersedes its rival; flags go, also below. Raises `NotFoundError`, and `ConflictError` when it does not wait or
-    its place is taken.
+    """Make a waiting memory recallable. Raises `NotFoundError`, or `ConflictError` if it does not wait or was replaced.
+    A quarantined memory is compared with current ones as if new; a disputed one supersedes its rival. Flags are
+    cleared, also on its dependants.
     """
     with engine.store.write() as work:
         editor = Editor(engine, work, scope.visibility, actor)
@@ -129,7 +148,7 @@ def _waiting(editor: Editor, memory_id: str) -> Memory:
 
 
 def _opponents(work: UnitOfWork, scope: Scope, memory: Memory) -> list[Memory]:
-    """What a memory is in dispute with, and nothing else is."""
+    """The memories in dispute with this one and with no other."""
     if memory.state is not State.DISPUTED or memory.other_id is None:
         return []
     known = work.memories.get(scope.visibility, [memory.other_id])

@@ -1,9 +1,9 @@
-"""What becomes of memories when a source is erased.
+"""Updates memories after a source was erased.
 
-Those made of it alone are erased too, in turn. Others lose the reference, are flagged, and a job makes them again from
-the rest, all in the erasure's transaction. The new text empties the history, since both may tell of what was erased.
-What was made of the memory is made again once all its sources are. Where nothing remains, it stays flagged for a
-person.
+A memory made of it alone is erased too, and so are its derivatives. Others lose the reference and are flagged, and a
+job remakes them from the other sources; all in the erasure's transaction. Remaking empties the history, since old text
+may quote what was erased. Dependants are remade after their sources. What nothing supports any more stays flagged for
+review.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from mnemic.text.normalise import dedup_key
 from mnemic.text.sentences import sentences
 
 TAKEN_OUT = "[REDACTED: deleted]"
-"""The text of a memory of which nothing is left until it is made again."""
+"""Text of a memory that has no supported text left until it is remade."""
 
 _ALL_GONE = "all that it was made of is deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class Cascaded:
-    """How many memories were erased with what was deleted, and how many are flagged and wait to be made anew."""
+    """Memories erased with their sources, and memories flagged to be remade."""
 
     erased: int = 0
     flagged: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of it."""
+        """Notes for the user."""
         if not self.flagged:
             return ()
         note = f"{self.flagged} memories were made of this and of other things: they are flagged, and until a worker "
@@ -56,7 +56,7 @@ class Cascaded:
 
 @dataclass(slots=True)
 class _Loss:
-    """A memory, and by their ids the sources that it lost, with the entries that say so."""
+    """A memory with its erased sources: the history entry of each deletion, by source id."""
 
     memory: Memory
     entries: dict[str, HistoryEntry] = field(default_factory=dict[str, HistoryEntry])
@@ -66,7 +66,7 @@ class _Loss:
 
 
 def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
-    """Follow what `deleted`, entries of this unit of work, tells of."""
+    """Erase or flag the dependants of `deleted`, the deletions of this unit of work."""
     gone = {(entry.partition, entry.item_id) for entry in deleted}
     lost: dict[Place, _Loss] = {}
     fresh, erased = list(deleted), 0
@@ -88,11 +88,11 @@ def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
 
 
 def stands_alone(hand: Hand, memory: Memory) -> bool:
-    """True when somebody said a memory without naming a source, whatever it was joined with before or since."""
+    """True if the memory was once stated without a source, regardless of merges before or since."""
     if chosen_in(memory.bookkeeping):
         return False
     entries = hand.work.history.of(own(memory), memory.id)
-    if any(_is_told_again(entry) for entry in entries):
+    if any(_is_restated(entry) for entry in entries):
         return True
     noted = [entry.after[IS_DERIVED] for entry in entries if IS_DERIVED in entry.after]
     if noted:
@@ -102,7 +102,7 @@ def stands_alone(hand: Hand, memory: Memory) -> bool:
 
 
 def remake_job(hand: Hand, memory: Memory) -> Job:
-    """The job that makes a memory anew."""
+    """The job that remakes a memory."""
     return Job(
         id=new_id(hand.now),
         partition=memory.partition,
@@ -114,8 +114,8 @@ def remake_job(hand: Hand, memory: Memory) -> Job:
     )
 
 
-def _is_told_again(entry: HistoryEntry) -> bool:
-    """True for "the same was said again, and no source was named"."""
+def _is_restated(entry: HistoryEntry) -> bool:
+    """True if the same was stated again without a source."""
     is_again = entry.action is Action.RESTATED or (entry.action is Action.MERGED and "restated" in entry.after)
     return is_again and "provenance" not in entry.after and "sources" not in entry.after
 
@@ -132,7 +132,7 @@ def _erase_orphans(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
 
 
 def _request_summary(hand: Hand, memory: Memory) -> list[Job]:
-    """A summary that is gone covered other messages too: of these another one is made."""
+    """Jobs for a new summary of the other messages that an erased summary covered."""
     session, positions = session_in(memory.bookkeeping), positions_in(memory.bookkeeping)
     if memory.kind is not Kind.SUMMARY or session is None or positions[0] > positions[1]:
         return []
@@ -140,9 +140,9 @@ def _request_summary(hand: Hand, memory: Memory) -> list[Job]:
 
 
 def _flag(hand: Hand, loss: _Loss) -> None:
-    """Flag what has other sources, and all that was made of it."""
+    """Flag a memory that has other sources, and all its dependants."""
     flags = [Flag(source_id, Cause.ERASED, hand.now, entry.id) for source_id, entry in loss.entries.items()]
-    (old,) = hand.work.memories.get(own(loss.memory), [loss.memory.id])  # another one may have flagged it since
+    (old,) = hand.work.memories.get(own(loss.memory), [loss.memory.id])  # another loss may have flagged it since
     memory = without(old, loss.entries)
     for flag in flags:
         memory = with_flag(memory, flag)
@@ -151,7 +151,7 @@ def _flag(hand: Hand, loss: _Loss) -> None:
     memory = hand.put(old, memory, Action.FLAGGED, reason)
     for flag in flags:
         for made in flag_all(hand, (memory.partition, memory.id), flag) if flag in memory.flags else ():
-            (found,) = hand.work.memories.get(own(made), [made.id])  # what it was made of says less by now
+            (found,) = hand.work.memories.get(own(made), [made.id])  # its source has less text by now
             less = take_out(hand, found)
             if less != found:
                 hand.put(found, less, Action.FLAGGED, told(flag))
@@ -159,8 +159,8 @@ def _flag(hand: Hand, loss: _Loss) -> None:
 
 
 def take_out(hand: Hand, memory: Memory) -> Memory:
-    """The memory without what no source carries any more: the sentences of a digest, the context and snippet of any.
-    A fact may say in its own words what is left, so a job judges it. What a user stated directly stays as it is.
+    """The memory without text that no source carries: sentences of a digest, context and snippet of any kind. A fact
+    may word what is left in its own way, so a job judges it. A direct statement of a user stays unchanged.
     """
     if stands_alone(hand, memory):
         return memory
@@ -178,13 +178,13 @@ def take_out(hand: Hand, memory: Memory) -> Memory:
 
     snippet = memory.snippet if any(memory.snippet in text for text in sources) else ""
     if memory.kind in (Kind.SUMMARY, Kind.REFLECTION) and (text := keep(memory.text)) != memory.text:
-        unique = text or f"{TAKEN_OUT} {memory.id}"  # two of which nothing is left are not the same
+        unique = text or f"{TAKEN_OUT} {memory.id}"  # two memories without text must not share a key
         memory = replace(memory, text=text or TAKEN_OUT, dedup_key=dedup_key(f"{memory.kind.value}: {unique}"))
     return replace(memory, context=keep(memory.context), snippet=snippet)
 
 
 def without(memory: Memory, ids: Collection[str]) -> Memory:
-    """The memory as made of all the same but for these."""
+    """The memory without these sources."""
     provenance = tuple(entry for entry in memory.provenance if entry.source_id not in ids)
     return replace(memory, provenance=provenance, bookkeeping=without_sources(memory.bookkeeping, ids))
 
@@ -198,7 +198,7 @@ def _by_partition(entries: Sequence[HistoryEntry]) -> Mapping[Partition, Mapping
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A memory and what is left of all that it was made of, at one moment. `alone`: it says nothing that needs it."""
+    """A memory with its remaining sources at one moment. `alone`: it needs no source."""
 
     memory: Memory
     sources: Sequence[SourceText]
@@ -206,26 +206,26 @@ class Seen:
 
     @classmethod
     def of(cls, hand: Hand, memory: Memory) -> Seen:
-        """As it is in this unit of work."""
+        """As stored in this unit of work."""
         found = [each for each in hand.work.dependants.sources(memory) if each.partition.may_feed(memory.partition)]
         return cls(memory, found, stands_alone(hand, memory))
 
     def says_the_same(self, other: Seen) -> bool:
-        """True when neither the memory nor its sources were changed between the two; accesses are no change."""
+        """True if neither the memory nor its sources changed in between. Accesses are no change."""
         mine, theirs = self.memory, other.memory
         return (mine.updated_at, mine.flags, self.sources) == (theirs.updated_at, theirs.flags, other.sources)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is to become of a memory: another form of it, or None for nothing at all. `is_sound`: it needs no review."""
+    """What to do with a memory: replace it, or erase it (None). `is_sound`: needs no review."""
 
     memory: Memory | None
     is_sound: bool = True
 
 
 def made_anew(engine: Engine, seen: Seen, *, actor: str, may_fall_back: bool) -> Outcome:
-    """The memory without what it lost. Raises the errors of the model unless it `may_fall_back`."""
+    """Remake a memory without its lost sources. Raises the model's errors unless `may_fall_back`."""
     session, (first, last) = session_in(seen.memory.bookkeeping), positions_in(seen.memory.bookkeeping)
     if session is not None:
         place = (engine, seen.memory.partition, session, actor)
@@ -245,7 +245,7 @@ def _summary(seen: Seen, work: Summarising) -> Outcome:
 
 
 def _reflection(engine: Engine, seen: Seen, work: Reflecting) -> Outcome:
-    """A reflection of the summaries that are left; one of facts is made again of the facts known now."""
+    """A reflection from the remaining summaries, or from the current facts if it was made of facts."""
     with engine.store.read() as unit:
         episodes = sorted(_live(unit, seen, Kind.SUMMARY), key=place_of)
     if not episodes and engine.llm is not None:
@@ -271,7 +271,7 @@ def _with_digest(old: Memory, made: Derived, sources: Sequence[Remembered]) -> M
 
 
 def _preference(engine: Engine, seen: Seen, work: Consolidating) -> Outcome:
-    """A preference of the choices that are left; too few of them show none, and a person has to say."""
+    """A preference from the remaining choices. With too few of them it stays flagged for review."""
     with engine.store.read() as unit:
         singles = sorted(_live(unit, seen, None), key=lambda each: (each.observed_at, each.id))
     singles = [each for each in singles if each.id in chosen_in(seen.memory.bookkeeping)]
@@ -294,7 +294,7 @@ def _preference(engine: Engine, seen: Seen, work: Consolidating) -> Outcome:
 
 
 def _fact(engine: Engine, seen: Seen) -> Outcome:
-    """A fact stays as it is where the rest carries it, without what only the lost ones had said of it."""
+    """A fact without context that only lost sources carried. Flagged for review if the others do not carry it."""
     memory, texts = seen.memory, {each.id: each.text for each in seen.sources}
     filled = filled_of(memory)
     fact = Fact(
@@ -319,7 +319,7 @@ def _fact(engine: Engine, seen: Seen) -> Outcome:
 
 
 def is_waiting(work: UnitOfWork, seen: Seen) -> bool:
-    """True while something that the memory was made of has itself lost the same, and is not made anew yet."""
+    """True while a source of the memory has the same loss and is not remade yet."""
     lost = {flag.entry_id for flag in seen.memory.flags if flag.cause is Cause.ERASED}
     return any(
         flag.entry_id in lost and flag.cause is Cause.ERASED
@@ -339,7 +339,9 @@ def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
 
 
 class Remade(Enum):
-    """How a try ended: `DONE`, nothing is left to do; `LATER`, a source comes first; `AGAIN`, it changed meanwhile."""
+    """Result of an attempt. `DONE`: nothing is left to do; `LATER`: a source comes first; `AGAIN`: it changed
+    meanwhile.
+    """
 
     DONE = auto()
     LATER = auto()
@@ -348,7 +350,7 @@ class Remade(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Remaking:
-    """One memory that is to be made anew. `may_fall_back`: when the model fails, rules do its work."""
+    """Remakes one memory. `may_fall_back`: use rules if the model fails."""
 
     engine: Engine
     partition: Partition
@@ -358,7 +360,7 @@ class Remaking:
     may_fall_back: bool = False
 
     def run(self) -> Remade:
-        """Make it anew. Raises the errors of the model unless it may fall back."""
+        """Remake the memory. Raises the model's errors unless it may fall back."""
         with self.engine.store.read() as work:
             seen = self._look_up(work)
             if seen is None:
@@ -378,7 +380,7 @@ class Remaking:
         return Remade.DONE
 
     def is_due(self, work: UnitOfWork) -> bool:
-        """True when the memory lost something and all its sources are made anew."""
+        """True if the memory lost a source and all its remaining sources are remade."""
         seen = self._look_up(work)
         return seen is not None and bool(_lost_flags(seen.memory)) and not is_waiting(work, seen)
 
@@ -395,7 +397,7 @@ class Remaking:
     def _write(self, hand: Hand, seen: Seen, outcome: Outcome, vectors: Sequence[ItemVectors] | None) -> None:
         old, new = seen.memory, outcome.memory
         lost = _lost_flags(old)
-        if new is None or self._is_told_elsewhere(hand, new):
+        if new is None or self._is_duplicate(hand, new):
             _, deleted = erase_memories(
                 hand.work, self.partition, [old.id], actor=self.actor, reason="nothing is left of it", now=hand.now
             )
@@ -409,9 +411,9 @@ class Remaking:
             put_vectors(self.engine, hand.work, [(stored.partition, stored.id)], vectors, stored.updated_at)
         forget_answers(hand.work, [self.partition])
         if stored.text != old.text or outcome.is_sound:
-            _pass_on(hand, stored, lost, says_other=stored.text != old.text)
+            _flag_dependants(hand, stored, lost, says_other=stored.text != old.text)
 
-    def _is_told_elsewhere(self, hand: Hand, new: Memory) -> bool:
+    def _is_duplicate(self, hand: Hand, new: Memory) -> bool:
         if new.state not in (State.ACTIVE, State.QUARANTINED):
             return False
         held = hand.work.memories.holder(new.partition, new.private_agent, new.dedup_key)
@@ -423,7 +425,7 @@ def _lost_flags(memory: Memory) -> tuple[Flag, ...]:
 
 
 def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
-    """Store the new form; its history keeps what was done, and nothing of what the memory said."""
+    """Store the remade memory. Its history keeps the actions but none of the old text."""
     new = replace(new, updated_at=max(hand.now, old.updated_at + MICROSECOND))
     hand.work.memories.replace(new, hand.engine.terms(indexed_text(new)), old.updated_at)
     hand.work.history.scrub(new.partition, [new.id])
@@ -441,8 +443,8 @@ def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -
     return new
 
 
-def _pass_on(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_other: bool) -> None:
-    """What was made of the memory as it was may tell of what was erased too: it is next."""
+def _flag_dependants(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_other: bool) -> None:
+    """Flag and queue the dependants of a remade memory: its old text may have passed on what was erased."""
     for each in hand.made_of(memory.partition, [memory.id]):
         flagged = each
         for flag in lost if says_other else ():

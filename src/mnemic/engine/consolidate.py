@@ -1,7 +1,6 @@
-"""Makes a general preference of choices repeated over a long time.
-
-The preference supersedes the single choices, names them, and its context tells them, so that no question loses them.
-`undo` restores them for good. A model only words the sentence.
+"""Infers a general preference from choices repeated over a long time. The preference supersedes the single choices,
+names them and lists them in its context, so that questions about them still find them. `undo` restores them for good. A
+model only words the sentence.
 """
 
 import logging
@@ -27,28 +26,20 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text import choices as wording
 from mnemic.text.prompts import language_of
 
-LEAST_CHOICES = 3  # different days; two may be chance
-LEAST_SPAN = timedelta(days=60)
-"""So many choices of one thing, and as long from the first to the last, show a preference."""
-
-OLD = timedelta(days=30)
-"""What was chosen less long ago is still news, and stays as it is."""
-
-TOLD_CHOICES = 12
-"""So many of the singles, the newest, are told in the context."""
-
-GROUPS_AT_ONCE = 20
-"""One job makes so many preferences; the next job makes the next ones."""
-
+LEAST_CHOICES = 3  # on different days; two may be chance
+LEAST_SPAN = timedelta(days=60)  # between the first and the last of these choices
+OLD = timedelta(days=30)  # newer choices are still news and stay as they are
+TOLD_CHOICES = 12  # the newest choices, listed in the context
+GROUPS_AT_ONCE = 20  # preferences per job; the next job makes the rest
 _KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE, Kind.GOAL, Kind.CONTEXT)
-_CONFIDENCE = 0.8  # inferred from single choices, so not certain
+_CONFIDENCE = 0.8  # inferred, so not certain
 _log = logging.getLogger("mnemic.consolidate")
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """A general preference: its words, its memories, and its id once written. `is_new`: not only enlarged. `fallback`:
-    the failure for which rules chose the words.
+    """A general preference; `memory_id` once written. `merged`: its choices. `is_new`: not only enlarged. `fallback`:
+    why rules worded it.
     """
 
     text: str
@@ -60,7 +51,7 @@ class Consolidated:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidateReport:
-    """The preferences that were, or would be, made or enlarged; `left`: so many more would be by another run."""
+    """The preferences that were, or would be, made or enlarged. `left`: preferences for another run."""
 
     entries: tuple[Consolidated, ...]
     left: int
@@ -68,8 +59,8 @@ class ConsolidateReport:
 
 
 def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ConsolidateReport:
-    """Make general preferences of the choices of the scope's user (without one: of its session). A second run changes
-    nothing. A dry run does not ask the model; its texts are those of the rules.
+    """Infer general preferences from the choices of the scope's user (without a user: of its session). Idempotent. A
+    dry run does not ask the model; its texts are those of the rules.
     """
     run = Consolidating(engine, scope.message_partition, actor, scope.visibility)
     groups = run.groups()
@@ -83,7 +74,7 @@ def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Choices of one thing, oldest first, that are no part of a preference yet; and the preference they make larger."""
+    """New choices of one thing, oldest first. `known`: the preference that they enlarge."""
 
     choice: wording.Choice
     singles: tuple[Memory, ...]
@@ -91,11 +82,11 @@ class Group:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of the singles."""
+        """Ids of the choices."""
         return tuple(memory.id for memory in self.singles)
 
     def text(self) -> str:
-        """The sentence of the rules."""
+        """The preference's sentence by rules."""
         known_ids = chosen_ids(self.known)
         first = self.singles[0].observed_at if self.known is None else _start(self.known)
         last = max(memory.observed_at for memory in (*self.singles, *([self.known] if self.known else [])))
@@ -103,19 +94,19 @@ class Group:
         return wording.general_preference(self.choice, len(known_ids) + len(self.singles), first.date(), last.date())
 
     def context(self) -> str:
-        """The singles as lines, the newest of all last."""
+        """One line per choice, oldest first."""
         lines = [] if self.known is None else self.known.context.splitlines()
         lines += [f"{day:%Y-%m-%d}: {text}" for day, text in told(self.singles)]
         return "\n".join(sorted(dict.fromkeys(lines))[-TOLD_CHOICES:])
 
 
 def told(memories: Sequence[Memory]) -> list[tuple[date, str]]:
-    """When each was said, and its text."""
+    """Date and text of each memory."""
     return [(memory.observed_at.date(), memory.text) for memory in memories]
 
 
 def chosen_ids(preference: Memory | None) -> tuple[str, ...]:
-    """The memories that a preference was made of; none of what is no such preference."""
+    """Ids of the memories behind a preference; empty for other memories."""
     return () if preference is None else chosen_in(preference.bookkeeping)
 
 
@@ -128,7 +119,7 @@ class Consolidating:
         self._found = _Found()
 
     def groups(self) -> list[Group]:
-        """What belongs together now, in the order of the first choices."""
+        """The groups found now, ordered by first choice."""
         found = _Found()
         reach = Reach(self._partition, self._visible)
         now = self._engine.clock.now()
@@ -138,12 +129,12 @@ class Consolidating:
         return found.groups()
 
     def traits(self) -> list[Trait]:
-        """The preferences that choices of different things share, of the last look."""
+        """The preferences that choices of different things share, from the last `groups`."""
         known = [(key, memory) for (_, key), memory in self._found.known.items()]
         return find_traits(self._engine, self._found.singles, known)
 
     def write_traits(self) -> list[Consolidated]:
-        """Write the preferences that choices of different things share; the choices stay as they are."""
+        """Write the preferences that choices of different things share. The choices stay active."""
         done: list[Consolidated] = []
         for trait in self.traits():
             memory = add_trait(self._engine, trait, actor=self._actor)
@@ -152,11 +143,11 @@ class Consolidating:
         return done
 
     def write(self, groups: Sequence[Group]) -> list[Consolidated]:
-        """Write the preferences, each in a transaction; one whose memories were changed meanwhile is left out."""
+        """Write each preference in its own transaction. Skips groups whose memories changed meanwhile."""
         return [done for group in groups if (done := self._write(group)) is not None]
 
     def remade(self, group: Group) -> Memory:
-        """The preference that a group makes now; quarantined where its words would not pass the gate."""
+        """The preference of a group now. Quarantined if its text would not pass the gate."""
         return self._memory(group, *self._word_preference(group))
 
     def _write(self, group: Group) -> Consolidated | None:
@@ -165,7 +156,7 @@ class Consolidating:
         vectors = document_vectors(self._engine, [indexed_text(new)])
         visible = Visibility((self._partition,), group.singles[0].private_agent)
         if new.state is not State.ACTIVE:
-            return None  # the gate holds the sentence back: the singles stay as they are
+            return None  # the gate holds the sentence back: the choices stay as they are
         try:
             with self._engine.store.write() as work:
                 editor = Editor(self._engine, work, visible, self._actor)
@@ -188,7 +179,7 @@ class Consolidating:
         return Consolidated(new.text, group.ids, group.known is None, old.id, fallback)
 
     def _store_preference(self, work: UnitOfWork, editor: Editor, group: Group, new: Memory) -> bool:
-        """Write a new preference; False where another memory says the same, or one of the group was changed."""
+        """Write a new preference. False if another memory says the same, or a choice changed."""
         for each in (*group.singles, *([group.known] if group.known else [])):
             now = editor.get(each.id)
             if (now.state, now.updated_at) != (each.state, each.updated_at):
@@ -200,7 +191,7 @@ class Consolidating:
         return True
 
     def _word_preference(self, group: Group) -> tuple[str, str]:
-        """The sentence, by the model where its words are carried by the choices; and why it is not the model's."""
+        """The model's sentence if the choices carry it, else the rules' sentence; and the reason for falling back."""
         llm, by_rules = self._engine.llm, group.text()
         if llm is None:
             return by_rules, ""
@@ -242,7 +233,7 @@ class Consolidating:
 
 @dataclass(slots=True)
 class _Found:
-    """What the pages of a partition held: choices by private agent and key, and the preferences made before."""
+    """Contents of a partition: choices by private agent and key, and earlier preferences."""
 
     choices: dict[tuple[str | None, str], list[tuple[wording.Choice, Memory]]] = field(
         default_factory=dict[tuple[str | None, str], list[tuple[wording.Choice, Memory]]]
@@ -252,7 +243,7 @@ class _Found:
     singles: list[Memory] = field(default_factory=list[Memory])
 
     def look(self, memories: Sequence[Memory], until: datetime) -> None:
-        """Note what of a page counts: active, lasting, not pinned, said `until` then."""
+        """Collect the choices of a page: active, lasting, not pinned, observed up to `until`."""
         for memory in memories:
             key = choice_in(memory.bookkeeping)
             if key is not None:
@@ -266,7 +257,7 @@ class _Found:
                 self.choices.setdefault((memory.private_agent, choice.key), []).append((choice, memory))
 
     def groups(self) -> list[Group]:
-        """The groups that are due. A preference that was retired or taken back is not made again of the same."""
+        """The groups that are due. A retired or undone preference is not made again."""
         found: list[Group] = []
         for place, pairs in self.choices.items():
             left = sorted((p for p in pairs if p[1].id not in self.taken), key=lambda p: (p[1].observed_at, p[1].id))

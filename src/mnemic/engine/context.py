@@ -1,11 +1,5 @@
-"""Spends the token budget of a context on blocks, and lays them out.
-
-Runs sources of a context: at the same time where they wait for somebody else, in turn where threads would only
-cost.
-
-Puts memory in front of the model: reads profile, recalled facts, documents and session history side by side.
-
-`assembly` makes blocks and messages of them.
+"""Builds the prompt around a message: profile, recalled facts, documents and session history within a token budget.
+Sources are read in parallel if the store or an embedder waits for a server. `context_filling` chooses the facts.
 """
 
 from __future__ import annotations
@@ -41,7 +35,7 @@ from mnemic.text.sanitise import neutralise_markers
 from mnemic.text.sentences import CUT_MARK, cut_at_sentence
 
 DOCUMENTS = 5
-"""Excerpts of documents in a context, unless told otherwise."""
+"""Default number of document excerpts in a context."""
 
 _HAN = re.compile(r"[㐀-鿿]")
 _PARTS_OF_PATH = re.compile(r"[/\\]+")
@@ -49,10 +43,9 @@ _PARTS_OF_PATH = re.compile(r"[/\\]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRequest:
-    """What the model is about to be asked, and how the context is to look. `question` holds caps, times and deadline.
-
-    `budget_tokens` bounds what memory adds; `history_messages` how much of the session is shown, `documents` how many
-    excerpts of documents. `language` None follows the question: Chinese for one in Chinese, else English.
+    """The model's next question and the layout of its context. `question` holds caps, times and deadline.
+    `budget_tokens` bounds what memory adds, `history_messages` the session history, `documents` the excerpts.
+    `language` None follows the question: Chinese for a Chinese one, else English.
     """
 
     question: Question
@@ -69,7 +62,7 @@ class ContextRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the sources of a context gave."""
+    """Results of the sources of a context."""
 
     history: Sequence[Message]
     profile: Sequence[ProfileEntry]
@@ -79,7 +72,7 @@ class Found:
 
 @dataclass(slots=True)
 class _Budget:
-    """Tokens left, and the counter that spends them."""
+    """A token budget with its counter."""
 
     count: Callable[[str], int]
     left: int
@@ -94,10 +87,9 @@ class _Budget:
 
 
 class Assembly:
-    """Spends one budget on blocks, in the order of their importance, and lays them out.
-
-    Facts and documents each may use what nobody else needs, and in any case a fair share: a half of what is left, a
-    third where documents were found beside facts.
+    """Spends one budget on blocks in order of importance, and lays them out. Facts and documents each get a fair share:
+    half of what is left, or a third if documents were found beside facts. They may also use what the others do not
+    need.
     """
 
     def __init__(self, engine: Engine, scope: Scope, request: ContextRequest) -> None:
@@ -107,7 +99,7 @@ class Assembly:
         self._budget = _Budget(engine.analyser.token_count, request.budget_tokens)
 
     def build(self, found: Found, timings: dict[str, float]) -> Context:
-        """The context from what the sources gave."""
+        """The context from the sources' results."""
         blocks = {"system": self._request.system, "profile": self._profile(found.profile)}
         blocks |= {"guidance": self._request.guidance, "working": self._working()}
         passages = passages_of(found.documents.hits)[: self._request.documents]
@@ -124,7 +116,7 @@ class Assembly:
             blocks={name: text for name, text in blocks.items() if text},
             citations=(*citations, *cited),
             token_count=self._budget.spent,
-            recall=Recall(recalled.query, (*hits, *shown), degraded, recalled.timings_ms, paths),
+            recall=replace(recalled, hits=(*hits, *shown), degraded=degraded, paths=paths),
             degraded=degraded,
             timings_ms=timings,
         )
@@ -150,7 +142,7 @@ class Assembly:
     def _facts(
         self, history: Sequence[Message], recalled: Recall, documents: int
     ) -> tuple[str, tuple[Citation, ...], tuple[Hit, ...]]:
-        """The facts block: memories and messages by what they are."""
+        """The facts block: memories and messages."""
         room = self._room(3 if documents else 2, documents + self._tokens(history))
         filling = Filling(self._engine, self._request.question, self._language, room.left, self._request.budget_tokens)
         filled = filling.fill(recalled.hits, {message.id for message in history}, is_fallback=recalled.is_fallback)
@@ -161,7 +153,7 @@ class Assembly:
     def _documents(
         self, passages: Sequence[Passage], history: Sequence[Message], first: int
     ) -> tuple[str, tuple[Citation, ...], tuple[Hit, ...]]:
-        """The documents block, cited by the numbers behind `first`."""
+        """The documents block. Its citations are numbered after `first`."""
         room = self._room(2, self._tokens(history))
         room.left -= room.count(documents_block([Excerpt("x", "x")], self._language)) - 3
         shown: list[tuple[Passage, Excerpt]] = []
@@ -170,14 +162,14 @@ class Assembly:
             if excerpt is not None:
                 room.spend(_tokens_of(room, excerpt))
                 shown.append((passage, excerpt))
-        shown = self._widened(shown, room)
+        shown = self._widen_best(shown, room)
         block = documents_block([excerpt for _, excerpt in shown], self._language)
         self._budget.spend(self._budget.count(block))
         cited = tuple(_excerpt_citation(passage, excerpt) for passage, excerpt in shown)
         return block, cited, tuple(passage.hit for passage, _ in shown)
 
     def _excerpt(self, passage: Passage, number: int, room: _Budget, *, is_first: bool) -> Excerpt | None:
-        """As a line of the facts: whole, skipped, or cut where it is larger than all there is."""
+        """One excerpt: whole if it fits, skipped if not, or cut if it exceeds even the whole budget."""
         chunk = passage.chunk
 
         def of(text: str) -> Excerpt:
@@ -190,8 +182,8 @@ class Assembly:
         kept = cut_at_sentence(passage.text, lambda text: _tokens_of(room, of(text)) <= room.left)
         return of(kept) if kept else None
 
-    def _widened(self, shown: Sequence[tuple[Passage, Excerpt]], room: _Budget) -> list[tuple[Passage, Excerpt]]:
-        """The best passage with what stands beside it in its section, where there is room for that."""
+    def _widen_best(self, shown: Sequence[tuple[Passage, Excerpt]], room: _Budget) -> list[tuple[Passage, Excerpt]]:
+        """The excerpts, the best one widened by its neighbours in the same section if they fit."""
         if not shown or shown[0][0].text != shown[0][1].text:
             return [*shown]
         (passage, excerpt), *others = shown
@@ -202,7 +194,7 @@ class Assembly:
         return [(wider, fuller), *others]
 
     def _room(self, sharers: int, needed: int) -> _Budget:
-        """What one of so many sharers may use: what the others do not need, and its share of the rest in any case."""
+        """Budget of one of `sharers` blocks: what the others do not need, but at least its equal share."""
         left = self._budget.left
         return _Budget(self._budget.count, max(left // sharers, left - needed))
 
@@ -237,12 +229,12 @@ def _system(text: str) -> list[ChatMessage]:
 
 
 def _tokens_of(room: _Budget, excerpt: Excerpt) -> int:
-    """About what an excerpt takes: its line, and its text in quotes."""
+    """Estimated tokens of an excerpt: its line and the quoted text."""
     return room.count(excerpt.source_line) + room.count(excerpt.text) + 1
 
 
 def _name(chunk: Chunk) -> str:
-    """The name of the file, without the folders on the way to it; the title where the source is no path."""
+    """The file name without folders, or the title if the source is no path."""
     return _PARTS_OF_PATH.split(chunk.source.rstrip("/\\"))[-1] or chunk.title or chunk.document_id
 
 
@@ -275,7 +267,7 @@ _NOTHING: Mapping[str, Callable[[], None]] = MappingProxyType({})
 
 
 def is_waiting(engine: Engine) -> bool:
-    """True when a part waits for a server, so that sources are worth running side by side."""
+    """True if a part waits for a server, so that parallel reads pay."""
     return engine.store.capabilities.is_blocking or any(each.capabilities.is_blocking for each in engine.embedders)
 
 
@@ -285,9 +277,8 @@ Sources = Mapping[str, Callable[[], None]]
 def gather(
     engine: Engine, sources: Sources, prepare: Callable[[], None] = lambda: None, prepared: Sources = _NOTHING
 ) -> dict[str, float]:
-    """Run every source to its end; returns the time of each in milliseconds. An error is raised when all have ended.
-
-    `prepare` runs here, while the `sources` are under way; those of `prepared` need it and start after it.
+    """Run all sources; returns the milliseconds of each. Errors are raised after all have ended. `prepare` runs in this
+    thread while `sources` run. The `prepared` sources need it and start after it.
     """
     timings: dict[str, float] = {}
 
@@ -317,17 +308,17 @@ def gather(
 
 
 _CHUNKS_AN_EXCERPT = 3
-"""So many chunks are read for each excerpt that may be shown, since those side by side become one."""
+"""Chunks read per excerpt, since neighbouring chunks are joined into one."""
 
 LEAST_CANDIDATES = 40
 TOKENS_A_CANDIDATE = 16
-"""A message of a chat takes about 30 tokens, so this reads about twice as many as fit."""
+"""A chat message takes about 30 tokens, so this reads about twice as many as fit."""
 
 SURPLUS = 2.0
-"""So many times the budget is read in tokens, since duplicates are left out and short lines go before long ones."""
+"""Tokens to read per token of budget: duplicates are dropped, and short lines go before long ones."""
 
 HITS_OF_LEVEL = 20
-"""Hits of a level beside the user's that are looked at by themselves; its share of a budget holds fewer."""
+"""Hits read of each level beside the user's. Its share of a budget holds fewer."""
 
 _Found = TypeVar("_Found")
 _log = logging.getLogger("mnemic.context")
@@ -335,7 +326,7 @@ _SHOWN_ROLES = (Role.USER, Role.ASSISTANT)
 
 
 def context(engine: Engine, scope: Scope, request: ContextRequest) -> Context:
-    """As `put_together`, told to the observer, and the memories shown count as accessed."""
+    """Build the context in an observed span, and count its memories as accessed."""
     with engine.observer.span("mnemic.context", question_chars=len(request.question.text)) as span:
         built = put_together(engine, scope, request)
         span.note(
@@ -350,13 +341,10 @@ def context(engine: Engine, scope: Scope, request: ContextRequest) -> Context:
 
 
 def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Context:
-    """The whole prompt around a message: system prompt, profile, working memory, facts, documents, session history,
-    message.
-
-    Sources that wait for a server are read at the same time. A source that fails is left out, logged as a warning,
-    counted and named in `degraded`: a chat goes on without its memory, it never fails because of it.
+    """The whole prompt: system prompt, profile, working memory, facts, documents, session history, message. A failing
+    source is left out, logged as a warning, counted and named in `degraded`. A chat goes on without its memory.
     """
-    question = _named(engine, scope, request.question)
+    question = _name_user(engine, scope, request.question)
     wide = replace(question, limits={}, max_results=None, min_importance=0.0)
     facts = replace(wide, limit=_candidates(request), passages=False, room=SURPLUS * request.budget_tokens)
     excerpts = replace(wide, limit=request.documents * _CHUNKS_AN_EXCERPT, passages=True)
@@ -381,21 +369,21 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
     sources = (history, profile, *searched)
     failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
     least_message = 0.0 if _was_cut(engine, recalled.found, facts) else LEAST_MESSAGE
-    shown = _worth_showing(engine, scope, question, asked, (recalled.found, documents.found), least_message)
+    shown = _drop_noise(engine, scope, question, asked, (recalled.found, documents.found), least_message)
     found = Found(history=history.found, profile=profile.found, recalled=shown[0], documents=shown[1])
     built = Assembly(engine, scope, request).build(found, timings)
     return replace(built, degraded=(*built.degraded, *failed))
 
 
-def _named(engine: Engine, scope: Scope, question: Question) -> Question:
-    """The question with the user's names read as "User"; as it is where the store fails, which the sources tell."""
+def _name_user(engine: Engine, scope: Scope, question: Question) -> Question:
+    """The question with the user's names read as "User". Unchanged if the store fails; the sources report that."""
     try:
         return with_user_named(engine, scope, question)
     except BackendError:
         return question
 
 
-def _worth_showing(
+def _drop_noise(
     engine: Engine,
     scope: Scope,
     question: Question,
@@ -403,15 +391,13 @@ def _worth_showing(
     found: tuple[Recall, Recall],
     least_message: float,
 ) -> tuple[Recall, Recall]:
-    """What was found, without noise; nothing where the prompt asks for nothing that is remembered, or background where
-    it asks about the user in general.
-    """
+    """The results without noise: none if the prompt needs no memory, background if it asks about the user."""
     memory, documents = found
     if not question.is_judged or not asked:
         return found
     every = (*memory.hits, *documents.hits)
     is_general = is_about_user(question.text) and all((hit.relevance or 0.0) < ABOUT_SUBJECT for hit in every)
-    if not is_general and deserves_memory(engine, question.search_text, asked[0], every):
+    if not is_general and deserves_memory(engine, question.search_text, asked[0], found):
         strong = {hit.id for hit in strong_enough(every, question.search_text, least_message=least_message)}
         memory, documents = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
         return memory, documents
@@ -422,14 +408,14 @@ def _worth_showing(
 
 
 class _Source(Generic[_Found]):
-    """One source of a context: what it found, or nothing and why."""
+    """One source of a context: its result, or the failure."""
 
     def __init__(self, engine: Engine, name: str, nothing: _Found, reader: Callable[[], _Found]) -> None:
         self.name, self.found, self.failure = name, nothing, ""
         self._engine, self._reader = engine, reader
 
     def read(self) -> None:
-        """Ask the source; an error of its backend is kept instead of raised."""
+        """Run the source. A backend error is kept, not raised."""
         try:
             with self._engine.observer.span(f"mnemic.context.{self.name}") as span:
                 self.found = self._reader()
@@ -442,13 +428,13 @@ class _Source(Generic[_Found]):
 
 
 def _candidates(request: ContextRequest) -> int:
-    """How many hits may fill the budget: about twice as many as fit, with room for what the history shows anyway."""
+    """Hits to read: about twice as many as fit, plus those that the history shows anyway."""
     most = max(LEAST_CANDIDATES, request.budget_tokens // TOKENS_A_CANDIDATE)
     return max(most, sum(request.question.limits.values())) + request.history_messages
 
 
 def found_by_level(engine: Engine, scope: Scope, question: Question, asked: Asked) -> Recall:
-    """The hits of all levels together, and behind them the best of each level that others crowded out."""
+    """The hits of all levels, followed by the best of each level that others crowded out."""
     every = answer(engine, scope, question, asked)
     levels = {partition.level for partition in scope.visibility.at(*question.levels).partitions}
     if every.is_fallback or len(levels) == 1 or not _was_cut(engine, every, question):
@@ -462,7 +448,7 @@ def found_by_level(engine: Engine, scope: Scope, question: Question, asked: Aske
 
 
 def _was_cut(engine: Engine, found: Recall, question: Question) -> bool:
-    """True where more was found than was read, so that a level may be missing."""
+    """True if more was found than was read, so that a level may be missing."""
     tokens = sum(shortened_tokens(engine.analyser.token_count(hit.text)) for hit in found.hits)
     return len(found.hits) >= (question.limit or 0) or tokens >= question.room
 
@@ -473,5 +459,5 @@ def _history(engine: Engine, scope: Scope, request: ContextRequest) -> list[Mess
     messages = window(engine, scope, request.history_messages)
     messages = [message for message in messages if message.role in _SHOWN_ROLES]
     if messages and messages[-1].role is Role.USER and messages[-1].text.strip() == request.question.text.strip():
-        return messages[:-1]  # captured already; it comes as the current message
+        return messages[:-1]  # captured already; it is the current message
     return messages

@@ -1,8 +1,8 @@
-"""Chooses which of the found memories and messages go before the model, and lays them out by what they are.
+"""Selects memories and messages for the facts block and lays them out.
 
-The budget decides how much is shown: candidates are taken by rank per token until it is spent. Each level has a place
-of its own, so that one policy is not lost beside eighty remarks. Long messages are shortened first, and widened again
-where room is left. Messages stand by conversation, in order of time, with what makes them understandable.
+Candidates are taken by value per token until the budget is spent. Each level has a reserved share, so that one policy
+is not lost among eighty remarks. Long messages are shortened first, and widened again if room is left. Messages are
+grouped by conversation in order of time, with the neighbours that explain them.
 """
 
 from __future__ import annotations
@@ -42,32 +42,30 @@ from mnemic.text.blocks import (
     section_block,
 )
 from mnemic.text.normalise import SameTexts
+from mnemic.text.sanitise import sanitise
 from mnemic.text.sentences import cut_at_sentence
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
-"""Stands before a memory with flags."""
+"""Prefix of a flagged memory."""
 
 RANK_OFFSET = 10.0
-"""The worth of the hit at rank r is 1 / (RANK_OFFSET + r), as in reciprocal rank fusion, but steeper: evidence
-is much likelier among the first ten."""
+"""A hit at rank r is worth 1 / (RANK_OFFSET + r): steeper than RRF, as evidence is likelier among the first ten."""
 
 CHEAPEST_TOKENS = 50
-"""Shorter lines cost no less than this, so that a short remark does not overtake a better one for its brevity."""
+"""Minimum cost of a line in tokens, so that a short remark does not overtake a better one only by its length."""
 
 LEVEL_SHARE = 6
 """A level beside the user's gets up to a sixth of the budget before the levels compete."""
 
 LEAST_WORTH = 0.3
-"""The share of its worth that a message keeps which says little. Chosen with a look at LoCoMo: between 0.3 and 0.5
-evidence is within 0.1 points, and the block has fewer remarks such as "Sounds great, John!".
+"""Share of its value that a message without content keeps. Chosen with a look at LoCoMo: between 0.3 and 0.5 evidence
+is within 0.1 points, and the block has fewer remarks such as "Sounds great, John!".
 """
 
 SHORT_TOKENS = 12
-"""A message up to this length often says nothing without the one before it."""
+"""A message of up to this many tokens often needs the one before it."""
 
-MOST_BESIDE = 12
-"""At most so many messages are read for what stands beside the chosen ones."""
-
+MOST_BESIDE = 12  # messages read as neighbours of the chosen ones
 BESIDE_TOKENS = 40
 """Longer neighbours are shortened or left out: they explain, they are no evidence."""
 
@@ -80,8 +78,9 @@ _SECTION_OF: Mapping[Level, Section] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A hit as it is shown: `text` is `whole`, or a part of it. `section` None: a fact about the user. `lead` stands
-    before the text, the speaker above the lines of a run. `worth`: 0 to 1 by how much it says, whatever the question.
+    """A hit as shown: `text` is `whole` or a part of it. `section` None: a fact about the user. `lead` precedes the
+    text; a speaker is shown once above a run of lines. `worth`: 0 to 1, how much the text says regardless of the
+    question.
     """
 
     hit: Hit
@@ -95,7 +94,7 @@ class Line:
 
     @property
     def density(self) -> float:
-        """What it is worth per token."""
+        """Value per token."""
         return self.worth / (RANK_OFFSET + self.rank) / max(self.tokens, CHEAPEST_TOKENS)
 
     @property
@@ -107,14 +106,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The block, and the hits shown in it, in the order of their numbers from 1."""
+    """The block, and its hits in the order of their numbers from 1."""
 
     block: str
     hits: tuple[Hit, ...]
 
 
 class Filling:
-    """Fills `room` tokens of a context with hits of one question."""
+    """Fills `room` tokens of a context with the hits of one question."""
 
     def __init__(self, engine: Engine, question: Question, language: Language, room: int, largest: int) -> None:
         self._engine, self._question = engine, question
@@ -128,7 +127,7 @@ class Filling:
         self._frames: set[object] = set()
 
     def fill(self, hits: Sequence[Hit], known: Collection[str], *, is_fallback: bool = False) -> Filled:
-        """What is shown of `hits`, which come best first; those with a `known` id stand in the prompt already."""
+        """Select from `hits` (best first). Hits with a `known` id are in the prompt already."""
         usable = self._usable(hits, known)
         names = stems(" ".join({hit.item.author for hit in usable if isinstance(hit.item, Message)}))
         every = [self._line(hit, rank, names) for rank, hit in enumerate(usable)]
@@ -143,19 +142,24 @@ class Filling:
         if not self._taken and lines:
             self._cut(lines[0])
         self._widen()
-        if not is_fallback and not self._question.limits:  # caps on levels hold exactly
+        if not is_fallback and not self._question.limits:  # caps on levels are exact
             self._add_surroundings(known)
-        return self._laid_out(is_fallback=is_fallback)
+        return self._lay_out(is_fallback=is_fallback)
 
     def _usable(self, hits: Sequence[Hit], known: Collection[str]) -> list[Hit]:
-        """The hits that may be shown and that say something which no better one says already."""
+        """The hits that may be shown and do not repeat a better one."""
         now, chosen = self._engine.clock.now(), Selection(self._question)
         usable: list[Hit] = []
         sources: set[str] = set()
         said = SameTexts()
         for hit in hits:
             item = hit.item
-            if item.id in known or _is_twin(item, sources) or item.text in said or self._asked.is_repeated_by(item):
+            if (
+                item.id in known
+                or _is_same_source(item, sources)
+                or item.text in said
+                or self._asked.is_repeated_by(item)
+            ):
                 continue
             if isinstance(item, Message) and (item.role is Role.SYSTEM or is_small_talk(item.text)):
                 continue
@@ -166,7 +170,7 @@ class Filling:
         return usable
 
     def _line(self, hit: Hit, rank: int, names: frozenset[str]) -> Line:
-        """The line of a hit, still whole; of a message it takes no more than its shortened form will."""
+        """The line of a hit with its whole text. A message costs no more than its shortened form."""
         item, tokens, worth = hit.item, self._count(hit.item.text), 1.0
         if isinstance(item, Message):
             worth = _worth(item.text, names)
@@ -181,7 +185,7 @@ class Filling:
         return Line(hit, rank, section, lead, item.text, item.text, tokens + frame, worth)
 
     def _take(self, line: Line) -> bool:
-        """Take a line if it fits, with the frame of its section and the date of its group where it opens one."""
+        """Take a line if it fits, including the headings that it opens."""
         cost = line.tokens + sum(self._frame_tokens(frame) for frame in self._new_frames(line))
         if line.hit.id in self._taken or cost > self._left:
             return False
@@ -196,14 +200,14 @@ class Filling:
         return True
 
     def _take_before(self, line: Line, at: Mapping[tuple[str, int], Line]) -> None:
-        """Take the message before this one if it was found too, is short, and asks or says something."""
+        """Take the previous message too if it was found, is short, and asks or says something."""
         session, position = _place(line.hit.item) or ("", 0)
         before = at.get((session, position - 1))
         if before is not None and before.tokens <= BESIDE_TOKENS and _explains(before):
             self._take(before)
 
     def _repeated_speakers(self) -> int:
-        """The tokens that lines need less because their speaker stands above them already."""
+        """Tokens saved for lines whose speaker is already shown above."""
         talk = sorted((line for line in self._taken.values() if line.group), key=_conversation_order)
         same = (line for before, line in pairwise(talk) if (before.group, before.lead) == (line.group, line.lead))
         return sum(self._count(line.lead) for line in same)
@@ -223,7 +227,7 @@ class Filling:
         return facts_block(lines, self._language, is_fallback=is_fallback)
 
     def _cut(self, line: Line) -> None:
-        """The best line where not even that fits: its first sentences, if it is larger than all there is."""
+        """Take the first sentences of the best line if it exceeds even the whole budget."""
         room = self._room - sum(self._frame_tokens(frame) for frame in self._new_frames(line))
         if line.tokens <= self._largest:
             return
@@ -232,7 +236,7 @@ class Filling:
             self._take(replace(line, text=text, tokens=self._count(f"- [1] {line.lead}{text}")))
 
     def _widen(self) -> None:
-        """Shortened messages whole again, best first, as long as there is room."""
+        """Restore shortened messages, best first, while there is room."""
         for line in sorted(self._taken.values(), key=lambda each: each.rank):
             more = self._count(line.whole) - self._count(line.text)
             if line.text != line.whole and isinstance(line.hit.item, Message) and more <= self._left:
@@ -240,7 +244,7 @@ class Filling:
                 self._left -= more
 
     def _add_surroundings(self, known: Collection[str]) -> None:
-        """The message before each short one, which it answers or points at."""
+        """Add the message before each short one that answers or refers to it."""
         wanted = [line for line in self._taken.values() if _needs_context(line, self._count)]
         for line in sorted(wanted, key=lambda each: each.rank)[:MOST_BESIDE]:
             item = line.hit.item
@@ -257,8 +261,8 @@ class Filling:
                 if beside.tokens <= BESIDE_TOKENS and _explains(beside):
                     self._take(beside)
 
-    def _laid_out(self, *, is_fallback: bool) -> Filled:
-        """The block, within the room whatever the counting of its parts left out."""
+    def _lay_out(self, *, is_fallback: bool) -> Filled:
+        """The block, trimmed to the room: the sum of its parts may be inexact."""
         while True:
             block, hits = self._blocks(is_fallback=is_fallback)
             if not self._taken or self._count(block) <= self._room:
@@ -282,8 +286,9 @@ class Filling:
                 group = line.group
                 hits.append(line.hit)
                 bullet = "" if section in (None, CONVERSATION) else "- "
-                text = quote(line.text) if _is_quoted(line.hit.item) else line.text
-                lines.append(f"{bullet}[{len(hits)}] {'' if line.group else line.lead}{text}")
+                lead, is_quoted = "" if line.group else line.lead, _is_quoted(line.hit.item)
+                text = sanitise(line.text) if lead or is_quoted else line.text  # as a quotation it would seem harmless
+                lines.append(f"{bullet}[{len(hits)}] {lead}{quote(text) if is_quoted else text}")
             blocks.append(
                 self._facts(lines, is_fallback=is_fallback)
                 if section is None
@@ -305,13 +310,13 @@ def _first_of_levels(lines: Sequence[Line], room: int) -> list[Line]:
 
 
 def _worth(text: str, names: frozenset[str]) -> float:
-    """0 for a message that says nothing, and up to 1."""
+    """How much a message says, 0 to 1."""
     found = content(text, names)
     return 0.0 if found < LEAST_CONTENT else LEAST_WORTH + (1.0 - LEAST_WORTH) * found / FULL_CONTENT
 
 
 def _is_quoted(item: Item) -> bool:
-    """True for the words of a tool or a document: an order among them is theirs, and is shown as such."""
+    """True for text of a tool or a document. An order in it is shown as a quotation."""
     if isinstance(item, Message):
         return item.role is Role.TOOL
     return isinstance(item, Memory) and item.trust in (Trust.TOOL, Trust.DOCUMENT)
@@ -322,12 +327,12 @@ def _by_rank(line: Line) -> tuple[date, str, int]:
 
 
 def _explains(line: Line) -> bool:
-    """True for a message that says something, or that asks what the next one answers."""
+    """True for a message that says something or asks what the next one answers."""
     return line.worth > 0 or is_question(line.whole)
 
 
 def _place(item: Item) -> tuple[str, int] | None:
-    """The session of a message and its position there."""
+    """A message's session and position."""
     return (item.session, item.position) if isinstance(item, Message) else None
 
 
@@ -337,15 +342,15 @@ def _conversation_order(line: Line) -> tuple[date, str, int]:
 
 
 def _needs_context(line: Line, count: Callable[[str], int]) -> bool:
-    """True for a message that answers something, or is so short that it points at something."""
+    """True for a message that answers something, or is so short that it refers to another."""
     if not isinstance(line.hit.item, Message):
         return False
     answers = any(each.feature == "answer" and each.points > 0 for each in line.hit.contributions)
     return answers or count(line.whole) <= SHORT_TOKENS
 
 
-def _is_twin(item: Item, sources: set[str]) -> bool:
-    """True for a message that a better memory came from, and for a memory that came from a better message."""
+def _is_same_source(item: Item, sources: set[str]) -> bool:
+    """True for the source message of a better memory, or a memory from a better message."""
     if item.id in sources:
         return True
     return isinstance(item, Memory) and not sources.isdisjoint(item.source_ids)

@@ -1,9 +1,6 @@
-"""Captures conversations: stores messages, and the jobs they cause, in one transaction.
-
-A context that Mnemic put into a prompt is not captured when the client sends it back. This covers the blocks of the
-context and the session history around them, which is already stored. A chat without our blocks is stored unchanged.
-
-Ending a session expires its memories and asks for a summary of its messages.
+"""Captures conversations: stores messages and their jobs in one transaction, and ends sessions. A context that a client
+sends back is not captured: neither Mnemic's blocks nor the session history around them. A chat without blocks is stored
+unchanged.
 """
 
 from __future__ import annotations
@@ -30,19 +27,19 @@ from mnemic.text.sanitise import neutralise_markers
 
 _SPOKEN = (Role.USER, Role.ASSISTANT)
 _SPARE = 20
-"""Room for the messages of tools and of the system between those of a session's history."""
+"""Margin for tool and system messages among a session's history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """An exchange without our blocks. `cut` counts the messages that lost a block."""
+    """An exchange without Mnemic's blocks. `cut` counts the messages that lost one."""
 
     drafts: Sequence[MessageDraft]
     cut: int
 
     @classmethod
     def of(cls, exchange: Sequence[MessageDraft]) -> Heard:
-        """Cut our blocks out of an exchange and drop the messages that held nothing else."""
+        """Cut the blocks out of an exchange, and drop messages that held nothing else."""
         texts = [without_own_blocks(draft.text, is_system=draft.role is Role.SYSTEM) for draft in exchange]
         pairs = list(zip(exchange, texts, strict=True))
         kept = [draft if text == draft.text else replace(draft, text=text) for draft, text in pairs if text]
@@ -55,10 +52,9 @@ class Heard:
 
     def find_new(self, latest: Sequence[Message]) -> Sequence[int]:
         """Positions of the drafts that do not repeat the session. `latest` holds its last messages, oldest first.
-
-        Drafts are only left out if a block shows that the exchange was built from a context. The history of such an
-        exchange is everything before the user's last message. It is left out if the session ends with it, or with it
-        and that message, which is then left out too. A system prompt is left out if it is among `latest`.
+        Drafts are left out only if a block shows that the exchange was built from a context. Its history is everything
+        before the user's last message. It is left out if the session ends with it. It is also left out, with that
+        message, if the session ends with both. A system prompt is left out if it is among `latest`.
         """
         spoken = [place for place, draft in enumerate(self.drafts) if draft.role in _SPOKEN]
         users = [n for n, place in enumerate(spoken) if self.drafts[place].role is Role.USER]
@@ -78,7 +74,7 @@ class Heard:
 
 @dataclass(slots=True)
 class _Line:
-    """A draft without secrets, the kinds of secrets that it held, and its vectors."""
+    """A redacted draft, the kinds of secrets that it held, and its vectors."""
 
     draft: MessageDraft
     redacted: Kinds
@@ -89,30 +85,20 @@ def _role_and_text(item: Message | MessageDraft) -> tuple[Role, str]:
     return item.role, neutralise_markers(item.text)
 
 
-_TRUST_OF_ROLE = {
-    Role.USER: Trust.USER,
-    Role.ASSISTANT: Trust.ASSISTANT,
-    Role.SYSTEM: Trust.ASSISTANT,
-    Role.TOOL: Trust.TOOL,
-}
-
-
 def capture(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
-    """Store each exchange as a turn of the scope's conversation, all in one durable transaction.
-
-    A scope without a session starts a new one, with a random id. A message whose external id is already there is not
-    stored again: repeating a call changes nothing. What Mnemic itself had put into the prompt is left out, and secrets
-    are redacted before anything is stored.
+    """Store each exchange as a turn of the scope's conversation, all in one durable transaction. A scope without a
+    session starts one with a random id. A message with a known external id is not stored again, so a repeated call
+    changes nothing. Mnemic's own blocks are left out, and secrets are redacted before storing.
     """
     with engine.observer.span("mnemic.capture", exchanges=len(exchanges)) as span:
-        turns = _captured(engine, scope, exchanges)
+        turns = _store_exchanges(engine, scope, exchanges)
         span.note(
             messages=sum(len(turn.messages) for turn in turns), redacted=sum(len(turn.redacted) for turn in turns)
         )
         return turns
 
 
-def _captured(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
+def _store_exchanges(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
     now = engine.clock.now()
     heard = [Heard.of(exchange) for exchange in exchanges]
@@ -143,10 +129,8 @@ def _captured(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[Message
 
 
 def complete(engine: Engine, scope: Scope, turn_id: str, draft: MessageDraft) -> Turn:
-    """Add the other side of an exchange to a turn that was captured before. Raises `NotFoundError` for an unknown turn.
-
-    Repeating a call with the same author and text changes nothing. What Mnemic itself had put into the prompt is left
-    out.
+    """Add the other side of an exchange to a captured turn. Raises `NotFoundError` for an unknown turn. Idempotent for
+    the same author and text. Mnemic's own blocks are left out.
     """
     now, heard = engine.clock.now(), Heard.of([draft])
     if not heard.drafts:
@@ -187,7 +171,7 @@ def _turn(turn_id: str, messages: Sequence[Message]) -> Turn:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a message stands in its conversation."""
+    """A message's position in its conversation."""
 
     partition: Partition
     session: str
@@ -212,7 +196,7 @@ def _message(place: _Place, draft: MessageDraft, now: datetime) -> Message:
         created_at=now,
         agent=place.agent,
         external_id=draft.external_id,
-        trust=draft.trust or _TRUST_OF_ROLE[draft.role],
+        trust=Trust.lowest(draft.trust or draft.role.trust, draft.role.trust),
         metadata=draft.metadata,
         bookkeeping=notes_on(draft),
     )
@@ -233,7 +217,7 @@ class _Writer:
 
     @property
     def said(self) -> int:
-        """How many messages the conversation has by now."""
+        """Number of messages in the conversation by now."""
         return self._messages
 
     def add_exchange(self, exchange: Heard, lines: Sequence[_Line]) -> Turn:
@@ -245,7 +229,7 @@ class _Writer:
         return replace(turn, left_out=left_out, redacted=tuple(dict.fromkeys(kinds)))
 
     def _latest(self, limit: int) -> list[Message]:
-        """The last messages of the session, those of this unit of work included."""
+        """The last messages of the session, including those of this unit of work."""
         own = Visibility((self._partition,), self._agent)
         stored = self._work.messages.latest(own, self._session, limit)
         return [*stored, *(message for _, message, _ in self.rows)][-limit:]
@@ -281,9 +265,7 @@ REASON = "the session ended"
 
 @dataclass(frozen=True, slots=True)
 class EndReport:
-    """What the end of a session brought: the ids of the memories that expired, and how many messages a job will
-    summarise, or would if summaries were not switched off.
-    """
+    """The `expired` memories of an ended session, by id, and the number of messages that wait for a summary."""
 
     session: str
     at: datetime
@@ -292,10 +274,9 @@ class EndReport:
 
 
 def end(engine: Engine, scope: Scope, *, actor: str) -> EndReport:
-    """End the scope's session, in one transaction. Ending it again changes nothing; talking on in it is allowed.
-
-    Memories of session level are archived, private ones of other agents excepted, which expire in their time. So are
-    not: what is pinned, and summaries and reflections of a session without a user.
+    """End the scope's session in one transaction. Idempotent; the session may go on afterwards. Archives memories of
+    session level, except other agents' private ones, which expire in their time. Pinned memories stay, as do summaries
+    and reflections of a session without a user.
     """
     if scope.session is None:
         raise InvalidInputError("only a session can be ended; say which, as session=…")
@@ -310,7 +291,7 @@ def end(engine: Engine, scope: Scope, *, actor: str) -> EndReport:
 
 
 def _flush(engine: Engine, work: UnitOfWork, partition: Partition, session: str) -> int:
-    """Mark that everything said until now is to be summarised, and ask for it; returns how many messages wait."""
+    """Request a summary of all messages so far. Returns how many messages wait."""
     talk = work.conversations.get(partition, session)
     if talk is None:
         return 0

@@ -8,14 +8,14 @@ and a repeated run finds nothing. The model is asked outside any transaction.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import reduce
 from typing import NoReturn
 
-from mnemic.engine.assimilate import Place, Prepared, assimilate, prepare
+from mnemic.engine.assimilate import Place, Prepared, assimilate, fact_vectors, near, prepare
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine
 from mnemic.engine.gem_facts import condense, judge_gems, rest_on_facts, take_in_facts
@@ -28,27 +28,35 @@ from mnemic.model.item import (
     CURATE_TRIES,
     CURATED,
     IMPORTANCE_WORDS,
-    TRUST_ORDER,
     Conversation,
     Decision,
     Fact,
     Gem,
     Kind,
+    Memory,
     Message,
     Provenance,
     Role,
+    Trust,
     Verdict,
     turn_range,
 )
+from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import curator
 from mnemic.text.curator import CURATOR_VERSION, RULES_VERSION, curator_prompt, gem_records, message_chars, room_of
 from mnemic.text.gems import Found, Gems, Rejected, checked_gems, read_gems
-from mnemic.text.narrative import ToldTurn, divided, numbered
+from mnemic.text.narrative import ToldTurn, divided, inline, numbered, shown
 from mnemic.text.prompts import counted
+from mnemic.text.wordings import edition
 
+MESSAGES_BEFORE = 6
+"""So many messages before a part are shown to a model: what is settled in it may rest on them."""
+
+LINE_CHARS = 600
+MAX_WHOLE_CHARS = 4000  # of what a user says in a part, to find what was kept of the like
 RULES = "rules"
 """What is named as the model where there is none."""
 
@@ -111,14 +119,14 @@ def ask_rules(turns: Sequence[ToldTurn]) -> Made:
     return Made(tuple(turns), gems.found, gems.rejected, RULES, RULES_VERSION)
 
 
-def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int) -> Made:
+def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int, around: Mapping[str, Sequence[str]]) -> Made:
     """Ask a model, in halves when its reply is cut. Raises its errors, and `BadReplyError` for a malformed list."""
-    completion = llm.complete(curator_prompt(turns, llm.capabilities.context_tokens, tries))
+    completion = llm.complete(curator_prompt(turns, llm.capabilities.context_tokens, tries, around))
     gems = read_gems(completion.text, turns)
     is_cut = gems.is_cut or completion.finish is Finish.LENGTH
     if is_cut and len(turns) > 1:
         middle = len(turns) // 2
-        halves = [ask_model(llm, numbered(half), tries) for half in (turns[:middle], turns[middle:])]
+        halves = [ask_model(llm, numbered(half), tries, around) for half in (turns[:middle], turns[middle:])]
         return Made(
             tuple(turns),
             tuple(found for half in halves for found in half.found),
@@ -128,7 +136,7 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int) -> Made:
         )
     if not gems.is_answer and not gems.found:
         raise BadReplyError(f"the curator's reply holds no list of gems{_reason_of(gems)}")
-    version = f"{llm.name} {CURATOR_VERSION}"
+    version = f"{llm.name} {CURATOR_VERSION}{edition()}"
     return Made(tuple(turns), gems.found, gems.rejected, llm.name, version, may_stay=True, usage=completion.usage)
 
 
@@ -157,7 +165,7 @@ def fact_of(found: Found, made: Made) -> Fact:
         provenance=tuple(
             Provenance(source.id, 0, len(counted(source)), CURATE, made.version, 1.0) for source in sources
         ),
-        trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
+        trust=Trust.lowest(*(source.trust for source in sources)),
         bookkeeping=note_gem(told, ""),
     )
 
@@ -425,8 +433,27 @@ class Curating:
             return Made(tuple(turns))
         if self._engine.llm is None:
             return self._ask_rules(turns)
-        made = ask_model(self._engine.llm, turns, self._tries(turns))
+        made = ask_model(self._engine.llm, turns, self._tries(turns), self._look_around(turns))
         return replace(made, found=tuple(condense(self._engine, made.found)))
+
+    def _look_around(self, turns: Sequence[ToldTurn]) -> dict[str, list[str]]:
+        """What was said right before, by the name of its block, and what was kept of such things, with the marks of the
+        user.
+        """
+        first = turns[0].messages[0]
+        own = [counted(each) for turn in turns for each in turn.messages if each.role is Role.USER]
+        whole = Fact(text="\n".join(own)[:MAX_WHOLE_CHARS] or " ", kind=Kind.GEM, observed_at=first.observed_at)
+        found = near(self._engine, self._visible, whole, fact_vectors(self._engine, [whole])[0])
+        after = max(0, first.position - 1 - MESSAGES_BEFORE)
+        with self._engine.store.read() as work:
+            said = work.conversations.messages(self._partition, first.session, after, MESSAGES_BEFORE)
+            kept = [f"- {inline(each.memory.text)}{self._mark(work, each.memory)}" for each in found]
+        return {"BEFORE": [shown(each, LINE_CHARS) for each in said if each.position < first.position], "KEPT": kept}
+
+    def _mark(self, work: UnitOfWork, memory: Memory) -> str:
+        entries = work.history.of(self._visible, memory.id)
+        marks = [entry for entry in entries if entry.action is Action.FEEDBACK]
+        return f" (marked {'outdated' if marks[-1].after else 'still relevant'})" if marks else ""
 
     def _ask_rules(self, turns: Sequence[ToldTurn]) -> Made:
         made = ask_rules(turns)

@@ -1,5 +1,5 @@
-"""Flags memories whose sources were corrected or are no longer believed, and what was made of them in turn, in the
-cause's transaction. Flags go when the cause is undone. For erasure see `engine.erasure.cascade`.
+"""Flags memories whose sources were corrected or lost belief, and their dependants, in the cause's transaction. Undoing
+the cause removes the flags. `cascade` handles erasure.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from mnemic.model.scope import MICROSECOND, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 
 MAX_FLAGS = 20
-"""A memory has at most so many: the oldest tell enough, but one at least tells of an erasure."""
+"""Flags per memory. The oldest are kept, and at least one that names an erasure."""
 
 _OF_ACTIONS: Mapping[Action, Cause] = {
     Action.SUPERSEDED: Cause.SUPERSEDED,
@@ -25,18 +25,18 @@ _OF_ACTIONS: Mapping[Action, Cause] = {
     Action.FEEDBACK: Cause.OUTDATED,
 }
 IS_DERIVED = "is_derived"
-"""Noted in the history of a memory whose older entries were emptied: whether it needs its sources."""
+"""History note of a memory whose older entries were emptied: whether it needs its sources."""
 
 _SAYS_OTHER = (Action.UPDATED, Action.MERGED)
 _FOR_NOW = frozenset({Cause.SUPERSEDED, Cause.OUTDATED, Cause.DISPUTED, Cause.QUARANTINED, Cause.REJECTED})
-"""Causes that are over once the source is believed again; a correction is over when it is taken back."""
+"""Causes that end when the source is believed again. A correction ends when it is undone."""
 
 Place = tuple[Partition, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """Who changes memories, when, and in which unit of work."""
+    """A writer of changes: actor, time and unit of work."""
 
     engine: Engine
     work: UnitOfWork
@@ -44,8 +44,8 @@ class Hand:
     now: datetime
 
     def put(self, old: Memory, new: Memory, action: Action, reason: str) -> Memory:
-        """Replace `old` by `new`, and record what changed. A text that lost its source leaves nothing in the history.
-        Raises `ConflictError` if it was changed meanwhile.
+        """Replace `old` by `new` and record the change. A text that lost its source is left out of the history. Raises
+        `ConflictError` if the memory was changed meanwhile.
         """
         new = replace(new, updated_at=max(self.now, old.updated_at + MICROSECOND))
         if not self.work.memories.replace(new, self.engine.terms(indexed_text(new)), old.updated_at):
@@ -70,12 +70,12 @@ class Hand:
         return new
 
     def made_of(self, partition: Partition, ids: Collection[str]) -> list[Memory]:
-        """What was made of these items of a partition, where that may be: never another user's."""
+        """Permitted dependants of these items: never another user's."""
         return [m for m in self.work.dependants.of(partition, ids) if partition.may_feed(m.partition)]
 
 
 def follow(hand: Hand, old: Memory, new: Memory, entry: HistoryEntry) -> None:
-    """What the change of a memory from `old` to `new`, which `entry` tells of, means for all that was made of it."""
+    """Flag or unflag the dependants of a memory that `entry` changed from `old` to `new`."""
     cause = _cause(old, new, entry)
     if cause is not None:
         flag_all(hand, (new.partition, new.id), Flag(new.id, cause, hand.now, entry.id))
@@ -92,7 +92,7 @@ def follow(hand: Hand, old: Memory, new: Memory, entry: HistoryEntry) -> None:
 
 
 def flag_all(hand: Hand, source: Place, flag: Flag) -> list[Memory]:
-    """Flag all that was made of an item, directly or by way of others, each once; those that are flagged now."""
+    """Flag all direct and indirect dependants of an item once. Returns the newly flagged ones."""
     seen, flagged = {source}, list[Memory]()
     places: dict[Partition, list[str]] = {source[0]: [source[1]]}
     while places:
@@ -111,7 +111,7 @@ def flag_all(hand: Hand, source: Place, flag: Flag) -> list[Memory]:
 
 
 def with_flag(memory: Memory, flag: Flag) -> Memory:
-    """The memory with one flag more, unless it says so already."""
+    """The memory with one more flag, unless it has it already."""
     is_known = any((each.source_id, each.cause) == (flag.source_id, flag.cause) for each in memory.flags)
     is_first_loss = flag.cause is Cause.ERASED and all(each.cause is not Cause.ERASED for each in memory.flags)
     if is_known or (len(memory.flags) >= MAX_FLAGS and not is_first_loss):
@@ -120,12 +120,12 @@ def with_flag(memory: Memory, flag: Flag) -> Memory:
 
 
 def said_again(memory: Memory) -> tuple[Flag, ...]:
-    """The flags that a memory keeps when somebody says the same again: what was erased is still to be taken out."""
+    """Flags that remain when the same is stated again: erased text is still to be removed."""
     return tuple(flag for flag in memory.flags if flag.cause is Cause.ERASED)
 
 
 def clear_below(hand: Hand, memory: Memory, flags: Collection[Flag]) -> None:
-    """After someone trusted `memory` despite `flags`: clear them below it where no other source carries them."""
+    """After `memory` was trusted despite `flags`, clear them on dependants unless another source carries them."""
     entries = {flag.entry_id for flag in flags}
     seen = {(memory.partition, memory.id)}
     places: dict[Partition, list[str]] = {memory.partition: [memory.id]}
@@ -141,24 +141,24 @@ def clear_below(hand: Hand, memory: Memory, flags: Collection[Flag]) -> None:
 
 
 def clear(hand: Hand, memory: Memory, flags: Iterable[Flag], reason: str) -> Memory:
-    """Take flags from a memory."""
+    """Remove flags from a memory."""
     gone = set(flags)
     left = tuple(flag for flag in memory.flags if flag not in gone)
     return hand.put(memory, replace(memory, flags=left), Action.CLEARED, reason)
 
 
 def told(flag: Flag) -> str:
-    """What a flag says, in words."""
+    """A flag in words."""
     return f"it was made of {flag.source_id}, which is {flag.cause.value}"
 
 
 def is_believed(memory: Memory, now: datetime) -> bool:
-    """True for what is active and has not ended."""
+    """True for an active memory that has not ended."""
     return memory.state is State.ACTIVE and not _has_ended(memory, now)
 
 
 def own(memory: Memory) -> Visibility:
-    """What sees a memory: its partition, on behalf of the agent that it is private to."""
+    """Visibility of one memory: its partition, and the agent that it is private to."""
     return Visibility((memory.partition,), memory.private_agent)
 
 
@@ -178,7 +178,7 @@ def _may_name(source: Memory, memory: Memory) -> bool:
 
 
 def _is_held(hand: Hand, memory: Memory, flag: Flag) -> bool:
-    """True when what a flag names is a source of the memory itself, or another source has the same flag still."""
+    """True if the flag names a direct source of the memory, or another source still has the same flag."""
     if flag.source_id in memory.source_ids:
         return True
     flagged = hand.work.dependants.flagged(memory.partition.org, flag.source_id)
@@ -202,6 +202,6 @@ def _cause(old: Memory, new: Memory, entry: HistoryEntry) -> Cause | None:
 
 
 def _has_ended(memory: Memory, now: datetime) -> bool:
-    """Also for one that ends as soon as it may: the end is later than the beginning."""
+    """True for an ended memory, also if it ended as soon as it could: the end is after the beginning."""
     begun = memory.valid_from or memory.observed_at
     return memory.valid_to is not None and memory.valid_to <= max(now, begun + MICROSECOND)

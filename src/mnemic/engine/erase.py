@@ -1,8 +1,8 @@
-"""Erases an item to a tombstone, or a session, user, agent or org for good: rows, vectors, indexes and derivatives.
+"""Erases an item to a tombstone, or a session, user, agent or org for good, in all layers and with derivatives.
 
-The owner's own data goes without a trace. Derivatives elsewhere, such as an agent's memory learnt from a user, become
-tombstones without text. The receipt holds counts and keyed hashes, no names: `replay` finds the same in a backup. With
-an org goes its key of sealed backups.
+The owner's own data leaves no trace. Derivatives elsewhere, such as an agent's memory about a user, become tombstones
+without text. The receipt holds counts and keyed hashes, no names; `replay` finds the same in a backup. Erasing an org
+destroys its key of sealed backups.
 """
 
 import hashlib
@@ -30,12 +30,12 @@ COPIES_LEFT = (
     "the copies in Redis could not be reached; this process lets go of them when it answers again, and else they end "
     "when their time to live is over"
 )
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing has expired by then, so that what has expired is cleared too
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing had expired by then, so expired memories are cleared too
 
 
 def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: str = "") -> Receipt:
-    """Erase the text, the vectors and the recorded history of an item, and what was made of it alone; what was made of
-    it among other things is flagged, and made anew by a job. Raises `NotFoundError` when it is not there.
+    """Erase the text, vectors and history of an item, and memories made of it alone. Memories with other sources are
+    flagged, and a job remakes them. Raises `NotFoundError` if the item does not exist.
     """
     now, reason = engine.clock.now(), clean_reason(engine, reason)
     with engine.store.write() as work:
@@ -63,8 +63,8 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
 
 
 def clear(engine: Engine, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
-    """Erase every memory of the levels, private ones of other agents excepted, all or none of them, with what was made
-    of them alone, as `delete` does. Messages, documents and the profile stay.
+    """Erase every memory of the levels in one transaction, except other agents' private ones. Derivatives are treated
+    as in `delete`. Messages, documents and the profile stay.
     """
     now, reason = engine.clock.now(), clean_reason(engine, reason)
     counts = {"memories": 0, "history": 0}
@@ -83,13 +83,13 @@ def clear(engine: Engine, scope: Scope, levels: Sequence[Level], *, actor: str, 
     return Receipt(now, counts, notes=(*followed.notes, *engine.store.scrub(), *left))
 
 
-SEPARATOR = "\x1f"  # of the parts of an owner, and of what is hashed; it cannot be part of an id
+SEPARATOR = "\x1f"  # between the parts of an owner, and of hashed texts; it cannot occur in an id
 Place = tuple[Partition, str]
 
 
 @dataclass(slots=True)
 class Plan:
-    """What is to go: whole partitions, and single items elsewhere."""
+    """What to erase: whole partitions, and single items elsewhere."""
 
     partitions: list[Partition] = field(default_factory=list[Partition])
     messages: list[Place] = field(default_factory=list[Place])
@@ -98,11 +98,11 @@ class Plan:
 
     @property
     def items(self) -> list[Place]:
-        """The single items, in the order of erasure."""
+        """The single items in order of erasure."""
         return [*self.messages, *self.memories, *self.documents]
 
     def hashes(self, key: bytes) -> set[str]:
-        """The keyed hashes of all of it, as a receipt keeps them."""
+        """Keyed hashes of all of it, as a receipt keeps them."""
         return {
             *(keyed_hash(key, each) for each in self.partitions),
             *(keyed_hash(key, *place) for place in self.items),
@@ -110,7 +110,7 @@ class Plan:
 
 
 def derived(work: UnitOfWork, org: str, plan: Plan) -> list[Place]:
-    """Memories that derive from what goes, transitively. Never another user's: imports keep the same ids."""
+    """Memories derived from the plan's items, transitively. Never another user's, since imports reuse ids."""
     known = {*plan.memories}
     found: list[Place] = []
     ids = [item_id for _, item_id in plan.items]
@@ -128,7 +128,7 @@ def derived(work: UnitOfWork, org: str, plan: Plan) -> list[Place]:
 
 
 def counted(work: UnitOfWork, plan: Plan) -> dict[str, int]:
-    """What carrying a plan out would remove: rows by table."""
+    """Rows by table that the plan would erase."""
     counts: dict[str, int] = {}
     for partition in plan.partitions:
         _add(counts, work.erasure.count(partition).items())
@@ -138,7 +138,7 @@ def counted(work: UnitOfWork, plan: Plan) -> dict[str, int]:
 
 
 def carried_out(work: UnitOfWork, plan: Plan, now: datetime) -> dict[str, int]:
-    """Carry a plan out: single items first, whole partitions last; what `counted` counts."""
+    """Execute a plan: single items first, whole partitions last. Returns rows by table."""
     counts: dict[str, int] = {}
     for partition, keys in _group_places(_derived_facts(work, plan)).items():
         _add(counts, (("profiles", work.profiles.remove(partition, keys)),))
@@ -159,13 +159,13 @@ def carried_out(work: UnitOfWork, plan: Plan, now: datetime) -> dict[str, int]:
 
 
 def keyed_hash(key: bytes, partition: Partition, *parts: str) -> str:
-    """HMAC-SHA-256 (RFC 2104) of a partition, or of an item in it, in hexadecimal digits."""
+    """HMAC-SHA-256 (RFC 2104) of a partition, or of an item in it, hexadecimal."""
     named = SEPARATOR.join((partition.org, partition.level.value, partition.owner, *parts))
     return hmac.new(key, named.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def _derived_facts(work: UnitOfWork, plan: Plan) -> list[Place]:
-    """The profile entries that nobody set by hand and that the messages of a plan say: their partitions and keys."""
+    """Derived profile entries that messages of the plan support, as partition and key."""
     return [
         (partition, key)
         for partition, ids in _group_places(plan.messages).items()
@@ -187,10 +187,10 @@ def _add(counts: dict[str, int], more: Iterable[tuple[str, int]]) -> None:
 
 
 def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = False) -> Receipt:
-    """Erase all of the owner of `level`, and derivatives, in one transaction; a dry run returns the plan. Session: its
-    messages, memories, and what was made of them. User: all sessions. Agent: its level and private items. Org: all but
-    its keys, audit log and the data keys of sealed backups; nothing if the keyring fails. Raises `InvalidInputError`
-    without that part of the scope.
+    """Erase everything of the owner of `level`, with derivatives, in one transaction. A dry run returns the plan.
+    Session: its messages and memories. User: all sessions. Agent: its level and private items. Org: all but its API
+    keys, audit log and data keys of sealed backups; nothing if the keyring fails. Raises `InvalidInputError` if the
+    scope lacks that part.
     """
     owner = scope.partition(level)
     now = engine.clock.now()
@@ -201,8 +201,8 @@ def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = Fals
             plan = _plan_erasure(work, scope, level)
             counts = _with_keys(counted(work, plan), sum(bool(key.secret) for key in keys))
             return Receipt(now, counts, org=scope.org, is_plan=True)
-    # The keys go last before the commit, and nobody is given new ones until after it: whoever seals rows of before with
-    # a new key finds the receipt when he looks again.
+    # The keys go last before the commit, and no new ones are issued until after it. A backup that seals older rows with
+    # a new key finds the receipt when it checks again.
     with nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy, engine.store.write() as work:
         plan = _plan_erasure(work, scope, level)
         key = work.erasure.key()
@@ -260,7 +260,7 @@ def _with_keys(counts: dict[str, int], keys: int) -> dict[str, int]:
 def _private(
     work: UnitOfWork, org: str, agent: str, partitions: Sequence[Partition]
 ) -> tuple[list[Place], list[Place]]:
-    """Memories and documents outside the partitions that are private to the agent."""
+    """Memories and documents outside these partitions that are private to the agent."""
     memories: list[Place] = []
     documents: list[Place] = []
     for partition, item_id in work.erasure.private(org, agent):
@@ -280,7 +280,7 @@ def _session_messages(work: UnitOfWork, partition: Partition, session: str) -> l
 
 
 def _clean_caches(engine: Engine, plan: Plan) -> tuple[str, ...]:
-    """Let index, window and files go of it too; what the files still hold, in words."""
+    """Remove the erased rows from index, window and files. Returns notes on what the files still hold."""
     for partition in plan.partitions:
         forget(engine, partition)
     copied = {*plan.partitions, *(partition for partition, _ in plan.messages)}

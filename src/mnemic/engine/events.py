@@ -1,6 +1,6 @@
 """Events between the parts of a memory's life, published as jobs in their cause's transaction: both exist or neither. A
-worker handles each at least once, and lists it with a reason when it cannot. `engine/handlers.py` maps events to
-handlers, so that no part imports another.
+worker handles each at least once, and lists failures with a reason. `handlers.py` maps events to handlers, so that no
+part imports another.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,20 +21,20 @@ KINDS: Mapping[type[Event], str] = {
     ConsolidationRequest: CONSOLIDATE_SUMMARY,
     ReflectionRequest: REFLECT,
 }
-"""The kind of job under which each event is stored."""
+"""The kind of job that stores each event."""
 
 _KEYS: Mapping[type[Event], Callable[[Any], str]] = {ConsolidationRequest: lambda event: event.summary}
 
 
 def publish(work: UnitOfWork, event: Event, now: datetime) -> bool:
-    """Publish an event in its cause's unit of work; False if one like it waits or runs (same session, or summary of a
+    """Publish an event in its cause's unit of work. False if an equal one waits or runs (same session, or summary of a
     consolidation). The handler reads the rows, so it covers later changes too.
     """
     return work.jobs.add([as_job(event, now)])[0]
 
 
 def as_job(event: Event, now: datetime) -> Job:
-    """The job that an event is while it waits."""
+    """The job that stores an event."""
     payload = {name: getattr(event, name) for name in _names(type(event))}
     kind, key = KINDS[type(event)], _KEYS.get(type(event), lambda event: event.session)(event)
     return Job(
@@ -43,8 +43,8 @@ def as_job(event: Event, now: datetime) -> Job:
 
 
 def read(kind: type[E], job: Job) -> E:
-    """The event that a job is. One of an earlier version of Mnemic may lack what has a default; what lacks more, and so
-    is none of ours, raises `InvalidInputError`, which the job is listed with.
+    """The event of a job. Fields missing in jobs of earlier versions get their defaults. Raises `InvalidInputError` if
+    others are missing; the job is then listed as failed.
     """
     told = {name: job.payload[name] for name in _names(kind) if name in job.payload}
     try:

@@ -1,9 +1,8 @@
-"""Writes all that a scope owns as JSON lines, without loss; `import_` reads it back, and refuses what Mnemic would not
-have written.
+"""Exports everything that a scope owns as JSON lines, and reads and checks such records for `imports`.
 
-After the header: the profile, messages by id, how far conversations were worked on (so that no summary is made twice),
-memories oldest first, and documents by source with text and passages as spans; memories and documents with their
-history. Vectors and erased rows are left out.
+After the header: the profile, messages by id, cursors (so that no summary is made twice), memories oldest first, and
+documents by source with text and passages as spans. Memories and documents include their history. Vectors and erased
+rows are left out.
 """
 
 import json
@@ -43,7 +42,7 @@ _TEXTS = ("id", "source", "title", "media_type", "sha256", "reason")
 
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
-    """A document with its text and its passages in order."""
+    """A document with its text, and its passages in order."""
 
     document: Document
     text: str
@@ -51,7 +50,7 @@ class WholeDocument:
 
 
 def whole_documents(engine: Engine, visible: Visibility) -> Iterator[tuple[WholeDocument, list[HistoryEntry]]]:
-    """Every visible document by source, each read at one moment, with its history."""
+    """Every visible document by source with its history, each read at one moment."""
 
     def read_page(work: UnitOfWork, last: Document | None) -> list[Document]:
         after = None if last is None else (last.source, last.id)
@@ -65,7 +64,7 @@ def whole_documents(engine: Engine, visible: Visibility) -> Iterator[tuple[Whole
 
 
 def _read_pages(engine: Engine, read: Callable[[UnitOfWork, _RowT | None], Sequence[_RowT]]) -> Iterator[_RowT]:
-    """Every row, page by page; `read` returns the page that follows a row. No unit of work is open in between."""
+    """Every row, page by page; `read` returns the page after a row. No unit of work stays open between pages."""
     last: _RowT | None = None
     while True:
         with engine.store.read() as work:
@@ -85,7 +84,7 @@ def _read(work: UnitOfWork, visible: Visibility, document_id: str) -> tuple[Whol
 
 
 def document_record(whole: WholeDocument) -> dict[str, object]:
-    """What is written of a document but for its place."""
+    """A document's record without its place."""
     document = whole.document
     kept = {field.name: to_json(getattr(document, field.name)) for field in fields(document)}
     for name in _COUNTED:
@@ -96,15 +95,13 @@ def document_record(whole: WholeDocument) -> dict[str, object]:
 
 
 class DocumentReader:
-    """Reads records of documents for one scope, and refuses what Mnemic itself would never have written."""
+    """Reads documents' records for one scope, and refuses what Mnemic would never have written."""
 
     def __init__(self, engine: Engine, scope: Scope) -> None:
         self._engine, self._scope = engine, scope
 
     def read(self, record: Mapping[str, Any], partition: Partition) -> WholeDocument:
-        """The document of a record, without secrets. Raises `InvalidInputError`, `KeyError`, `TypeError` or
-        `ValueError` if unusable.
-        """
+        """A record's redacted document. Raises `InvalidInputError`, `KeyError`, `TypeError` or `ValueError`."""
         document, text = self._document(record, partition), _text(record["text"], "text")
         if len(text) > ReadLimits().max_characters:
             raise InvalidInputError(f"a document has at most {ReadLimits().max_characters:,} characters")
@@ -126,7 +123,7 @@ class DocumentReader:
             raise InvalidInputError("it is private to an agent, and the scope names none")
         status = DocumentStatus(record["status"])
         metadata, bookkeeping = record["metadata"], record.get("bookkeeping")
-        if bookkeeping is None and isinstance(metadata, dict):  # an export of before has both in one
+        if bookkeeping is None and isinstance(metadata, dict):  # an earlier export has both in one
             metadata, bookkeeping = part_document(cast("dict[str, object]", metadata))
         if status is DocumentStatus.ERASED:
             raise InvalidInputError("what was erased does not come back")
@@ -217,12 +214,12 @@ def _chunk(span: Any, document: Document, text: str) -> Chunk:
         headings=tuple(_text(heading, "headings") for heading in _list(values["headings"], "headings")),
         private_agent=document.private_agent,
         state=state,
-        trust=Trust(values["trust"]),
+        trust=Trust.lowest(Trust(values["trust"]), Trust.DOCUMENT),
     )
 
 
 def _last_page(span: Mapping[str, Any], document: Document, page: int | None) -> int | None:
-    """Where a passage ends; exports of earlier versions do not say it, and then it follows from the document."""
+    """Last page of a passage. Computed from the document for exports of earlier versions, which lack it."""
     if "last_page" not in span:
         return page and max(page, last_page_of(document.pages, span["start"], span["end"]) or page)
     if span["last_page"] is None:
@@ -264,14 +261,14 @@ def _time(record: Mapping[str, Any], name: str) -> datetime:
 
 
 FORMAT = "mnemic-export"
-VERSION = 1  # raise it when an older Mnemic must not read the file
+VERSION = 1  # raise it if an older Mnemic must not read the file
 OWN_LEVELS = (Level.SESSION, Level.USER, Level.AGENT)
 _LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 
 
 def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
-    """The lines of an export, each without its line feed. Levels that the scope does not name are left out; what all
-    of the org shares is only written when ORG is among `levels`. Raises `DamagedError` if rows of the store are lost.
+    """Yield an export's lines without line feeds. Levels that the scope does not name are skipped; shared rows of the
+    org need ORG in `levels`. Raises `DamagedError` if rows of the store are lost.
     """
     engine.store.check()
     visible = scope.visibility.at(*levels) if levels else scope.visibility
@@ -308,7 +305,7 @@ def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS)
 def _cursors(
     engine: Engine, talks: Iterable[tuple[Partition, str]]
 ) -> Iterator[tuple[tuple[Partition, str], dict[str, int]]]:
-    """The cursors of each conversation that were moved."""
+    """The moved cursors of each conversation."""
     with engine.store.read() as work:
         found = [(talk, {name: work.conversations.cursor(*talk, name) for name in CURSORS}) for talk in talks]
     for talk, cursors in found:
@@ -317,7 +314,7 @@ def _cursors(
 
 
 def _place(partition: Partition) -> dict[str, object]:
-    """The level; and the session of a session-level row, whose owner may name its user too."""
+    """The level, and the session of a session-level row, since its owner may include its user."""
     session = partition.owner.split("\x1f")[-1] if partition.level is Level.SESSION else None
     return {"level": partition.level.value, "level_session": session}
 
@@ -342,7 +339,7 @@ _NOUNS: Mapping[str, type[Noun]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cursors:
-    """How far a conversation was worked on: where each of its cursors stands, by name."""
+    """A conversation's cursors: how far each step has read, by name."""
 
     partition: Partition
     session: str
@@ -350,7 +347,7 @@ class Cursors:
 
 
 class RecordReader:
-    """Reads records for one scope: whoever exported them, they become its user's, agent's and org's."""
+    """Reads records for one scope. Their rows become the scope's user's, agent's and org's."""
 
     def __init__(self, engine: Engine, scope: Scope) -> None:
         self._engine, self._scope = engine, scope
@@ -358,7 +355,7 @@ class RecordReader:
         self._merged: set[str] = set()
 
     def noun(self, record: Record) -> Noun:
-        """The noun of a record. Raises `InvalidInputError`, saying why it is not usable."""
+        """The noun of a record. Raises `InvalidInputError` with the reason if it is unusable."""
         kind = _NOUNS.get(record["type"])
         if kind is None:
             raise InvalidInputError(f"not usable: unknown type {record['type']!r:.40}")
@@ -375,13 +372,13 @@ class RecordReader:
             raise InvalidInputError(f"not usable: {error}") from error
 
     def note_merges(self, records: Iterable[Record]) -> None:
-        """Take note of what the history among some records says before they are read."""
+        """Collect merges from the records' history before the records are read."""
         merges = [r for r in records if r.get("type") == "history" and r.get("action") == Action.MERGED.value]
         told = [r for r in merges if "merged_ids" in repr(r.get("after")) or not r.get("after")]
         self._merged = {str(each.get("item_id")) for each in told}
 
     def _brought_up_to_date(self, record: Record) -> Record:
-        """A record as it is written now: exports of earlier versions have no flags, and bookkeeping in the metadata."""
+        """A record in the current form. Exports of earlier versions have no flags, and bookkeeping in the metadata."""
         metadata = record.get("metadata")
         if record["type"] == "memory" and "bookkeeping" not in record and isinstance(metadata, dict):
             former = FormerMemory(
@@ -401,7 +398,7 @@ class RecordReader:
         return {"flags": [], "bookkeeping": {}, **record}
 
     def document(self, record: Record) -> WholeDocument:
-        """The document of a record. Raises `InvalidInputError`, saying why it is not usable."""
+        """The document of a record. Raises `InvalidInputError` with the reason if it is unusable."""
         try:
             check_unicode(json.dumps(record, ensure_ascii=False), "it")
             return DocumentReader(self._engine, self._scope).read(record, self._partition(record, Memory))
@@ -411,7 +408,7 @@ class RecordReader:
             raise InvalidInputError(f"not usable: {error}") from error
 
     def _clean(self, noun: Noun) -> Noun:
-        """Without secrets: whoever wrote the export may have kept them."""
+        """The noun without secrets: other programs' exports may hold some."""
         if isinstance(noun, ProfileEntry):
             return fact_without_secrets(self._engine, noun)
         clean, kinds = without_secrets(self._engine, noun)
@@ -419,7 +416,7 @@ class RecordReader:
         return clean
 
     def cursors(self, record: Record) -> Cursors:
-        """The cursors of a record of a conversation. Raises `InvalidInputError`, saying why it is not usable."""
+        """The cursors of a conversation's record. Raises `InvalidInputError` with the reason if they are unusable."""
         session, positions = record.get("session"), record.get("cursors")
         if not isinstance(session, str) or not isinstance(positions, Mapping):
             raise InvalidInputError("not usable: a conversation needs a session and cursors")
@@ -465,7 +462,7 @@ class RecordReader:
             inputs.check_line(getattr(message, name) or "", name)
         if message.position < 1 or message.turn < 1:
             raise InvalidInputError("position and turn count from 1")
-        return message
+        return replace(message, trust=Trust.lowest(message.trust, message.role.trust))
 
     def _checked_memory(self, memory: Memory) -> Memory:
         for name in ("context", "snippet", "source"):
@@ -518,7 +515,7 @@ def _check_types(noun: object) -> None:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """True when a value is of the type that a field declares; whole numbers are from 0 to `inputs.MAX_WHOLE`."""
+    """True if a value has the field's declared type. Integers are from 0 to `inputs.MAX_WHOLE`."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, choice) for choice in arguments)

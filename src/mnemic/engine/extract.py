@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, prepare
+from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near, prepare
 from mnemic.engine.engine import Engine, SessionRun, new_id
 from mnemic.engine.indexing import ItemVectors
 from mnemic.engine.kinds import EXTRACT
@@ -22,8 +22,9 @@ from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
-from mnemic.text.facts.prompt import PROMPT_VERSION, extraction_prompt, read_facts
+from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
+from mnemic.text.wordings import edition
 
 MODEL_MESSAGES = 20
 """With a model, one job reads so many messages: at 15 s each they are well within its lease."""
@@ -37,6 +38,10 @@ SOURCE = "extraction"
 _BELIEVED = (Verdict.ADD, Verdict.MERGE, Verdict.SUPERSEDE)
 """Decisions on facts that may be carried into the profile."""
 
+TALK_MESSAGES = 8
+"""So many messages before one are shown to a model, which then knows what "it" is."""
+
+MAX_NOTES = 8
 LOOK_BACK = 200
 """So many messages before the cursor tell what was said already."""
 
@@ -89,6 +94,7 @@ def add_if_said(
         return
     if any(is_readable(message) for message in messages):
         work.jobs.add([extract_job(engine, partition, session)])
+        engine.ring()
 
 
 def extract_job(engine: Engine, partition: Partition, session: str) -> Job:
@@ -252,11 +258,24 @@ class Extracting(SessionRun):
         return Reply(reply.id, reply.text, reply.trust)
 
     def _ask_model(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
-        has_learnings = self._engine.settings.life.promotes_learnings and message.agent is not None
-        language = language_of([message.text])
-        prompt = extraction_prompt(message.text, message.observed_at, language, has_learnings=has_learnings)
-        version = f"{llm.name} {PROMPT_VERSION}"
-        return read_facts(llm.complete(prompt), said, version, has_learnings=has_learnings)
+        """Show the model the talk before the message, and the memories that are nearest to it."""
+        life, after = self._engine.settings.life, max(0, message.position - 1 - TALK_MESSAGES)
+        with self._engine.store.read() as work:
+            found = work.conversations.messages(self._partition, self._session, after, TALK_MESSAGES)
+        whole = Fact(text=message.text, kind=Kind.FACT, observed_at=message.observed_at)
+        nears = near(
+            self._engine, self._place(message, whole).visibility, whole, fact_vectors(self._engine, [whole])[0]
+        )
+        notes = sorted((each.memory.id, each.memory.text) for each in nears if each.memory.state is State.ACTIVE)
+        asked = Asked(
+            said,
+            talk=[each for each in found if each.position < message.position and each.state is State.ACTIVE],
+            notes=[text for _, text in notes[-MAX_NOTES:]],
+            most=life.facts_per_message,
+            has_learnings=life.promotes_learnings and message.agent is not None,
+        )
+        prompt = extraction_prompt(asked, language_of([message.text]), llm.capabilities.context_tokens)
+        return read_facts(llm.complete(prompt), asked, f"{llm.name} {PROMPT_VERSION}{edition()}")
 
     def _commit(self, after: int, until: int, found: Sequence[_Found]) -> list[Extracted] | None:
         """Write the facts and move the cursor; None when somebody else moved it, or erased one of the messages."""

@@ -1,7 +1,5 @@
-"""The fields of a memory: as JSON values and back, for history, undo and export.
-
-Archives memories with a history entry, for `undo`, or erases them with what history and kept answers quote, leaving
-tombstones. What was made of them stays; `erasure.cascade` handles that.
+"""Converts fields of a memory to JSON and back for history, undo and export; archives and erases memories with history.
+`cascade` handles the dependants of erased memories.
 """
 
 import hashlib
@@ -26,29 +24,29 @@ from mnemic.text.slots import Filled
 _NO_CONTENT = ("id", "partition", "agent", "created_at", "updated_at", "last_accessed_at", "access_count", "faded")
 
 CHANGEABLE = tuple(name for name in field_types(Memory) if name not in _NO_CONTENT)
-"""Everything an edit may change; access counts, fading and the time of the last update are no content."""
+"""Fields that an edit may change: all but access counts, decay and the time of the last update."""
 
 
 def to_json(value: object) -> Any:
-    """A field's value as JSON: times as ISO 8601, enumerations as their text, tuples as lists."""
+    """A field's value as JSON: times as ISO 8601, enumerations as text, tuples as lists."""
     return to_plain(value, datetime.isoformat)
 
 
 def from_json(kind: type, name: str, value: object) -> Any:
-    """The inverse of `to_json` for the field `name` of a noun. Raises ValueError or TypeError for what it cannot be."""
+    """The inverse of `to_json` for a field of a noun. Raises ValueError or TypeError for invalid values."""
     read = plain_reader(field_types(kind)[name], datetime.fromisoformat)
     return value if value is None or read is None else read(value)
 
 
 def held_key(text: str, kind: Kind, valid_from: datetime | None) -> str:
-    """The dedup key of a memory: two events in the same words on two known days are two."""
+    """A memory's dedup key. Includes the day of an event: equal words on two days are two events."""
     if kind is not Kind.EVENT or valid_from is None:
         return dedup_key(text)
     return dedup_key(f"{valid_from:%Y-%m-%d} {text}")
 
 
 def imported_id(partition: Partition, key: str) -> str:
-    """The id of what says `key` (a dedup key) in a place and came from elsewhere: a UUIDv7 of 1970, always the same."""
+    """The constant id of an imported text in a place: a UUIDv7 of 1970 from its dedup key."""
     said = f"{partition.org}\0{partition.level.value}\0{partition.owner}\0{key}"
     digest = bytearray(hashlib.sha256(said.encode()).digest()[:16])
     digest[:6] = bytes(6)
@@ -58,7 +56,7 @@ def imported_id(partition: Partition, key: str) -> str:
 
 
 def differences(before: Memory, after: Memory) -> tuple[dict[str, object], dict[str, object]]:
-    """The changed fields of two forms of a memory, as JSON: as they were, and as they are."""
+    """The changed fields of a memory as JSON, before and after."""
     names = [name for name in CHANGEABLE if getattr(before, name) != getattr(after, name)]
     return as_json(before, names), as_json(after, names)
 
@@ -69,13 +67,13 @@ def as_json(memory: Memory, names: Iterable[str]) -> dict[str, object]:
 
 
 def with_fields(memory: Memory, fields: Mapping[str, object]) -> Memory:
-    """The memory with fields given as JSON put in."""
+    """The memory with these JSON fields."""
     values: dict[str, Any] = {name: from_json(Memory, name, value) for name, value in fields.items()}
     return replace(memory, **values)
 
 
 def as_known(memory: Memory, entries: Sequence[HistoryEntry], at: datetime) -> Memory:
-    """A memory as it was known at a time: the changes since then are taken back, as far as its history tells them."""
+    """The memory as known at a time: later changes are reverted as far as its history records them."""
     for entry in reversed(entries):
         if entry.at > at and entry.item_id == memory.id:
             memory = with_fields(memory, entry.before)
@@ -83,7 +81,7 @@ def as_known(memory: Memory, entries: Sequence[HistoryEntry], at: datetime) -> M
 
 
 def filled_of(memory: Memory) -> Filled | None:
-    """The slot of a memory and its value, as its bookkeeping says."""
+    """A memory's slot and value, from its bookkeeping."""
     found = slot_in(memory.bookkeeping)
     return None if found is None else Filled(*found)
 
@@ -92,12 +90,12 @@ EXPIRED = "it had expired"
 
 
 def is_lasting(memory: Memory) -> bool:
-    """True for what neither fades nor is ever archived for want of importance or room."""
+    """True for a memory that never decays, nor is archived for low importance or lack of room."""
     return memory.is_pinned or memory.kind is Kind.REFLECTION
 
 
 def archive(engine: Engine, work: UnitOfWork, memory: Memory, *, actor: str, reason: str) -> bool:
-    """Archive a memory now; False when somebody else changed it meanwhile."""
+    """Archive a memory now. False if it changed meanwhile."""
     now = engine.clock.now()
     archived = replace(
         memory, state=State.ARCHIVED, retired_at=now, updated_at=max(now, memory.updated_at + MICROSECOND)
@@ -123,7 +121,7 @@ def archive(engine: Engine, work: UnitOfWork, memory: Memory, *, actor: str, rea
 def erase_memories(
     work: UnitOfWork, partition: Partition, ids: Sequence[str], *, actor: str, reason: str, now: datetime
 ) -> tuple[dict[str, int], list[HistoryEntry]]:
-    """Erase memories of a partition and write down that they were deleted: counts by table, and these entries."""
+    """Erase memories of a partition and record it. Returns counts by table, and the history entries."""
     counts = {"memories": work.memories.erase(partition, ids, now), "history": work.history.scrub(partition, ids)}
     entries = [deletion(partition, item_id, actor, reason, now) for item_id in ids]
     work.history.add(entries)
@@ -133,7 +131,7 @@ def erase_memories(
 
 
 def deletion(partition: Partition, item_id: str, actor: str, reason: str, now: datetime) -> HistoryEntry:
-    """The entry that says that an item was deleted."""
+    """The history entry of a deletion."""
     return HistoryEntry(
         id=new_id(now), partition=partition, item_id=item_id, action=Action.DELETED, actor=actor, at=now, reason=reason
     )

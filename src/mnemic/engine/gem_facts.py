@@ -1,6 +1,4 @@
-"""One object for a decision: wordings of one decision in a night become one gem, and a gem takes in the facts that
-extraction found in the same words of the user.
-"""
+"""Keeps one object per decision: wordings become one gem, which absorbs extracted facts with the same words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,19 +19,19 @@ from mnemic.text.gems import Found, join_gems
 from mnemic.text.sameness import SAME_DECISION, names_same_things
 
 _DECISIVE = frozenset(("decision", "plan", "project", "technical", "architecture", "workflow"))
-"""A fact of the rules becomes a gem if it is of one of these categories."""
+"""Categories of facts found by rules that become gems."""
 
 FACT_KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
 
 CARRIED = 0.8
-"""Share of a fact's words in a gem of the same messages from which the gem says it all."""
+"""Minimum share of a fact's words in a gem of the same messages for the gem to replace it."""
 
 TOLD = 0.6
-"""Share of a fact's words in a sentence from which the fact is that sentence in the third person."""
+"""Minimum share of a fact's words in a sentence for it to be that sentence in the third person."""
 
 
 def condense(engine: Engine, found: Sequence[Found]) -> list[Found]:
-    """One gem for each decision: later wordings of one join the first."""
+    """One gem per decision: later wordings join the first."""
     kept: list[Found] = []
     near = _cosines(engine, [each.gem.gem for each in found])
     places: list[int] = []
@@ -48,10 +46,10 @@ def condense(engine: Engine, found: Sequence[Found]) -> list[Found]:
 
 
 def judge_gems(engine: Engine, work: UnitOfWork, partition: Partition, ready: Sequence[Prepared]) -> list[Prepared]:
-    """The prepared gems, with those of the same day that say the same decision judged so."""
+    """The prepared gems, with repetitions of a decision of the same day judged as such."""
     judged: list[Prepared] = []
     for each in ready:
-        known = work.memories.get(_seen(partition), each.near) if each.near else list[Memory]()
+        known = work.memories.get(_visibility_of(partition), each.near) if each.near else list[Memory]()
         day = each.fact.observed_at.date()
         gems = [m for m in known if m.kind is Kind.GEM and m.state is State.ACTIVE and m.observed_at.date() == day]
         near = _cosines(engine, [each.fact.text, *(gem.text for gem in gems)])[0][1:]
@@ -65,9 +63,8 @@ def judge_gems(engine: Engine, work: UnitOfWork, partition: Partition, ready: Se
 
 
 def rest_on_facts(engine: Engine, work: UnitOfWork, partition: Partition, found: Sequence[Found]) -> list[Found]:
-    """Gems of the rules in the words of the facts that extraction found in the same sentences.
-
-    A sentence in which extraction found nothing is no gem. Preferences and plain facts about the user stay as they are.
+    """Gems found by rules, worded as the facts that were extracted from the same sentences. A sentence without a fact
+    is no gem. Preferences and plain facts about the user stay unchanged.
     """
     kept: list[Found] = []
     for each in found:
@@ -85,7 +82,7 @@ def rest_on_facts(engine: Engine, work: UnitOfWork, partition: Partition, found:
 def take_in_facts(
     engine: Engine, work: UnitOfWork, editor: Editor, found: Sequence[Found], decisions: Sequence[Decision]
 ) -> None:
-    """Merge facts that new gems say into them; each can come back by `undo`."""
+    """Merge facts that new gems cover into them. `undo` restores each."""
     for each, decision in zip(found, decisions, strict=True):
         if decision.memory_id is None or decision.action not in (Verdict.ADD, Verdict.MERGE, Verdict.SUPERSEDE):
             continue
@@ -93,7 +90,7 @@ def take_in_facts(
         if gem.kind is not Kind.GEM or gem.state is not State.ACTIVE:
             continue
         ids = [message.id for turn in each.turns for message in turn.messages]
-        facts = [m for m in _facts_of(work, gem.partition, ids) if m.id != gem.id and _is_said(engine, m, gem)]
+        facts = [m for m in _facts_of(work, gem.partition, ids) if m.id != gem.id and _is_covered(engine, m, gem)]
         slots = {filled.slot: m.bookkeeping for m in facts if (filled := filled_of(m)) is not None}
         if not facts or len(slots) > 1:
             continue
@@ -108,7 +105,7 @@ def _slot_notes(slots: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
     return {name: notes[name] for notes in slots.values() for name in ("slot", "value") if name in notes}
 
 
-def _is_said(engine: Engine, fact: Memory, gem: Memory) -> bool:
+def _is_covered(engine: Engine, fact: Memory, gem: Memory) -> bool:
     is_same_place = fact.private_agent == gem.private_agent and not fact.is_pinned
     is_whole = names_same_things(gem.text, fact.text) and fact.expires_at is None and fact.valid_to is None
     return is_same_place and is_whole and carried(engine, fact.text, [gem.text]) >= CARRIED
@@ -120,7 +117,7 @@ def _is_same(one: Found, other: Found, cosine: float) -> bool:
 
 
 def _cosines(engine: Engine, texts: Sequence[str]) -> list[list[float]]:
-    """The cosine of each text with each; 0 where there is no embedder."""
+    """Cosine of each pair of texts; 0 without an embedder."""
     vectors = document_vectors(engine, texts) if len(texts) > 1 else None
     if not vectors or any(not vector for vector in vectors):
         return [[0.0] * len(texts) for _ in texts]
@@ -131,7 +128,7 @@ def _cosines(engine: Engine, texts: Sequence[str]) -> list[list[float]]:
 
 
 def _facts_of(work: UnitOfWork, partition: Partition, message_ids: Sequence[str]) -> list[Memory]:
-    """The active facts that were found in some messages."""
+    """The active facts extracted from some messages."""
     made = work.dependants.of(partition, message_ids) if message_ids else ()
     return [
         memory
@@ -148,12 +145,12 @@ def _own_messages(found: Found) -> list[Message]:
 
 
 def _is_read(work: UnitOfWork, partition: Partition, messages: Sequence[Message]) -> bool:
-    """True when extraction has read all of these messages."""
+    """True if extraction has read all of these messages."""
     ends: dict[str, int] = {}
     for message in messages:
         ends[message.session] = max(ends.get(message.session, 0), message.position)
     return all(work.conversations.cursor(partition, session, EXTRACTED) >= end for session, end in ends.items())
 
 
-def _seen(partition: Partition) -> Visibility:
+def _visibility_of(partition: Partition) -> Visibility:
     return Visibility((partition,), None)

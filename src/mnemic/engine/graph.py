@@ -1,6 +1,4 @@
-"""Walks the graph: things, their neighbours and paths. Of crowded nodes only the heaviest relations are followed;
-answers tell where.
-"""
+"""Finds entities, neighbours and paths in the graph. Follows only the heaviest relations of crowded nodes."""
 
 from __future__ import annotations
 
@@ -17,12 +15,8 @@ from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.graph.names import name_key
 
-MOST_RELATIONS = 50
-"""Of one node so many relations in each direction are followed."""
-
-MOST_NODES = 2000
-"""So many nodes are looked at for a path from each side."""
-
+MOST_RELATIONS = 50  # relations followed per node and direction
+MOST_NODES = 2000  # nodes visited from each side of a path
 CITATIONS = 3  # per relation: enough to believe it, and the answer stays short
 MENTIONS = 10  # per entity: enough to show where it occurs
 MOST_CITED_CHARACTERS = 300  # one or two sentences
@@ -30,7 +24,7 @@ MOST_CITED_CHARACTERS = 300  # one or two sentences
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """How to walk: along relations of these types (empty: of any), that hold at `as_of`."""
+    """Restricts a walk to relations of these types (empty: any) that hold at `as_of`."""
 
     as_of: datetime
     types: tuple[str, ...] = ()
@@ -45,7 +39,7 @@ def nodes(
     limit: int = 50,
     after: str | None = None,
 ) -> graph.NodePage:
-    """Nodes whose name contains `query`, by name. Aliases are listed only when asked for."""
+    """Nodes whose name contains `query`, by name. Aliases are only listed with a query."""
     if query.strip() and not name_key(query):
         return graph.NodePage(())
     asked = graph.EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
@@ -62,8 +56,8 @@ def nodes(
 def neighbours(
     engine: Engine, scope: Scope, name: str, walk: Walk, *, depth: int = 1, limit: int = 50
 ) -> graph.Neighbourhood:
-    """What stands around a thing, named or by the id of its node, up to `depth` relations away: at most `limit` nodes,
-    nearest first. Raises `NotFoundError` when nobody names it.
+    """The surroundings of an entity, given by name or node id: at most `limit` nodes up to `depth` relations away,
+    nearest first. Raises `NotFoundError` if no item names it.
     """
     with engine.store.read() as work:
         around = Walking(work, scope.visibility, walk)
@@ -88,8 +82,8 @@ def neighbours(
 
 
 def path(engine: Engine, scope: Scope, source: str, target: str, walk: Walk, *, max_hops: int = 4) -> graph.GraphPath:
-    """A shortest way from one thing to another over at most `max_hops` relations, whichever way these point; among
-    several of one length one over heavier relations. Raises `NotFoundError` when nobody names one of the two.
+    """A shortest path of at most `max_hops` relations in any direction, preferring heavier relations. Raises
+    `NotFoundError` if no item names one of the two.
     """
     with engine.store.read() as work:
         around = Walking(work, scope.visibility, walk)
@@ -103,7 +97,7 @@ def path(engine: Engine, scope: Scope, source: str, target: str, walk: Walk, *, 
 def shortest(
     around: Walking, sources: Sequence[str], targets: Sequence[str], max_hops: int
 ) -> tuple[str, list[graph.Edge]] | None:
-    """Where a shortest way from one of some nodes to one of others begins, and its edges; None where there is none."""
+    """The start and the edges of a shortest path between two sets of nodes, or None."""
     sides = (Side.begun(sources), Side.begun(targets))
     met = next((root for root in sides[0].back if root in sides[1].back), None)
     hops = 0
@@ -118,18 +112,18 @@ def shortest(
 
 @dataclass(slots=True)
 class Side:
-    """One end of a search: how each node was reached, and the nodes reached last."""
+    """One end of a bidirectional search: the edge to each reached node, and the newest nodes."""
 
     back: dict[str, tuple[str, graph.Edge] | None]
     frontier: Sequence[str] = field(default_factory=list[str])
 
     @classmethod
     def begun(cls, roots: Sequence[str]) -> Side:
-        """At the nodes that are meant."""
+        """A search that starts at these nodes."""
         return cls(dict.fromkeys(roots), roots)
 
     def advance(self, around: Walking, other: Side) -> str | None:
-        """One relation further; a node that the other side knows, where there is one."""
+        """Advance by one relation. Returns a node that the other side has reached, or None."""
         reached: dict[str, None] = {}
         known, met = {*self.back}, None
         for edge in around.edges(self.frontier):
@@ -142,7 +136,7 @@ class Side:
         return met
 
     def steps(self, root: str) -> list[graph.Edge]:
-        """The edges from a node back to where the search began."""
+        """The edges from a node back to the start of the search."""
         found: list[graph.Edge] = []
         while (step := self.back[root]) is not None:
             root, edge = step
@@ -150,14 +144,14 @@ class Side:
         return found
 
     def origin(self, root: str) -> str:
-        """Where the search for a node began."""
+        """The start from which a node was reached."""
         while (step := self.back[root]) is not None:
             root = step[0]
         return root
 
 
 class Walking:
-    """Nodes and edges within one unit of work, of one scope. `check` is called before edges are read, and may raise."""
+    """Nodes and edges that one scope sees in a unit of work. `check` is called before edges are read, and may raise."""
 
     def __init__(
         self, work: UnitOfWork, visible: Visibility, walk: Walk, check: Callable[[], None] = lambda: None
@@ -169,7 +163,7 @@ class Walking:
         self.is_cut = False
 
     def starts(self, name: str) -> list[str]:
-        """The nodes that a name or an id means. Raises `NotFoundError`."""
+        """The nodes of a name or id. Raises `NotFoundError`."""
         known = self.nodes.of_ids([name.strip()])
         roots = [*known.values()] or self.nodes.of_keys([name_key(name)] if name_key(name) else [])
         if not roots:
@@ -177,7 +171,7 @@ class Walking:
         return roots
 
     def edges(self, roots: Sequence[str]) -> list[graph.Edge]:
-        """The edges at these nodes, heaviest first; none of a node to itself."""
+        """The edges at these nodes, heaviest first, without self-loops."""
         self.check()
         ids = [each for root in roots for each in self.nodes.members(root)]
         query = graph.RelationQuery(types=self._walk.types, as_of=self._walk.as_of, limit=MOST_RELATIONS)
@@ -198,11 +192,11 @@ class Walking:
         return sorted(kept, key=lambda edge: (-edge.weight, edge.source_id, edge.target_id, edge.type))
 
     def cited(self, edges: Iterable[graph.Edge]) -> list[graph.Edge]:
-        """The edges with the words that say so, the last ones first."""
+        """The edges with their evidence, newest first."""
         return cited(self._work, self._visible, [*edges], self.relations)
 
     def way(self, first: str, steps: Sequence[graph.Edge]) -> graph.GraphPath:
-        """The way that begins at the node `first`, without the words that say so."""
+        """The path from the node `first`, without evidence."""
         roots = [first]
         for edge in steps:
             roots.append(edge.target_id if edge.source_id == roots[-1] else edge.source_id)
@@ -210,7 +204,7 @@ class Walking:
         return graph.GraphPath(tuple(found), tuple(steps), self.is_cut)
 
     def said_by(self, edges: Iterable[graph.Edge], limit: int) -> dict[str, graph.Edge]:
-        """The last items that say these edges, `limit` of each relation, each with the first edge that it says."""
+        """The latest items that state these edges, `limit` per relation, each with the first edge that it states."""
         by_relation = {
             each: edge
             for edge in reversed([*edges])
@@ -220,7 +214,7 @@ class Walking:
         return {link.item_id: by_relation[link.relation_id] for link in links}
 
     def naming(self, roots: Sequence[str], limit: int) -> dict[str, list[str]]:
-        """The last items that name each of these nodes, at most `limit` of each of its entities."""
+        """The latest items that name each of these nodes, at most `limit` per entity of a node."""
         places = {each: root for root in roots for each in self.nodes.members(root)}
         found: dict[str, list[str]] = {}
         for link in self._work.graph.mentions(self._visible, places, limit) if places else ():
@@ -228,7 +222,7 @@ class Walking:
         return found
 
     def named_in(self, root: str) -> list[graph.Citation]:
-        """The last items that name a node, each once."""
+        """The latest items that name a node, each once."""
         links = self._work.graph.mentions(self._visible, self.nodes.members(root), MENTIONS)
         last = {link.item_id: link for link in sorted(links, key=lambda link: link.item_id, reverse=True)}
         cited = (
@@ -243,7 +237,7 @@ def cited(
     edges: Sequence[graph.Edge],
     relations: Mapping[tuple[str, str, str], Sequence[str]],
 ) -> list[graph.Edge]:
-    """Edges with their evidence, newest first. `relations`: the relation of each by its ends and type."""
+    """Edges with their evidence, newest first. `relations`: each edge's relations by its ends and type."""
     ids = {each for edge in edges for each in relations[edge.source_id, edge.target_id, edge.type]}
     links = work.graph.supports(visible, ids, CITATIONS) if ids else []
     texts = texts_of(work, visible, [*dict.fromkeys(link.item_id for link in links)])
@@ -266,7 +260,7 @@ def texts_of(work: UnitOfWork, visible: Visibility, ids: Sequence[str]) -> dict[
 
 
 def _is_full(relations: Sequence[graph.Relation], ids: Sequence[str]) -> bool:
-    """True when one of the entities may have more relations than were given."""
+    """True if an entity may have more relations than these."""
     counts: dict[str, int] = {}
     for each in relations:
         for end in (each.source_id, each.target_id):
@@ -286,7 +280,7 @@ def _edge(relation: graph.Relation, places: Mapping[str, str]) -> graph.Edge:
 
 
 def _join_edges(one: graph.Edge, other: graph.Edge) -> graph.Edge:
-    """What several partitions, or several names, say of two nodes."""
+    """One edge for what several partitions or names state about two nodes."""
     starts, ends = (one.valid_from, other.valid_from), (one.valid_to, other.valid_to)
     return replace(
         one,

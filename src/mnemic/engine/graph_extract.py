@@ -1,9 +1,9 @@
-"""Reads items for the graph and embeds its entities; nodes are entities as a scope sees them.
+"""Reads items into the graph, embeds entities, and joins entities into the nodes that a scope sees.
 
-Entities are one node when they share key and type, when one is a mere `thing` without another type for the key, or when
-a relation names an alias. Nothing is merged in the store, so that whoever may not see one sees the other alone. Rules
-read everything; a model reads memories only, which say most in the fewest words. A page is one transaction, and no
-reader reads an item twice.
+Entities are one node if they share key and type, if one is a mere `thing` and the key has one other type, or if a
+relation names an alias. The store merges nothing, so a scope that may not see one entity sees the other alone. Rules
+read all items; a model reads only memories, which say most in the fewest words. A page is one transaction. No reader
+reads an item twice.
 """
 
 import logging
@@ -19,15 +19,14 @@ from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
 from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
+from mnemic.text.wordings import edition
 
-ALIAS_ROUNDS = 3
-"""Names of names are followed so far."""
-
-MOST_ALIASES = 20  # other names followed per entity: bounds the walk
+ALIAS_ROUNDS = 3  # steps along aliases of aliases
+MOST_ALIASES = 20  # aliases followed per entity: bounds the walk
 
 
 class Nodes:
-    """The nodes that were looked at in one unit of work; `as_of` is when other names must hold."""
+    """The nodes loaded in one unit of work. Aliases must hold at `as_of`."""
 
     def __init__(self, work: UnitOfWork, visible: Visibility, as_of: datetime | None) -> None:
         self._work, self._visible, self._as_of = work, visible, as_of
@@ -38,18 +37,18 @@ class Nodes:
         self._other_names: list[graph.Relation] = []
 
     def of_keys(self, keys: Collection[str]) -> list[str]:
-        """The nodes with these keys, each by its root, those with most mentions first."""
+        """Roots of the nodes with these keys, most mentioned first."""
         self._load(keys)
         found = dict.fromkeys(self._roots[each] for key in sorted(keys) for each in self._by_key.get(key, ()))
         return sorted(found, key=lambda root: -self.node(root).mentions)
 
     def known(self, keys: Collection[str]) -> set[str]:
-        """Those of these keys that anything is called by."""
+        """The keys that name an entity."""
         self._load(keys)
         return {key for key in keys if self._by_key.get(key)}
 
     def of_ids(self, ids: Collection[str]) -> dict[str, str]:
-        """The root of the node of each of these entities; those that are not visible are left out."""
+        """The root of each visible entity's node."""
         missing = {*ids} - self._rows.keys()
         if missing:
             found = self._work.graph.entities(self._visible, graph.EntityQuery(ids=missing))
@@ -57,11 +56,11 @@ class Nodes:
         return {each: self._roots[each] for each in ids if each in self._roots}
 
     def members(self, root: str) -> Sequence[str]:
-        """The ids of all entities of a node."""
+        """Ids of a node's entities."""
         return self._members[self._roots[root]]
 
     def node(self, root: str) -> graph.Node:
-        """A node, from all its entities: named as most items name it."""
+        """A node from all its entities, with the most mentioned name."""
         rows = [row for each in self.members(root) for row in self._rows[each]]
         rows.sort(key=lambda row: (row.type is graph.EntityType.THING, -row.mentions, row.key, row.id))
         names = [name for row in rows for name in (row.name, *row.other_names)]
@@ -75,7 +74,7 @@ class Nodes:
         )
 
     def _load(self, keys: Collection[str]) -> None:
-        """Take in the entities with these keys, and what are other names of them."""
+        """Load the entities with these keys and their aliases."""
         for _ in range(ALIAS_ROUNDS):
             fresh = {*keys} - self._by_key.keys()
             if not fresh:
@@ -98,7 +97,7 @@ class Nodes:
         self._rows.setdefault(row.id, []).append(row)
 
     def _fold(self, key: str) -> None:
-        """Join the entities of one key and type, and those that are mere things with the only type that is told."""
+        """Join entities of one key and type, and mere things with the only other type."""
         ids = self._by_key[key]
         by_type: dict[graph.EntityType, list[str]] = {}
         for each in ids:
@@ -111,7 +110,7 @@ class Nodes:
                 self._join(first, other)
 
     def _follow(self, ids: Collection[str]) -> set[str]:
-        """Note the relations that tell other names of these; the keys of those that were not looked at."""
+        """Collect these entities' aliases. Returns the keys of aliases that are not loaded yet."""
         if not ids:
             return set()
         query = graph.RelationQuery(types=(graph.ALSO_KNOWN_AS,), as_of=self._as_of, limit=MOST_ALIASES)
@@ -133,14 +132,12 @@ class Nodes:
 
 
 VECTOR_PAGE = 1024  # names embedded between two commits: bounds memory
-A_JOB = 4096
-"""One job embeds so many names in each space, well within its lease."""
-
+A_JOB = 4096  # names embedded per job and space, well within its lease
 _log = logging.getLogger("mnemic.graph")
 
 
 def fill_entities(engine: Engine, partition: Partition, limit: int | None = None) -> int:
-    """Embed up to `limit` entities without a vector per space; returns how many were stored. Pages are embedded outside
+    """Embed up to `limit` entities per space. Returns the number of vectors stored. Pages are embedded outside
     transactions. Raises `BackendError` or `ConfigError`; earlier pages stay.
     """
     return sum(_fill(engine, embedder, partition, limit) for embedder in engine.embedders)
@@ -172,7 +169,7 @@ def _fill(engine: Engine, embedder: Embedder, partition: Partition, limit: int |
 
 
 def _rows(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[EntityVector]:
-    """The vectors of some texts; none of one that says nothing to the embedder."""
+    """Vectors of names, except those without content for the embedder."""
     rows: list[EntityVector] = []
     size = embedder.capabilities.batch_size
     for start in range(0, len(texts), size):
@@ -184,26 +181,19 @@ def _rows(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[EntityVe
     return rows
 
 
-PAGE = 100
-"""With rules, one transaction holds what so many items say."""
-
+PAGE = 100  # items per transaction with rules
 MODEL_PAGE = 5  # items per transaction with a model, which takes seconds for each
 PAGES_A_JOB = 100  # 10,000 items with rules: well within a job's lease
-MODEL_PAGES_A_JOB = 4
-"""With a model, one job reads twenty memories: well within its lease."""
-
-SHOWN = 200
-"""The report tells of so many items; it counts them all."""
-
-SPEAKER = "User"
-"""The name of a user who is not named."""
+MODEL_PAGES_A_JOB = 4  # one job reads twenty memories with a model: well within its lease
+SHOWN = 200  # items listed in the report, which counts all
+SPEAKER = "User"  # the speaker's name if it is unknown
 
 
 def extract_graph(
     engine: Engine, scope: Scope, levels: Sequence[Level], *, limit: int | None = None, is_dry_run: bool = False
 ) -> graph.GraphReport:
-    """Read and embed up to `limit` unread items of the levels (none: all the scope's). Other agents' private items are
-    left to the worker. Raises the model's errors; earlier items stay.
+    """Read and embed up to `limit` unread items of the levels (empty: all of the scope). Other agents' private items
+    are left to the worker. Raises the model's errors; earlier items stay.
     """
     report = _Report(is_dry_run=is_dry_run)
     for partition in scope.visibility.at(*levels).partitions:
@@ -217,8 +207,8 @@ def extract_graph(
 
 
 def graph_partition(engine: Engine, partition: Partition, after: str = "") -> str | None:
-    """The work of one job: some pages of what is unread behind the id `after`. Where the model fails, the rules stand
-    in until the next run. Returns the id to go on behind, None at the end.
+    """Read some pages of unread items after the id `after`: the work of one job. Rules stand in for a failing model
+    until the next run. Returns the id to continue from, None at the end.
     """
     reading = _Reading(engine, partition, None, is_dry_run=False, may_fall_back=True, after=after)
     count = 0
@@ -273,7 +263,7 @@ class _Reading:
         self.is_finished = False
 
     def page(self, limit: int | None) -> list[graph.GraphEntry]:
-        """Read the next items; what was read before an error of the model is kept."""
+        """Read the next items. If the model fails, the items read before are kept."""
         size = PAGE if self._engine.llm is None else MODEL_PAGE
         size = size if limit is None else min(size, limit)
         with self._engine.store.read() as work:
@@ -292,7 +282,7 @@ class _Reading:
         return [_entry(item, found, fallback) for item, found, _, fallback in done]
 
     def _keep(self, done: Sequence[tuple[graph.Unread, Found, str, str]], size: int) -> None:
-        """Write what was read, but for items that were changed meanwhile: these are read again."""
+        """Store what was read, except for items that changed meanwhile. These are read again."""
         if self._is_dry_run or not done:
             return
         now = self._engine.clock.now()
@@ -303,8 +293,8 @@ class _Reading:
         self._engine.observer.count("mnemic.graph.items", len(sheets))
 
     def _read(self, item: graph.Unread) -> tuple[Found, str, str]:
-        """What an item says, who read it, and for which failure the rules did."""
-        speaker = self._speaker if item.kind is graph.SourceKind.MEMORY else self._said_by(item)
+        """What an item states, its reader, and the failure that made rules read it."""
+        speaker = self._speaker if item.kind is graph.SourceKind.MEMORY else self._find_speaker(item)
         llm, fallback = self._engine.llm, ""
         if llm is not None and item.kind is graph.SourceKind.MEMORY:
             try:
@@ -317,16 +307,16 @@ class _Reading:
                     raise
         return find(item.text, speaker), EXTRACTOR, fallback
 
-    def _said_by(self, item: graph.Unread) -> str:
-        """Who says "I" in a message: nobody in particular in what an assistant says, or in a passage."""
+    def _find_speaker(self, item: graph.Unread) -> str:
+        """The person meant by "I": a user's message has one, an assistant's or a passage has none."""
         if item.kind is not graph.SourceKind.MESSAGE or item.role != "user":
             return ""
         return item.author or self._speaker
 
 
 def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:
-    """Who reads which kind of item."""
-    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}"
+    """The reader of each kind of item."""
+    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
     return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: EXTRACTOR, graph.SourceKind.DOCUMENT: EXTRACTOR}
 
 

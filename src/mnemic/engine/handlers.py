@@ -26,13 +26,10 @@ from mnemic.model.records import ConsolidationRequest, Job, ReflectionRequest, S
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import UnitOfWork
 
-AFTER = "after"
-"""In the payload of a job of upkeep: the id of the memory behind which it goes on."""
-
+AFTER = "after"  # payload of an upkeep job: the memory id to continue after
 _log = logging.getLogger("mnemic.handlers")
 
-HELD = "held"
-"""In the payload of a job of curating: the conversations that wait for the next night."""
+HELD = "held"  # payload of a curation job: conversations that wait for the next night
 
 
 def _embed(engine: Engine, job: Job) -> FollowUp:
@@ -50,36 +47,36 @@ def _embed(engine: Engine, job: Job) -> FollowUp:
 
 
 def _decay(engine: Engine, job: Job) -> FollowUp:
-    return _onward(engine, job, decay_partition(engine, job.partition, str(job.payload.get(AFTER, ""))))
+    return _continue_job(engine, job, decay_partition(engine, job.partition, str(job.payload.get(AFTER, ""))))
 
 
 def _evict(engine: Engine, job: Job) -> FollowUp:
-    """Room is made of tombstones too, when all memories have been looked at."""
+    """Evict memories. When all were examined, remove tombstones too."""
     after = evict_partition(engine, job.partition, str(job.payload.get(AFTER, "")))
     if after is None:
         compact_partition(engine, job.partition)
-    return _onward(engine, job, after)
+    return _continue_job(engine, job, after)
 
 
-def _onward(engine: Engine, job: Job, after: str | None) -> FollowUp:
-    """The rest of a large partition is the work of a next job."""
+def _continue_job(engine: Engine, job: Job, after: str | None) -> FollowUp:
+    """Queue the rest of a large partition as the next job."""
     rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
 
 
-def _nothing(_: UnitOfWork) -> Sequence[Job]:
-    """What follows a job that waited when its way was switched off: its messages stay where they are."""
+def _follow_with_nothing(_: UnitOfWork) -> Sequence[Job]:
+    """The follow-up if a feature was switched off while its job waited: none. Its messages stay unread."""
     return ()
 
 
 def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowUp:
-    """Make some of the summaries asked for or pending. Ask again for those left, or requested meanwhile."""
+    """Make some pending summaries. Queue those left or requested meanwhile."""
     life = engine.settings.life
     if not life.summarises:
-        return _nothing
+        return _follow_with_nothing
     is_last = job.attempts >= life.llm_tries
     if engine.llm is None and life.extracts and asked.partition.level is Level.USER:
-        # without a model a summary is made of the facts that were found
+        # without a model a summary is made of extracted facts
         Extracting(engine, asked.partition, asked.session, kinds.EXTRACT).run(RULE_MESSAGES)
     run = Summarising(engine, asked.partition, asked.session, kinds.SUMMARISE, may_fall_back=is_last)
     due = run.due(asked.last)
@@ -96,7 +93,7 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
 
 
 def _renew_summaries(engine: Engine, partition: Partition) -> None:
-    """The model answers again: what it had failed to summarise is made again; if it fails now, the next job tries."""
+    """Remake summaries that had failed, since the model answers again. If it fails now, the next job tries."""
     try:
         renew_summaries(engine, partition, kinds.SUMMARISE)
     except MnemicError as error:
@@ -104,14 +101,14 @@ def _renew_summaries(engine: Engine, partition: Partition) -> None:
 
 
 def _consolidate_summary(engine: Engine, asked: ConsolidationRequest, _: Job) -> FollowUp:
-    """Ask for a reflection in the transaction that ends the request, if enough summaries wait for one."""
+    """Request a reflection in the transaction that ends this request, if enough summaries wait for one."""
     return lambda unit: [as_job(event, engine.clock.now()) for event in reflection_due(engine, unit, asked)]
 
 
 def _reflect(engine: Engine, asked: ReflectionRequest, job: Job) -> FollowUp:
-    """Reflect on the user's newest summaries. After the last try with a failing model nothing is stored."""
+    """Reflect on the user's newest summaries. If the model fails in the last attempt, nothing is stored."""
     if not engine.settings.life.reflects:
-        return _nothing
+        return _follow_with_nothing
     run = Reflecting(engine, asked.partition, asked.session, kinds.REFLECT)
     episodes, skipped = run.plan()
     try:
@@ -126,10 +123,10 @@ def _reflect(engine: Engine, asked: ReflectionRequest, job: Job) -> FollowUp:
 
 
 def _extract(engine: Engine, job: Job) -> FollowUp:
-    """The facts of what is unread. What came while this ran, and found the job still running, is for a next job."""
+    """Extract facts from unread messages. Messages that came while the job ran are for a next job."""
     session, is_last = str(job.payload["session"]), job.attempts >= engine.settings.life.llm_tries
     if not engine.settings.life.extracts:
-        return _nothing
+        return _follow_with_nothing
     run = Extracting(engine, job.partition, session, kinds.EXTRACT, may_fall_back=is_last)
     run.run(RULE_MESSAGES if engine.llm is None else MODEL_MESSAGES)
 
@@ -140,9 +137,9 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
 
 
 def _curate(engine: Engine, job: Job) -> FollowUp:
-    """Curate some unread days. The rest goes to a next job, which skips what is left for the next night."""
+    """Curate some unread days. The next job takes the rest, except what is held for the next night."""
     if not engine.settings.life.curates:
-        return _nothing
+        return _follow_with_nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= engine.settings.life.llm_tries
     run = Curating(engine, job.partition, kinds.CURATE, held=held)
@@ -153,16 +150,16 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
             raise
         _log.warning("%s: days stay unread until the next night (%s)", job.partition.owner, error)
         engine.observer.count("mnemic.curate.failures")
-        return _nothing
+        return _follow_with_nothing
     payload = {**job.payload, HELD: sorted(run.held)}
     rest = [replace(anew(job, engine.clock.now()), payload=payload)] if run.is_unfinished else []
     return lambda _: rest
 
 
 def _consolidate(engine: Engine, job: Job) -> FollowUp:
-    """Some general preferences; the rest is the work of a next job."""
+    """Infer some general preferences. The next job takes the rest."""
     if not engine.settings.life.consolidates:
-        return _nothing
+        return _follow_with_nothing
     run = Consolidating(engine, job.partition, kinds.CONSOLIDATE)
     groups = run.groups()
     done = run.write(groups[:GROUPS_AT_ONCE])
@@ -173,21 +170,21 @@ def _consolidate(engine: Engine, job: Job) -> FollowUp:
 
 
 def _remake(engine: Engine, job: Job) -> FollowUp:
-    """A memory, a summary or a key of a profile without what was erased."""
+    """Remake a memory, a summary or a profile entry without what was erased."""
     is_last = job.attempts >= engine.settings.life.llm_tries
     if "profile" in job.payload:
         find_again(engine, job.partition, str(job.payload["profile"]))
-        return _nothing
+        return _follow_with_nothing
     if "positions" in job.payload:
         session, (first, last) = str(job.payload["session"]), cast("list[int]", job.payload["positions"])
         again = SummarisingAgain(engine, job.partition, session, first, last, kinds.REMAKE, may_fall_back=is_last)
         is_done = again.run()
-        return _nothing if is_done else lambda _: [anew(job, engine.clock.now())]
+        return _follow_with_nothing if is_done else lambda _: [anew(job, engine.clock.now())]
     return _remake_memory(engine, job, may_fall_back=is_last)
 
 
 def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp:
-    """Make one memory again. If its sources come first, the last of their jobs asks for it."""
+    """Remake one memory. If its sources must come first, their last job queues it again."""
     agent, memory_id = job.payload.get("agent"), str(job.payload["memory"])
     agent = None if agent is None else str(agent)
     work = Remaking(engine, job.partition, memory_id, agent, kinds.REMAKE, may_fall_back=may_fall_back)
@@ -201,16 +198,16 @@ def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp
 
 
 def _graph(engine: Engine, job: Job) -> FollowUp:
-    """What some pages of items say; the rest is the work of a next job."""
+    """Read some pages of items into the graph. The next job takes the rest."""
     if not engine.settings.life.graphs:
-        return _nothing
+        return _follow_with_nothing
     after = graph_partition(engine, job.partition, str(job.payload.get(AFTER) or ""))
     rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
 
 
 def _subscribe(event: type[E], subscriber: Callable[[Engine, E, Job], FollowUp]) -> tuple[str, Handler]:
-    """The handler of the jobs that these events are while they wait."""
+    """The job handler of an event type."""
     return KINDS[event], lambda parts, job: subscriber(parts, read(event, job), job)
 
 
@@ -221,18 +218,18 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
         _subscribe(ReflectionRequest, _reflect),
     ]
 )
-"""Who handles the events, by the kind of job under which each waits."""
+"""Event handlers by kind of job."""
 
 
 def _health(engine: Engine, job: Job) -> FollowUp:
-    """The score of a user's or an agent's memories is kept; sessions are too short-lived for one."""
+    """Keep the score of a user's or an agent's memories. Sessions are too short-lived for one."""
     if not engine.settings.life.scores_health:
-        return _nothing
+        return _follow_with_nothing
     owner = {Level.USER: "user", Level.AGENT: "agent"}.get(job.partition.level)
     if owner is not None:
         scope = Scope(org=job.partition.org, **{owner: job.partition.owner})
         health(engine, scope, HealthRequest(levels=OWN_LEVELS), actor=kinds.HEALTH)
-    return _nothing
+    return _follow_with_nothing
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -247,4 +244,4 @@ HANDLERS: Mapping[str, Handler] = {
     kinds.HEALTH: _health,
     kinds.REMAKE: _remake,
 }
-"""By kind of job. A schedule, too, adds jobs of these kinds only."""
+"""By kind of job. Schedules also add only these kinds."""

@@ -1,5 +1,5 @@
-"""A scope's health: looks at every memory once, finds problems and remedies, fixes safe ones in units of work of their
-own that check again, and keeps the score. For the installation see `engine.doctor.doctor`.
+"""Checks a scope's memories once each, fixes safe findings in separate units of work that check again, and keeps the
+score. For the installation see `doctor`.
 """
 
 from collections import Counter, defaultdict
@@ -26,14 +26,14 @@ from mnemic.ports.store import UnitOfWork
 
 @dataclass(slots=True)
 class Fixed:
-    """What was ended, and notes on what could not be."""
+    """Fixed findings, and how many could not be fixed because they changed."""
 
     findings: list[HealthFinding] = field(default_factory=list[HealthFinding])
     changed: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """In words."""
+        """Notes for the user."""
         if not self.changed:
             return ()
         return (f"{self.changed:,} findings were left: they could not be ended, or are no longer as they were found",)
@@ -85,24 +85,24 @@ def _end_one(engine: Engine, work: UnitOfWork, editor: Editor, memory: Memory, o
 
 
 HEALTH_ITEM = "health"
-"""The history of this id, in the place of the scope's default level, holds the scores."""
+"""The scores are the history of this id in the partition of the scope's default level."""
 
 MAX_LISTED = 1000
 MAX_KEPT = 10_000
-"""Findings of a kind that are held, to be listed or fixed; more are counted."""
+"""Findings kept per kind, to be listed or fixed. More are only counted."""
 
 MAX_SCORES = 365
 MAX_JOBS = 1000
 
 _A_DAY = timedelta(days=1)
 Progress = Callable[[int, int], object]
-"""Called with how much is done, and how much there is: about two for each memory."""
+"""Progress callback: `(done, total)`, about two steps per memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthRequest:
-    """What is looked at and done: findings of `ailments` (none: of all) in some `levels`; those of the kinds in `fix`
-    that are safe to end are ended. `limit`: most findings listed of a kind.
+    """Options: findings of `ailments` (empty: all) in some `levels`; safe ones of the kinds in `fix` are fixed.
+    `limit`: maximum findings listed per kind.
     """
 
     levels: tuple[Level, ...]
@@ -114,18 +114,18 @@ class HealthRequest:
 
     @property
     def wanted(self) -> tuple[Ailment, ...]:
-        """The kinds that are looked for."""
+        """The kinds to look for."""
         return self.ailments or tuple(Ailment)
 
     @property
     def is_whole(self) -> bool:
-        """True when the score can be compared with others."""
+        """True if the score is comparable with others."""
         return not self.ailments and set(self.levels) == set(OWN_LEVELS)
 
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """The `score` now, findings (at most `limit` of a kind, gravest first), fixes (planned, in a dry run), and earlier
+    """The `score` now, findings (at most `limit` per kind, gravest first), fixes (planned in a dry run), and earlier
     scores, oldest first. `examined`: memories seen; `notes`: what was skipped or not fixed.
     """
 
@@ -139,23 +139,23 @@ class HealthReport:
 
 
 def health(engine: Engine, scope: Scope, request: HealthRequest, *, actor: str) -> HealthReport:
-    """Examine what the scope sees of some levels, fix what is safe of the chosen kinds, and examine again. Duplicates
-    are merged, junk and stale memories archived, unsupported ones quarantined, contradictions superseded or disputed,
-    dead jobs retried; `undo` reverts each. The full score is kept daily and on change, never in a dry run. Raises
+    """Examine the scope's memories, fix safe findings of the chosen kinds, and examine again. Duplicates are merged,
+    junk and stale memories archived, unsupported ones quarantined, contradictions superseded or disputed, dead jobs
+    retried; `undo` reverts each. The full score is kept daily and on change, never in a dry run. Raises
     `InvalidInputError` for a limit outside 1..1000.
     """
     if not 1 <= request.limit <= MAX_LISTED:
         raise InvalidInputError(f"limit must be from 1 to {MAX_LISTED}, not {request.limit}")
     engine.accesses.flush(engine.store)
     with engine.observer.span("mnemic.health"):
-        look = _Look(engine, scope, request)
+        look = _Examination(engine, scope, request)
         look.run()
         done = Fixed()
         if request.fix:
             safe = [one for kind in request.fix for one in look.kept[kind] if one.remedy.is_safe]
             done = fixed(engine, scope, safe, actor=actor, is_dry_run=request.is_dry_run)
             if done.findings and not request.is_dry_run:
-                look = _Look(engine, scope, request)
+                look = _Examination(engine, scope, request)
                 look.run()
         score = look.score()
         before = _kept_scores(engine, scope)
@@ -168,8 +168,8 @@ def health(engine: Engine, scope: Scope, request: HealthRequest, *, actor: str) 
     )
 
 
-class _Look:
-    """One look at everything."""
+class _Examination:
+    """One pass over all memories."""
 
     def __init__(self, engine: Engine, scope: Scope, request: HealthRequest) -> None:
         self._engine, self._request, self._now = engine, request, engine.clock.now()
@@ -191,7 +191,7 @@ class _Look:
             for page in sweep(self._engine, Reach(partition, self._seen), self._plan, None):
                 self.examined += page.examined
                 self._take(page.found)
-                self._tell(self.examined)
+                self._report_progress(self.examined)
         if Ailment.ORPHANED in self._request.wanted:
             with self._engine.store.read() as work:
                 dead = work.jobs.list(self._visible.partitions, (JobState.DEAD,), MAX_JOBS)
@@ -199,8 +199,10 @@ class _Look:
         if Ailment.CONTRADICTORY in self._request.wanted:
             self._take(self._pairs.contradictions())
         if Ailment.DUPLICATE in self._request.wanted:
-            self._take(self._pairs.duplicates(lambda share: self._tell(round(self._total * (1 + share) / 2))))
-        self._tell(self._total)
+            self._take(
+                self._pairs.duplicates(lambda share: self._report_progress(round(self._total * (1 + share) / 2)))
+            )
+        self._report_progress(self._total)
 
     def score(self) -> HealthScore:
         counts = {kind.value: self._counts[kind] for kind in WEIGHTS if self._counts[kind]}
@@ -238,13 +240,13 @@ class _Look:
                 if known is None or WEIGHTS[known] < WEIGHTS[one.ailment]:
                     self._ailing[id_] = one.ailment
 
-    def _tell(self, done: int) -> None:
+    def _report_progress(self, done: int) -> None:
         if self._request.progress is not None:
             self._request.progress(min(done, self._total), self._total)
 
 
 def _kept_scores(engine: Engine, scope: Scope) -> list[HealthScore]:
-    """The scores kept of the scope's own place, oldest first; the newest `MAX_SCORES` of them."""
+    """The newest `MAX_SCORES` scores of the scope's own place, oldest first."""
     own = Visibility((scope.partition(scope.default_level),), scope.agent)
     with engine.store.read() as work:
         entries = [entry for entry in work.history.of(own, HEALTH_ITEM) if entry.action is Action.ASSESSED]
@@ -252,7 +254,7 @@ def _kept_scores(engine: Engine, scope: Scope) -> list[HealthScore]:
 
 
 def _keep(engine: Engine, scope: Scope, score: HealthScore, before: Sequence[HealthScore], *, actor: str) -> None:
-    """Keep a score, unless the last one is the same and not a day old, or there never was anything to look at."""
+    """Keep a score unless the last one is equal and less than a day old, or there never were memories."""
     last = before[-1] if before else None
     if last is None and not score.memories:
         return
@@ -278,7 +280,7 @@ def _keep(engine: Engine, scope: Scope, score: HealthScore, before: Sequence[Hea
 
 
 def _score_of(entry: HistoryEntry) -> HealthScore:
-    """What an entry says; a scrubbed one says nothing."""
+    """The score of an entry; empty if scrubbed."""
     score, memories, counts = (entry.after.get(name) for name in ("score", "memories", "counts"))
     told = dict(cast("Mapping[str, int]", counts)) if isinstance(counts, dict) else {}
     return HealthScore(

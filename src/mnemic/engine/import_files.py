@@ -1,7 +1,7 @@
 """Imports conversations and memories of other programs: idempotent, resumable, with progress and dry runs.
 
-An import's id derives from its words, so that it is recognised after an edit, a supersession, or a deletion, which is
-final. An edited line supersedes its former text, for `undo`; a removed line is reported and stays. Imports never
+An imported id derives from the text, so it is recognised after an edit, a supersession or a deletion, which is final.
+An edited line supersedes its former text (`undo` reverts it); a removed line is reported and stays. Imports never
 supersede edits made here.
 """
 
@@ -31,13 +31,13 @@ from mnemic.text.memoryfiles import Entry, MemoryReading
 BATCH_MESSAGES = 64  # one transaction and one embedding batch
 OWN_BLOCKS = "blocks that Mnemic itself had put into a prompt"
 Progress = Callable[[int, int | None], None]
-"""Called with how many records are done, and how many there are where that is known."""
+"""Progress callback: `(records done, total if known)`."""
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """What was `added`, `known` or `skipped`, by kind; `problems` by line; `redacted` exchanges by kind of secret. Of
-    memories too: `quarantined` for review, and `changed`: replaced or removed in the file, by place.
+    """Counts of `added`, `known` and `skipped` records by kind; `problems` by line; `redacted` exchanges by kind of
+    secret. For memories also `quarantined`, and `changed`: replaced or removed in the file, by place.
     """
 
     format: str
@@ -54,8 +54,8 @@ class ImportReport:
 def import_logs(
     engine: Engine, scope: Scope, reading: LogReading, *, is_dry_run: bool = False, progress: Progress | None = None
 ) -> ImportReport:
-    """Capture conversations into sessions of their own names, a transaction per batch. Interrupted imports resume,
-    because known messages (by external id) are skipped. Times are the log's; trust is "imported".
+    """Capture logged conversations into sessions named after them, one transaction per batch. Interrupted imports
+    resume, because known messages (by external id) are skipped. Times are the log's; trust is "imported".
     """
     report = ImportReport(reading.format, skipped=reading.skipped, problems=reading.problems, is_dry_run=is_dry_run)
     total = sum(len(conversation.messages) for conversation in reading.conversations)
@@ -86,13 +86,13 @@ def _tell(progress: Progress | None, done: int, total: int) -> None:
 
 
 def _session_name(conversation: LoggedConversation, scope: Scope) -> str:
-    """The log's own name, made fit for an id."""
+    """The log's name as a valid id."""
     name = "".join(c if c.isprintable() else " " for c in conversation.session).strip()[:MAX_ID_CHARS].strip()
     return name or scope.session or "imported"
 
 
 def _usable(engine: Engine, conversation: LoggedConversation, report: ImportReport) -> list[list[MessageDraft]]:
-    """The exchanges without the messages that cannot be kept, which are reported."""
+    """The exchanges without invalid messages, which are reported."""
     exchanges: list[list[MessageDraft]] = []
     for exchange in conversation.exchanges():
         kept: list[MessageDraft] = []
@@ -128,9 +128,9 @@ def _known_messages(engine: Engine, scope: Scope, messages: Sequence[MessageDraf
 
 
 ALIKE = 0.6
-"""Two texts under the same titles that share so much are one line before and after an edit."""
+"""Likeness from which two texts under the same titles are one line before and after an edit."""
 
-MAX_FORMER = 10_000  # earlier entries of a file that are compared; bounds memory
+MAX_FORMER = 10_000  # earlier entries of a file to compare; bounds memory
 MAX_COMPARED = 200  # per entry: SequenceMatcher takes time for each
 MAX_COMPARED_CHARS = 2_000  # SequenceMatcher's time grows with the square of the length
 TOLD_CHARS = 80  # one line of a report
@@ -140,7 +140,7 @@ _LIVE = (State.ACTIVE, State.QUARANTINED, State.DISPUTED)
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A reading, its entries by the ids of their memories, and where those were written that are new."""
+    """A reading, its entries by memory id, and the partitions of the new ones."""
 
     reading: MemoryReading
     entries: Mapping[str, Entry]
@@ -148,8 +148,8 @@ class Revision:
 
 
 def revise(engine: Engine, scope: Scope, revision: Revision, report: ImportReport, *, actor: str) -> None:
-    """Supersede what stands no longer where it was imported from, by what stands there now, and tell it in
-    `report.changed`; a dry run only tells. What says again what it said before it was edited is active again.
+    """Supersede edited texts of an imported file by their new form, and list the changes in `report.changed`. A dry run
+    only lists. A text that is back in the file becomes active again.
     """
     if not revision.reading.file and not any(entry.origin for entry in revision.entries.values()):
         return
@@ -164,7 +164,7 @@ def revise(engine: Engine, scope: Scope, revision: Revision, report: ImportRepor
 
 
 class _Revising:
-    """One reading, and what it was before."""
+    """One reading, compared with the earlier import."""
 
     def __init__(self, engine: Engine, scope: Scope, revision: Revision, report: ImportReport, actor: str) -> None:
         self._engine, self._scope, self._revision, self._report, self._actor = engine, scope, revision, report, actor
@@ -176,7 +176,7 @@ class _Revising:
             self._under[partition, " > ".join(entry.trail)][id_] = entry
 
     def former(self, work: UnitOfWork) -> Iterator[Memory]:
-        """What was imported from the same file, or under the same ids, and is not gone."""
+        """The live memories imported from the same file or under the same ids."""
         if self._origins:
             origins = sorted(self._origins)
             for start in range(0, len(origins), _IDS_AT_ONCE):
@@ -186,7 +186,7 @@ class _Revising:
             yield from work.memories.list(self._scope.visibility, self._query(is_from_file(self._file)))
 
     def returned(self, work: UnitOfWork) -> Iterator[tuple[Memory, Memory]]:
-        """What was superseded by an edit that was taken back, each with the text of that edit."""
+        """Memories superseded by an edit that was reverted in the file, each with that edit."""
         ids = [id_ for id_ in self._revision.entries if id_ not in self._revision.written]
         for start in range(0, len(ids), _IDS_AT_ONCE):
             known = work.memories.get(self._scope.visibility, ids[start : start + _IDS_AT_ONCE])
@@ -200,7 +200,7 @@ class _Revising:
                     yield old, edits[0]
 
     def bring_back(self, old: Memory, edit: Memory) -> None:
-        """The text before an edit is active again, and the edit superseded by it."""
+        """Reactivate the text before an edit, which supersedes the edit."""
         place = self._revision.entries[old.id].place
         self._report.changed.append(f"{place}: says again what it said before: {_quote_memory(old)}")
         if self._report.is_dry_run:
@@ -212,9 +212,9 @@ class _Revising:
             editor.put(old, active, Action.RESTORED, f"{place} says it again")
 
     def replace(self, missing: Sequence[Memory]) -> None:
-        """Supersede those whose place says something else now; tell of those that have none any more."""
+        """Supersede memories whose line changed. Report those whose line is gone."""
         for old in missing:
-            new_id = self._now_of(old)
+            new_id = self._find_successor(old)
             if new_id is None:
                 if not self._origins:
                     self._report.changed.append(
@@ -233,8 +233,8 @@ class _Revising:
                     editor = Editor(self._engine, work, self._scope.visibility, self._actor)
                     self._supersede(editor, old, new_id, place)
 
-    def _now_of(self, old: Memory) -> str | None:
-        """Which of the new memories stands where `old` was read; each stands in the place of one."""
+    def _find_successor(self, old: Memory) -> str | None:
+        """The id of the new memory in `old`'s place. Each replaces only one."""
         if origin := origin_in(old.bookkeeping):
             found = self._origins.get(origin, "")
             return found if self._revision.written.get(found) == old.partition else None
@@ -269,7 +269,7 @@ def _quote_memory(memory: Memory) -> str:
 
 
 def _likeness(one: str, other: str) -> float:
-    """From 0 to 1; both texts are looked at as far as `MAX_COMPARED_CHARS`."""
+    """Likeness from 0 to 1, by the first `MAX_COMPARED_CHARS` of both texts."""
     matcher = SequenceMatcher(None, one[:MAX_COMPARED_CHARS], other[:MAX_COMPARED_CHARS], autojunk=False)
     if matcher.real_quick_ratio() < ALIKE or matcher.quick_ratio() < ALIKE:
         return 0.0
@@ -277,15 +277,14 @@ def _likeness(one: str, other: str) -> float:
 
 
 BATCH = 64  # entries: one transaction and one embedding batch
-TRIES = 3
-"""Somebody else may import the same at the same time; then what is new is looked up again."""
+TRIES = 3  # attempts if a concurrent import stores the same
 
 _SEPARATOR = " > "
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An entry made ready: where it goes, what is kept, under which id; `redacted`: kinds of secrets taken out."""
+    """A prepared entry: its place, draft and id; `redacted`: kinds of secrets removed."""
 
     entry: Entry
     partition: Partition
@@ -305,8 +304,8 @@ def import_memories(
     is_dry_run: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Remember entries with their messages, a transaction per batch. Trust is "imported", times are the entries';
-    secrets are redacted, orders to the model wait for review. Interrupted imports resume. Known or deleted texts are
+    """Remember entries with their messages, one transaction per batch. Trust is "imported", times are the entries'.
+    Secrets are redacted; orders to the model wait for review. Interrupted imports resume. Known or deleted texts are
     not added.
     """
     logged = LogReading(reading.format, reading.conversations)
@@ -334,14 +333,14 @@ def _shift_progress(progress: Progress | None, before: int, total: int) -> Progr
 
 
 def _entry_batches(entries: Sequence[Entry]) -> Iterator[tuple[int, Sequence[Entry]]]:
-    """About `BATCH` entries at a time, and how many are done with them."""
+    """About `BATCH` entries at a time, with the number done after them."""
     for start in range(0, len(entries), BATCH):
         batch = entries[start : start + BATCH]
         yield start + len(batch), batch
 
 
 class _Importing:
-    """One import under way."""
+    """One running import."""
 
     def __init__(self, engine: Engine, scope: Scope, report: ImportReport, actor: str) -> None:
         self._engine, self._scope, self._report, self._actor = engine, scope, report, actor
@@ -349,7 +348,7 @@ class _Importing:
         self._seen: set[tuple[Partition, str]] = set()
 
     def prepared(self, reading: MemoryReading, entries: Sequence[Entry]) -> list[Imported]:
-        """Those that can be kept; what cannot is reported, and what has expired is counted."""
+        """The valid entries. Invalid ones are reported, and expired ones counted."""
         found: list[Imported] = []
         for entry in entries:
             if entry.expires_at is not None and entry.expires_at <= self._now:
@@ -362,7 +361,7 @@ class _Importing:
         return found
 
     def take(self, batch: Sequence[Imported]) -> set[str]:
-        """Remember what is new of a batch; the ids of it."""
+        """Remember the new entries of a batch. Returns their ids."""
         tries = TRIES
         while True:
             seen = self._seen.copy()
@@ -388,7 +387,7 @@ class _Importing:
             return {one.id for one in new}
 
     def is_held_back(self, one: Imported) -> bool:
-        """True when it is quarantined as it is remembered."""
+        """True if it is quarantined when remembered."""
         return bool(suspicion_of(self._engine, one.draft.trust, (one.draft.text, one.draft.context)))
 
     def _prepare_entry(self, reading: MemoryReading, entry: Entry) -> Imported:
@@ -419,7 +418,7 @@ class _Importing:
         )
 
     def _is_new(self, work: UnitOfWork, one: Imported) -> bool:
-        """False for what is known in its place, was deleted there, or came before in the same reading."""
+        """False if the text is known in its place, was deleted there, or came earlier in this reading."""
         place = (one.partition, one.key)
         if place in self._seen:
             return False

@@ -1,5 +1,5 @@
-"""How important an extracted fact is: 0.5, and more for cause. What is personal, dated or names a thing, what is likely
-worth keeping, what is said again on another day and what was used outlives a year in which nothing recalls it.
+"""Scores the importance of extracted facts: 0.5, plus bonuses. Facts that are personal, dated, named, likely worth
+keeping, repeated on another day or used survive a year without recall.
 """
 
 from collections.abc import Sequence
@@ -11,21 +11,19 @@ from mnemic.engine.worth import estimate_worth
 from mnemic.model.item import Fact, Kind, Memory
 from mnemic.text.choices import named_things
 
-EXTRACTED = 0.5
-"""What an extracted fact starts with."""
-
+EXTRACTED = 0.5  # the start value of an extracted fact
 MOST = 0.9
-"""No cause lifts a fact above this; what a person enters is 1.0."""
+"""Limit for extracted facts; what a person enters is 1.0."""
 
 PERSONAL, DATED, NAMED, CONFIRMED, USED = 0.2, 0.1, 0.1, 0.1, 0.1
 WORTHY = 0.2
-"""Added at a worth of 1.0, and nothing at the 0.5 from which extraction keeps a fact."""
+"""Bonus at a worth of 1.0; none at 0.5, from which extraction keeps a fact."""
 
 _PERSONAL = (Kind.PREFERENCE, Kind.PERSONA)
 
 
 def raise_importance(engine: Engine, facts: Sequence[Fact], vectors: Sequence[ItemVectors | None]) -> list[Fact]:
-    """The facts with their importance; one that already has another importance than 0.5 keeps it."""
+    """The facts with their importance. One that already differs from 0.5 keeps it."""
     if not facts:
         return []
     worth = estimate_worth(engine, facts, vectors)
@@ -36,14 +34,14 @@ def raise_importance(engine: Engine, facts: Sequence[Fact], vectors: Sequence[It
 
 
 def confirmed(known: Memory, again: Memory) -> float:
-    """The importance of a memory that is said again: higher when that is on another day."""
+    """A repeated memory's importance: higher if repeated on another day."""
     most = max(known.importance, again.importance)
     is_other_day = known.observed_at.date() != again.observed_at.date()
     return max(most, round(min(MOST, most + CONFIRMED), 2)) if is_other_day else most
 
 
 def with_use(memory: Memory) -> float:
-    """The importance of a memory, higher if something recalled it."""
+    """A memory's importance, higher if it was ever recalled."""
     return min(1.0, memory.importance + USED) if memory.access_count else memory.importance
 
 

@@ -1,5 +1,5 @@
-"""Reads exports back, lossless and without duplicates; recognises other programs' files and passes them on. A document
-is one transaction with its history and vectors.
+"""Restores exports without loss or duplicates, and passes other programs' files to their importers. A document is one
+transaction with its history and vectors.
 """
 
 import json
@@ -19,13 +19,12 @@ from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.document import DocumentQuery
 from mnemic.model.item import Memory, Message, ProfileEntry, Remembered, State
 from mnemic.model.records import HistoryEntry
-from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.model.scope import Partition, Scope, Visibility, unique_keys
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.chatlogs import FORMATS, read_log
 from mnemic.text.memoryfiles import DATABASE_MARK, MEMORY_FORMATS, Owner, memory_format, read_memories
 
-EMBEDDED = 256
-"""Passages that are embedded at once, so that a book does not stand in memory twice."""
+EMBEDDED = 256  # passages per embedding call, so that a book is not in memory twice
 
 
 def restore_document(
@@ -35,8 +34,8 @@ def restore_document(
     numbered: tuple[int, WholeDocument],
     history: Sequence[HistoryEntry],
 ) -> None:
-    """Store a document unless it is known, deleted, or its source was read from the same bytes. Other bytes are
-    reported as a problem with the line number.
+    """Store a document unless it is known, deleted, or its source was read from the same bytes. Other bytes of the same
+    source are reported as a problem of the line.
     """
     number, whole = numbered
     document = whole.document
@@ -79,15 +78,15 @@ def _store(engine: Engine, whole: WholeDocument, history: Sequence[HistoryEntry]
         put_vectors(engine, work, items, vectors, document.updated_at)
 
 
-BATCH = 200  # records of one transaction: one flush for all, and other writers wait only a moment
+BATCH = 200  # records per transaction: one flush for all, and other writers wait only a moment
 _KEEPS_ITS_KEY = (State.ACTIVE, State.QUARANTINED)
 
 
 def restore_export(
     engine: Engine, scope: Scope, lines: Iterable[str], *, is_dry_run: bool = False, progress: Progress | None = None
 ) -> ImportReport:
-    """Import an export's records, a transaction per batch; idempotent. Rows go to the scope's own user, agent and org;
-    deletions here stay. Bad lines are reported. Raises `InvalidInputError` for no export, or a newer version.
+    """Import an export's records, one transaction per batch. Idempotent. Rows go to the scope's own user, agent and
+    org; deletions here stay. Bad lines are reported. Raises `InvalidInputError` for no export or a newer version.
     """
     report = ImportReport(FORMAT, is_dry_run=is_dry_run)
     restoring = _Restoring(engine, scope, report)
@@ -109,7 +108,7 @@ def restore_export(
 
 
 def is_export(text: str) -> bool:
-    """True when the text begins with the header of an export."""
+    """True if the text begins with the header of an export."""
     return f'"format":"{FORMAT}"' in text[:200].replace(" ", "")  # the header is the first line
 
 
@@ -119,13 +118,13 @@ def _tell(progress: Progress | None, done: int) -> None:
 
 
 def _records(lines: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
-    """Numbered records, or what is wrong with the line."""
+    """Numbered records; for a bad line the problem."""
     is_first = True
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            record: Any = json.loads(line.removeprefix("\ufeff"))
+            record: Any = json.loads(line.removeprefix("\ufeff"), object_pairs_hook=unique_keys)
         except (ValueError, RecursionError) as error:
             record = f"no JSON: {error}"
         if is_first:
@@ -150,14 +149,14 @@ def _check_header(record: Any) -> None:
 
 @dataclass(slots=True)
 class _Batch:
-    """What some records say, ready to be written in one transaction; items with the number of their line."""
+    """Records to write in one transaction; items with their line number."""
 
     facts: list[ProfileEntry] = field(default_factory=list[ProfileEntry])
     items: list[tuple[int, Remembered]] = field(default_factory=list[tuple[int, Remembered]])
 
 
 class _Restoring:
-    """One import under way: what it has seen, and where it writes."""
+    """One running import."""
 
     def __init__(self, engine: Engine, scope: Scope, report: ImportReport) -> None:
         self._engine, self._scope, self._report = engine, scope, report
@@ -168,7 +167,7 @@ class _Restoring:
         self._taken: dict[tuple[Partition, str], set[int]] = {}
 
     def take(self, numbered: Sequence[tuple[int, Record]]) -> None:
-        """Write some records down. History goes with the item that it is of."""
+        """Write some records, each item with its history."""
         batch, history = _Batch(), defaultdict[str, list[HistoryEntry]](list)
         talks: list[Cursors] = []
         self._reader.note_merges(record for _, record in numbered)
@@ -196,7 +195,7 @@ class _Restoring:
         for numbered_document in documents:
             of_it = history.get(numbered_document[1].document.id, ())
             restore_document(self._engine, self._scope, self._report, numbered_document, of_it)
-        new = self._new(batch)
+        new = self._select_new(batch)
         if self._report.is_dry_run:
             self._count(new)
             return
@@ -208,8 +207,8 @@ class _Restoring:
             self._move(talk)
 
     def _move(self, talk: Cursors) -> None:
-        """Cursors that were never moved here come along where all that lies before them is of the export, at most to
-        the last message here; elsewhere what is here was not worked on yet.
+        """Take over cursors that were never moved here if all messages before them are the export's. They move at most
+        to the last message here. Otherwise messages here are still unread.
         """
         place = (talk.partition, talk.session)
         with self._engine.store.write() as work:
@@ -220,10 +219,10 @@ class _Restoring:
             if all(message.id in self._ids for message in said if message.position <= furthest):
                 for name, position in positions.items():
                     work.conversations.move(*place, name, 0, position)
-        self._let_go([place])
+        self._clear_windows([place])
 
-    def _new(self, batch: _Batch) -> _Batch:
-        """What is not here yet, the rest counted as known."""
+    def _select_new(self, batch: _Batch) -> _Batch:
+        """The records that are new here. Others are counted as known."""
         there = {entry.key: entry for entry in get_profile(self._engine, self._scope)} if batch.facts else {}
         new = _Batch()
         for fact in batch.facts:
@@ -249,7 +248,7 @@ class _Restoring:
         return new
 
     def _is_known(self, work: UnitOfWork, item: Remembered) -> bool:
-        """True when it is here, was here and is deleted, or when another says the same in its place."""
+        """True if the item is here, was deleted here, or another one has the same words in its place."""
         visible = Visibility((item.partition,), self._scope.agent)
         if work.history.of(visible, item.id):
             return True
@@ -271,7 +270,7 @@ class _Restoring:
         *,
         is_appended: bool = False,
     ) -> None:
-        """Write all or nothing; where somebody else wrote meanwhile, one by one, and what still cannot be is told."""
+        """Write all or nothing. After a concurrent write, retry one by one and report the items that still fail."""
         if not batch.facts and not batch.items:
             return
         try:
@@ -281,7 +280,9 @@ class _Restoring:
                     self._insert(work, item, is_appended=is_appended)
                     work.history.add([replace(e, partition=item.partition) for e in history.get(item.id, ())])
                     self._put_vector(work, item, vectors)
-            self._let_go({(item.partition, item.session) for _, item in batch.items if isinstance(item, Message)})
+            self._clear_windows(
+                {(item.partition, item.session) for _, item in batch.items if isinstance(item, Message)}
+            )
             self._count(batch)
         except ConflictError as error:
             self._taken.clear()
@@ -294,8 +295,8 @@ class _Restoring:
             else:
                 self._report.problems += [f"line {number}: {error}" for number, _ in batch.items]
 
-    def _let_go(self, sessions: Iterable[tuple[Partition, str]]) -> None:
-        """Copies of sessions that something was put into, not always at their end, are made anew."""
+    def _clear_windows(self, sessions: Iterable[tuple[Partition, str]]) -> None:
+        """Clear cached windows of sessions that got messages, not always at their end."""
         if self._engine.window is not None:
             for partition, session in sessions:
                 self._engine.window.clear(partition, session)
@@ -309,7 +310,7 @@ class _Restoring:
             raise ConflictError("another memory says the same already")
 
     def _position(self, work: UnitOfWork, message: Message, *, is_appended: bool) -> int:
-        """Its own place in the conversation, or, where that is taken, the next one at the end."""
+        """Its own position in the conversation if free, else the next one at the end."""
         conversation = work.messages.conversation(message.partition, message.session, message.observed_at)
         key = (message.partition, message.session)
         if key not in self._taken:
@@ -322,7 +323,7 @@ class _Restoring:
         return place
 
     def _put_vector(self, work: UnitOfWork, item: Remembered, vectors: Mapping[str, ItemVectors]) -> None:
-        """The vector of a new row, which keeps the time of its last change; by a job where there is none."""
+        """Store a new row's vector, dated with the row's last change, or leave it to a job."""
         at = item.updated_at if isinstance(item, Memory) else item.created_at
         ready = [vectors[item.id]] if item.id in vectors else None
         put_vectors(self._engine, work, [(item.partition, item.id)], ready, at)
@@ -333,7 +334,7 @@ class _Restoring:
 
 
 def _order(numbered: tuple[int, Remembered]) -> tuple[int, str, int]:
-    """Messages by their place in the conversation, memories as in the file."""
+    """Messages by position in the conversation, memories as in the file."""
     number, item = numbered
     return (0, item.session, item.position) if isinstance(item, Message) else (1, "", number)
 
@@ -351,12 +352,12 @@ def _keys(item: Remembered) -> set[tuple[object, ...]]:
 
 
 ALL_FORMATS = (EXPORT_FORMAT, *FORMATS, *MEMORY_FORMATS)
-"""Every format that can be named."""
+"""All format names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRequest:
-    """How a content is taken in: `format` None finds it out, `name` is that of its file."""
+    """Options of an import. `format` None detects it; `name` is the file's name."""
 
     format: str | None = None
     name: str = ""

@@ -1,8 +1,6 @@
-"""Brings the index up to date before a search, and embeds texts and missing vectors without a failing model ever
-stopping a write or question.
-
-Passages of documents are a partition of their own to the index, with statistics and a graph, so that a shelf of manuals
-does not change what is found of conversations, or how quickly.
+"""Brings the index up to date before a search, and embeds texts. A failing model never stops a write or a question. The
+index has a separate partition for passages, with its own statistics and graph, so a shelf of manuals affects neither
+the results nor the speed of conversations.
 """
 
 import logging
@@ -29,12 +27,12 @@ INDEX_LEFT = (
     "`mnemic doctor` does too"
 )
 _ATTEMPTS = 20  # one or two suffice unless the budget is far too small
-_SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
+_SIDE = "\x1epassages"  # cannot occur in an id, so no owner has this name
 
 
 def search(engine: Engine, query: IndexQuery, *, passages: bool = False) -> Candidates:
-    """Candidates as of the call: messages and memories, or passages. Repeats when the bounded index forgets a partition
-    in between; raises `UnavailableError` if that does not end, which only a far too small budget can cause.
+    """Search up-to-date partitions for messages and memories, or for passages. Repeats if the bounded index forgets a
+    partition in between. Raises `UnavailableError` if that does not end, which only a far too small budget can cause.
     """
     for _ in range(_ATTEMPTS):
         wanted = catch_up(engine, query.partitions)
@@ -47,36 +45,36 @@ def search(engine: Engine, query: IndexQuery, *, passages: bool = False) -> Cand
 
 
 def catch_up(engine: Engine, partitions: Sequence[Partition]) -> dict[Partition, int]:
-    """Apply to the index what changed in these partitions since it last looked; returns the store's versions."""
+    """Apply new changes of these partitions to the index. Returns the store's versions."""
     with engine.store.read() as work:
         versions = work.partitions.versions(partitions)
         for partition, version in versions.items():
-            # Whoever else forgot or fed the partition between the question and the answer would leave a hole in it.
+            # The lock keeps others from dropping or updating the partition in between, which would leave a gap.
             with engine.catching_up.of(partition):
-                _bring_up(engine, work, partition, version)
+                _update_sides(engine, work, partition, version)
     return versions
 
 
 def forget(engine: Engine, partition: Partition) -> None:
-    """Let the index go of a partition that is no more: both sides, and what it keeps of them on disk."""
+    """Drop both sides of a removed partition from the index, also on disk."""
     with engine.catching_up.of(partition):
         _forget(engine, partition)
 
 
 def sides(partitions: Collection[Partition]) -> list[Partition]:
-    """What an index calls these partitions: each, and the passages of each."""
+    """The index's names of these partitions and of their passages."""
     return [side for partition in partitions for side in (partition, _side(partition))]
 
 
 def reached(engine: Engine, partitions: Collection[Partition]) -> tuple[str, ...]:
-    """Forget deleted items of these partitions in external indexes now. Returns what may remain, in words."""
+    """Remove deleted items of these partitions from external indexes now. Returns notes on what may remain."""
     served = engine.served_index
     if served is None:
         return ()
     try:
         catch_up(engine, tuple(partitions))
         is_left = served.is_behind(sides(partitions))
-    except BackendError:  # of the store: what was committed stays so, and the next search looks again
+    except BackendError:  # of the store: the commit stays, and the next search tries again
         is_left = True
     return (INDEX_LEFT,) if is_left else ()
 
@@ -86,9 +84,9 @@ def _forget(engine: Engine, partition: Partition) -> None:
         engine.index.drop(side)
 
 
-def _bring_up(engine: Engine, work: UnitOfWork, partition: Partition, version: int) -> None:
-    """Bring a partition's sides to `version`, reading rows once unless one side was forgotten. Passages begin with the
-    first one, so that they cost nothing without documents.
+def _update_sides(engine: Engine, work: UnitOfWork, partition: Partition, version: int) -> None:
+    """Bring a partition's sides to `version`, reading rows once unless one side was dropped. The passage side starts
+    with the first passage, so that it costs nothing without documents.
     """
     index, side, holds = engine.index, _side(partition), engine.passage_places.holds(partition)
     since = index.version(partition)
@@ -117,7 +115,7 @@ def _bring_up(engine: Engine, work: UnitOfWork, partition: Partition, version: i
 
 
 def _is_behind(work: UnitOfWork, partition: Partition, version: int, *held: int) -> bool:
-    """True when changes cannot list all removals: after a restore, an erasure, or removal of tombstones."""
+    """True if the changes cannot list all removals: after a restore, an erasure, or removal of tombstones."""
     oldest = min((each for each in held if 0 < each < version), default=version)
     if oldest == version:
         return False
@@ -125,7 +123,7 @@ def _is_behind(work: UnitOfWork, partition: Partition, version: int, *held: int)
 
 
 def _sides(engine: Engine, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:
-    """What changed of passages and what of all else; what is gone is told to both."""
+    """Changes of passages, and of all other items. Removals are in both."""
     passages: list[Change] = []
     others: list[Change] = []
     for read in _changes(engine, work, partition, since):
@@ -139,12 +137,12 @@ def _sides(engine: Engine, work: UnitOfWork, partition: Partition, since: int) -
 
 
 def _side(partition: Partition) -> Partition:
-    """What an index calls the passages of a partition."""
+    """The index's name of a partition's passages."""
     return replace(partition, owner=f"{partition.owner}{_SIDE}")
 
 
 def _changes(engine: Engine, work: UnitOfWork, partition: Partition, since: int) -> Iterator[Change | StaleTerms]:
-    """What changed, with its vectors of every space; all readings of one unit of work tell the same rows in order."""
+    """The changes with their vectors of every space. All readings of a unit of work give the same rows in order."""
     main, *further = (work.partitions.changes(partition, since, reading) for reading in engine.readings)
     if not further:
         yield from main
@@ -162,7 +160,7 @@ def _fresh(engine: Engine, change: Change | StaleTerms) -> Change:
 
 
 def indexed_text(item: Item | Fact) -> str:
-    """An item's text to analyse and embed; of a memory, or a fact for one, with why it matters and its source words."""
+    """An item's text to analyse and embed; for a memory or fact with its context and source words."""
     if isinstance(item, Message):
         return message_text(item.name, item.text)
     if isinstance(item, Chunk):
@@ -171,13 +169,13 @@ def indexed_text(item: Item | Fact) -> str:
 
 
 def message_text(name: str | None, text: str) -> str:
-    """What is searched of a message: who said it belongs to what it means."""
+    """A message's text with its author, who belongs to its meaning."""
     return f"{name}: {text}" if name else text
 
 
 def chunk_titles(chunk: Chunk) -> tuple[str, ...]:
-    """What stands above the text of a chunk: the title of the document, unless it is the outermost heading, and the
-    headings on one line. "Our terms" may say nothing of whose; the title does.
+    """The titles above a chunk's text: the document's, unless it is the outermost heading, and the headings on one
+    line. "Our terms" may not name the company, but the title does.
     """
     headings = chunk.headings
     is_named = bool(headings) and headings[0].strip().casefold() == chunk.title.strip().casefold()
@@ -186,19 +184,19 @@ def chunk_titles(chunk: Chunk) -> tuple[str, ...]:
 
 
 ItemVectors = tuple[NDArray[np.float32] | None, ...]
-"""The vectors of one text, one per embedder: None where it must follow by a job, all zero where the text has none.
-Behind them, where there is a retired space, that of its embedder; none is made of it later.
+"""The vectors of one text, one per embedder: None if a job must make it, zeros if the text has none. The retired
+space's vector comes last; it is never made later.
 """
 
 SEARCH_MS = 12.0
-"""Kept of a deadline for the search, when the embedder may not answer in time."""
+"""Time kept of a deadline for the search if the embedder may be late."""
 
 _log = logging.getLogger("mnemic.embedding")
 _questions = logging.getLogger("mnemic.recall")
 
 
 def document_vectors(engine: Engine, texts: Sequence[str]) -> list[ItemVectors] | None:
-    """Vectors of new texts; None when a job must make them. Without an embedder the list is empty."""
+    """Vectors of new texts; None if a job must make them. Without an embedder the list is empty."""
     if not engine.embedders:
         return []
     columns = [_column(engine, embedder, texts) for embedder in engine.embedders]
@@ -210,7 +208,7 @@ def document_vectors(engine: Engine, texts: Sequence[str]) -> list[ItemVectors] 
 
 
 def _column(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Vectors | None:
-    """The vectors in one space, zero rows for texts that its embedder is not given; None: they must follow."""
+    """Vectors in one space, with zero rows for texts that the embedder does not take. None: a job must make them."""
     places = [place for place, text in enumerate(texts) if engine.reads(embedder, text)]
     try:
         if places and not embedder.capabilities.is_local:
@@ -228,10 +226,10 @@ def _column(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Vectors
 def question_vectors(
     engine: Engine, partitions: Sequence[Partition], text: str, watch: Watch
 ) -> tuple[ItemVectors, tuple[str, ...]]:
-    """A question's vectors, one per embedder or None, and what failed or was late; the retired space's last, where
-    needed. Blank questions cost no call. With a deadline all embedders run at once.
+    """A question's vectors, one per embedder or None, and the embedders that failed or were late. The retired space's
+    vector comes last if needed. Blank questions cost no call. With a deadline all embedders run at once.
     """
-    asking = [_Asking(engine, embedder, text, watch) for embedder in _asked_embedders(engine, partitions)]
+    asking = [_QueryEmbedding(engine, embedder, text, watch) for embedder in _asked_embedders(engine, partitions)]
     vectors = tuple(each.answer() for each in asking)
     return vectors, tuple(each.failure for each in asking if each.failure)
 
@@ -243,22 +241,22 @@ def _asked_embedders(engine: Engine, partitions: Sequence[Partition]) -> Sequenc
     try:
         with engine.store.read() as work:
             return engine.known_embedders if engine.retired.is_needed(work, partitions, present) else engine.embedders
-    except BackendError as error:  # the search fails too, and says it where it is expected
+    except BackendError as error:  # the search fails too and reports it
         _questions.warning("which spaces are filled cannot be read (%s)", type(error).__name__)
         return engine.embedders
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The vectors of a question, what was missing among them, and when its asking began (a performance counter)."""
+    """A question's vectors, the failures among them, and the start time (a performance counter)."""
 
     vectors: ItemVectors
     missing: tuple[str, ...]
     start: float
 
 
-class _Asking:
-    """One embedder, asked for the vector of a question."""
+class _QueryEmbedding:
+    """One embedder's answer to a question."""
 
     def __init__(self, engine: Engine, embedder: Embedder, text: str, watch: Watch) -> None:
         self.failure = ""
@@ -267,7 +265,7 @@ class _Asking:
         self._waiting = engine.pool.submit(self._vector) if is_asked else None
 
     def answer(self) -> NDArray[np.float32] | None:
-        """The vector; None, and why in `failure`, when it fails or is late."""
+        """The vector, or None if it fails or is late (see `failure`)."""
         name = "the embedder" if len(self._engine.known_embedders) == 1 else self._embedder.space.model
         try:
             return self._vector() if self._waiting is None else self._waiting.result(self._watch.left_s(SEARCH_MS))
@@ -300,7 +298,7 @@ def put_vectors(
     vectors: Sequence[ItemVectors] | None,
     at: datetime,
 ) -> None:
-    """Store the vectors of items written in this unit of work, and leave the job that will make those that lack."""
+    """Store vectors of items written in this unit of work, and queue the job for missing ones."""
     if not engine.embedders:
         return
     ready = [(None,)] * len(items) if vectors is None else vectors
@@ -310,6 +308,7 @@ def put_vectors(
         mine = [(i, v) for (p, i), v in zip(items, ready, strict=True) if p == partition]
         if any(vector is None for _, of_item in mine for vector in of_item[: len(engine.embedders)]):
             add_embed_job(work, partition, at)
+            engine.ring()
         rows = [
             VectorRow(item_id, MAIN_VIEW, embedder.space.id, vector)
             for item_id, of_item in mine
@@ -320,28 +319,26 @@ def put_vectors(
 
 
 def add_embed_job(work: UnitOfWork, partition: Partition, at: datetime) -> None:
-    """Leave the job that makes missing vectors of a partition, unless it waits already."""
+    """Queue the job for a partition's missing vectors unless it waits already."""
     job = Job(id=new_id(at), partition=partition, kind=EMBED, key=EMBED, created_at=at, run_at=at)
     work.jobs.add([job])
 
 
 MOST_REFUSED = 8
-"""When more texts are refused one by one and none was answered, the embedder itself is broken: its error rises."""
+"""Texts refused one by one, without any success, that show the embedder itself is broken. Its error is raised."""
 
 FILL_LIMIT = 1024  # texts embedded per call, so that a job ends within its lease
-PAGE = 1024
-"""Texts that are read at once; several batches of an embedder."""
-
+PAGE = 1024  # texts read at once; several batches of an embedder
 Told = Callable[[int], object]
-"""Called after each batch with the number of texts that were worked on."""
+"""Progress callback after each batch: the number of texts done."""
 
 _JOBS_LOOKED_AT = 1000  # bounds the time of the check
 
 
 @dataclass(frozen=True, slots=True)
 class FillReport:
-    """`filled`: stored vectors. `refused`: ids that an embedder cannot answer. `empty`: ids with a zero vector, which
-    need none. `passed_over`: (space, id) of both. `is_complete`: nothing else is missing.
+    """`filled`: stored vectors. `refused`: ids that an embedder rejects. `empty`: ids with a zero vector.
+    `passed_over`: (space, id) of both. `is_complete`: nothing else is missing.
     """
 
     filled: int
@@ -354,10 +351,9 @@ class FillReport:
 def fill_vectors(
     engine: Engine, partition: Partition | None, *, limit: int = FILL_LIMIT, told: Told = lambda _: None
 ) -> FillReport:
-    """Embed up to `limit` texts without a vector in a space, of a partition or all (None, for maintenance). A text
-    changed meanwhile gets none. Batches are embedded outside transactions and committed one by one, so that an
-    interruption loses one. Raises `BackendError` or `ConfigError` after the other embedders' turn; earlier batches
-    stay.
+    """Embed up to `limit` texts that lack a vector, of a partition or (None, for maintenance) of all. A text that
+    changed meanwhile gets none. Batches are embedded outside transactions and committed one by one, so an interruption
+    loses one. Raises `BackendError` or `ConfigError` after the other embedders' turn; earlier batches stay.
     """
     runs: list[_Run] = []
     failures: list[MnemicError] = []
@@ -383,7 +379,7 @@ def fill_vectors(
 def lacks_vectors(
     engine: Engine, work: UnitOfWork, partition: Partition, passed_over: frozenset[tuple[str, str]] = frozenset()
 ) -> bool:
-    """True when an item of the partition, not among `passed_over`, lacks a vector in a space that should have one."""
+    """True if an item of the partition, not among `passed_over`, lacks a vector in a space that should have one."""
     for embedder in engine.embedders:
         known = {item_id for space, item_id in passed_over if space == embedder.space.id}
         if missing_texts(engine, work, embedder, partition, 1, known):
@@ -399,7 +395,7 @@ def missing_texts(
     count: int,
     passed_over: Collection[str] = frozenset(),
 ) -> dict[str, str]:
-    """At most `count` items without this embedder's vector, by id, with the indexed text; none of `passed_over`."""
+    """At most `count` items without this embedder's vector: indexed text by id, without `passed_over`."""
     wanted = count + len(passed_over)
     while True:
         missing = work.vectors.missing(partition, embedder.space.id, wanted)
@@ -408,11 +404,11 @@ def missing_texts(
         read = [(item_id, text) for item_id, text in texts.items() if engine.reads(embedder, text)]
         if len(read) >= count or len(missing) < wanted:
             return dict(read[:count])
-        wanted *= 2  # the rest were texts that this embedder is not given, and stay without its vector for ever
+        wanted *= 2  # this embedder does not take the others, which never get its vector
 
 
 def adopt_spaces(engine: Engine) -> int:
-    """Leave a job for each partition that lacks vectors and has none; return how many. Failed jobs stay failed."""
+    """Queue a job for each partition that lacks vectors and has none. Returns their number. Failed jobs stay failed."""
     now, lacking = engine.clock.now(), list[Partition]()
     with engine.store.read() as work:
         for partition in work.partitions.all():
@@ -434,7 +430,7 @@ def _places(engine: Engine, partition: Partition | None) -> Sequence[Partition]:
 
 
 class _ChangedMeanwhileError(Exception):
-    """Some texts are no longer what was embedded: their ids."""
+    """Ids of items whose text changed since they were embedded."""
 
     def __init__(self, ids: Collection[str]) -> None:
         super().__init__(ids)
@@ -442,7 +438,7 @@ class _ChangedMeanwhileError(Exception):
 
 
 class _Run:
-    """One call of `fill_vectors`: what it did so far, and how much it may still do."""
+    """One call of `fill_vectors`: its results so far, and the remaining limit."""
 
     def __init__(self, engine: Engine, embedder: Embedder, limit: int, told: Told) -> None:
         self.filled = 0
@@ -457,7 +453,7 @@ class _Run:
         self._told = told
 
     def fill(self, partition: Partition) -> None:
-        """All items of a partition, as far as the limit allows."""
+        """Fill a partition as far as the limit allows."""
         size = self._embedder.capabilities.batch_size
         while page := self._missing(partition, min(max(PAGE, size), self._limit - self.asked + 1)):
             left = self._limit - self.asked
@@ -471,7 +467,7 @@ class _Run:
                 self._told(len(batch))
 
     def _keep(self, partition: Partition, texts: Mapping[str, str], rows: list[VectorRow]) -> None:
-        """Store them without those of texts that were changed since they were read."""
+        """Store the rows except those whose text changed since it was read."""
         while rows:
             try:
                 self.filled += self._put(partition, texts, rows)
@@ -481,7 +477,7 @@ class _Run:
                 return
 
     def _put(self, partition: Partition, texts: Mapping[str, str], rows: Sequence[VectorRow]) -> int:
-        """One durable commit. The texts are looked at when nobody else may write in the partition any more."""
+        """Store in one durable commit. The texts are compared under the partition's lock."""
         with self._engine.store.write() as work:
             kept = work.vectors.put(partition, rows, self._engine.clock.now())
             present = _indexed_texts(work, partition, [row.item_id for row in rows])
@@ -490,13 +486,13 @@ class _Run:
         return kept
 
     def _missing(self, partition: Partition, count: int) -> list[tuple[str, str]]:
-        """(id, text as it is indexed) of items that have no vector and were not passed over."""
+        """(id, indexed text) of items without a vector that were not passed over."""
         with self._engine.store.read() as work:
             passed_over = {*self.refused, *self.empty}
             return list(missing_texts(self._engine, work, self._embedder, partition, count, passed_over).items())
 
     def _rows(self, batch: Sequence[tuple[str, str]]) -> Iterator[VectorRow]:
-        """The rows of a batch; one that is refused is halved, until the texts are found that cannot be answered."""
+        """The rows of a batch. A refused batch is halved until the rejected texts are found."""
         try:
             vectors = self._embedder.embed_documents([text for _, text in batch])
         except BadReplyError:
@@ -517,7 +513,7 @@ class _Run:
 
 
 def _indexed_texts(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
-    """Texts to embed: author, reason, place. Agents' private items are read for each agent, as no scope sees all."""
+    """Texts to embed: author, reason, place. Private items are read for each agent, as no scope sees all."""
     found: dict[str, str] = {}
     for agent in (None, *work.upkeep.private_agents(partition)):
         visible = Visibility((partition,), agent)

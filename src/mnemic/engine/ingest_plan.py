@@ -1,6 +1,4 @@
-"""Plans an ingest, reads files on threads ahead of storing as their bytes fit, and cuts texts without secrets into
-passages.
-"""
+"""Plans an ingest, reads files ahead on threads within a memory limit, and cuts redacted texts into passages."""
 
 import hashlib
 import threading
@@ -31,15 +29,15 @@ from mnemic.text.chunking import DOCUMENT_CHUNKS, ChunkConfig, ChunkDraft, Span,
 from mnemic.text.outline import last_page_of, page_of
 
 Progress = Callable[[int, int, str], None]
-"""Called with how many files are done, how many there are, and the source of the one at hand ("" at the end)."""
+"""Progress callback: `(files done, total, current source)`; the source is "" at the end."""
 
 MAX_SOURCE_CHARS = 4096  # Linux's longest path (PATH_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestRequest:
-    """`source`: the path's name in the store, default absolute; `name` of bytes, for the type. `is_again`: read
-    unchanged files too. `is_pruning`: remove documents of vanished files.
+    """Options of an ingest. `source`: the stored name, default the absolute path. `name`: the file name of bytes, for
+    the type. `is_again`: read unchanged files too. `is_pruning`: remove documents of vanished files.
     """
 
     level: Level | None = None
@@ -56,14 +54,14 @@ class IngestRequest:
 
     @property
     def recipe(self) -> str:
-        """How passages are cut, in a word: a document that was cut otherwise is read again."""
+        """The chunk settings as a word. A document with another one is read again."""
         sizes = (self.config.chunk_size, self.config.chunk_overlap, self.config.min_chunk_size)
         return f"{self.chunking.value} {'/'.join(map(str, sizes))}"
 
 
 def chunk_config(settings: Settings) -> ChunkConfig:
-    """What documents are cut with unless a call says otherwise: what was configured, else `DOCUMENT_CHUNKS`; what was
-    not said follows the size in the same proportion. Raises `InvalidInputError` for an overlap that is not below it.
+    """The configured chunk settings, else `DOCUMENT_CHUNKS`. Missing values follow the size in proportion. Raises
+    `InvalidInputError` for an overlap that is not below the size.
     """
     size = settings.chunk_size or DOCUMENT_CHUNKS.chunk_size
     part = size * DOCUMENT_CHUNKS.chunk_overlap // DOCUMENT_CHUNKS.chunk_size
@@ -72,13 +70,13 @@ def chunk_config(settings: Settings) -> ChunkConfig:
 
 
 def counted(files: Sequence[documents.FileReport]) -> dict[str, int]:
-    """Files by outcome, in the order of the outcomes, without those that nothing came to."""
+    """Files per outcome, in the order of outcomes, without zeros."""
     found = Counter(file.outcome for file in files)
     return {outcome.value: found[outcome] for outcome in documents.Outcome if found[outcome]}
 
 
 def why_nothing(files: Sequence[documents.FileReport], *, is_dry_run: bool) -> str:
-    """Why nothing was stored, in a sentence; "" when something was."""
+    """Why nothing was stored, as a sentence; "" if something was."""
     found = Counter(file.outcome for file in files)
     if found[documents.Outcome.ADDED] or found[documents.Outcome.REPLACED]:
         return ""
@@ -95,9 +93,8 @@ def why_nothing(files: Sequence[documents.FileReport], *, is_dry_run: bool) -> s
 
 
 CODE = "text/x-code"
-MAX_ABOUT = 32  # fields of a file's own metadata that are kept; a forged file may have thousands
-MAX_ABOUT_CHARS = 500
-"""Of what a file says of itself: entries, and characters of one."""
+MAX_ABOUT = 32  # fields of a file's own metadata to keep; a forged file may have thousands
+MAX_ABOUT_CHARS = 500  # characters of one field
 
 
 _tokens = Analyser().token_count
@@ -105,7 +102,7 @@ _tokens = Analyser().token_count
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document that is ready to be stored, but for its vectors. `indexed`: what is embedded of each chunk."""
+    """A document ready to be stored except for its vectors. `indexed`: each chunk's text to embed."""
 
     document: documents.Document
     text: str
@@ -117,7 +114,7 @@ class Prepared:
 def prepare(
     engine: Engine, request: IngestRequest, document: documents.Document, read: documents.ReadDocument, at: datetime
 ) -> Prepared:
-    """The document with the reader's results. Raises `InvalidInputError` for a secret, if those are refused."""
+    """The document with the reader's results. Raises `InvalidInputError` for a secret if those are refused."""
     clean = redact(engine, read.text)
     title, about = redact(engine, read.title), _clean_about(engine, read.metadata)
     if clean.findings and request.secrets is documents.Secrets.REFUSE:
@@ -146,7 +143,7 @@ def prepare(
 
 
 def _drafts(request: IngestRequest, document: documents.Document, text: str) -> list[ChunkDraft]:
-    """The passages, without running heads and feet. A text that gives no passage is one itself."""
+    """The passages without running heads and feet. A text without passages is one itself."""
     drafts = draft_chunks(
         text,
         request.config,
@@ -174,7 +171,7 @@ def _cut_repeated(text: str, draft: ChunkDraft, repeated: Sequence[Span], pages:
 
 
 def _cut(text: str, draft: ChunkDraft, start: int, end: int, pages: Sequence[int]) -> ChunkDraft:
-    """The same passage between other borders."""
+    """The passage with other borders."""
     return replace(
         draft,
         text=text[start:end],
@@ -208,7 +205,7 @@ def _chunk(document: documents.Document, draft: ChunkDraft, at: datetime) -> Chu
 
 
 def _clean_about(engine: Engine, told: Mapping[str, str]) -> dict[str, str]:
-    """What the file says of itself, within bounds and without secrets."""
+    """The file's own metadata, bounded and without secrets."""
     entries = list(told.items())[:MAX_ABOUT]
     return {key[:MAX_ABOUT_CHARS]: redact(engine, value).text[:MAX_ABOUT_CHARS] for key, value in entries}
 
@@ -222,31 +219,29 @@ def _refusal(clean: Redacted) -> str:
     )
 
 
-LOOKED_UP = 500
-"""Sources asked for at once."""
-
+LOOKED_UP = 500  # sources per look-up
 _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Where documents go: their partition, and the agent whose own they are."""
+    """The place of documents: their partition, and the agent that they are private to."""
 
     partition: Partition
     private_agent: str | None
 
     @property
     def visible(self) -> Visibility:
-        """What can be seen of it, and beside it what all agents share."""
+        """The place, and the shared documents beside it."""
         return Visibility((self.partition,), self.private_agent)
 
     def held(self, work: UnitOfWork, sources: Iterable[str]) -> dict[str, documents.Document]:
-        """The documents with these sources."""
+        """The documents with these sources, by source."""
         found = work.documents.list(self.visible, documents.DocumentQuery(sources=tuple(sources)))
         return {each.source: each for each in found if each.private_agent == self.private_agent}
 
     def under(self, work: UnitOfWork, start: str) -> Iterator[documents.Document]:
-        """The documents whose sources begin so."""
+        """The documents whose sources start with `start`."""
         after: tuple[str, str] | None = None
         while page := work.documents.list(
             self.visible, documents.DocumentQuery(under=start, limit=LOOKED_UP, after=after)
@@ -257,7 +252,7 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to read. `load` gives its bytes, or raises `UnavailableError`. `known`: its document as it is now."""
+    """A file to read. `load` returns its bytes or raises `UnavailableError`. `known`: its current document."""
 
     source: str
     name: str
@@ -267,13 +262,13 @@ class Task:
 
     @property
     def outcome(self) -> documents.Outcome:
-        """What reading it well comes to."""
+        """The outcome if reading succeeds."""
         return documents.Outcome.REPLACED if self.known is not None and self.known.sha256 else documents.Outcome.ADDED
 
 
 @dataclass(slots=True)
 class Plan:
-    """`tasks` are to do; `reports` tell of skipped files; `gone` are documents whose files are gone."""
+    """`tasks` to do, `reports` of skipped files, and `gone`: documents whose files vanished."""
 
     tasks: list[Task] = field(default_factory=list[Task])
     reports: list[documents.FileReport] = field(default_factory=list[documents.FileReport])
@@ -281,7 +276,7 @@ class Plan:
 
 
 def plan(engine: Engine, shelf: Shelf, content: str | bytes, request: IngestRequest) -> Plan:
-    """Look at everything and change nothing. Raises `InvalidInputError` for a path where nothing is."""
+    """Compare files with stored documents, without changes. Raises `InvalidInputError` for a missing path."""
     made = Plan()
     place: Place | None = None
     if isinstance(content, bytes):
@@ -324,7 +319,7 @@ def _place(engine: Engine, path: str, request: IngestRequest) -> Place:
 
 
 def _find_tasks(engine: Engine, place: Place, made: Plan) -> Iterator[Task]:
-    """The files of a place as tasks; what is left out is reported."""
+    """The files of a place as tasks. Skipped files are reported."""
     files, most = engine.files, int(engine.settings.max_file_bytes)
     if files is None:
         return
@@ -345,7 +340,7 @@ def _find_tasks(engine: Engine, place: Place, made: Plan) -> Iterator[Task]:
 
 
 def _sort(task: Task, known: documents.Document | None, request: IngestRequest, made: Plan) -> None:
-    """To the tasks, or, where nothing has changed, to the reports."""
+    """Add a task to the plan, or a report if nothing changed."""
     if known is not None and not request.is_again and _is_unchanged(task, known, request):
         made.reports.append(
             documents.FileReport(
@@ -362,11 +357,11 @@ def _is_unchanged(task: Task, known: documents.Document, request: IngestRequest)
     try:
         return hashlib.sha256(task.load()).hexdigest() == known.sha256
     except MnemicError:
-        return False  # reading it for good will say what is the matter
+        return False  # reading it for good will report the problem
 
 
 def _find_gone(engine: Engine, shelf: Shelf, place: Place, made: Plan) -> list[documents.Document]:
-    """The documents below a folder of which the walk has seen neither the file nor a folder that was left out."""
+    """Documents below a folder whose file was not found and is in no skipped folder."""
     root = f"{place.source.rstrip('/')}/"
     seen = {task.source for task in made.tasks} | {report.source for report in made.reports}
     with engine.store.read() as work:
@@ -374,7 +369,7 @@ def _find_gone(engine: Engine, shelf: Shelf, place: Place, made: Plan) -> list[d
 
 
 def _is_seen(source: str, root: str, seen: set[str]) -> bool:
-    """True for a source, or one of the folders it is in, that was met."""
+    """True if the source or a folder above it was found."""
     while len(source) >= len(root):
         if source in seen:
             return True
@@ -383,20 +378,19 @@ def _is_seen(source: str, root: str, seen: set[str]) -> bool:
 
 
 def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
-    """The items in lists of `size`, the last one shorter."""
+    """Lists of `size` items; the last may be shorter."""
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
 
 
 AHEAD_FILES = 32  # read while others are stored; more only hold memory
-AHEAD_BYTES = 16 << 20
-"""Of files that are read and wait to be stored; one file may be larger."""
+AHEAD_BYTES = 16 << 20  # bytes of files that were read and wait to be stored; one file may be larger
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading a file came to: the document, or None and why in `failure`. `sha256` is "" without bytes."""
+    """Result of reading a file: the document, or None and the `failure`. `sha256` is "" without bytes."""
 
     task: Task
     sha256: str
@@ -405,7 +399,7 @@ class Reading:
 
 
 def read_ahead(engine: Engine, tasks: Sequence[Task]) -> Generator[Reading]:
-    """Each file, read. When the iterator is closed early, what is being read is ended."""
+    """Yield each file's reading. Closing the iterator early aborts reads in progress."""
     run = _Run(engine)
     executor = ThreadPoolExecutor(engine.readers.number, thread_name_prefix="mnemic-read")
     waiting = deque[tuple[Task, Future[Reading]]]()
@@ -451,7 +445,7 @@ class _Run:
             return Reading(task, sha256, None, str(error))
 
     def stop(self) -> None:
-        """End what is being read."""
+        """Abort reads in progress."""
         with self._guard:
             self._is_stopped = True
             using = list(self._using)

@@ -1,7 +1,4 @@
-"""Checks and completes what callers hand in; everything that is refused is refused here, before anything is written.
-
-What is asked of recall, which of the found things may be shown, and how much time is left.
-"""
+"""Validates callers' input before anything is written, and holds a question with its selection rules and deadline."""
 
 import json
 import re
@@ -34,7 +31,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def check_text(value: object, name: str, settings: Settings) -> str:
-    """A text with something in it, valid Unicode, within the size limit; returned unchanged."""
+    """A non-blank, valid Unicode text within the size limit, unchanged."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} must be text, not {type(value).__name__}")
     if not value.strip():
@@ -48,7 +45,7 @@ def check_text(value: object, name: str, settings: Settings) -> str:
 
 
 def check_choice(kind: type[_Choice], value: object, name: str) -> _Choice:
-    """One of the values of an enumeration, given as itself or as its text."""
+    """A member of an enumeration, given as itself or as its text."""
     try:
         return kind(value)
     except ValueError as error:
@@ -57,7 +54,7 @@ def check_choice(kind: type[_Choice], value: object, name: str) -> _Choice:
 
 
 def check_fraction(value: object, name: str) -> float:
-    """A number within 0..1, or, for importance, one of the words low, medium and high."""
+    """A number within 0..1, or for importance one of low, medium and high."""
     if name == "importance" and isinstance(value, str) and value.lower() in nouns.IMPORTANCE_WORDS:
         return nouns.IMPORTANCE_WORDS[value.lower()]
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -87,7 +84,7 @@ def check_metadata(value: object, settings: Settings) -> Mapping[str, object]:
 
 
 def _depth(value: object) -> int:
-    """How many lists and mappings stand within each other."""
+    """Nesting depth of lists and mappings."""
     depth = 0
     level: list[object] = [value]
     while level:
@@ -108,14 +105,12 @@ def check_line(value: object, name: str, *, limit: int = MAX_NAME_CHARS) -> str:
 
 
 def check_id(value: object, name: str = "id") -> str:
-    """An id as callers hand it in: a text that can be looked up, whether it exists or not."""
+    """An id to look up, whether it exists or not."""
     return check_line(value, name, limit=MAX_NAME_CHARS)
 
 
 def check_foreign_id(value: object) -> str:
-    """An id that comes from outside and is to be kept: one that cannot make of the address of its item that of another
-    thing, for whoever puts one together.
-    """
+    """An external id to store. Path and URL syntax is refused: an item's address must not lead elsewhere."""
     checked = check_id(value)
     if not checked.strip():
         raise InvalidInputError("id must not be blank")
@@ -162,7 +157,7 @@ def _message_draft(message: object, settings: Settings) -> nouns.MessageDraft:
 
 
 def _content(value: object) -> object:
-    """Several text parts of one message are joined by newlines and trimmed; a plain text stays as it is."""
+    """Text parts joined by newlines and trimmed; a plain text unchanged."""
     if not isinstance(value, list):
         return value
     texts: list[str] = []
@@ -205,7 +200,7 @@ def _checked(name: str, value: object, settings: Settings) -> object:
 
 
 def _check_provenance(value: object) -> tuple[nouns.Provenance, ...]:
-    """Spans of sources, each with ends in order and a support from 0 to 1."""
+    """Checked spans of sources: ends in order, support from 0 to 1."""
     listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
     if listed is None or not all(isinstance(entry, nouns.Provenance) for entry in listed):
         raise InvalidInputError("provenance must be a list of Provenance")
@@ -235,18 +230,16 @@ PAST_STATES = (nouns.State.ACTIVE, nouns.State.SUPERSEDED, nouns.State.ARCHIVED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked. `kinds` may hold "message" beside the kinds of memories; empty means everything. Passages of
-    documents belong to the kind "document", as do memories of that kind; `passages` False leaves the former out, True
-    leaves out all else.
+    """A query of recall and its options. `kinds` may hold "message" beside memory kinds; empty means all. Passages
+    belong to the kind "document", as do memories of that kind. `passages` False excludes them, True excludes all else.
 
-    `min_similarity` set means: by cosine alone, at least so much (inclusive). `min_relevance`: hits of which it is less
-    sure that they have to do with the question are left out (see `Hit.relevance`). `limits` caps hits per level,
-    `max_results` those of user and agent level together. `min_importance` is asked of user-level memories. `excluded`
-    ids are not shown. `as_of`: what was true then; `known_at`: what was known then. `deadline_ms` from the start of the
-    call. `rerank` None: if a reranker is configured. `diversity` from 0 (by score alone) to 1 (by unlikeness alone).
-    `hops`: how many relations of the graph are followed from what is asked about; 0 leaves the graph alone. `room`: no
-    more hits than fill so many tokens, with long messages shortened. `is_judged`: a context shows nothing where the
-    question asks for nothing that is remembered. `searched`: the text as it is searched, where that is another (see
+    `min_similarity`: rank by cosine alone, at least this (inclusive). `min_relevance`: drop hits with a lower
+    `Hit.relevance`. `limits` caps hits per level, `max_results` those of user and agent level together.
+    `min_importance` applies to user-level memories. `excluded` ids are not shown. `as_of`: what was true then;
+    `known_at`: what was known then. `deadline_ms` counts from the start of the call. `rerank` None: rerank if a
+    reranker is configured. `diversity`: 0 (score alone) to 1 (dissimilarity alone). `hops`: graph relations to follow;
+    0 skips the graph. `room`: stop when the hits fill this many tokens, with long messages shortened. `is_judged`: a
+    context stays empty if the question needs no memory. `searched`: the text to search if it differs (see
     `engine.recall_naming`).
     """
 
@@ -274,31 +267,31 @@ class Question:
 
     @property
     def search_text(self) -> str:
-        """What is embedded."""
+        """The text to search and embed."""
         return self.searched or self.text
 
     @property
     def asks_memory(self) -> bool:
-        """True when messages or memories may be found."""
+        """True if messages or memories may be found."""
         return not self.passages
 
     @property
     def asks_documents(self) -> bool:
-        """True when passages of documents may be found."""
+        """True if passages of documents may be found."""
         return self.passages is not False and (not self.kinds or DOCUMENT in self.kinds)
 
     @property
     def is_about_the_past(self) -> bool:
-        """True when it asks for another time than now."""
+        """True if it asks about another time than now."""
         return self.as_of is not None or self.known_at is not None
 
     @property
     def is_conditional(self) -> bool:
-        """True when the store must say which memories may be shown."""
+        """True if the store must decide which memories may be shown."""
         return self.filter != EVERYTHING or self.is_about_the_past
 
     def memory_query(self, now: datetime) -> MemoryQuery:
-        """The conditions on memories, as the store takes them."""
+        """The store's query for the admitted memories."""
         return MemoryQuery(
             now=now,
             states=PAST_STATES if self.is_about_the_past else (nouns.State.ACTIVE,),
@@ -310,7 +303,7 @@ class Question:
 
 
 class Selection:
-    """Takes found items one by one, best first, as long as their caps have room."""
+    """Accepts found items one by one, best first, within the caps."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -319,7 +312,7 @@ class Selection:
         self._told = SameTexts()
 
     def takes(self, item: nouns.Item, now: datetime) -> bool:
-        """True, and counted, when the item may be shown at `now` and there is room for it."""
+        """True if the item may be shown at `now` and its caps have room. Counts it."""
         level = item.partition.level
         is_long_term = level in (Level.USER, Level.AGENT)
         if not self._admits(item, now) or self._room.get(level, 1) <= 0 or (is_long_term and self._long_term == 0):
@@ -333,7 +326,7 @@ class Selection:
         return True
 
     def _is_echo(self, item: nouns.Item) -> bool:
-        """True for an assistant's words that say no more than what was taken already: a recalled fact, repeated."""
+        """True for an assistant's message that only repeats an accepted fact."""
         if not isinstance(item, nouns.Message):
             self._told.add(item.text)
             return False
@@ -362,12 +355,12 @@ class Selection:
 
 
 def _is_ahead(memory: nouns.Memory, at: datetime) -> bool:
-    """True for an attribute of the user that holds only later, such as a home from next year on; plans are told."""
+    """True for a user's attribute that starts later, such as a home from next year on. Plans are shown."""
     return memory.valid_from is not None and memory.valid_from > at and slot_in(memory.bookkeeping) is not None
 
 
 class Watch:
-    """Milliseconds between laps, and how much of the deadline is left, since `start` (a performance counter)."""
+    """Measures laps in milliseconds and the rest of the deadline, from `start` (a performance counter)."""
 
     def __init__(
         self, deadline_ms: float | None, start: float | None = None, *, now: Callable[[], float] = time.perf_counter
@@ -378,19 +371,19 @@ class Watch:
         self.start = self._last = now() if start is None else start
 
     def lap(self, name: str) -> None:
-        """The time since the last lap went into `name`."""
+        """Record the time since the last lap as `name`."""
         now = self._now()
         self.laps[name] = (now - self._last) * 1e3
         self._last = now
 
     def total(self) -> float:
-        """Milliseconds since the start, also as the lap "total"."""
+        """Milliseconds since the start, also recorded as "total"."""
         self.laps["total"] = (self._now() - self.start) * 1e3
         return self.laps["total"]
 
     def left_s(self, reserve_ms: float) -> float | None:
-        """Seconds that may be waited so that `reserve_ms`, but at most a quarter of the deadline, are left for what
-        follows; never below 0; None without a deadline.
+        """Seconds that may be waited, keeping `reserve_ms` (at most a quarter of the deadline) for later steps. Never
+        below 0. None without a deadline.
         """
         if self.deadline_ms is None:
             return None
@@ -398,6 +391,6 @@ class Watch:
         return max(self.start + end_ms / 1e3 - self._now(), 0.0)
 
     def check(self, reserve_ms: float) -> None:
-        """Raises `TimedOutError` when nothing is left of the time of `left_s`."""
+        """Raise `TimedOutError` if `left_s` is 0."""
         if self.left_s(reserve_ms) == 0:
             raise TimedOutError(f"not within the deadline of {self.deadline_ms:g} ms")

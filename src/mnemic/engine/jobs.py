@@ -450,8 +450,8 @@ Told = Callable[[JobRun], object]
 
 class Worker:
     """Runs a store's jobs until stopped. Several may run, in one process or many; `name` is unique. It looks every
-    `poll_s`, or earlier when a job is due. `on_run` hears every try, on the worker's thread. Failures are logged, and
-    the next look follows after `poll_s`; `failure`: the last look's, or None.
+    `poll_s`, or earlier when a job is due or it is woken, and `gather_s` later. `on_run` hears every try, on the
+    worker's thread. Failures are logged, and the next look follows after `poll_s`; `failure`: the last look's, or None.
     """
 
     def __init__(
@@ -462,24 +462,50 @@ class Worker:
         name: str,
         poll_s: float = POLL_S,
         on_run: Told | None = None,
+        gather_s: float = 0.0,
     ) -> None:
         self._engine, self._handlers, self._name = engine, handlers, name
-        self._poll_s = poll_s
+        self._poll_s, self._gather_s = poll_s, gather_s
         self._on_run = on_run
+        self._begin: Callable[[], object] = bool
         self.failure: Exception | None = None
-        self._stop = threading.Event()
-        self._is_lasting = True
+        self._stop, self._woken, self._hurried = threading.Event(), threading.Event(), threading.Event()
+        self.is_lasting = True
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
 
     def start(self, *, until_idle: bool = False) -> None:
         """Start; `until_idle` ends when no job is due. Raises `ConfigError` for a bad schedule. Runs only once."""
         timetables(self._engine, self._handlers)
-        self._is_lasting = not until_idle
+        self.is_lasting = not until_idle
+        self.run()
+
+    def run(self, begin: Callable[[], object] = bool) -> None:
+        """Start without a look at the schedules. `begin` is called before the first look."""
+        self._begin = begin
         self._thread.start()
 
     def stop(self) -> None:
         """Ask it to end after its current job. Returns at once, also inside a signal handler."""
-        self._stop.set()
+        for event in (self._stop, self._woken, self._hurried):
+            event.set()
+
+    def wake(self) -> None:
+        """Look for work soon."""
+        self._woken.set()
+
+    def finish(self, timeout_s: float) -> bool:
+        """Do what is due and end; False when that takes longer than `timeout_s`."""
+        self.is_lasting = False
+        self._woken.set()
+        self._hurried.set()
+        return self.join(timeout_s)
+
+    def hand_back(self) -> None:
+        """Return its jobs to the queue as if nobody had tried them; what it still does for them is not kept."""
+        with self._engine.store.write() as unit:
+            for job in unit.jobs.list(None, (JobState.RUNNING,), _MOST_JOBS_READ):
+                if job.worker == self._name and unit.jobs.fail(job, "", None):
+                    unit.jobs.retry([job.partition], [job.id], self._engine.clock.now())
 
     def join(self, timeout_s: float | None = None) -> bool:
         """Wait until it has ended; False when it has not within `timeout_s`."""
@@ -487,16 +513,21 @@ class Worker:
         return not self._thread.is_alive()
 
     def _loop(self) -> None:
+        self._hurried.wait(self._gather_s)
         while not self._stop.is_set():
+            self._woken.clear()
             pause_s = self._round()
-            if not self._is_lasting:
+            if not self.is_lasting:
                 return
-            self._stop.wait(pause_s)
+            self._woken.wait(pause_s)
+            self._hurried.wait(self._gather_s)
 
     def _round(self) -> float:
         """Do what is due; returns seconds to sleep. A handler's error is noted at its job, so that the worker lives."""
         self.failure = None
         try:
+            self._begin()
+            self._begin = bool
             for run in run_jobs(self._engine, self._handlers, worker=self._name):
                 if self._on_run is not None:
                     self._on_run(run)
@@ -505,6 +536,8 @@ class Worker:
             return self._idle_s()
         except MnemicError as error:
             self.failure = error
+            if self._stop.is_set():
+                return 0.0  # the store was closed before its job was done
             _worker_log.warning("the worker pauses for %g s: %s: %s", self._poll_s, type(error).__name__, error)
         except Exception as error:  # noqa: BLE001 -- the job loop outlives a faulty handler; see tests/architecture/test_sizes.py
             self.failure = error

@@ -1,4 +1,4 @@
-"""The kinds of jobs, by the names under which they are stored."""
+"""Names of the job kinds, as stored."""
 
 EMBED = "embed"
 EXTRACT = "extract"

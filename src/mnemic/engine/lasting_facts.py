@@ -1,6 +1,6 @@
-"""Carries users' plain statements about themselves into their profile; entries set by hand always stay. Only the user's
-own messages count, and none where several people speak as the user. A model's proposal must stand there word for word.
-In a full profile the oldest derived fact gives way; its source stays.
+"""Derives profile entries from users' plain statements about themselves. Entries set by hand always stay. Only the
+user's own messages count, and none if several people speak as the user. A model's proposal must occur there word for
+word. In a full profile the oldest derived entry gives way; its source stays.
 """
 
 import logging
@@ -29,7 +29,7 @@ _log = logging.getLogger("mnemic.profile")
 def put_fitting(
     engine: Engine, work: UnitOfWork, partition: Partition, new: Sequence[ProfileEntry]
 ) -> Sequence[ProfileEntry]:
-    """Write those of the new facts of a profile for which there is room, or is made; returns those that were not."""
+    """Write the entries that fit into a profile. Returns the others."""
     there = work.profiles.of(partition)
     kept, gone = fitting(there, new, engine.settings.max_profile_facts)
     if gone:
@@ -44,7 +44,7 @@ def put_fitting(
 def fitting(
     there: Sequence[ProfileEntry], new: Sequence[ProfileEntry], limit: int
 ) -> tuple[list[ProfileEntry], list[str]]:
-    """The new facts to write, at most `limit` in all, and keys that give way. Known keys need no room. Facts set by
+    """The entries to write, at most `limit` in all, and the keys that give way. Known keys need no room. Entries set by
     hand come first, then the newest derived ones, which replace only older derived ones.
     """
     known, coming = {entry.key for entry in there}, {entry.key for entry in new}
@@ -70,7 +70,7 @@ def _is_derived(entry: ProfileEntry) -> bool:
 
 
 Facts = Mapping[str, tuple[str, datetime]]
-"""Values by key, and when they were said."""
+"""Values with the time of the statement, by key."""
 
 _LEADING = late_pattern(r"^(?:in|at|near|bei)\s+", re.IGNORECASE)
 MAX_RIVALS = 32  # memories that may fill one profile entry: bounds one read
@@ -78,7 +78,7 @@ _OWN_TRUST = (Trust.USER, Trust.IMPORTED)
 
 
 def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> Facts:
-    """What the user's own messages, in order, say that lasts; for other keys what was `proposed` and is proved."""
+    """Lasting facts in the user's own messages (in order), and `proposed` values for other keys if proved."""
     own = [m for m in messages if m.role is Role.USER and m.trust in _OWN_TRUST]
     if len({message.name for message in own if message.name}) > 1:
         return {}
@@ -86,14 +86,14 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
     for message in own:
         found |= {key: (value, message.observed_at) for key, value in read_attributes(message.text).items()}
     for key, value in proposed.items():
-        said = _last_said(own, value)
+        said = _find_last_statement(own, value)
         if key in STABLE_KEYS and key not in found and said is not None:
             found[key] = (" ".join(value.split()), said)
     return found
 
 
 def attributes_of(facts: Sequence[Fact]) -> dict[str, tuple[str, datetime]]:
-    """The attributes that facts of the user state, by key. The newest counts; untrusted sources do not."""
+    """User attributes in these facts, by key. The newest counts; untrusted sources do not."""
     found: dict[str, tuple[str, datetime]] = {}
     for fact in sorted(facts, key=lambda each: each.observed_at):
         filled = Filled(canonical(fact.slot), fact.value) if fact.slot else slot_of(fact.text)
@@ -106,8 +106,8 @@ def attributes_of(facts: Sequence[Fact]) -> dict[str, tuple[str, datetime]]:
 
 
 def put_derived(engine: Engine, work: UnitOfWork, partition: Partition, facts: Facts, *, source: str) -> dict[str, str]:
-    """Write facts said at `updated_at` into a profile; returns the new ones. Entries set by hand or later, disbelieved
-    facts, and facts without room are left out (see `profile_room`).
+    """Write facts into a profile, dated by their statement. Returns the new ones. Skips keys with entries set by hand
+    or later, disbelieved facts, and facts without room (see `fitting`).
     """
     now = engine.clock.now()
     there = {entry.key: entry for entry in work.profiles.of(partition)}
@@ -122,7 +122,7 @@ def put_derived(engine: Engine, work: UnitOfWork, partition: Partition, facts: F
 
 
 def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
-    """Follow a memory's change in its user's profile. Entries set by hand stay."""
+    """Update the user's profile after a memory's change. Entries set by hand stay."""
     filled, was, is_ = filled_of(new), is_believed(old, hand.now), is_believed(new, hand.now)
     if filled is None or filled.slot not in STABLE_KEYS or was == is_ or new.level not in (Level.USER, Level.SESSION):
         return
@@ -135,14 +135,14 @@ def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
 
 
 def take_back(hand: Hand, messages: Sequence[Message]) -> int:
-    """Remove profile entries that these messages gave, and look for other sources. Returns how many."""
+    """Remove profile entries that these messages supported, and look for other sources. Returns their number."""
     partition, keys = messages[0].partition, told_in(hand.work, messages)
     hand.work.jobs.add([profile_job(hand.now, partition, key) for key in keys])
     return hand.work.profiles.remove(partition, keys) if keys else 0
 
 
 def told_in(work: UnitOfWork, messages: Sequence[Message]) -> list[str]:
-    """The keys of the profile entries that nobody set by hand and that these messages of one partition say."""
+    """Keys of the derived profile entries that these messages of one partition support."""
     if not messages:
         return []
     entries = [each for each in work.profiles.of(messages[0].partition) if each.source in DERIVED_SOURCES]
@@ -151,7 +151,7 @@ def told_in(work: UnitOfWork, messages: Sequence[Message]) -> list[str]:
 
 
 def find_again(engine: Engine, partition: Partition, key: str) -> None:
-    """Fill one key of a profile, where it is empty, with what the user said of it last."""
+    """Fill an empty profile key with the user's latest statement about it."""
     visible, after, found = Visibility((partition,), None), None, dict[str, tuple[str, datetime]]()
     while True:
         with engine.store.read() as work:
@@ -169,7 +169,7 @@ def find_again(engine: Engine, partition: Partition, key: str) -> None:
 
 
 def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:
-    """True when memories say what an entry says, and none of them is believed."""
+    """True if memories support the entry, but none of them is believed."""
     query = MemoryQuery(
         now=now, states=(State.ACTIVE, State.SUPERSEDED), filter=fills_slot(entry.key), limit=MAX_RIVALS
     )
@@ -183,7 +183,7 @@ def _is_same(entry: ProfileEntry, filled: Filled | None) -> bool:
 
 
 def profile_job(now: datetime, partition: Partition, key: str) -> Job:
-    """The job that looks for one key of a profile in what the user said."""
+    """The job that looks for a profile key in the user's messages."""
     return Job(
         id=new_id(now),
         partition=partition,
@@ -195,8 +195,8 @@ def profile_job(now: datetime, partition: Partition, key: str) -> Job:
     )
 
 
-def _last_said(own: Sequence[Message], value: str) -> datetime | None:
-    """When a value was last part of a plain statement of the user, word for word; None when it never was."""
+def _find_last_statement(own: Sequence[Message], value: str) -> datetime | None:
+    """The last time that a plain statement of the user held the value word for word, or None."""
     wanted = f" {_plain(value)} "
     times = [
         message.observed_at
@@ -207,7 +207,7 @@ def _last_said(own: Sequence[Message], value: str) -> datetime | None:
 
 
 def _holds(statement: str, wanted: str) -> bool:
-    """Whole words where words have blanks around them."""
+    """True if the statement contains the words; whole words in scripts with spaces."""
     return (wanted if wanted.isascii() else wanted.strip()) in f" {_plain(statement)} "
 
 

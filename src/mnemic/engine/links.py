@@ -1,9 +1,8 @@
-"""Adds items a few relations away from a question to its answer. A walk starts at things that the question names,
-similar ones by vector, and those of the first hits; it tells which items it reached, how firmly, and how.
+"""Extends an answer along the graph and along titles.
 
-One side of an answer, messages and memories or passages, with scores; and a second hop over titles: a document whose
-title a first hit names. "Who directed the film with …?" shares no word with the director's document, but the film's
-passage names it.
+A walk starts at entities that the question names, at similar ones by vector, and at those of the first hits. It scores
+the items reached. A second hop adds documents whose title a first hit names. "Who directed the film with …?" shares no
+word with the director's document, but the film's passage names it.
 """
 
 from __future__ import annotations
@@ -29,45 +28,37 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.graph.names import possible_names, told_names
 from mnemic.text.outline import names_in, title_key
 
-RELATED = "related"
-"""The feature of the score."""
+RELATED = "related"  # name of the score's feature
+MOST_NEAR = 3  # similar entities: with more the walk strays from the question
+LEAST_NEAR = 0.4  # minimum cosine of a name to the question
 
-MOST_NEAR = 3  # entities of like meaning: with more the walk strays from the question
-LEAST_NEAR = 0.4
-"""The cosine from which on a name means what the question asks about; at most so many of them."""
-
-FIRST_HITS = 5  # whose entities begin the walk; later hits have less to do with the question
+FIRST_HITS = 5  # hits whose entities start the walk; later hits answer the question less
 FROM_HITS = 0.2
-"""How firmly the walk begins at what the first hit names; what the question names is 1. No more than the first relation
-from the least near name leaves, so that a way begins where the question does."""
-
-FADING = 0.5
-"""So much of it is left after each relation."""
-
-MOST_BEGUN = 24  # entities a walk begins at: bounds its time
-MOST_MEANT = 4  # entities a question names: their pairs are searched for ways
-MOST_PATHS = 5  # shown per question; the shortest say most
-COMMON = 20  # items; below it even a small store has no common things
-COMMON_SHARE = 0.05
-"""A thing that more items name than so many, and than such a share of all, says little of any of them, and what it is
-related to little of a question: nothing leads on from it, but ways between two things may lead over it.
+"""Strength of a start at the first hit; an entity named by the question has 1. Not above what the first relation from
+the least similar name leaves, so paths begin at the question.
 """
 
-MOST_REACHED = 50
-"""So many items are taken in, the most firmly reached ones."""
+FADING = 0.5  # factor on the strength per relation
+MOST_BEGUN = 24  # entities where a walk starts: bounds its time
+MOST_MEANT = 4  # entities that a question names: paths are searched between their pairs
+MOST_PATHS = 5  # shown per question; the shortest say most
+COMMON = 20  # items; below it even a small store has no common entities
+COMMON_SHARE = 0.05
+"""An entity named by more items than `COMMON`, and by more than this share of all, says little. No relation is followed
+from it, but paths between two entities may pass through it.
+"""
 
-ITEMS = 3
-"""Of each relation so many items count, the last ones; of each thing as many."""
+MOST_REACHED = 50  # items taken in, by strength
+ITEMS = 3  # latest items counted per relation and per entity
 
 
-_BELOW = 0.99
-"""So much of the way up to the first hit: what is reached never overtakes it."""
+_BELOW = 0.99  # share of the distance to the first hit: a reached item never overtakes it
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """`values`: how firmly items were reached, 0..1. `ways` between the question's things, shortest first, without
-    citations; `on_ways`: items that state their steps. `steps`: the ways to others. `relations`: those of the edges.
+    """`values`: strength of the reached items, 0..1. `ways` between the question's entities, shortest first, without
+    citations; `on_ways`: items that state their steps. `steps`: paths to other items. `relations`: those of the edges.
     """
 
     values: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -81,7 +72,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """A question's text and vectors, the time its relations must hold, and the limits of hops and items."""
+    """A question's text and vectors, the time of its relations, and the limits of hops and items."""
 
     text: str
     vectors: ItemVectors
@@ -91,7 +82,7 @@ class GraphQuestion:
 
     @property
     def common(self) -> float:
-        """What more items name is too common."""
+        """Mentions above which an entity is too common."""
         return max(COMMON, COMMON_SHARE * self.items)
 
 
@@ -102,18 +93,18 @@ def reach(
     first: Sequence[str],
     check: Callable[[], None] = lambda: None,
 ) -> Reach:
-    """What can be reached within `hops` relations; `first` are the ids of the first hits, best first. `check` is called
-    between the steps, and raises `TimedOutError` when there is no time for more.
+    """The items reached within `hops` relations. `first`: ids of the first hits, best first. `check` is called between
+    the steps and raises `TimedOutError` if no time is left.
     """
     check()
     with engine.store.read() as work:
         around = Walking(work, visible, Walk(as_of=asking.as_of), check)
-        meant = _meant(engine, work, around, visible, asking)
+        meant = _find_entities(engine, work, around, visible, asking)
         starts = {**_walk_from_hits(work, around, visible, first), **meant}
         if not starts:
             return Reach()
         begun = sorted(starts, key=lambda root: (-starts[root], root))[:MOST_BEGUN]
-        ways = _ways(around, [*meant][:MOST_MEANT], asking.hops)
+        ways = _find_paths(around, [*meant][:MOST_MEANT], asking.hops)
         firmness, back = _walk_edges(around, {root: starts[root] for root in begun}, asking)
         said = around.said_by([step[1] for step in back.values() if step is not None], ITEMS)
         on_ways = around.said_by([edge for _, steps in ways for edge in steps], ITEMS)
@@ -130,9 +121,9 @@ def reach(
 
 
 def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
-    """Candidates with the feature `related`: how firmly the graph reached each, above an average row. It offsets weak
-    likeness and `elsewhere`, never lifts above the first hit, and puts items on ways between the question's things
-    right behind that.
+    """Candidates with the feature `related`: each item's strength, above an average row. It offsets weak similarity and
+    `elsewhere`, but never lifts above the first hit. Items on paths between the question's entities come right behind
+    that hit.
     """
     if weight <= 0 or not reached.values or not scored.order.shape[0]:
         return scored
@@ -148,10 +139,10 @@ def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
     return with_feature(scored, RELATED, values, weight) if values.any() else scored
 
 
-def _meant(
+def _find_entities(
     engine: Engine, work: UnitOfWork, around: Walking, visible: Visibility, asking: GraphQuestion
 ) -> dict[str, float]:
-    """The things that the question is about, by name and by vector: how firmly, the firmest first."""
+    """Strength of the question's entities by name and by vector, strongest first."""
     possible = possible_names(asking.text)
     named = told_names(possible, around.nodes.known(possible))
     meant = {root: 1.0 for key in named for root in around.nodes.of_keys([key])}
@@ -168,7 +159,7 @@ def _meant(
 def _nearest(
     work: UnitOfWork, around: Walking, visible: Visibility, space: str, vector: NDArray[np.float32]
 ) -> list[tuple[str, float]]:
-    """The things nearest to the question that are near enough, partition by partition: one may be large."""
+    """The entities most similar to the question, searched partition by partition: one may be large."""
     best: dict[str, float] = {}
     for partition in visible.partitions:
         alone = Visibility((partition,), visible.agent)
@@ -179,7 +170,7 @@ def _nearest(
 
 
 def _walk_from_hits(work: UnitOfWork, around: Walking, visible: Visibility, first: Sequence[str]) -> dict[str, float]:
-    """The things that the first hits name, less firmly with each hit."""
+    """Entities that the first hits name, weaker with each rank."""
     firm = {item_id: FROM_HITS / (1 + place) for place, item_id in enumerate(first)}
     links = work.graph.named_in(visible, firm) if firm else []
     roots = around.nodes.of_ids({link.entity_id for link in links})
@@ -191,8 +182,8 @@ def _walk_from_hits(work: UnitOfWork, around: Walking, visible: Visibility, firs
     return found
 
 
-def _ways(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, list[Edge]]]:
-    """Shortest ways between what the question is about, the shortest first."""
+def _find_paths(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, list[Edge]]]:
+    """Shortest paths between the question's entities, shortest first."""
     found: list[tuple[str, list[Edge]]] = []
     for one, other in combinations(meant, 2):
         way = shortest(around, [one], [other], hops)
@@ -204,7 +195,7 @@ def _ways(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, l
 def _walk_edges(
     around: Walking, starts: Mapping[str, float], asking: GraphQuestion
 ) -> tuple[dict[str, float], dict[str, tuple[str, Edge] | None]]:
-    """How firmly each node was reached, and by which edge; by the firmest way that was found."""
+    """Strength of each reached node, and the edge of its strongest path."""
     firmness, back = {**starts}, dict[str, tuple[str, Edge] | None](dict.fromkeys(starts))
     frontier: Sequence[str] = [*starts]
     for _ in range(asking.hops):
@@ -227,7 +218,7 @@ def _values(
     said: Mapping[str, Edge],
     common: float,
 ) -> dict[str, float]:
-    """How firmly each item was reached. Naming a thing counts less, the more items name it."""
+    """Strength of each reached item. A mention counts less for entities with many mentions."""
     values: dict[str, float] = {}
     for item_id, edge in said.items():
         values[item_id] = min(min(firmness[edge.source_id], firmness[edge.target_id]) / FADING, 1.0)
@@ -242,14 +233,14 @@ def _values(
 def _steps(
     around: Walking, back: Mapping[str, tuple[str, Edge] | None], said: Mapping[str, Edge]
 ) -> dict[str, GraphPath]:
-    """The way to each item that says a relation, from where the walk began."""
+    """The path from the start to each item that states a relation."""
     side, ends = Side({**back}), {step[1]: root for root, step in back.items() if step is not None}
     ways = {edge: around.way(side.origin(ends[edge]), [*reversed(side.steps(ends[edge]))]) for edge in {*said.values()}}
     return {item_id: ways[edge] for item_id, edge in said.items()}
 
 
 def paths_of(engine: Engine, visible: Visibility, reached: Reach, shown: Collection[str]) -> tuple[GraphPath, ...]:
-    """Paths to show with these hits, with evidence: between the question's things, or else to reached hits."""
+    """Paths to show with these hits, with evidence: between the question's entities, else to reached hits."""
     ways = reached.ways or tuple(dict.fromkeys(reached.steps[i] for i in shown if i in reached.steps))[:MOST_PATHS]
     if not ways:
         return ()
@@ -264,7 +255,7 @@ Score = Callable[[Candidates], Scored]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Every candidate in order, and what the graph reached; None where it was not asked, or for what `missing` says."""
+    """All candidates in order, and the graph's result; None if not searched, or for the reason in `missing`."""
 
     scored: Scored
     reached: Reach | None = None
@@ -273,7 +264,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class SearchSide:
-    """What a query found, and its scores."""
+    """A query's candidates and their scores: messages and memories, or passages."""
 
     query: IndexQuery
     is_passages: bool
@@ -283,12 +274,12 @@ class SearchSide:
 
     @classmethod
     def searched(cls, engine: Engine, query: IndexQuery, score: Score, *, is_passages: bool = False) -> SearchSide:
-        """The answer of the index, scored."""
+        """Search the index and score the candidates."""
         found = search(engine, query, passages=is_passages)
         return cls(query, is_passages, found, score, score(found))
 
     def with_ids(self, engine: Engine, ids: Collection[str]) -> SearchSide:
-        """The same with these rows too, as far as they are of this side and the query admits them."""
+        """The same with these rows added, if they belong to this side and the query admits them."""
         wanted = frozenset(ids) if self.query.allowed is None else self.query.allowed.intersection(ids)
         wanted -= frozenset(map(str, self.found.ids))
         if not wanted:
@@ -302,7 +293,7 @@ class SearchSide:
 
 
 def joined(found: Candidates, beside: Candidates) -> Candidates:
-    """The candidates with those of a search of the same rows for other ids, under the statistics of the first."""
+    """Both searches' candidates of the same rows, with the statistics of the first."""
     terms = found.counts.shape[1]
     none = Surroundings.nowhere(found.ids.shape[0])
     return replace(
@@ -334,22 +325,17 @@ def _join_flags(found: Candidates, beside: Candidates) -> NDArray[np.bool_] | No
 FEATURE = "linked"
 FIRST_PASSAGES = 2  # whose named titles are followed; lower ranks name unrelated documents
 MOST_LINKED = 8  # documents added per question: bounds the time, and the share of the hits
-MOST_PASSAGES = 32
-"""Of a long document its first passages stand for it."""
-
-SAME_TITLE = 3
-"""A title that more documents have ("Introduction") tells none of them."""
-
+MOST_PASSAGES = 32  # first passages that represent a long document
+SAME_TITLE = 3  # documents that may share a title; a more common one ("Introduction") identifies none
 COMMON_ROWS = 3
-"""A title whose rarest word stands in more passages than so many, and than such a share of all, is a common word."""
+"""A title is common if its rarest word is in more passages than this and than `COMMON_SHARE` of all."""
 
-_MOST_FOUND = 100
-"""So much of the way up to the passage that names it: what is named never overtakes what names it."""
+_MOST_FOUND = 100  # documents with named titles that are read
 
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A document, the ids of its first passages, the best score of a passage that names it, and its title's terms."""
+    """A document, ids of its first passages, the best score of a passage that names it, and its title's terms."""
 
     document: Document
     passages: tuple[str, ...]
@@ -358,8 +344,8 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
-    """What a search beside the first one found, and in how many passages each of its terms stands."""
+class _TitleSearch:
+    """A second search's candidates, and the document frequency of each term."""
 
     candidates: Candidates
     frequencies: Mapping[str, int]
@@ -369,7 +355,7 @@ def with_links(
     engine: Engine, visible: Visibility, query: IndexQuery, scored: Scored, score: Callable[[Candidates], Scored]
 ) -> Scored:
     """Passages with the feature `linked`: 1 for the best passage of each document whose title a first hit names, less
-    if lifted above that hit. New passages come in. `score` scores candidates as `scored` was.
+    if that would lift it above the hit. New passages may come in. `score` scores candidates as in `scored`.
     """
     weight = engine.settings.weights.of(FEATURE)
     links = _links(engine, visible, scored) if weight > 0 and scored.order.shape[0] else []
@@ -394,7 +380,7 @@ def with_links(
 
 
 def _links(engine: Engine, visible: Visibility, scored: Scored) -> list[_Link]:
-    """The documents that the first hits name, those of longer titles first; none of what several are called."""
+    """The documents named by the first hits, longer titles first. Ambiguous titles are skipped."""
     first = scored.order[:FIRST_PASSAGES]
     ids = [str(i) for i in scored.candidates.ids[first]]
     scores = dict(zip(ids, scored.scores[first].tolist(), strict=True))
@@ -421,24 +407,24 @@ def _links(engine: Engine, visible: Visibility, scored: Scored) -> list[_Link]:
     return links
 
 
-def _find_linked(engine: Engine, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _Beside:
-    """The passages wanted as candidates, and how common the words of the titles are. The latter alone costs little."""
+def _find_linked(engine: Engine, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _TitleSearch:
+    """The wanted passages as candidates, and the frequencies of the titles' words. The latter alone cost little."""
     own = query.terms if wanted else ()
     terms = tuple(dict.fromkeys((*own, *(term for link in links for term in link.terms))))
     asked = replace(query, terms=terms, allowed=wanted, neighbours=0)
     if not wanted:
         asked = replace(asked, vector=None, further=(), dense_limit=0)
     found = search(engine, asked, passages=True)
-    return _Beside(found, dict(zip(terms, found.document_frequencies.tolist(), strict=True)))
+    return _TitleSearch(found, dict(zip(terms, found.document_frequencies.tolist(), strict=True)))
 
 
 def _places(scored: Scored, links: Sequence[_Link]) -> dict[str, int]:
-    """Where the passages of the links stand among the candidates."""
+    """Positions of the links' passages among the candidates."""
     wanted = {i for link in links for i in link.passages}
     return {i: place for place, i in enumerate(scored.candidates.ids.tolist()) if i in wanted}
 
 
-def _is_telling(link: _Link, beside: _Beside) -> bool:
-    """True when a word of the title stands in few passages of other documents."""
+def _is_telling(link: _Link, beside: _TitleSearch) -> bool:
+    """True if a word of the title is in few passages of other documents."""
     elsewhere = [beside.frequencies[term] - link.document.chunks for term in link.terms]
     return bool(elsewhere) and min(elsewhere) <= max(COMMON_ROWS, COMMON_SHARE * beside.candidates.items)

@@ -1,5 +1,5 @@
 """Finds problems of memories and jobs, with remedies as verbs and commands: junk, stale, unsupported, orphaned,
-disputed, duplicate or contradictory. Pairs are found by words, slots and vectors, without comparing all with all.
+disputed, duplicate or contradictory. Words, slots and vectors suggest pairs, so that not all are compared with all.
 """
 
 import shlex
@@ -42,33 +42,33 @@ class Remedies:
         self._options = " ".join(f"{option} {shlex.quote(value)}" for option, value in parts)
 
     def merge(self, ids: Sequence[str], *, is_safe: bool) -> Remedy:
-        """The first takes in the others."""
+        """Merge the others into the first."""
         return Remedy("merge", {"ids": list(ids)}, self._command("memory merge", *ids), is_safe)
 
     def delete(self, id_: str, *, is_safe: bool = False) -> Remedy:
-        """Gone for good; where it is safe, `health` does less."""
+        """Delete for good. If safe, `health` only archives."""
         return Remedy("delete", {"id": id_}, self._command("memory delete", id_), is_safe)
 
     def outdated(self, id_: str, *, is_safe: bool = False) -> Remedy:
-        """It does not hold any more."""
+        """Mark as no longer valid."""
         arguments = {"id": id_, "verdict": "outdated"}
         return Remedy("feedback", arguments, self._command("memory feedback", id_, "outdated"), is_safe)
 
     def judge(self, id_: str) -> Remedy:
-        """Trusted or rejected, as somebody decides."""
+        """Trust or reject, as the user decides."""
         either = f"{self._command('memory trust', id_)}; or memory reject"
         return Remedy("trust", {"id": id_}, either)
 
     def undo(self, id_: str) -> Remedy:
-        """The last change is taken back."""
+        """Undo the last change."""
         return Remedy("undo", {"id": id_}, self._command("memory undo", id_))
 
     def evict(self) -> Remedy:
-        """What upkeep does every night where a worker runs."""
+        """Run the eviction that a worker runs every night."""
         return Remedy("evict", {}, self._command("evict"), is_safe=True)
 
     def retry(self, id_: str) -> Remedy:
-        """The job is tried again."""
+        """Retry the job."""
         return Remedy("jobs.retry", {"ids": [id_]}, self._command("jobs retry", id_), is_safe=True)
 
     def _command(self, command: str, *operands: str) -> str:
@@ -77,22 +77,22 @@ class Remedies:
 
 WORTHLESS = 0.12
 """Worth below which a fact is junk; extraction keeps from 0.5. Cheers, promises and "User loves it" are below 0.1,
-short preferences such as "User prefers dark mode" above 0.2."""
+short preferences such as "User prefers dark mode" above 0.2.
+"""
 
 TEXT_CHARS = 120  # one line of a report
-_UNUSED_KINDS = (Kind.SUMMARY, Kind.REFLECTION, Kind.PERSONA)
-"""Of these it is no fault that no question found them."""
+_UNUSED_KINDS = (Kind.SUMMARY, Kind.REFLECTION, Kind.PERSONA)  # kinds that are no fault if never recalled
 
 
 def is_live(memory: Memory, now: datetime) -> bool:
-    """True for what may be recalled now."""
+    """True for a memory that may be recalled now."""
     is_over = memory.expires_at is not None and memory.expires_at <= now
     return memory.state in (State.ACTIVE, State.DISPUTED) and not is_over
 
 
 @dataclass(slots=True)
 class Judge:
-    """Looks at pages of what a scope sees, at one moment."""
+    """Examines pages of a scope's memories at one moment."""
 
     engine: Engine
     visible: Visibility
@@ -102,7 +102,7 @@ class Judge:
     _pairs: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
     def page(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
-        """What is wrong with each by itself, and with what it names."""
+        """Findings on each memory alone, and on the memories that it names."""
         present = present_importance(memories, self.now, self.life)
         worthless = self._find_worthless(work, memories)
         for memory, importance in zip(memories, present, strict=True):
@@ -114,13 +114,13 @@ class Judge:
         yield from self._unsupported(work, [memory for memory in memories if is_live(memory, self.now)])
 
     def jobs(self, jobs: Iterable[Job]) -> Iterator[HealthFinding]:
-        """Jobs that gave up: what they were to make of memories is missing."""
+        """Findings on jobs that gave up: their results are missing."""
         for job in jobs:
             reason = f"the job {job.kind} gave up after {job.attempts} tries: {job.error}"
             yield HealthFinding(Ailment.ORPHANED, (job.id,), reason, self.remedies.retry(job.id))
 
     def _junk(self, memory: Memory, *, is_worthless: bool) -> Iterator[HealthFinding]:
-        """By its words; by the learned head where extraction kept it, or nothing says more of it."""
+        """Judge by words; by the learned head if extraction kept it, or no context says more."""
         if memory.is_pinned or memory.kind is Kind.DOCUMENT:
             return
         reason = junk_reason(memory.text)
@@ -138,7 +138,7 @@ class Judge:
             )
 
     def _find_worthless(self, work: UnitOfWork, memories: Sequence[Memory]) -> set[str]:
-        """The ids of facts that the learned head would never keep; it judges only what has a vector of its embedder."""
+        """Ids of facts that the learned head would never keep. It judges only facts with a vector of its embedder."""
         facts = [m for m in memories if m.kind in TOLD_KINDS and is_live(m, self.now)]
         shipped = next((each.space for each in self.engine.embedders if each.space.model == shipped_model()), None)
         if not facts or shipped is None:
@@ -166,7 +166,7 @@ class Judge:
                 yield finding(Ailment.STALE, [memory], reason, self.remedies.outdated(memory.id))
 
     def _find_named(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
-        """Flags of what was made of something no longer believed; disputes; and what gave way to something gone."""
+        """Findings on flags after lost belief, on disputes, and on memories superseded by a deleted one."""
         naming = [m for m in memories if m.other_id and m.state in (State.ACTIVE, State.DISPUTED, State.SUPERSEDED)]
         ids = sorted({m.other_id for m in naming if m.other_id})
         others = {m.id: m for m in work.memories.get(self.visible, ids)} if ids else {}
@@ -194,7 +194,7 @@ class Judge:
             yield finding(Ailment.CONTRADICTORY, [memory, other], reason, self.remedies.judge(memory.id))
 
     def _unsupported(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
-        """Those none of whose sources is left; where flags tell so already, they are told."""
+        """Memories without any remaining source. Flagged ones are reported elsewhere."""
         derived = [memory for memory in memories if memory.provenance and not memory.flags]
         left = {entry.source_id for memory in derived for entry in memory.provenance}
         seen = set[str]()
@@ -210,46 +210,44 @@ class Judge:
                 yield finding(Ailment.UNSUPPORTED, [memory], reason, self.remedies.delete(memory.id, is_safe=True))
 
     def _was_trusted(self, work: UnitOfWork, memory: Memory) -> bool:
-        """True when somebody has judged it since it was quarantined."""
+        """True if somebody has judged it since it was quarantined."""
         judged = (Action.QUARANTINED, Action.TRUSTED)
         entries = [entry.action for entry in work.history.of(self.visible, memory.id) if entry.action in judged]
         return entries[-1:] == [Action.TRUSTED]
 
 
 def finding(ailment: Ailment, memories: Sequence[Memory], reason: str, remedy: Remedy) -> HealthFinding:
-    """A finding about some memories, the first of which it shows."""
+    """A finding about some memories, shown by the first."""
     ids = tuple(memory.id for memory in memories)
     return HealthFinding(ailment, ids, reason, remedy, shortened(memories[0].text))
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text, in one line."""
+    """The start of a text as one line."""
     line = " ".join(text[: 4 * TEXT_CHARS].split())
     return line if len(line) <= TEXT_CHARS else f"{line[: TEXT_CHARS - 1]}\u2026"
 
 
 NEAR_COSINE = 0.93
-"""Two memories less near than this are not told as duplicates, unless they are so by their words."""
+"""Cosine below which memories are duplicates only by their words."""
 
 SHARED_TERMS = 0.6
-"""So much of the terms of both must be shared where one says all that the other says, and more."""
+"""Minimum share of common terms if one memory says everything that the other says, and more."""
 
 SHARED_OTHERWISE = 0.85
-"""And so much where each has terms of its own: in a short text one other word says something else."""
+"""Minimum share if each has terms of its own: in a short text one other word changes the meaning."""
 
 MAX_VECTORS = 250_000
-"""About 800 MB while they are compared; of more memories the newest are not compared by vector, which is told."""
+"""About 800 MB while comparing. Newer memories above it are not compared by vector, which is reported."""
 
 _IDS_AT_ONCE = 400  # per query: bounds memory
-_DERIVED = (Kind.SUMMARY, Kind.REFLECTION, Kind.DOCUMENT)
-"""What sums others up may be like them."""
-
+_DERIVED = (Kind.SUMMARY, Kind.REFLECTION, Kind.DOCUMENT)  # these summarise others and may resemble them
 Place = tuple[Partition, str | None]
 
 
 @dataclass(slots=True)
 class Pairs:
-    """Collects, page by page, what is needed to find pairs, and then finds them."""
+    """Collects pages of memories, then finds pairs."""
 
     engine: Engine
     visible: Visibility
@@ -264,7 +262,7 @@ class Pairs:
     _denied: list[tuple[Place, str, str]] = field(default_factory=list[tuple[Place, str, str]])
 
     def page(self, work: UnitOfWork, partition: Partition, memories: Sequence[Memory]) -> None:
-        """Take note of the live memories of one page."""
+        """Collect the live memories of one page."""
         live = [m for m in memories if m.state is State.ACTIVE and is_live(m, self.now) and _holds(m, self.now)]
         for memory in live:
             place = (partition, memory.private_agent)
@@ -276,28 +274,28 @@ class Pairs:
         self._note_vectors(work, partition, [memory for memory in live if memory.kind not in _DERIVED])
 
     def contradictions(self) -> Iterator[HealthFinding]:
-        """Pairs of one place that cannot both hold and that nobody has set against each other: one slot filled in two
-        ways, or the same words affirmed and denied. The older one comes first.
+        """Contradictory pairs of one place that are not disputed yet: one slot with two values, or the same words
+        affirmed and denied. The older one comes first.
         """
         told = set[frozenset[str]]()
         groups = [ids for (_, slot), ids in self._slots.items() if len(ids) > 1 and is_single(slot)]
         denied = [[id_, self._keys[place, key]] for place, key, id_ in self._denied if (place, key) in self._keys]
         memories = self._read([id_ for group in (*groups, *denied) for id_ in group])
         for group in groups:
-            known = sorted((memories[id_] for id_ in group if id_ in memories), key=_time_said)
+            known = sorted((memories[id_] for id_ in group if id_ in memories), key=_statement_time)
             for older in known[:-1]:
                 if _values(older, known[-1]) is Relation.OTHER:
                     told.add(frozenset((older.id, known[-1].id)))
                     yield self._contradiction(older, known[-1])
         for pair in denied:
-            known = sorted((memories[id_] for id_ in pair if id_ in memories), key=_time_said)
+            known = sorted((memories[id_] for id_ in pair if id_ in memories), key=_statement_time)
             ids = frozenset(memory.id for memory in known)
             if len(ids) > 1 and ids not in told:
                 told.add(ids)
                 yield self._contradiction(known[0], known[1])
 
     def duplicates(self, told: Callable[[float], object]) -> Iterator[HealthFinding]:
-        """Memories that say the same, in one finding each: the best of them first. Across levels too."""
+        """Groups of memories that say the same, best first, one finding each. Across levels too."""
         beside: dict[str, set[str]] = defaultdict(set)
         for one, other in self._candidates(told):
             beside[one].add(other)
@@ -344,7 +342,7 @@ class Pairs:
         yield from ((ids[0], other) for ids in by_slot for other in ids[1:])
 
     def _is_duplicate(self, one: Memory, other: Memory) -> bool:
-        """True when both say the same, as far as words tell; never where numbers, negations, names or days differ."""
+        """True if the words of both say the same. Never if numbers, negations, names or days differ."""
         if Kind.EVENT in (one.kind, other.kind) and one.observed_at.date() != other.observed_at.date():
             return False
         if one.dedup_key == other.dedup_key or same_statement(one.text, other.text):
@@ -360,7 +358,7 @@ class Pairs:
         return is_like and in_order and may_be_same(one.text, other.text) and not _differ_in_names(one.text, other.text)
 
     def _report_duplicates(self, best: Memory, same: Sequence[Memory]) -> Iterator[HealthFinding]:
-        """Others of one place that merge without loss, those to review, and those elsewhere, which cannot merge."""
+        """Duplicates of one place that merge without loss, those to review, and those elsewhere, which cannot merge."""
         here = [
             other for other in same if (other.partition, other.private_agent) == (best.partition, best.private_agent)
         ]
@@ -392,12 +390,12 @@ def _holds(memory: Memory, now: datetime) -> bool:
     return memory.valid_to is None or memory.valid_to > now
 
 
-def _time_said(memory: Memory) -> tuple[datetime, datetime]:
+def _statement_time(memory: Memory) -> tuple[datetime, datetime]:
     return memory.observed_at, memory.created_at
 
 
 def _preference(memory: Memory) -> tuple[bool, int, float, datetime, str]:
-    """The best of several that say the same: pinned, then used, then important, then known for long."""
+    """Sort key for the best of several duplicates: pinned, then used, then important, then older."""
     return not memory.is_pinned, -memory.access_count, -memory.importance, memory.created_at, memory.id
 
 
@@ -414,7 +412,7 @@ def _only_fills(memory: Memory) -> bool:
 
 
 def _differ_in_names(one: str, other: str) -> bool:
-    """True when a word that is written as a name, not at the beginning, stands in one of them only."""
+    """True if a word written as a name, not at the beginning, is in only one of them."""
     words = [[word.strip("\"'.,;:!?()[]*_") for word in text.split()] for text in (one, other)]
     names = [{w.casefold() for w in each[1:] if w[:1].isupper() or w[:1].isdigit()} for each in words]
     known = [{word.casefold() for word in each} for each in words]
@@ -422,7 +420,7 @@ def _differ_in_names(one: str, other: str) -> bool:
 
 
 def _is_mergeable(one: Memory, other: Memory) -> bool:
-    """True when merging loses nothing: the same words but for articles, or the same value; the same kind and times."""
+    """True if merging loses nothing: equal words except for articles, or equal values; same kind and times."""
     is_same = same_statement(one.text, other.text) or (_values(one, other) is Relation.SAME and _only_fills(other))
     times = [(memory.valid_from, memory.valid_to, memory.expires_at) for memory in (one, other)]
     return is_same and one.kind is other.kind and times[0] == times[1] and not other.is_pinned

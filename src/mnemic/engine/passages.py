@@ -1,4 +1,4 @@
-"""Which passages of documents a question admits, and how neighbouring passages become excerpts."""
+"""Decides which passages a question admits, and joins neighbouring passages into excerpts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +12,13 @@ from mnemic.model.item import Chunk, Kind, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Visibility
 
-_GAP = 8
-"""Chunks that follow each other with no more characters between them belong together: that is white space."""
-
+_GAP = 8  # characters: successive chunks within this gap belong together, since it is white space
 _PAST_CANDIDATES = 10
-"""Of the past so many times as many nearest passages come in, since some will turn out to be newer."""
+"""Factor on the nearest passages for questions about the past, since some will turn out to be newer."""
 
 
 def passage_query(engine: Engine, visible: Visibility, question: Question, query: IndexQuery) -> IndexQuery | None:
-    """What the index is asked of passages; None when it is known, after a search of all else, that there are none."""
+    """The index query for passages; None if a search of all else has shown that there are none."""
     if question.asks_memory and not any(engine.passage_places.holds(partition) for partition in visible.partitions):
         return None
     allowed = None if question.filter == EVERYTHING else _admitted_passages(engine, visible, question.filter)
@@ -29,14 +27,14 @@ def passage_query(engine: Engine, visible: Visibility, question: Question, query
 
 
 def admits(engine: Engine, visible: Visibility, filter_: Filter, chunk: Chunk) -> bool:
-    """True when the document of a chunk meets a filter."""
+    """True if a chunk's document matches a filter."""
     with engine.store.read() as work:
         found = work.documents.get(visible, [chunk.document_id])
     return any(meets(lambda path, d=document: _field(d, path), filter_) for document in found)
 
 
 def _admitted_passages(engine: Engine, visible: Visibility, filter_: Filter) -> frozenset[str] | None:
-    """The passages of documents that meet a filter, None for all. Fields: kind ("document"), level, source, agent
+    """The passages of documents that match a filter, None for all. Fields: kind ("document"), level, source, agent
     (owner), trust, state, created_at, updated_at, observed_at (last read) and metadata.
     """
     admitted: list[Document] = []
@@ -74,8 +72,8 @@ def _field(document: Document, path: Sequence[str]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Characters `start` until before `end` of a document; `hit` is the best chunk. `text` repeats nothing, however
-    chunks overlap; white space between chunks is blank lines or a blank. Runs from its chunk's page to `last_page`.
+    """Characters `start` (inclusive) to `end` (exclusive) of a document; `hit` is the best chunk. `text` repeats
+    nothing if chunks overlap; white space between chunks is blank lines or a blank. Ends on `last_page`.
     """
 
     hit: Hit
@@ -89,7 +87,7 @@ class Passage:
 
 
 def passages_of(hits: Sequence[Hit]) -> list[Passage]:
-    """Group chunk hits into passages, best first. Chunks of a page that overlap or follow each other are joined."""
+    """Group chunk hits into passages, best first. Overlapping or successive chunks of a page are joined."""
     found: list[Passage] = []
     for hit in hits:
         if isinstance(hit.item, Chunk):
@@ -135,7 +133,7 @@ def _touches(one: Passage, other: Passage) -> bool:
 
 
 def _join_passages(best: Passage, other: Passage) -> Passage:
-    """Both as one, which keeps the hit of the better."""
+    """Both joined; keeps the hit of the better one."""
     first, last = (best, other) if best.start <= other.start else (other, best)
     gap = last.start - first.end
     between = "\n\n" if gap > 1 else " " * (gap == 1)

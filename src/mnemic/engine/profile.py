@@ -1,4 +1,4 @@
-"""The profile: hard facts of a user by key, always in the prompt, and beside them what matters or is new."""
+"""The profile: hard facts about a user by key, always in the prompt, with the most important and newest memories."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -14,22 +14,23 @@ from mnemic.errors import BackendError, InvalidInputError
 from mnemic.model.item import Memory, Profile, ProfileEntry
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope, check_unicode
+from mnemic.ports.store import UnitOfWork
 
 _log = logging.getLogger("mnemic.profile")
 
 MAX_KEY_CHARS = 100  # a key is a name such as `home.city`, and is part of every prompt
 MAX_VALUE_CHARS = 2000  # about 500 tokens: the profile is part of every prompt
-DYNAMIC_MEMORIES = 10  # shown beside the profile in every prompt: a few hundred tokens
+DYNAMIC_MEMORIES = 10  # shown with the profile in every prompt: a few hundred tokens
 
 
 def profile_partition(scope: Scope) -> Partition:
-    """Whose profile a scope means: its user's, or, where no user is named, its session's (R-15)."""
+    """The partition of a scope's profile: its user's, or without a user its session's."""
     return scope.partition(Level.USER if scope.user is not None else Level.SESSION)
 
 
 def set_profile(engine: Engine, scope: Scope, entries: Mapping[str, str | None], *, source: str) -> list[ProfileEntry]:
-    """Write facts by key (None removes) and return the profile. Secrets are redacted. Raises `InvalidInputError`,
-    writing nothing, for too many facts set by hand; derived ones give way.
+    """Write facts by key (None removes) and return the profile. Secrets are redacted. Raises `InvalidInputError` for
+    too many facts set by hand, and then writes nothing; derived ones give way.
     """
     now, partition = engine.clock.now(), profile_partition(scope)
     kept = [
@@ -51,22 +52,30 @@ def set_profile(engine: Engine, scope: Scope, entries: Mapping[str, str | None],
 
 
 def get_profile(engine: Engine, scope: Scope) -> list[ProfileEntry]:
-    """The static profile, by key; empty where nobody is named or nothing is known."""
+    """The static profile, by key; empty without a user or session, or without facts."""
     if scope.user is None and scope.session is None:
         return []
     with engine.store.read() as work:
-        return work.profiles.of(profile_partition(scope))
+        return _live(engine, work, scope)
+
+
+def _live(engine: Engine, work: UnitOfWork, scope: Scope) -> list[ProfileEntry]:
+    """The entries, while the newest of them is young enough: each write gives all of them another lifetime."""
+    entries, most = work.profiles.of(profile_partition(scope)), engine.settings.profile_ttl_s
+    newest = max((entry.updated_at for entry in entries), default=engine.clock.now())
+    is_over = most is not None and (engine.clock.now() - newest).total_seconds() > most
+    return [] if is_over else entries
 
 
 def whole_profile(engine: Engine, scope: Scope) -> Profile:
-    """Static facts, and the most important and newest memories of the user, in one read."""
+    """The static facts, and the user's most important and newest memories, in one read."""
     if scope.user is None and scope.session is None:
         return Profile((), ())
     visible = scope.visibility.at(Level.USER)
     query = MemoryQuery(now=engine.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES * 2)
     newest = MemoryQuery(now=query.now, order=Order.NEWEST, limit=DYNAMIC_MEMORIES // 2)
     with engine.store.read() as work:
-        static = work.profiles.of(profile_partition(scope))
+        static = _live(engine, work, scope)
         memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
     current = [m for m in memories if not m.flags and is_present(m, query.now)]
     unique = {memory.id: memory for memory in current}
@@ -77,7 +86,7 @@ _Answer = TypeVar("_Answer")
 
 
 def or_empty(engine: Engine, scope: Scope, ask: Callable[[], _Answer], empty: _Answer) -> _Answer:
-    """What `ask` reads or writes of a profile; if the store is away, a warning is logged and `empty` returned."""
+    """The result of `ask`. If the store fails, logs a warning and returns `empty`."""
     try:
         return ask()
     except BackendError as error:
@@ -87,13 +96,13 @@ def or_empty(engine: Engine, scope: Scope, ask: Callable[[], _Answer], empty: _A
 
 
 def is_present(memory: Memory, now: datetime) -> bool:
-    """True for what holds now: begun and not ended."""
+    """True for a memory that holds now: begun and not ended."""
     has_begun = memory.valid_from is None or memory.valid_from <= now
     return has_begun and (memory.valid_to is None or memory.valid_to > now)
 
 
 def check_profile_fact(engine: Engine, key: object, value: object) -> None:
-    """Raises `InvalidInputError` when a key or its value cannot be kept."""
+    """Raises `InvalidInputError` if a key or its value is invalid."""
     _value(engine, _key(key), value)
 
 

@@ -1,7 +1,6 @@
-"""The user has one identity: what names a user in a question means what "User" means in a stored fact.
-
-Facts say "User lives in Lisbon"; people ask "Where does Ann live?". The id, the name and the aliases of the scope's own
-user are read as "User" for the search. Stored text and the question itself stay as they are.
+"""Reads the user's name in a question as "User", the word that stored facts use. Facts say "User lives in Lisbon";
+people ask "Where does Ann live?". The id, name and aliases of the scope's user are replaced for the search. Stored text
+and the question itself stay unchanged.
 """
 
 import re
@@ -19,7 +18,7 @@ from mnemic.model.scope import Level, Scope
 NAME_KEYS = frozenset(
     ("name", "full name", "first name", "nickname", "alias", "aliases", "user name", "姓名", "名字", "昵称", "nombre")
 )
-"""Keys of the profile that hold what the user is called, with blanks for other separators."""
+"""Profile keys that hold the user's names, with blanks for other separators."""
 
 NAME_FACTS = 5  # memories searched for the user's name: leaves room for other people's
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -33,13 +32,13 @@ _LEAST_CHARS = 2  # a single letter is no name
 
 
 def with_user_named(engine: Engine, scope: Scope, question: Question) -> Question:
-    """The question, to be searched as if it said "User" wherever it names the scope's user."""
+    """The question, searched with "User" in place of the scope user's names."""
     searched = retold(question.text, _names(engine, scope, question.text))
     return question if searched == question.text else replace(question, searched=searched)
 
 
 def retold(text: str, names: set[str]) -> str:
-    """The text with each of the names replaced by "User" (用户 in Chinese); a whole word, as written or capitalised."""
+    """The text with each name replaced by "User" (用户 in Chinese): whole words, as written or capitalised."""
     for name in sorted(names, key=len, reverse=True):
         if len(name) < _LEAST_CHARS:
             continue
@@ -52,7 +51,7 @@ def retold(text: str, names: set[str]) -> str:
 
 
 def _names(engine: Engine, scope: Scope, text: str) -> set[str]:
-    """What the user is called, as far as it matters: nothing is read for a text that names nobody."""
+    """The user's names that may be in the text. Nothing is read for a text without names."""
     if scope.user is None:
         return set()
     names = {scope.user} if scope.user.replace("-", "").isalpha() else set[str]()
@@ -68,7 +67,7 @@ def _names(engine: Engine, scope: Scope, text: str) -> set[str]:
 
 
 def _said_names(engine: Engine, scope: Scope, words: str) -> set[str]:
-    """The names that memories such as "User's name is Ann." give the user, found by keyword alone."""
+    """Names in memories such as "User's name is Ann.", found by keyword."""
     question = Question(
         text=f"User's name is {words}", limit=NAME_FACTS, levels=(Level.USER,), kinds=frozenset(("fact", "context"))
     )

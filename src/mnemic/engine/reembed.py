@@ -1,5 +1,5 @@
-"""Fills a changed embedder's space beside the old one and live traffic, in durable batches, and removes unused spaces.
-`retired` decides where to search meanwhile; nothing needs undoing after a crash.
+"""Fills a changed embedder's space beside the old one, during live traffic and in durable batches; removes unused
+spaces. `RetiredSpace` decides where to search meanwhile. A crash needs no repair.
 """
 
 import sys
@@ -16,15 +16,14 @@ from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
 
 Progress = Callable[[int, int], object]
-"""Called with how many vectors there are, and how many there should be."""
+"""Progress callback: `(vectors, expected vectors)`."""
 
-SAMPLE = 16
-"""Texts that are embedded to know how long all of them will take."""
+SAMPLE = 16  # texts embedded to estimate the total time
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceFill:
-    """How full the space of one embedder is: `items` that say something, and how many have their vector in it."""
+    """Coverage of one embedder's space: `items` with content, and how many have a vector."""
 
     model: str
     space: str
@@ -33,13 +32,13 @@ class SpaceFill:
 
     @property
     def share(self) -> float:
-        """From 0 to 1; 1 where there is nothing to fill."""
+        """Coverage from 0 to 1; 1 without items."""
         return self.vectors / self.items if self.items else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What filling would take: `texts` to embed, about so many `characters` of them, and about so many `seconds`."""
+    """Estimated work: `texts` to embed, their `characters` and the `seconds` needed."""
 
     texts: int
     characters: int
@@ -48,9 +47,9 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """`spaces`: each embedder's, at the end. `filled`: stored vectors, entities included. `refused`: ids found by
-    keyword only. `kept`: vectors of other spaces, to go back to; `removed`: those removed (or to be). `estimate`: of a
-    dry run.
+    """`spaces`: each embedder's coverage at the end. `filled`: stored vectors, entities included. `refused`: ids found
+    by keyword only. `kept`: vectors of other spaces, for switching back; `removed`: those removed (or to be).
+    `estimate`: of a dry run.
     """
 
     spaces: tuple[SpaceFill, ...]
@@ -67,8 +66,8 @@ def reembed(
     engine: Engine, *, is_dry_run: bool = False, is_pruning: bool = False, progress: Progress | None = None
 ) -> ReembedReport:
     """Embed every item and entity in the configured spaces; `is_pruning` then removes all other vectors. Batches are
-    durable, so that an interrupted run resumes. A dry run embeds a few texts to measure. Raises `ConfigError` without
-    an embedder, `BackendError` on failure; filled vectors stay, nothing is removed.
+    durable, so an interrupted run resumes. A dry run embeds a few texts to measure. Raises `ConfigError` without an
+    embedder, `BackendError` on failure; stored vectors stay, and nothing is removed.
     """
     if not engine.embedders:
         raise ConfigError("no embedder is configured: name one, such as embedder.name = 'minilm', and run it again")
@@ -89,7 +88,7 @@ def reembed(
 
 
 def space_fill(work: UnitOfWork, places: Sequence[Partition], embedder: Embedder) -> SpaceFill:
-    """How full the space of an embedder is."""
+    """Coverage of an embedder's space."""
     counts = [work.vectors.coverage(place, embedder.space.id) for place in places]
     items, vectors = sum(items for items, _ in counts), sum(held for _, held in counts)
     return SpaceFill(embedder.space.model, embedder.space.id, items, vectors)
@@ -102,7 +101,7 @@ def _spaces(engine: Engine, work: UnitOfWork, places: Sequence[Partition]) -> tu
 def _fill(
     engine: Engine, places: Sequence[Partition], spaces: Sequence[SpaceFill], progress: Progress | None
 ) -> tuple[int, tuple[str, ...]]:
-    """Fill partition by partition, so that one after the other is answered from the new space alone."""
+    """Fill partition by partition, so that each is soon searched in the new space alone."""
     done, total = sum(space.vectors for space in spaces), sum(space.items for space in spaces)
 
     def told(count: int) -> None:
@@ -122,14 +121,14 @@ def _fill(
 
 
 def _others(engine: Engine, work: UnitOfWork) -> dict[str, int]:
-    """Vectors of spaces that no configured embedder fills, by space."""
+    """Vectors per space that no configured embedder fills."""
     own = {embedder.space.id for embedder in engine.embedders}
     counts = work.vectors.spaces()
     return {space: counts.get(space, 0) for space in sorted(work.vectors.known() - own)}
 
 
 def _remove_spaces(engine: Engine, *, is_dry_run: bool) -> dict[str, int]:
-    """Remove the vectors of all other spaces, partition by partition; the space itself with the last of them."""
+    """Remove the vectors of all other spaces by partition; the space itself with the last of them."""
     with engine.store.read() as work:
         removed, places = _others(engine, work), work.partitions.all()
     if is_dry_run:
@@ -146,7 +145,7 @@ def _remove_spaces(engine: Engine, *, is_dry_run: bool) -> dict[str, int]:
 
 
 def _estimate(engine: Engine, work: UnitOfWork, places: Sequence[Partition]) -> Estimate:
-    """From the time that a few of the missing texts take; the first call, which may load a model, is not counted."""
+    """Estimate from the time of a few missing texts. The first call is not counted, since it may load a model."""
     texts, characters, seconds = 0, 0.0, 0.0
     for embedder in engine.embedders:
         fill = space_fill(work, places, embedder)

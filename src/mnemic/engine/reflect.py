@@ -1,6 +1,6 @@
-"""Makes one reflection of a user's newest summaries, and updates the user's profile, in one transaction; repeated runs
-change nothing. The model is asked only when there are enough summaries. Without a model the reflection joins the user's
-lasting facts and replaces the last one of its kind; without such facts there is none.
+"""Makes one reflection from a user's newest summaries and updates the profile, in one transaction. Idempotent. The
+model is asked only if there are enough summaries. Without a model the reflection joins the user's lasting facts and
+replaces the last one of its kind; without such facts there is none.
 """
 
 from __future__ import annotations
@@ -28,25 +28,17 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
 from mnemic.text.languages import detect
 
-LEAST_FACTS = 3
-"""A reflection on fewer facts would only repeat them."""
-
-MOST_FACTS = 100
-"""Facts of the rules that are looked at, the most important first."""
-
-SOURCE = "reflection"
-"""The source of profile entries that come of a reflection."""
-
-_HABITS = (Kind.PREFERENCE, Kind.PERSONA, Kind.CONTEXT)
-"""Kinds of facts that describe the user, not a single event."""
-
+LEAST_FACTS = 3  # a reflection on fewer facts would only repeat them
+MOST_FACTS = 100  # facts considered by the rules, the most important first
+SOURCE = "reflection"  # source of profile entries from a reflection
+_HABITS = (Kind.PREFERENCE, Kind.PERSONA, Kind.CONTEXT)  # facts that describe the user, not a single event
 _reflect_log = logging.getLogger("mnemic.reflect")
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectReport:
-    """What came of it, or would: `summaries` that are there, the id of the reflection (None: none was made, and why is
-    in `skipped`), and the `facts` written into the profile by key.
+    """The result, or that of a dry run: `summaries` read, the reflection's id (None: see `skipped`), and the `facts`
+    written into the profile by key.
     """
 
     session: str
@@ -58,8 +50,8 @@ class ReflectReport:
 
 
 def reflect(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ReflectReport:
-    """Reflect on the scope's user now, or on its session if no user is named, if there is enough and something new.
-    Raises the model's errors.
+    """Reflect on the scope's user now, or without a user on its session, if there are enough summaries and something
+    new. Raises the model's errors.
     """
     if scope.user is None and scope.session is None:
         raise InvalidInputError("no user or session given; name one to reflect on")
@@ -72,7 +64,7 @@ def reflect(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = Fals
 
 def reflection_due(engine: Engine, work: UnitOfWork, request: ConsolidationRequest) -> Sequence[ReflectionRequest]:
     """A request to reflect once a user has `reflection_threshold` summaries that no reflection has read, else nothing.
-    A reflection that fails leaves the count as it is, so the next summary asks again.
+    A failed reflection leaves the count unchanged, so the next summary asks again.
     """
     life = engine.settings.life
     if not life.reflects:
@@ -90,10 +82,10 @@ def reflection_due(engine: Engine, work: UnitOfWork, request: ConsolidationReque
 
 
 class Reflecting(SessionRun):
-    """One run over one user's talks. A failing model makes no reflection, whatever `may_fall_back` says."""
+    """One run over one user's sessions. If the model fails, there is no reflection, whatever `may_fall_back` says."""
 
     def plan(self) -> tuple[list[Memory], str]:
-        """The user's last summaries in order; and why no reflection is made of them, or ""."""
+        """The user's last summaries in order, and the reason for making no reflection, or ""."""
         most = self._engine.settings.life.reflection_episodes
         least = -(-most // 2)
         with self._engine.store.read() as work:
@@ -139,8 +131,8 @@ class Reflecting(SessionRun):
         return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known)
 
     def digest(self, episodes: Sequence[Memory]) -> tuple[Reflected | None, Mapping[str, str]]:
-        """The reflection on some summaries, None without a model and lasting facts; and what the model proposes for the
-        profile. Raises the model's errors.
+        """The reflection on some summaries, or None without a model and lasting facts; and the model's proposals for
+        the profile. Raises the model's errors.
         """
         texts = [episode.text for episode in episodes]
         language = prompts.language_of(texts)
@@ -154,11 +146,11 @@ class Reflecting(SessionRun):
         return Reflected(made, tuple(episodes)), proposed
 
     def _join_facts(self, episodes: Sequence[Memory], limit: int) -> Reflected | None:
-        """What is known to last of the user: attributes first, then preferences, then habits."""
+        """The user's known lasting facts: attributes first, then preferences, then habits."""
         with self._engine.store.read() as work:
             found = self._list_of_kinds(work, digest.TOLD_KINDS, EVERYTHING, MOST_FACTS, Order.IMPORTANCE)
         now = self._engine.clock.now()
-        lasting = _in_one_language(sorted((each for each in found if _lasts(each, now)), key=_rank))
+        lasting = _in_one_language(sorted((each for each in found if _is_lasting(each, now)), key=_rank))
         text, chosen = digest.by_facts(self._engine, lasting, limit)
         if len(chosen) < LEAST_FACTS:
             return None
@@ -166,7 +158,7 @@ class Reflecting(SessionRun):
         return Reflected(self._derive(text, episodes, spans), chosen, is_by_rules=True)
 
     def _replace_last(self, work: UnitOfWork, memory: Memory) -> None:
-        """A reflection by rules says all that the last one said and still holds, so it supersedes that."""
+        """A reflection by rules contains what still holds of the last one, so it supersedes that."""
         editor = Editor(self._engine, work, self._visible, self._actor)
         for old in self._list_of_kinds(work, (Kind.REFLECTION,), EVERYTHING, 2):
             if old.id != memory.id and all(entry.version == digest.RULES for entry in old.provenance):
@@ -184,7 +176,7 @@ class Reflecting(SessionRun):
         )
 
     def _facts(self, work: UnitOfWork, episodes: Sequence[Memory], proposed: Mapping[str, str]) -> Facts:
-        """What the user's own messages that the summaries cover say that lasts."""
+        """Lasting facts in the user's own messages that the summaries cover."""
         messages: list[Message] = []
         for episode in episodes:
             first, last = bookkeeping.positions_in(episode.bookkeeping)
@@ -196,7 +188,7 @@ class Reflecting(SessionRun):
         return lasting_facts(messages, proposed)
 
     def _is_known(self, work: UnitOfWork, episodes: Sequence[Memory]) -> bool:
-        """True when there is a reflection whose newest summary is the newest of these."""
+        """True if a reflection already covers the newest of these summaries."""
         newest = episodes[-1].id if episodes else ""
         condition = bookkeeping.is_made_up_to(newest)
         return bool(newest) and bool(self._list_of_kinds(work, (Kind.REFLECTION,), condition, 1))
@@ -204,7 +196,7 @@ class Reflecting(SessionRun):
     def _list_of_kinds(
         self, work: UnitOfWork, kinds: Sequence[Kind], condition: Filter, limit: int, order: Order = Order.NEWEST
     ) -> list[Memory]:
-        """Active memories of some kinds that meet a condition."""
+        """Active memories of some kinds that match a condition."""
         now = self._engine.clock.now()
         query = MemoryQuery(now=now, kinds=tuple(kinds), filter=condition, order=order, limit=limit)
         return work.memories.list(self._visible, query)
@@ -212,7 +204,7 @@ class Reflecting(SessionRun):
 
 @dataclass(frozen=True, slots=True)
 class Reflected:
-    """A reflection before it is stored, and the memories that it was made of."""
+    """A reflection before it is stored, and its sources."""
 
     derived: digest.Derived
     sources: Sequence[Memory]
@@ -220,12 +212,12 @@ class Reflected:
 
 
 def place_of(summary: Memory) -> tuple[datetime, int, datetime]:
-    """Where a summary stands among the user's summaries."""
+    """Sort key of a summary among the user's summaries."""
     return summary.observed_at, bookkeeping.positions_in(summary.bookkeeping)[1], summary.created_at
 
 
-def _lasts(memory: Memory, now: datetime) -> bool:
-    """True for an attribute, a preference or a habit of the user that still holds, told in the third person."""
+def _is_lasting(memory: Memory, now: datetime) -> bool:
+    """True for a valid attribute, preference or habit of the user in the third person."""
     if memory.flags or memory.private_agent is not None or (memory.valid_to is not None and memory.valid_to <= now):
         return False
     if memory.valid_from is not None and memory.valid_from > now:
@@ -242,7 +234,7 @@ def _in_one_language(facts: Sequence[Memory]) -> list[Memory]:
 
 
 def _rank(memory: Memory) -> tuple[int, datetime]:
-    """The place of a fact in a reflection: attributes, general preferences, preferences, habits; then by time."""
+    """Sort key of a fact in a reflection: attributes, general preferences, preferences, habits; then time."""
     filled = filled_of(memory)
     if filled is not None and filled.slot in prompts.STABLE_KEYS:
         return 0, memory.observed_at

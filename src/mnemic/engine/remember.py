@@ -1,5 +1,5 @@
-"""Stores a memory once, and settles it with what is known in its place: repetitions merge, contradictions end or both
-are disputed. Unrelated memories never touch. Whether it may be written is decided before.
+"""Stores memories and settles each with known ones of its place: repetitions merge; contradictions supersede or both
+are disputed. Unrelated memories are never touched. Whether a memory may be written is decided before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,16 +24,14 @@ from mnemic.text.normalise import dedup_key
 from mnemic.text.sameness import denials, may_be_same, same_statement
 from mnemic.text.slots import Relation, canonical, is_single, relation, slot_of
 
-MAX_RIVALS = 32
-"""Memories with one slot that are looked at, the newest first."""
-
+MAX_RIVALS = 32  # memories with the same slot to compare, newest first
 _LIVE = (State.ACTIVE, State.DISPUTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Memories that may say the same, and what a model said of some of them, by id. `is_told`: a program states it as
-    it is now, so what comes later counts, however soon, and its own words are kept beside others that say the same.
+    """Memories that may say the same, and a model's judgements on some of them, by id. `is_told`: a program states the
+    current value. Then a later statement wins however soon, and its wording is kept beside others that say the same.
     """
 
     near: Sequence[Memory] = ()
@@ -42,13 +40,13 @@ class Neighbours:
 
 
 class Settler:
-    """Compares within one unit of work, in which every compared memory is locked with its partition."""
+    """Settles memories within one unit of work, which locks every compared memory's partition."""
 
     def __init__(self, work: UnitOfWork, editor: Editor) -> None:
         self._work, self._editor = work, editor
 
     def settle(self, memory: Memory, neighbours: Neighbours) -> Decision:
-        """What becomes of an active memory that was written in this unit of work."""
+        """Compare an active memory of this unit of work with known ones, and decide."""
         if not _is_live(memory, self._editor.now) or not (neighbours.near or may_settle(memory)):
             return Decision(Verdict.ADD, memory.id)
         memory = self._editor.get(memory.id)
@@ -63,15 +61,15 @@ class Settler:
         return decision
 
     def _sort_known(self, memory: Memory, neighbours: Neighbours) -> tuple[Memory | None, list[Memory]]:
-        """The one that `memory` repeats, and those that cannot hold beside it."""
+        """The memory that `memory` repeats, and those that contradict it."""
         rivals: dict[str, Memory] = {}
-        for known, how in self._of_slot(memory):
+        for known, how in self._find_same_slot(memory):
             if how is Relation.SAME and known.state is State.ACTIVE:
                 if not neighbours.is_told and _is_repeated(known, memory):
                     return known, []
             elif how is Relation.OTHER or known.state is State.DISPUTED:
                 rivals[known.id] = known
-        rivals |= {known.id: known for known in self._denied(memory)}
+        rivals |= {known.id: known for known in self._find_denied(memory)}
         for known in neighbours.near:
             if known.id == memory.id or known.state is not State.ACTIVE or not is_mergeable(known, memory):
                 continue
@@ -82,7 +80,7 @@ class Settler:
                 rivals[known.id] = known
         return None, list(rivals.values())
 
-    def _denied(self, memory: Memory) -> list[Memory]:
+    def _find_denied(self, memory: Memory) -> list[Memory]:
         """The live memories that say the opposite in the same words."""
         if not _is_about_one_user(memory):
             return []
@@ -90,7 +88,7 @@ class Settler:
         held = [self._work.memories.holder(memory.partition, memory.private_agent, key) for key in keys]
         return [m for m in held if m is not None and m.state is State.ACTIVE and _is_live(m, self._editor.now)]
 
-    def _of_slot(self, memory: Memory) -> list[tuple[Memory, Relation]]:
+    def _find_same_slot(self, memory: Memory) -> list[tuple[Memory, Relation]]:
         filled = filled_of(memory)
         if filled is None or not is_single(filled.slot) or not _is_about_one_user(memory):
             return []
@@ -102,7 +100,7 @@ class Settler:
         return [(m, relation(filled.slot, _value(m), filled.value)) for m in others if _overlap(m, memory)]
 
     def merge(self, known: Memory, memory: Memory) -> Decision:
-        """The known one stays and takes in what the new one adds; `undo` brings the new one back."""
+        """Merge into the known memory; `undo` restores the new one."""
         reason = "it says the same"
         self._editor.supersede(memory, known.id, Action.MERGED, f"merged into {known.id}: {reason}")
         joined = replace(merged(known, [memory]), flags=said_again(known), importance=confirmed(known, memory))
@@ -113,7 +111,7 @@ class Settler:
         if _rank(memory) < _rank(known):
             return self._challenge(memory, known)
         if memory.observed_at < known.observed_at:
-            return self._late(memory, known)
+            return self._supersede_new(memory, known)
         if is_told or _rank(memory) > _rank(known) or memory.observed_at > known.observed_at:
             return self._supersede(memory, known)
         return self._dispute(memory, known)
@@ -124,7 +122,7 @@ class Settler:
         self._editor.put(known, ended, Action.SUPERSEDED, f"{memory.id} was said later and says otherwise")
         return Decision(Verdict.SUPERSEDE, memory.id, known.id, reason)
 
-    def _late(self, memory: Memory, known: Memory) -> Decision:
+    def _supersede_new(self, memory: Memory, known: Memory) -> Decision:
         reason = "what was said later was known already"
         ended = _end_memory(memory, known, self._editor.now)
         self._editor.put(memory, ended, Action.SUPERSEDED, f"{known.id} was said later and says otherwise")
@@ -138,7 +136,7 @@ class Settler:
         return Decision(Verdict.DISPUTE, memory.id, known.id, reason)
 
     def _challenge(self, memory: Memory, known: Memory) -> Decision:
-        """A source of lower trust takes nothing out of recall: the known one stays active and names its challenger."""
+        """Dispute only the new memory, whose source is less trusted. The known one stays active and links to it."""
         reason = "it contradicts what a source of higher trust says"
         disputed = replace(memory, state=State.DISPUTED, other_id=known.id)
         self._editor.put(
@@ -150,12 +148,12 @@ class Settler:
 
 
 def may_settle(memory: Memory) -> bool:
-    """True when the words of a memory alone can set it against another."""
+    """True if a memory's words alone can contradict another."""
     return _is_about_one_user(memory) and (filled_of(memory) is not None or bool(denials(memory.text)))
 
 
 def slot_notes(text: str, slot: str = "", value: str = "") -> dict[str, object]:
-    """How a memory notes the slot that it fills: as it was told, or as its text says; nothing where it fills none."""
+    """Bookkeeping of the slot that a memory fills: as given, or by its text; empty if it fills none."""
     if slot:
         return note_slot(canonical(slot), value)
     filled = slot_of(text)
@@ -168,7 +166,7 @@ def _value(memory: Memory) -> str:
 
 
 def _is_repeated(known: Memory, memory: Memory) -> bool:
-    """True when both texts say how their one slot is filled, and nothing else."""
+    """True if both texts say how their one slot is filled, and nothing else."""
     said = (slot_of(known.text), slot_of(memory.text))
     return all(each is not None and not each.is_change for each in said) and is_mergeable(known, memory)
 
@@ -179,7 +177,7 @@ def _says_the_same(known: Memory, memory: Memory, judgement: Judgement | None) -
 
 
 def is_mergeable(known: Memory, memory: Memory) -> bool:
-    """True when merging loses nothing: same place, kind and dates, and the known one was still valid."""
+    """True if merging loses nothing: same place, kind and dates, and the known one was still valid."""
     times = [(m.valid_from, m.valid_to, m.expires_at, m.is_pinned) for m in (known, memory)]
     is_event = Kind.EVENT in (known.kind, memory.kind)
     return (
@@ -192,7 +190,7 @@ def is_mergeable(known: Memory, memory: Memory) -> bool:
 
 
 def _overlap(known: Memory, memory: Memory) -> bool:
-    """True when the times in which they hold are not known to lie apart."""
+    """True unless their known periods are disjoint."""
     pairs = ((known, memory), (memory, known))
     return not any(one.valid_to and other.valid_from and one.valid_to <= other.valid_from for one, other in pairs) and (
         memory.valid_to is None or memory.valid_to > memory.observed_at
@@ -200,7 +198,7 @@ def _overlap(known: Memory, memory: Memory) -> bool:
 
 
 def _is_about_one_user(memory: Memory) -> bool:
-    """In a place that many users share, "User" is nobody in particular."""
+    """True at user and session level. In a place that many users share, "User" is no one person."""
     return memory.level in (Level.USER, Level.SESSION)
 
 
@@ -213,7 +211,7 @@ def _rank(memory: Memory) -> int:
 
 
 def _end_memory(old: Memory, by: Memory, now: datetime) -> Memory:
-    """`old` as it ends with what `by` says; one that ends in the future stays active until then."""
+    """`old`, ending where `by` begins. It stays active if that is in the future."""
     start, end = old.valid_from or old.observed_at, by.valid_from or by.observed_at
     ends = max(end, start + MICROSECOND)
     ends = ends if old.valid_to is None else min(old.valid_to, ends)
@@ -230,7 +228,7 @@ def remember(
     ids: Sequence[str] = (),
     notes: Sequence[Mapping[str, object]] = (),
 ) -> list[Memory]:
-    """Store drafts in one durable transaction; returns, in order, the new memory or the known one in the same words,
+    """Store drafts in one durable transaction. Returns in order the new memory or the known one in the same words,
     which notes the repetition. Plain sentences about the user supersede contradicted ones. `actor` goes into the
     history. Each is created a microsecond after the last, to keep order. Full sessions archive the least important.
     Secrets are redacted; orders to the model that the user did not say are quarantined. `ids`: fixed ids,
@@ -280,7 +278,7 @@ def _remember_drafts(
 
 
 def _add(engine: Engine, work: UnitOfWork, memories: Sequence[Memory], editor: Editor, actor: str) -> list[bool]:
-    """True where a memory is new. Expired or ended ones do not block it: they are archived or superseded."""
+    """Add memories; True for each new one. Expired or ended holders of its words are archived or superseded first."""
     rows = [(memory, engine.terms(indexed_text(memory))) for memory in memories]
     is_new = work.memories.add(rows)
     taken = [place for place, new in enumerate(is_new) if not new]
@@ -292,7 +290,7 @@ def _add(engine: Engine, work: UnitOfWork, memories: Sequence[Memory], editor: E
 
 
 def _is_freed(engine: Engine, work: UnitOfWork, memory: Memory, editor: Editor, actor: str) -> bool:
-    """True when the dedup key of `memory` is free by now, because its holder has expired or ended."""
+    """Free the dedup key of `memory` if its holder expired or ended. True if freed."""
     holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
     if holder is None or holder.expires_at is None or holder.expires_at > editor.now:
         return holder is None or gives_way(work, editor, memory)
@@ -300,7 +298,7 @@ def _is_freed(engine: Engine, work: UnitOfWork, memory: Memory, editor: Editor, 
 
 
 def _keep_small(engine: Engine, work: UnitOfWork, session: Visibility, actor: str, now: datetime) -> None:
-    """Archive a session's surplus: the least important, then the oldest; never pinned ones or reflections."""
+    """Archive a session's surplus: the least important, then the oldest; never pinned memories or reflections."""
     most = engine.settings.max_session_memories
     if len(work.memories.ids(session, MemoryQuery(now=now))) <= most:
         return
@@ -359,7 +357,7 @@ def _entry(memory: Memory, actor: str, now: datetime, redacted: Kinds) -> Histor
 
 
 def _settle_memory(work: UnitOfWork, editor: Editor, memory: Memory, *, is_new: bool) -> Memory:
-    """The memory that says what `memory` says, after it was compared with what is known."""
+    """Settle a stored memory. Returns the one that now says it."""
     if not is_new:
         held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
         if held is not None and memory.state is State.ACTIVE:

@@ -1,5 +1,5 @@
-"""Answers a question about a huge document: the model reads piece by piece, notes are combined, the answer cites
-(docs/decisions/0022-research.md). Says what was not read within the limits.
+"""Answers a question about a huge document: a model reads it piece by piece, notes are combined, and the answer cites
+them (docs/decisions/0022-research.md). Reports what the limits left unread.
 """
 
 import time
@@ -26,33 +26,25 @@ from mnemic.text.sanitise import sanitise
 from mnemic.text.wordings import wording
 
 PIECE_TOKENS = 16_000
-"""The most tokens of a piece unless told: models overlook more, the more they read at once."""
+"""Default maximum tokens of a piece: models overlook more if they read more at once."""
 
-REPLY_TOKENS = 1000
-"""The most tokens of one reply; at most a sixth of the model's context."""
-
-SERVER_CALLS = 4  # at a time: servers batch a few calls; a model in this process takes one
-MAX_PARALLEL = 64  # calls at a time: bounds the threads that one research takes
-RANKED = 400
-"""So many passages rank the pieces of a document."""
-
-PASSAGES = 8
-"""So many passages are shown where no model answers."""
-
+REPLY_TOKENS = 1000  # maximum tokens of one reply; at most a sixth of the model's context
+SERVER_CALLS = 4  # parallel calls: servers batch a few; a model in this process takes one
+MAX_PARALLEL = 64  # parallel calls: bounds the threads of one research
+RANKED = 400  # passages that rank the pieces of a document
+PASSAGES = 8  # passages shown if no model answers
 _GOLDEN = 0.6180339887498949  # of the golden ratio: its multiples, modulo 1, spread evenly over the document
 NO_MODEL = "no language model is configured"
 TOO_LITTLE = "the limits allow no piece to be read and answered from"
 
 
 def ignore_progress(_done: int, _total: int, _what: str) -> None:
-    """Tells nobody."""
+    """Does nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchRequest:
-    """What is asked of a document, within which limits. `progress` is called on the caller's thread with how much of
-    the step at hand is done, how much there is, and what it is.
-    """
+    """A question and its limits. `progress` is called on the caller's thread: `(done, total, step)`."""
 
     question: str
     limits: documents.ResearchLimits
@@ -62,9 +54,9 @@ class ResearchRequest:
 
 
 def research(engine: Engine, scope: Scope, reference: str, request: ResearchRequest) -> documents.ResearchReport:
-    """Answer a question about the document with this id or source; a dry run tells the cost. Raises as `get_document`;
-    `InvalidInputError` for no text or too small a model; `ConflictError` on a change meanwhile; `BackendError` when the
-    model fails for good. Asking again resumes.
+    """Answer a question about the document with this id or source. A dry run estimates the cost. A repeated call
+    resumes. Raises as `get_document`; `InvalidInputError` for no text or too small a model; `ConflictError` on a change
+    meanwhile; `BackendError` if the model fails for good.
     """
     begin = time.perf_counter()
     with engine.observer.span("mnemic.research", is_dry_run=request.is_dry_run) as span:
@@ -74,7 +66,7 @@ def research(engine: Engine, scope: Scope, reference: str, request: ResearchRequ
 
 
 class _Research:
-    """One call."""
+    """One call of `research`."""
 
     def __init__(self, engine: Engine, scope: Scope, reference: str, request: ResearchRequest) -> None:
         self._engine, self._scope, self._request = engine, scope, request
@@ -131,7 +123,7 @@ class _Research:
         )
 
     def _plan(self, reading: Reading, waiting: Sequence[Piece]) -> documents.ResearchPlan:
-        """What the limits allow, when every piece gives as many notes as it may."""
+        """The work that fits the limits if every piece gives the maximum of notes."""
         cost, read = Cost(), 0
         for piece in waiting:
             more = cost + reading.worst(piece)
@@ -143,7 +135,7 @@ class _Research:
         return documents.ResearchPlan(len(reading.pieces), kept, kept + read, total.calls, total.tokens)
 
     def _rank_pieces(self, reading: Reading, waiting: Sequence[Piece]) -> list[Piece]:
-        """The pieces that recall finds first, and then the others, spread over the document."""
+        """The pieces in reading order: recall's hits first, then the others, spread over the document."""
         best: dict[int, int] = {}
         pieces = iter(reading.pieces)
         piece = next(pieces)
@@ -156,7 +148,7 @@ class _Research:
         return sorted(waiting, key=lambda each: (best.get(each.index, RANKED), each.index * _GOLDEN % 1))
 
     def _find_passages(self, reading: Reading | None, limit: int) -> list[Chunk]:
-        """The passages of the document that answer the question best."""
+        """The document's passages that answer the question best."""
         question = Question(
             text=self._request.question[: self._engine.settings.max_query_chars],
             limit=limit,
@@ -206,7 +198,7 @@ class _Research:
     def _passages(
         self, why: str, coverage: documents.Coverage, plan: documents.ResearchPlan, degraded: Sequence[str] = ()
     ) -> documents.ResearchReport:
-        """The best passages in their order: what can be said without a model."""
+        """Report the best passages in document order: the answer without a model."""
         if self._request.is_dry_run:
             return self._make_report("", (), coverage, plan, (f"model: {why}",))
         chunks = sorted(self._find_passages(None, PASSAGES), key=lambda chunk: chunk.start)
@@ -256,7 +248,7 @@ class _Research:
 
 
 def _place(scope: Scope) -> Partition:
-    """Who owns the replies: the scope's user, else its agent, else its session, else the org."""
+    """The owner of the replies: the scope's user, else its agent, else its session, else the org."""
     is_named = scope.user is not None or scope.agent is not None or scope.session is not None
     return scope.partition(scope.default_level if is_named else Level.ORG)
 

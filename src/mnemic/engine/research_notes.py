@@ -1,5 +1,5 @@
-"""A research's notes: read from pieces, reduced in a tree to one prompt, and answered from, within limits; and what was
-read and not. The words are in `text.research`.
+"""Research's notes: read from pieces, reduced in a tree to one prompt, and answered from, within limits; also the
+coverage. The prompts are in `text.research`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TOLD_STRETCHES = 5  # named in the answer; the others are counted
 def coverage_of(
     pieces: Sequence[Piece], read: Collection[int], kept: int, reasons: Mapping[int, str], pages: Sequence[int]
 ) -> Coverage:
-    """The numbers and places. `reasons`: why the others were not read, by the index of the piece."""
+    """The coverage of the pieces read. `reasons`: why others were not read, by piece index."""
     stretches: list[Stretch] = []
     for piece in pieces:
         if piece.index in read:
@@ -60,17 +60,16 @@ def coverage_of(
     )
 
 
-LIMITED = "the limits did not allow it"
-"""Why a piece was not asked about."""
+LIMITED = "the limits did not allow it"  # why a piece was skipped
 
 
 def percent(coverage: Coverage) -> str:
-    """The share of the characters that was read, never rounded up to all of them."""
+    """Percentage of characters read, never rounded up to 100."""
     return f"{min(99.9, 100 * coverage.characters_read / max(coverage.characters, 1)):.1f}"
 
 
 def not_read(coverage: Coverage, language: Language) -> str:
-    """A sentence that says how much was read and where the rest is; "" when all was."""
+    """A sentence on how much was read and where the rest is; "" if all was."""
     if coverage.is_whole:
         return ""
     told, pages, characters, more = (
@@ -89,19 +88,16 @@ def not_read(coverage: Coverage, language: Language) -> str:
 
 
 Told = Callable[[int, int, str], None]
-HOPELESS = 5
-"""After so many pieces that failed, and none that was read, no other is tried."""
-
+HOPELESS = 5  # failed pieces, without any success, after which research stops
 _NOTES_TOKENS = 2
-"""The notes of a reply weigh at most so many times the tokens of the reply: they are counted high, and have frames."""
+"""Maximum tokens of a reply's notes per token of the reply: they are counted high and have frames."""
 
-_MAX_QUOTES = 12
-"""Of one merged note."""
+_MAX_QUOTES = 12  # per merged note
 
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """One question to one document. `room`: tokens of notes in a prompt; notes cite `quotes` by number, from 0."""
+    """One question about one document. `room`: tokens of notes in a prompt; notes cite `quotes` by number, from 0."""
 
     asking: Asking
     document: Document
@@ -122,13 +118,13 @@ class Reading:
     _next: tuple[int, Wish[list[_Found]]] | None = None
 
     def key(self, piece: Piece) -> str:
-        """Under which the reply about a piece is kept: all that it depends on."""
+        """Key of a piece's kept reply: a hash of everything that the reply depends on."""
         page = page_of(self.document.pages, piece.own)
         shown = self.text[piece.start : piece.end]
         return digest(self.steps.llm, self.asking.recipe, str(page), shown)
 
     def take_kept(self) -> None:
-        """Take what was answered about pieces before."""
+        """Use the kept replies of earlier runs."""
         keys = {self.key(piece): piece for piece in self.pieces}
         for key, completion in self.steps.kept([*keys]).items():
             noted = self._read_notes(keys[key], completion)
@@ -137,13 +133,13 @@ class Reading:
                 self._add(keys[key], noted)
 
     def worst(self, piece: Piece) -> Cost:
-        """What asking about a piece costs at most, before its prompt is made."""
-        # characters a token: below English's four, so that the estimate is high
+        """Maximum cost of reading a piece, before its prompt is made."""
+        # characters per token: below English's four, so that the estimate is high
         size = math.ceil((piece.end - piece.start) / 2.5)
         return Cost(1, max(size, self.asking.reply_tokens) + self.asking.frame_tokens + self.asking.reply_tokens)
 
     def ahead(self, more: int = 0) -> Cost:
-        """What combining and the answer may still cost, with the notes of `more` further pieces."""
+        """Maximum cost of combining and answering, with the notes of `more` further pieces."""
         weight = self._weight + more * _NOTES_TOKENS * self.asking.reply_tokens
         fixed, usable = self.asking.frame_tokens + self.asking.reply_tokens, max(1, 2 * self.room // 3)
         cost = Cost()
@@ -155,11 +151,11 @@ class Reading:
 
     @property
     def _last(self) -> Cost:
-        """What the answer costs at most."""
+        """Maximum cost of the answer."""
         return Cost(1, self.room + self.asking.frame_tokens + self.asking.reply_tokens)
 
     def read(self, order: Sequence[Piece]) -> None:
-        """Ask about these pieces in their order, as far as the limits allow. Raises the errors of `Steps.ask`."""
+        """Read these pieces in order as far as the limits allow. Raises the errors of `Steps.ask`."""
         waiting = list(reversed(order))
         total = len(order)
 
@@ -191,7 +187,7 @@ class Reading:
             raise BackendError(f"the model fails at piece after piece: {noted.reason}")
 
     def combined(self) -> list[Note]:
-        """All notes in the order of the document, made fewer until one prompt takes them."""
+        """All notes in document order, reduced until one prompt takes them."""
         notes = [note for index in sorted(self.notes) for note in self.notes[index]]
         level = 0
         while _weigh(notes) > self.room:
@@ -208,7 +204,7 @@ class Reading:
         return notes
 
     def answer(self, notes: Sequence[Note], share: str) -> tuple[str, list[int]] | Missed:
-        """The model's answer from notes that fit, and the numbers of those it cites, from 1."""
+        """The model's answer from notes that fit, and the numbers of the cited ones, from 1."""
         prompt = answer_prompt(self.asking, notes, share)
         numbers = range(1, len(notes) + 1)
         wish = Wish(prompt_key(self.steps.llm, prompt), prompt, lambda told: read_answer(told, numbers))
@@ -232,7 +228,7 @@ class Reading:
         return wish
 
     def _read_notes(self, piece: Piece, completion: Completion) -> list[_Found] | None:
-        """What a reply about a piece notes, with the places of its quotes; those that are not there are dropped."""
+        """The notes of a reply with the places of their quotes. Quotes not found in the text have none."""
         said = read_notes(completion)
         if said is None:
             return None
@@ -256,7 +252,7 @@ class Reading:
         self._weight += _weigh(notes)
 
     def _merge_groups(self, groups: Sequence[Sequence[Note]]) -> Generator[tuple[int, list[Note]]]:
-        """Each group made half as heavy, by the model where the limits allow it, else by what comes first."""
+        """Halve the weight of each group: by the model if the limits allow it, else by keeping the first notes."""
         waiting = list(reversed([*enumerate(groups)]))
 
         def following() -> Callable[[], tuple[int, list[Note]]] | None:
@@ -268,7 +264,7 @@ class Reading:
         return side_by_side(following, self.parallel)
 
     def _light(self, note: Note) -> Note:
-        """The note without its quote, and shortened, as far as it would leave no room for two others."""
+        """The note without its quote, and shortened if needed, so that two others fit beside it."""
         most = self.room // 3
         if note.weight > most:
             note = replace(note, text="")
@@ -296,7 +292,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a model noted, and where its quote stands; no place, where it does not."""
+    """A model's note and the places of its quote; empty if not found."""
 
     says: str
     places: Sequence[tuple[int, int]]
@@ -307,7 +303,7 @@ def _weigh(notes: Sequence[Note]) -> int:
 
 
 def _first(notes: Sequence[Note], most: int) -> list[Note]:
-    """The first notes that weigh so much together; one at least."""
+    """The first notes within `most` tokens; at least one."""
     kept: list[Note] = []
     for note in notes:
         if kept and _weigh(kept) + note.weight > most:
@@ -317,7 +313,7 @@ def _first(notes: Sequence[Note], most: int) -> list[Note]:
 
 
 def _groups(notes: Sequence[Note], room: int) -> Iterator[list[Note]]:
-    """Notes that follow each other, as many as one prompt takes, two at least."""
+    """Successive notes, as many as one prompt takes, at least two."""
     group: list[Note] = []
     weight = 0
     for note in notes:

@@ -1,5 +1,5 @@
-"""Asks research's model once per prompt: replies are kept. Calls, tokens and time are reserved before they are spent,
-so that no limit is passed, also by parallel calls and retries.
+"""Asks research's model once per prompt and keeps the replies. Calls, tokens and time are reserved before use, so that
+parallel calls and retries stay within the limits.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from mnemic.ports.models import Llm
 from mnemic.text.narrative import tokens
 from mnemic.text.research import again
 
-ANSWER_SHARE = 4
-"""One part in so many of the time is set aside for combining and the answer."""
-
-_MESSAGE_TOKENS = 8  # of a chat template's frame around each message, with some to spare
+ANSWER_SHARE = 4  # one part in four of the time is kept for combining and the answer
+_MESSAGE_TOKENS = 8  # a chat template's frame around each message, with a margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +42,12 @@ class Cost:
         return Cost(self.calls - other.calls, self.tokens - other.tokens)
 
     def fits(self, limits: ResearchLimits) -> bool:
-        """True when the limits are not passed."""
+        """True if the cost is within the limits."""
         return self.calls <= limits.max_calls and self.tokens <= limits.max_tokens
 
 
 class Budget:
-    """The limits of one run, from now on. Safe to use from several threads."""
+    """The limits of one run, which starts now. Thread-safe."""
 
     def __init__(self, limits: ResearchLimits, call_timeout_s: float) -> None:
         self._limits = limits
@@ -60,12 +58,12 @@ class Budget:
 
     @property
     def spent(self) -> Cost:
-        """What is spent or reserved."""
+        """Cost spent or reserved."""
         with self._guard:
             return self._spent
 
     def take(self, cost: Cost, ahead: Cost | None = None) -> bool:
-        """Reserve a cost, when `ahead` is left for what must follow, and, where something must, time for it."""
+        """Reserve a cost if `ahead`, the cost of later steps, still fits, and time for them if there are any."""
         with self._guard:
             if self.left_s(is_last=ahead is None) <= 0:
                 return False
@@ -76,7 +74,7 @@ class Budget:
             return True
 
     def settle(self, reserved: Cost, completion: Completion | None) -> None:
-        """After a call: what it cost takes the place of what was reserved, where the model told it."""
+        """Replace the reserved cost of a call by the actual one if the model reports it."""
         told = None if completion is None else completion.usage
         if told is None or not told.prompt_tokens:
             return
@@ -84,25 +82,23 @@ class Budget:
             self._spent += Cost(0, told.prompt_tokens + told.completion_tokens - reserved.tokens)
 
     def left_s(self, *, is_last: bool) -> float:
-        """Seconds that are left; unless it is the last thing to do, without those set aside for the answer."""
+        """Seconds left. Except for the last step, the time kept for the answer is subtracted."""
         kept = 0.0 if is_last else min(self._limits.deadline_s / ANSWER_SHARE, self._call_timeout_s)
         return self._end - time.monotonic() - kept
 
     def timeout_s(self, *, is_last: bool) -> float:
-        """How long one call may take."""
+        """Timeout of one call."""
         # a model takes no timeout of 0 or less
         return max(min(self._call_timeout_s, self.left_s(is_last=is_last)), 1e-3)
 
 
 def cost_of(prompt: Prompt) -> Cost:
-    """What one call takes at most."""
+    """Maximum cost of one call."""
     asked = sum(tokens(message.content) + _MESSAGE_TOKENS for message in prompt.messages)
     return Cost(1, asked + prompt.max_tokens)
 
 
-LONGEST_WAIT_S = 30.0
-"""For a server that asks to slow down."""
-
+LONGEST_WAIT_S = 30.0  # for a server that asks to slow down
 CHANGED = "the document was changed or removed while it was researched; ask again"
 UNREADABLE = "the model's reply could not be read"
 TOO_LONG = "it is longer than the model's context"
@@ -113,15 +109,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """There is no answer, and why."""
+    """No answer, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Wish(Generic[_T]):
-    """What is asked: the prompt, under which key its reply is kept, and how that is read (None: it is no answer).
-    `ahead` must be left of the limits when it is asked a second time; None: nothing follows.
+    """A request to the model: prompt, key of the kept reply, and its reader (None: unusable). A retry needs `ahead` of
+    the limits left; None: no later step.
     """
 
     key: str
@@ -132,7 +128,7 @@ class Wish(Generic[_T]):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The replies about one document, of who asks. Safe to use from several threads."""
+    """One owner's replies about one document. Thread-safe."""
 
     engine: Engine
     place: Partition
@@ -141,7 +137,7 @@ class Steps:
     budget: Budget
 
     def kept(self, keys: Sequence[str]) -> dict[str, Completion]:
-        """Those of these replies that are kept."""
+        """The kept replies among these keys."""
         found: dict[str, Step] = {}
         with self.engine.store.read() as work:
             for first in range(0, len(keys), _KEYS_A_QUERY):
@@ -150,7 +146,7 @@ class Steps:
 
     def ask(self, wish: Wish[_T]) -> _T | Missed:
         """Ask the model; the limits must hold one call. Retries once, if they allow it, after a missing or unusable
-        reply. Raises `UnavailableError` and `RateLimitedError` if both fail, `ConflictError` when the document changed;
+        reply. Raises `UnavailableError` and `RateLimitedError` if both fail, `ConflictError` if the document changed;
         earlier replies are kept.
         """
         missed = Missed(UNREADABLE)
@@ -179,7 +175,7 @@ class Steps:
         return missed
 
     def asked_before(self, wish: Wish[_T]) -> _T | None:
-        """What was answered to the same earlier; None when it was not asked."""
+        """The kept answer to the same request, or None."""
         completion = self.kept([wish.key]).get(wish.key)
         return None if completion is None else wish.read(completion)
 
@@ -211,8 +207,8 @@ class Steps:
 
 
 def side_by_side(following: Callable[[], Callable[[], _T] | None], parallel: int) -> Generator[_T]:
-    """Results of `following`'s tasks as they end, at most `parallel` at once. It is called on this thread; None: no
-    task now, or, with none running, ever. On an error or early end the running ones are awaited.
+    """Yield results of `following`'s tasks as they end, at most `parallel` at once. It is called on this thread; None
+    means no task now, or, with none running, no more. On an error or early end, running tasks are awaited.
     """
     if parallel == 1:
         while (task := following()) is not None:
@@ -231,7 +227,7 @@ def side_by_side(following: Callable[[], Callable[[], _T] | None], parallel: int
 
 
 def digest(llm: Llm, *texts: str) -> str:
-    """The key of what is asked of a model."""
+    """Key of a request to a model."""
     told = hashlib.sha256()
     for text in (llm.name, *texts):
         data = text.encode(errors="surrogatepass")
@@ -241,7 +237,7 @@ def digest(llm: Llm, *texts: str) -> str:
 
 
 def prompt_key(llm: Llm, prompt: Prompt) -> str:
-    """The key of a whole prompt."""
+    """Key of a whole prompt."""
     return digest(llm, str(prompt.max_tokens), *(message.content for message in prompt.messages))
 
 

@@ -1,33 +1,33 @@
-"""The one linear score: features of candidates, their weights, and what each added.
+"""The linear score: features of candidates, their weights, and each feature's contribution.
 
 Features, each normalised over the rows that the question may see:
-    keyword     BM25, as standard deviations above the mean, times the share of the question that a row answers: a rare
-                word shared by chance stands out, but says little of a question of six words. Without the share where
-                the terms are pairs of characters (Chinese and others), most of which no answer repeats
-    dense       cosine to the question, as standard deviations above the mean, the best over the embedding spaces; 0 for
+    keyword     BM25 in standard deviations above the mean, times the share of the question that a row covers: a rare
+                word shared by chance stands out, but is a small part of a question of six words. Without the share if
+                the terms are character pairs (Chinese and others), most of which no answer repeats
+    dense       cosine to the question in standard deviations above the mean, the best over the embedding spaces; 0 for
                 a row without a vector
     importance  as stored, around 0.5
-    dated       how well the time it was said fits the dates that the question names, 0 to 1; only where it names some
-    linked      of a passage: 1 where one of the first passages names its document (see `engine.recall.links`)
-    related     how firmly the graph reaches a row from what the question is about (see `engine.recall.graph`); only
-                where the graph was asked
-    flagged     1 for a memory that has flags: what it was made of is not believed any more (see `memories.dependants`);
-                only where the question is about now
-    elsewhere   where memory and documents are both asked: how much nearer the best of the other is to the question, as
+    dated       how well the row's time fits the dates in the question, 0 to 1; only if it names some
+    linked      of a passage: 1 if one of the first passages names its document (see `engine.links`)
+    related     how firmly the graph links a row to the question (see `engine.links`); only if the graph was searched
+    flagged     1 for a memory whose sources are no longer believed (see `engine.dependants`); only for questions about
+                now
+    elsewhere   if memory and documents are both searched: how much nearer the best of the other is to the question, as
                 cosine below the best one, at most `FARTHEST_ELSEWHERE`; 0 for the nearer one
-    rerank      of what a reranker judged: standard deviations above the lowest it gave (see `engine.recall.refine`)
+    rerank      of reranked rows: standard deviations above the reranker's lowest score
 
-and of a message, because what a short one means stands around it (of a passage the same, with the passages just before
-and after it and with its document in the place of the session):
+Features of messages, since the meaning of a short one depends on its neighbours. Passages have them too, with their
+neighbouring passages, and the document as the session:
+    keyword_before, keyword_after, dense_after   those of the previous and the next message
+    session_keyword, session_dense   the best of its session, in standard deviations above those of other sessions
+    answer          keyword_before if the previous message asks a question
+    brief           exp(-length / 12 terms): thanks, greetings and agreement are short and say nothing
+    asks            the same for a question, which answers none; a long one tells something before it asks
+    author_named    1 if the question names the author
+    assistant       1 for a message of an assistant or a tool
+    assistant_asked   the same, only if the question asks about the assistant's words
 
-    keyword_before, keyword_after, dense_after   those of the message just before and just after it
-    session_keyword, session_dense   the best of its session, as standard deviations above those of the other sessions
-    answer          keyword_before where the message before asks a question
-    author_named    1 where the question names its author
-    assistant       1 where an assistant or a tool says it
-    assistant_asked   the same, only where the question asks for what the assistant said
-
-Those of the first line and `answer` are weighted by exp(-length / 80 terms): a long message speaks for itself.
+Those of the first line and `answer` are weighted by exp(-length / 80 terms): a long message needs no neighbours.
 """
 
 from __future__ import annotations
@@ -47,32 +47,29 @@ from mnemic.text.asking import Asking
 
 NEUTRAL_IMPORTANCE = 0.5  # middle of 0 to 1: an unrated memory is neither raised nor lowered
 SPEAKS_FOR_ITSELF_TERMS = 80.0  # a message of 80 terms takes 37 % (1/e) of its neighbours' weight, a short one all
+SAYS_LITTLE_TERMS = 12.0  # "Thanks, that sounds great!" has five, a message that tells something twenty
 FULL_SHARE = 3.0
-"""A row that reaches a third of the highest BM25 that the question's terms could give counts in full: one occurrence of
-every term in a row of average length reaches 0.45."""
+"""A row with a third of the highest possible BM25 of the question's terms counts in full. One occurrence of every term
+in a row of average length reaches 0.45.
+"""
 
 NOTHING_MORE = Asking()
 
 ELSEWHERE = "elsewhere"
 FARTHEST_ELSEWHERE = 0.25
-"""A difference of cosines that leaves no doubt which of two collections a question is about."""
+"""A cosine difference that leaves no doubt which of two collections a question is about."""
 
-FLAGGED_SIMILARITY = -0.1
-"""So much of a cosine a flag costs where the cosine alone is the score."""
-
+FLAGGED_SIMILARITY = -0.1  # points of a flag if the cosine alone is the score
 RERANK = "rerank"
 
-NEIGHBOURS = 1
-"""How many messages before and after a candidate are needed to score it."""
-
+NEIGHBOURS = 1  # messages before and after a candidate that its score needs
 _Number = TypeVar("_Number", np.float32, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Backdrop:
-    """What candidates of one search stand out from: `items` that the question may see, and the `nearest` cosine of all
-    candidates, of the space with this number, the first one that has anything to compare (NaN and None: none has).
-    `start`: the place of the first of them.
+    """The background of one search's candidates: `items` that the question may see, and the `nearest` cosine, in the
+    first space with vectors (its number in `space`; NaN and None without one). `start`: place of the first candidate.
     """
 
     start: int
@@ -91,9 +88,8 @@ class Backdrop:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Candidates with scores; `order` lists their places, best first; ties go to the more important, then to the newer,
-    then to the one written first. `backdrops`: of each search that the candidates come from, in the order of places;
-    none where the cosine alone is the score.
+    """Candidates with scores. `order` lists their places, best first; ties by importance, then newer, then stored
+    earlier. `backdrops`: of each search, in order of places; empty if the cosine alone is the score.
     """
 
     candidates: Candidates
@@ -104,25 +100,25 @@ class Scored:
     backdrops: tuple[Backdrop, ...] = ()
 
     def contributions(self, place: int) -> tuple[Contribution, ...]:
-        """What each feature that added anything added to the score at `place`; the points add up to it."""
+        """The non-zero contributions to the score at `place`, which is their sum."""
         values = ((name, values.item(place)) for name, values in self.features.items())
         return tuple(
             Contribution(name, value, self.weights[name], value * self.weights[name]) for name, value in values if value
         )
 
     def score(self, place: int) -> float:
-        """The sum of the points of the contributions."""
+        """The sum of the contributions."""
         return sum(contribution.points for contribution in self.contributions(place))
 
 
 def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTHING_MORE) -> Scored:
-    """Scores from all features; `asking` is what the question says beside its words."""
+    """Scores from all features. `asking`: signals of the question besides its words."""
     keyword, dense = _keyword(candidates, asking), _dense(candidates)
     features = {
         "keyword": keyword,
         "dense": dense,
         "importance": candidates.importances - np.float32(NEUTRAL_IMPORTANCE),
-        **_talk(candidates, keyword, dense),
+        **_message_features(candidates, keyword, dense),
     }
     if asking.is_dated:
         features["dated"] = fitting(candidates.observed, asking.dates, asking.spans)
@@ -133,12 +129,10 @@ def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTH
 
 
 def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
-    """The candidates of two searches in one order.
-
-    Each keeps the score that it has within its own, which says how much it stands out there; the search that has
-    nothing as near to the question as the other is put back as a whole (`elsewhere`), so that its order stays.
+    """Merge the candidates of two searches into one order. Each keeps the score within its own search. The search whose
+    best candidate is farther from the question is lowered as a whole (`elsewhere`), so its order stays.
     """
-    first, second = _put_back(first, second, weights), _put_back(second, first, weights)
+    first, second = _lower_farther(first, second, weights), _lower_farther(second, first, weights)
     one, other = first.candidates, second.candidates
     rows = one.ids.shape[0]
     candidates = replace(
@@ -166,8 +160,8 @@ def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
     return Scored(candidates, scores, places[ranks], features, {**first.weights, **second.weights}, behind)
 
 
-def _put_back(scored: Scored, beside: Scored, weights: Weights) -> Scored:
-    """With the feature `elsewhere` where the other search has something nearer; one by similarity stays as it is."""
+def _lower_farther(scored: Scored, beside: Scored, weights: Weights) -> Scored:
+    """Add the feature `elsewhere` if the other search has a nearer candidate. Results by similarity stay unchanged."""
     if "similarity" in scored.features or not beside.order.shape[0]:
         return scored
     nearest = zip(_nearest(scored.candidates), _nearest(beside.candidates), strict=False)
@@ -179,7 +173,7 @@ def _put_back(scored: Scored, beside: Scored, weights: Weights) -> Scored:
 
 
 def _nearest(candidates: Candidates) -> list[float | None]:
-    """In each space the best cosine, None without any. A message that asks is left out: it answers none."""
+    """The best cosine per space, None without any. Messages that ask are skipped: they answer nothing."""
     asks = None if candidates.surroundings is None else candidates.surroundings.is_question
     found: list[float | None] = []
     for near in candidates.nearness:
@@ -193,13 +187,13 @@ def _feature(scored: Scored, name: str) -> Floats:
 
 
 def with_feature(scored: Scored, name: str, values: Floats, weight: float) -> Scored:
-    """The same candidates with one more feature, scored and ordered anew."""
+    """The candidates with one more feature, scored and sorted again."""
     features, weights = {**scored.features, name: values}, {**scored.weights, name: weight}
     return replace(_scored(scored.candidates, features, weights), backdrops=scored.backdrops)
 
 
 def with_flags(scored: Scored, weights: Weights) -> Scored:
-    """The same candidates, those that have flags put back; nothing is changed where none has."""
+    """The candidates with flagged ones lowered; unchanged if none is flagged."""
     flagged = scored.candidates.flagged
     if flagged is None:
         return scored
@@ -208,13 +202,14 @@ def with_flags(scored: Scored, weights: Weights) -> Scored:
     return replace(found, order=found.order[np.isin(found.order, scored.order)])
 
 
-def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:
-    """The features that a message has from where it stands in its talk; none when no candidate is a message."""
+def _message_features(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:
+    """Features of messages from their neighbours and sessions; empty without messages."""
     where = candidates.surroundings
     inside = np.zeros(0, dtype=np.intp) if where is None else np.flatnonzero(where.sessions >= 0)
     if where is None or not inside.shape[0]:
         return {}
-    weight = np.exp(-candidates.lengths[inside] / np.float32(SPEAKS_FOR_ITSELF_TERMS))
+    lengths, asks = candidates.lengths[inside], where.is_question.astype(np.float32)
+    weight, brief = (np.exp(-lengths / np.float32(terms)) for terms in (SPEAKS_FOR_ITSELF_TERMS, SAYS_LITTLE_TERMS))
     before, after = where.before[inside], where.after[inside]
     keyword_before = _at(keyword, before) * weight
     found = {
@@ -223,7 +218,9 @@ def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, F
         "dense_after": _at(dense, after) * weight,
         "session_keyword": _best_of_session(keyword[inside], where.sessions[inside]),
         "session_dense": _best_of_session(dense[inside], where.sessions[inside]),
-        "answer": np.maximum(keyword_before, 0) * _at(where.is_question.astype(np.float32), before),
+        "answer": np.maximum(keyword_before, 0) * _at(asks, before),
+        "brief": brief,
+        "asks": asks[inside] * brief,
         "author_named": where.is_named[inside].astype(np.float32),
         "assistant": where.is_assistant[inside].astype(np.float32),
     }
@@ -231,7 +228,7 @@ def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, F
 
 
 def _spread(values: Floats, places: NDArray[np.intp], rows: int) -> Floats:
-    """The values at their places among so many rows, 0 at the others."""
+    """The values at their places among `rows`, 0 elsewhere."""
     if places.shape[0] == rows:
         return values
     spread = np.zeros(rows, dtype=np.float32)
@@ -240,7 +237,7 @@ def _spread(values: Floats, places: NDArray[np.intp], rows: int) -> Floats:
 
 
 def _at(values: NDArray[_Number], places: NDArray[np.int64]) -> NDArray[_Number]:
-    """The value at each place; 0 (for places: none, -1) where there is none."""
+    """The value at each place; 0 (or -1 for places) if there is none."""
     missing = -1 if values.dtype == np.int64 else 0
     if values.size == 0:
         return values
@@ -248,15 +245,15 @@ def _at(values: NDArray[_Number], places: NDArray[np.int64]) -> NDArray[_Number]
 
 
 def _best_of_session(values: Floats, sessions: NDArray[np.int64]) -> Floats:
-    """Of each message the best value of its session, normalised over all messages."""
+    """Each message's best value of its session, normalised over all messages."""
     best = np.full(int(sessions.max(initial=0)) + 1, -np.inf, dtype=np.float32)
     np.maximum.at(best, sessions, values)
     return zscores(best[sessions], Population.of(best[sessions]))
 
 
 def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:
-    """Scores from the cosine alone, in the first space with anything to compare: rows without a vector there, or below
-    the (inclusive) threshold, are left out.
+    """Scores from the cosine alone, in the first space with vectors. Rows without a vector there, or below the
+    (inclusive) threshold, are left out.
     """
     similarities = candidates.similarities
     scored = _scored(candidates, {"similarity": np.nan_to_num(similarities, nan=-np.inf)}, {"similarity": 1.0})
@@ -297,7 +294,7 @@ def _keyword(candidates: Candidates, asking: Asking) -> Floats:
 
 
 def _dense(candidates: Candidates) -> Floats:
-    """The best of the standard scores over the spaces in which a row has a vector; 0 where it has none."""
+    """The best standard score over the spaces in which a row has a vector; 0 without any."""
     best = np.full(candidates.ids.shape, -np.inf, dtype=np.float32)
     for near in candidates.nearness:
         standard = zscores(near.cosines, Population(near.vectors, near.mean, near.deviation))

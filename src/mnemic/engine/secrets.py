@@ -21,7 +21,7 @@ _log = logging.getLogger("mnemic.secrets")
 
 MAX_REASON_CHARS = 4000  # a page; it is kept in the item's history for good
 MAX_ROUNDS = 4
-"""What stands around a secret may read like one once it is out; after so many looks the text is as it is."""
+"""Redaction passes: text around a removed secret may look like one. After the last pass the text stays as it is."""
 
 TEXTS = ("text", "name", "context", "snippet", "source", "reason")
 MAPPINGS = ("metadata", "bookkeeping", "before", "after")
@@ -32,7 +32,7 @@ _PLACEHOLDER = re.compile(r"\[REDACTED: [a-z0-9-]{1,40}\]")
 
 @dataclass(frozen=True, slots=True)
 class SecretFinding:
-    """A secret that a text held: its kind, and the line, counted from 1, in which it began."""
+    """A secret found: its kind, and the line in which it began (from 1)."""
 
     kind: str
     line: int
@@ -40,16 +40,14 @@ class SecretFinding:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without secrets, and what they were, in order; unchanged without findings. `rounds`: replacements, by
-    positions before each round.
-    """
+    """A redacted text and its findings in order. `rounds`: replacements, by positions before each round."""
 
     text: str
     findings: tuple[SecretFinding, ...] = ()
     rounds: tuple[tuple[SecretSpan, ...], ...] = ()
 
     def moved(self, position: int) -> int:
-        """Where a position of the given text is in this one; one inside a secret is where its placeholder begins."""
+        """Position in this text of a position in the original. Inside a secret: the start of its placeholder."""
         for spans in self.rounds:
             shift = 0
             for start, end, kind in spans:
@@ -62,7 +60,7 @@ class Redacted:
 
     @property
     def kinds(self) -> Kinds:
-        """The kinds found, each once, in the order of their first."""
+        """The kinds found, each once, in order of occurrence."""
         return tuple(dict.fromkeys(finding.kind for finding in self.findings))
 
 
@@ -83,7 +81,7 @@ def redact(engine: Engine, text: str) -> Redacted:
 
 
 def without_secrets(engine: Engine, noun: Noun) -> tuple[Noun, Kinds]:
-    """A draft or item without secrets in texts and metadata, and the kinds found. Without any it is returned as is."""
+    """A draft or item with redacted texts and metadata, and the kinds found. Without any it is returned as is."""
     fields = {name: getattr(noun, name) for name in (*TEXTS, *MAPPINGS) if hasattr(noun, name)}
     clean, kinds = fields_without_secrets(engine, fields)
     return (replace(noun, **clean), kinds) if kinds else (noun, ())
@@ -95,7 +93,7 @@ def clean_reason(engine: Engine, reason: str) -> str:
 
 
 def fields_without_secrets(engine: Engine, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Kinds]:
-    """Fields of a draft or an item by name, texts and mappings without secrets, and the kinds of those they held."""
+    """Fields of a draft or item with redacted texts and mappings, and the kinds found."""
     if engine.detector is None:
         return dict(fields), ()
     kinds: list[str] = []
@@ -111,7 +109,7 @@ def fields_without_secrets(engine: Engine, fields: Mapping[str, Any]) -> tuple[d
 
 
 def fact_without_secrets(engine: Engine, fact: ProfileEntry) -> ProfileEntry:
-    """A fact of the profile whose value holds no secret; its key may say that it does."""
+    """A profile entry with a redacted value. Its key may mark the value as a secret."""
     kinds: list[str] = []
     value = cast("str", _clean(engine, fact.key, fact.value, kinds))
     tell_redacted(engine, kinds)
@@ -119,7 +117,7 @@ def fact_without_secrets(engine: Engine, fact: ProfileEntry) -> ProfileEntry:
 
 
 def tell_redacted(engine: Engine, kinds: Iterable[str]) -> None:
-    """Count what was taken out, and write it to the log: the kinds, never the secrets."""
+    """Count and log the redacted kinds, never the secrets."""
     counted = Counter(kinds)
     for kind, number in counted.items():
         engine.observer.count("mnemic.secrets.redacted", number, kind=kind)
@@ -128,13 +126,13 @@ def tell_redacted(engine: Engine, kinds: Iterable[str]) -> None:
 
 
 def noted(reason: str, kinds: Iterable[str]) -> str:
-    """The reason of a change, with what was taken out of its texts."""
+    """A change's reason with the kinds redacted from its texts."""
     told = ", ".join(kinds)
     return "; ".join(part for part in (reason, f"redacted: {told}" if told else "") if part)
 
 
 def _clean(engine: Engine, key: str, value: object, kinds: list[str]) -> object:
-    """A JSON value without secrets; the key it stands under says what it is, as in `{"password": "…"}`."""
+    """A redacted JSON value. Its key may mark it as a secret, as in `{"password": "…"}`."""
     if isinstance(value, str):
         redacted = redact(engine, value)
         if not redacted.findings and key:
@@ -158,12 +156,12 @@ def _under_key(engine: Engine, key: str, value: str) -> Redacted:
 
 
 def placeholder(kind: str) -> str:
-    """What stands in a stored text where a secret was."""
+    """The replacement of a secret in a stored text."""
     return f"[REDACTED: {kind}]"
 
 
 def _spans(engine: Engine, text: str) -> list[SecretSpan]:
-    """What is to be replaced, in order and without overlap; what was replaced before is no secret."""
+    """The spans to replace, in order, without overlap and without earlier placeholders."""
     detector, passing = engine.detector, engine.settings.secrets_passing
     found = [span for span in detector.find(text) if span.kind not in passing] if detector is not None else []
     if not found:
@@ -174,7 +172,7 @@ def _spans(engine: Engine, text: str) -> list[SecretSpan]:
 
 
 def _merge_spans(spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
-    """Spans that overlap as one, under the kind of the one that begins first, of several the longest."""
+    """Join overlapping spans, under the kind of the first, or of the longest of several first."""
     held: SecretSpan | None = None
     for span in sorted(spans, key=lambda span: (span.start, -span.end, span.kind)):
         if held is None or span.start >= held.end:
@@ -196,24 +194,22 @@ def _replace_spans(text: str, spans: Iterable[SecretSpan]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-SUSPECT = "it gives orders to the model"
-"""How the reason begins for which a memory is quarantined by the gate."""
-
+SUSPECT = "it gives orders to the model"  # start of the gate's reason for a quarantine
 HIGH = "high"
 
 
 def suspicion(engine: Engine, memory: Memory) -> str:
-    """Why a memory must not be recalled before somebody trusts it; "" where nothing is against it."""
+    """Why a memory needs trust before it may be recalled; "" if it does not."""
     return suspicion_of(engine, memory.trust, (memory.text, memory.context, memory.snippet))
 
 
 def suspicion_of(engine: Engine, trust: Trust, texts: Sequence[str]) -> str:
-    """The same of texts that are no memory yet."""
+    """The same for texts that are no memory yet."""
     return orders(engine.settings.quarantine, trust, texts)
 
 
 def orders(wanted: Quarantine, trust: Trust, texts: Sequence[str]) -> str:
-    """The same where only the setting is known."""
+    """The same if only the setting is known."""
     if wanted is Quarantine.OFF or (wanted is Quarantine.UNTRUSTED and trust is Trust.USER):
         return ""
     found = {one.pattern for text in texts if text for one in findings(text) if one.severity == HIGH}
@@ -221,7 +217,7 @@ def orders(wanted: Quarantine, trust: Trust, texts: Sequence[str]) -> str:
 
 
 def gated(engine: Engine, memory: Memory) -> tuple[Memory, str]:
-    """The memory, quarantined where there is a suspicion, and that; an active one only."""
+    """An active memory, quarantined if suspicious, and the suspicion."""
     reason = suspicion(engine, memory) if memory.state is State.ACTIVE else ""
     if not reason:
         return memory, ""

@@ -1,7 +1,6 @@
-"""Summarises what fell out of a session's window, and again what erased messages leave.
-
-A summary, its history, the cursor and the request to consolidate are one transaction, by compare and set: two workers
-make one summary, and a dying one changes nothing. The model is asked outside any transaction.
+"""Summarises messages that left a session's window, and messages that remain after an erasure. A summary, its history,
+the cursor and the request to consolidate are one transaction, by compare and set. Two workers make one summary, and a
+crash changes nothing. The model is asked outside transactions.
 """
 
 from __future__ import annotations
@@ -27,27 +26,24 @@ from mnemic.model.settings import LifeSettings
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
 
-EVERYTHING = sys.maxsize
-"""As the position that is wanted: all that was said."""
+EVERYTHING = sys.maxsize  # as a position: all messages
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The messages of a conversation behind the position `after`, up to and with `until`."""
+    """A conversation's messages after position `after`, up to and including `until`."""
 
     after: int
     until: int
 
     @property
     def count(self) -> int:
-        """How many positions these are; erased messages keep theirs."""
+        """The number of positions, including those of erased messages."""
         return max(self.until - self.after, 0)
 
 
 def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session: str, *, wanted: int = 0) -> Pending:
-    """What to summarise now: what fell out of the window, at least a batch; all until the session's end; and all up to
-    `wanted`.
-    """
+    """The messages to summarise: a batch out of the window, all until the session's end, and all up to `wanted`."""
     talk = work.conversations.get(partition, session)
     said = 0 if talk is None else talk.messages
     after = work.conversations.cursor(partition, session, SUMMARISED)
@@ -58,7 +54,7 @@ def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session:
 
 
 def ask_if_pending(engine: Engine, work: UnitOfWork, partition: Partition, session: str, said: int) -> None:
-    """Ask for a summary if a batch of the `said` messages is pending. A new conversation costs no look."""
+    """Request a summary if a batch of the `said` messages is pending. A new conversation costs no read."""
     life = engine.settings.life
     if life.summarises and said >= life.window_messages + life.summary_batch:
         ask_for_summary(engine, work, partition, session)
@@ -67,7 +63,7 @@ def ask_if_pending(engine: Engine, work: UnitOfWork, partition: Partition, sessi
 def ask_for_summary(
     engine: Engine, work: UnitOfWork, partition: Partition, session: str, *, wanted: int = 0
 ) -> tuple[int, bool]:
-    """Publish that a summary is due. Returns how many messages are pending, and whether the request is new."""
+    """Request a summary. Returns the number of pending messages, and whether the request is new."""
     waiting = pending(work, engine.settings.life, partition, session, wanted=wanted)
     if not waiting.count or not engine.settings.life.summarises:
         return waiting.count, False
@@ -76,14 +72,14 @@ def ask_for_summary(
 
 
 SUMMARY_MESSAGES = 20
-"""A backlog is cut into summaries of so many messages, so that an import of 1,000 makes about fifty."""
+"""Messages per summary of a backlog, so that an import of 1,000 makes about fifty summaries."""
 
 MOST_MESSAGES = 200
-"""What a summary says that it covers may come from an import."""
+"""Limit on the messages that a summary claims to cover: an import may claim any."""
 
 SUMMARY_CHARS = 8000
 SUMMARIES_AT_ONCE = 5
-"""One job makes so many, which is well within its lease with a slow model; the next job makes the next ones."""
+"""Summaries per job, well within its lease with a slow model. The next job makes the rest."""
 
 REASON_CHARS = 300
 
@@ -92,8 +88,8 @@ _summarise_log = logging.getLogger("mnemic.summarise")
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """Messages `first` to `last` (inclusive), and their summary's id: None in a dry run, or when it would say nothing
-    new. `fallback`: the failure for which the raw text was taken.
+    """Messages `first` to `last` (inclusive), and their summary's id: None in a dry run, or if it would add nothing.
+    `fallback`: the failure that made raw text the summary.
     """
 
     first: int
@@ -104,7 +100,7 @@ class Summarised:
 
 @dataclass(frozen=True, slots=True)
 class SummariseReport:
-    """What was, or would be, summarised of a session; `left` messages are pending still."""
+    """The summaries made, or planned, of a session; `left` messages are still pending."""
 
     session: str
     entries: tuple[Summarised, ...]
@@ -131,7 +127,7 @@ def summarise(
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The messages of one summary that say anything, and all the positions that it covers."""
+    """The non-empty messages of one summary, and all positions that it covers."""
 
     messages: tuple[Message, ...]
     place: Pending
@@ -141,12 +137,12 @@ class Summarising(SessionRun):
     """One run over a conversation. `may_fall_back`: if the model fails, the raw text becomes the summary."""
 
     def due(self, wanted: int = 0) -> Pending:
-        """What is to be summarised now; what was said up to the position `wanted` in any case."""
+        """The messages to summarise now, including all up to the position `wanted`."""
         with self._engine.store.read() as work:
             return pending(work, self._engine.settings.life, self._partition, self._session, wanted=wanted)
 
     def plan(self, due: Pending) -> list[Pending]:
-        """The batches that `due` would be cut into."""
+        """The batches of `due`."""
         places: list[Pending] = []
         while due.count:
             places.append(self._next(due).place)
@@ -154,7 +150,7 @@ class Summarising(SessionRun):
         return places
 
     def run(self, due: Pending, most: int | None) -> list[Summarised]:
-        """Summarise what is due, at most `most` batches; ends where somebody else moved the cursor."""
+        """Summarise at most `most` batches of `due`. Stops if another run moved the cursor."""
         done: list[Summarised] = []
         while due.count and (most is None or len(done) < most):
             batch = self._next(due)
@@ -191,14 +187,14 @@ class Summarising(SessionRun):
         return SUMMARY_CHARS if llm is None else max(500, min(SUMMARY_CHARS, llm.capabilities.context_tokens // 2))
 
     def messages(self, first: int, last: int) -> list[Message]:
-        """The messages at these positions, both inclusive, that say anything; at most as many as one digest reads."""
+        """The non-empty messages at these positions (inclusive), at most as many as one digest reads."""
         most = min(last - first + 1, MOST_MESSAGES)
         with self._engine.store.read() as work:
             found = work.conversations.messages(self._partition, self._session, first - 1, most)
         return [message for message in found if message.position <= last and prompts.counted(message).strip()]
 
     def digest(self, messages: Sequence[Message]) -> digest.Derived | None:
-        """The summary of some messages; None when they say nothing. Raises the errors of the model."""
+        """The summary of some messages; None if they hold nothing. Raises the model's errors."""
         if not messages:
             return None
         sources = [digest.Source(m.id, prompts.counted(m), prompts.speaker(m), m.role is Role.USER) for m in messages]
@@ -226,7 +222,7 @@ class Summarising(SessionRun):
         )
 
     def _tell_facts(self, messages: Sequence[Message], limit: int) -> tuple[str, tuple[Provenance, ...]]:
-        """What extraction found in these messages, as sentences in the order of the talk, with the spans it names."""
+        """Extracted facts of these messages as sentences in order, with their spans."""
         places = {message.id: message.position for message in messages}
         with self._engine.store.read() as work:
             made = work.dependants.of(self._partition, list(places))
@@ -285,18 +281,17 @@ class Summarising(SessionRun):
 
 
 def _all_left(work: UnitOfWork, partition: Partition, messages: Sequence[Message]) -> bool:
-    """True while none of the messages is erased; none can be before the unit of work ends."""
+    """True while none of the messages is erased. The lock keeps it so until the unit of work ends."""
     work.dependants.of(partition, ())  # takes the lock, so that nothing is erased after the look
     ids = [message.id for message in messages]
     return len(work.messages.get(Visibility((partition,), None), ids)) == len(ids)
 
 
-RENEWED_AT_ONCE = 5
-"""Summaries that one job makes again when the model is back."""
+RENEWED_AT_ONCE = 5  # summaries that one job remakes when the model is back
 
 
 def renew_summaries(engine: Engine, partition: Partition, actor: str) -> int:
-    """Make some summaries again that a failing model left as raw text; returns how many. Raises the model's errors."""
+    """Remake some summaries that are raw text after a failure. Returns their number. Raises the model's errors."""
     query = MemoryQuery(
         now=engine.clock.now(),
         kinds=(Kind.SUMMARY,),
@@ -311,7 +306,7 @@ def renew_summaries(engine: Engine, partition: Partition, actor: str) -> int:
 
 
 def _renew(engine: Engine, old: Memory, actor: str) -> bool:
-    """Make one summary again of its messages; False if it or a message changed meanwhile."""
+    """Remake one summary from its messages; False if it or a message changed meanwhile."""
     session, (first, last) = bookkeeping.session_in(old.bookkeeping), bookkeeping.positions_in(old.bookkeeping)
     if session is None or first > last:
         return False
@@ -344,7 +339,7 @@ def _renew(engine: Engine, old: Memory, actor: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SummarisingAgain:
-    """The messages at the positions `first` to `last` of a session. Done twice, it makes one summary."""
+    """Remakes the summary of positions `first` to `last` of a session. Idempotent."""
 
     engine: Engine
     partition: Partition
@@ -355,8 +350,8 @@ class SummarisingAgain:
     may_fall_back: bool = False
 
     def run(self) -> bool:
-        """Make the summary, where anything is left; False when a message was erased meanwhile. Raises the errors of
-        the model unless it may fall back.
+        """Make the summary if any message is left. False if a message was erased meanwhile. Raises the model's errors
+        unless it may fall back.
         """
         place = (self.engine, self.partition, self.session, self.actor)
         work = Summarising(*place, may_fall_back=self.may_fall_back)

@@ -1,4 +1,4 @@
-"""Goes over every memory of a partition for upkeep: page by page, so that memory stays flat, in short transactions."""
+"""Walks over every memory of a partition for upkeep, page by page, in bounded memory and short transactions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,22 +10,20 @@ from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 
 PAGE = 200  # memories per transaction: writers wait only a moment
-PAGES_A_JOB = 250
-"""So many pages one job goes over (50,000 memories); the next job goes on from there."""
-
+PAGES_A_JOB = 250  # pages per job (50,000 memories); the next job continues there
 _Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which memories of a partition are gone over: those that `visible` admits, or, without it, all (upkeep)."""
+    """The memories of a partition to walk over: those that `visible` admits, or without it all (upkeep)."""
 
     partition: Partition
     visible: Visibility | None = None
     after: str = ""
 
     def page(self, work: UnitOfWork, after: str) -> tuple[Sequence[Memory], str | None]:
-        """The memories of one page, and the id to go on behind; None at the end."""
+        """The memories of one page, and the id to continue after; None at the end."""
         page = work.upkeep.memories(self.partition, after, PAGE)
         seen = self.visible
         own = [m for m in page if seen is None or seen.admits(m.partition, m.private_agent)]
@@ -34,7 +32,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Swept(Generic[_Found]):
-    """What one page held: how many memories were looked at, what was found, and the id to go on behind (None: done)."""
+    """The result of one page: memories examined, results, and the id to continue after (None: done)."""
 
     examined: int
     found: Sequence[_Found]
@@ -47,9 +45,9 @@ def sweep(
     plan: Callable[[UnitOfWork, Sequence[Memory]], Sequence[_Found]],
     deed: Callable[[UnitOfWork, Partition, Sequence[_Found]], Sequence[_Found]] | None,
 ) -> Iterator[Swept[_Found]]:
-    """Plan each page, and do it; without a `deed` only plan. `deed` returns its result. Pages are planned in a reading
-    unit of work, and again in a writing one only where needed, so that a page is done wholly on current data, or not at
-    all.
+    """Plan each page and apply the plan with `deed`, which returns its result; without a `deed` only plan. A page is
+    planned in a read, and again in a write if there is anything to do. So a page changes wholly on current data, or not
+    at all.
     """
     after: str | None = reach.after
     while after is not None:

@@ -1,6 +1,6 @@
-"""Finds what different choices of a user share over months, as "prefers self-hosted tools": a model reads the choices
-together; without one they are grouped by the qualities that they name. The choices stay as they are, and the preference
-names them in its context.
+"""Finds what different choices of a user share over months, such as "prefers self-hosted tools". A model reads the
+choices together; without one they are grouped by the qualities that they name. The choices stay unchanged, and the
+preference lists them in its context.
 """
 
 import logging
@@ -23,15 +23,9 @@ from mnemic.text import choices as wording
 from mnemic.text.prompts import language_of
 
 LEAST_SHARED = 3
-LEAST_SPAN = timedelta(days=60)
-"""Choices with a quality, of different things, and as long from the first to the last, show a preference."""
-
-TOLD = 12
-"""Choices, the newest, that the context lists."""
-
-MIN_CARRIED = 0.4
-"""Share of a model's words that its choices must hold."""
-
+LEAST_SPAN = timedelta(days=60)  # between the first and last choice of different things with a quality
+TOLD = 12  # newest choices listed in the context
+MIN_CARRIED = 0.4  # minimum share of a model's words that its choices must hold
 _log = logging.getLogger("mnemic.consolidate")
 
 
@@ -52,9 +46,7 @@ class Trait:
 
 
 def find_traits(engine: Engine, choices: Sequence[Memory], known: Sequence[tuple[str, Memory]]) -> list[Trait]:
-    """The preferences that these memories share. One that is `known` (key and preference) comes again only while it is
-    active and more choices share it.
-    """
+    """The preferences that these memories share: new ones, and active `known` ones (by key) with more choices."""
     choices = sorted(choices, key=lambda each: (each.observed_at, each.id))
     by_key = dict(known)
     if engine.llm is not None:
@@ -75,7 +67,7 @@ def _due(trait: Trait, known: Memory | None) -> Trait | None:
 
 
 def trait_memory(engine: Engine, trait: Trait, now: datetime) -> Memory:
-    """The preference of a trait; quarantined where its words would not pass the gate."""
+    """A trait's preference; quarantined if its words would not pass the gate."""
     singles = trait.singles
     made = Derived(
         text=trait.text,
@@ -90,7 +82,7 @@ def trait_memory(engine: Engine, trait: Trait, now: datetime) -> Memory:
 
 
 def add_trait(engine: Engine, trait: Trait, *, actor: str) -> Memory | None:
-    """Store or enlarge the preference of a trait; None if a choice changed meanwhile or another memory says it."""
+    """Store or enlarge a trait's preference; None if a choice changed meanwhile or another memory says it."""
     memory = trait_memory(engine, trait, engine.clock.now())
     if memory.state is not State.ACTIVE:
         return None
@@ -135,7 +127,7 @@ def _sentence(pairs: Sequence[tuple[wording.Quality, Memory]]) -> str:
 
 
 def _ask_model(engine: Engine, choices: Sequence[Memory]) -> list[Trait]:
-    """What a model reads in the newest choices; each preference is checked against the lines that it names."""
+    """Traits that a model finds in the newest choices, each checked against the lines that it names."""
     llm, read = engine.llm, [each for each in choices if each.private_agent is None][-wording.MOST_READ :]
     if llm is None or not _is_shared(read):
         return []

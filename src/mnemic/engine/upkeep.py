@@ -1,13 +1,10 @@
-"""Removes tombstones of passages, lets importance fade, and archives and deletes what is old.
+"""Removes tombstones of passages, decays importance, and archives and deletes old memories.
 
-Tombstones go once indexes have seen them. An index that has not is told by the store's horizon to read its partition
-from the beginning (`engine/indexing.py`), which is dear for a large one, so tombstones gather first.
-
-Faded importance is noted so that a store can order by it; what was stored stays. Fading starts again at every access,
-and before the first one counts from when a memory was made here, so that imported conversations do not fade at once.
-
-Archiving looks at the metadata of every memory. Pinned memories, reflections and what a person has lately brought back
-stay; the profile is never touched.
+Tombstones go once indexes have seen them. An index that has not must re-read its partition (the store's horizon shows
+that). This is slow for a large one, so tombstones gather first. Decayed importance is stored beside the original, for
+sorting. Decay restarts at every access. Before the first access it counts from when the memory was stored here, so that
+imported conversations do not fade at once. Archiving examines every memory's metadata. Pinned memories, reflections and
+recently restored ones stay; the profile is never touched.
 """
 
 import logging
@@ -28,20 +25,16 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.fusion import decayed
 
 LEAST_TOMBSTONES = 100  # fewer take no room worth a transaction
-LEAST_SHARE = 0.1
-"""Fewer of the rows of a partition stay until the next night."""
-
-AT_ONCE = 1000
-"""So many go in one transaction, so that writers wait a moment only."""
-
-MOST_OF_A_JOB = 100_000
-"""The others wait for the next night, so that a job ends within its lease."""
-
+LEAST_SHARE = 0.1  # of a partition's rows; fewer stay until the next night
+AT_ONCE = 1000  # tombstones per transaction, so that writers wait only a moment
+MOST_OF_A_JOB = 100_000  # tombstones per job, within its lease; others wait for the next night
 _compact_log = logging.getLogger("mnemic.compact")
 
 
 def compact_partition(engine: Engine, partition: Partition) -> int:
-    """Remove a partition's passage tombstones, if enough; returns how many. Others keep imports from restoring."""
+    """Remove a partition's passage tombstones, if enough. Returns their number. Other tombstones stay: they keep
+    imports from restoring erased items.
+    """
     with engine.store.read() as work:
         gone = work.partitions.tombstones(partition)
         rows = work.partitions.count([partition]) if gone >= LEAST_TOMBSTONES else {}
@@ -60,15 +53,13 @@ def compact_partition(engine: Engine, partition: Partition) -> int:
     return removed
 
 
-DECIMALS = 4
-"""Finer differences of importance are none."""
-
+DECIMALS = 4  # finer differences of importance do not count
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """A memory whose importance is another now: as it was stored, and its present one before and after."""
+    """A memory whose importance changed: as stored, and its decayed one before and after."""
 
     id: str
     importance: float
@@ -78,7 +69,7 @@ class Fading:
 
 @dataclass(frozen=True, slots=True)
 class DecayReport:
-    """What faded, or would fade, at a moment; `examined` counts the memories that were looked at."""
+    """Memories that faded, or would fade, at a moment; `examined` counts those examined."""
 
     at: datetime
     examined: int
@@ -87,8 +78,8 @@ class DecayReport:
 
 
 def decay(engine: Engine, scope: Scope, levels: Sequence[Level], *, is_dry_run: bool = False) -> DecayReport:
-    """Note the decayed importance of visible memories of some levels (none: all). Idempotent at one moment. Pending
-    recalls are written first.
+    """Store the decayed importance of visible memories of these levels (empty: all). Idempotent at one moment. Pending
+    accesses are written first.
     """
     now, examined, entries = engine.clock.now(), 0, list[Fading]()
     engine.accesses.flush(engine.store)
@@ -113,7 +104,7 @@ def decay_partition(engine: Engine, partition: Partition, after: str = "") -> st
 
 
 def present_importance(memories: Sequence[Memory], now: datetime, life: LifeSettings) -> list[float]:
-    """Each item's decayed importance at `now`; pinned memories and reflections keep theirs."""
+    """Each memory's decayed importance at `now`; pinned memories and reflections keep theirs."""
     if not memories:
         return []
     faded = decayed(
@@ -130,7 +121,7 @@ def present_importance(memories: Sequence[Memory], now: datetime, life: LifeSett
 
 
 def _plan(life: LifeSettings, now: datetime, _: UnitOfWork, memories: Sequence[Memory]) -> list[Fading]:
-    """Those whose present importance is not the one that is noted."""
+    """The memories whose decayed importance differs from the stored one."""
     live = [m for m in memories if m.state is State.ACTIVE and (m.expires_at is None or m.expires_at > now)]
     return [
         Fading(memory.id, memory.importance, memory.present_importance, becomes)
@@ -145,15 +136,13 @@ def _fade(work: UnitOfWork, partition: Partition, found: Sequence[Fading]) -> Se
     return found
 
 
-UPKEEP = "upkeep"
-"""The actor in the history of what is evicted by the schedule."""
-
+UPKEEP = "upkeep"  # actor in the history of scheduled evictions
 _evict_log = logging.getLogger("mnemic.evict")
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A memory that is archived or deleted, and why."""
+    """A memory to archive or delete, and the reason."""
 
     id: str
     action: Action
@@ -162,7 +151,7 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class EvictReport:
-    """What was, or would be, evicted at a moment; `examined` counts the memories that were looked at."""
+    """Memories that were, or would be, evicted at a moment; `examined` counts those examined."""
 
     at: datetime
     examined: int
@@ -174,7 +163,7 @@ class EvictReport:
 def evict(
     engine: Engine, scope: Scope, levels: Sequence[Level], *, actor: str, is_dry_run: bool = False
 ) -> EvictReport:
-    """Evict from the visible memories of some levels (none: of all). `undo` restores archived ones only."""
+    """Evict from the visible memories of these levels (empty: all). `undo` restores archived ones only."""
     engine.accesses.flush(engine.store)
     evicting, examined, found = _Evicting(engine, actor), 0, list[Eviction]()
     visible = scope.visibility.at(*levels)
@@ -202,7 +191,7 @@ def evict_partition(engine: Engine, partition: Partition, after: str = "") -> st
 
 
 class _Evicting:
-    """One run: what is to go at its moment, and on whose behalf."""
+    """One run: its moment and its actor."""
 
     def __init__(self, engine: Engine, actor: str) -> None:
         self.now = engine.clock.now()
@@ -210,7 +199,7 @@ class _Evicting:
         self._old = self.now - timedelta(days=self._life.evict_after_days)
 
     def plan(self, work: UnitOfWork, memories: Sequence[Memory]) -> list[tuple[Memory, Eviction]]:
-        """Those of a page that are to go."""
+        """The memories of a page to evict."""
         found: list[tuple[Memory, Eviction]] = []
         for memory, present in zip(memories, present_importance(memories, self.now, self._life), strict=True):
             eviction = None if is_lasting(memory) else self._judge_memory(work, memory, present)
@@ -221,7 +210,7 @@ class _Evicting:
     def deed(
         self, work: UnitOfWork, partition: Partition, found: Sequence[tuple[Memory, Eviction]]
     ) -> list[tuple[Memory, Eviction]]:
-        """Archive and delete; a memory that somebody else is changing is left for the next run."""
+        """Archive and delete. A memory that changes concurrently is left for the next run."""
         done: list[tuple[Memory, Eviction]] = []
         for memory, eviction in found:
             if eviction.action is Action.DELETED:
@@ -247,13 +236,13 @@ class _Evicting:
             and present < life.evict_below
             and memory.created_at < self._old
         )
-        if not is_stale or self._was_brought_back(work, memory):
+        if not is_stale or self._was_restored(work, memory):
             return None
         reason = f"its importance has faded to {present:.2f}, and it is older than {life.evict_after_days:g} days"
         return Eviction(memory.id, Action.ARCHIVED, reason)
 
-    def _was_brought_back(self, work: UnitOfWork, memory: Memory) -> bool:
-        """True when a change of it was taken back not so long ago: it would be archived again the next night."""
+    def _was_restored(self, work: UnitOfWork, memory: Memory) -> bool:
+        """True if a recent `undo` restored the memory. Otherwise the next night would archive it again."""
         own = Visibility((memory.partition,), memory.private_agent)
         history = work.history.of(own, memory.id)
         return any(entry.action is Action.RESTORED and entry.at >= self._old for entry in history)

@@ -1,4 +1,4 @@
-"""The last messages of a session: what a chat still has before its eyes."""
+"""The last messages of a session, which a chat still has in its context."""
 
 from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
@@ -8,8 +8,8 @@ from mnemic.ports.index import within_ttl
 
 
 def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_closed: bool = False) -> list[Message]:
-    """The last `limit` messages of the scope's session (None: as many as a window holds), oldest first; none when the
-    session is unknown or, but for `include_closed`, nothing was written in it for longer than a window lives.
+    """The last `limit` messages of the scope's session (None: a whole window), oldest first. Empty if the session is
+    unknown or, without `include_closed`, has been idle for longer than a window lives.
     """
     if scope.session is None:
         raise InvalidInputError("a window is that of a session; say which, as session=…")
@@ -21,7 +21,7 @@ def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_cl
 
 
 def latest(engine: Engine, partition: Partition, session: str, limit: int) -> list[Message]:
-    """As the `Window` port gives them; where there is none, the store's rows."""
+    """The messages from the `Window` port, or without one from the store."""
     now = engine.clock.now()
     if engine.window is not None:
         return engine.window.latest(partition, session, limit, now)

@@ -1,4 +1,4 @@
-"""Estimates how much facts and memories are worth keeping, from the vectors that the store keeps of them anyway."""
+"""Estimates how much facts and memories are worth keeping, from the vectors that the store keeps anyway."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,9 @@ from mnemic.text.facts.worth import keep_probability, shipped_model
 def estimate_worth(
     engine: Engine, items: Sequence[Fact | Memory], vectors: Sequence[ItemVectors | None]
 ) -> NDArray[np.float64]:
-    """How likely each item is worth keeping, `(n,)`, 0..1; extraction keeps from 0.5.
-
-    `vectors`: of each item, one in each of the engine's spaces; None where it has none. Items without a vector of the
-    shipped embedder are judged by their words alone, which is less sure.
+    """Probability that each item is worth keeping, `(n,)`, 0..1; extraction keeps from 0.5. `vectors`: each item's, one
+    per space of the engine, or None. Items without a vector of the shipped embedder are judged by their words alone,
+    which is less certain.
     """
     texts, kinds = [item.text for item in items], [item.kind for item in items]
     column = next((place for place, each in enumerate(engine.embedders) if each.space.model == shipped_model()), None)

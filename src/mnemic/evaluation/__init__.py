@@ -1,1 +1,1 @@
-"""How good and how fast a memory is, measured through the public verbs."""
+"""Measures the quality and speed of a memory through the public verbs."""

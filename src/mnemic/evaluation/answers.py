@@ -1,8 +1,7 @@
-"""Asks a language model the questions of a test set with memory, with everything and with nothing, and scores it.
-
-Token F1 is that of reading comprehension (Rajpurkar et al. 2016), the best over several right answers; scripts without
-blanks count by character. The memory is used through the public verbs, one user for every group; what is compared with
-it sees the same rows and the same instruction.
+"""Asks a language model the questions of a test set with memory, with all rows and with nothing, and scores the
+answers. Token F1 is that of reading comprehension (Rajpurkar et al. 2016): the best over several correct answers, by
+character in scripts without blanks. The memory is used through the public verbs, with one user per group. The baselines
+get the same rows and the same instruction.
 """
 
 import json
@@ -31,7 +30,7 @@ from mnemic.text.analyser import Analyser
 from mnemic.text.replies import read_item, without_thoughts
 
 UNKNOWN = {"en": "I don't know.", "zh": "我不知道。"}
-"""What a model is told to answer when it does not know."""
+"""The model is asked to answer this if it does not know."""
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]|[^\W_]+(?:['.,][^\W_]+)*")
@@ -45,24 +44,24 @@ _DECLINES = re.compile(
 
 
 def tokens(text: str) -> list[str]:
-    """The tokens that are compared: folded words and numbers without articles, or characters of unspaced scripts."""
+    """The tokens to compare: folded words and numbers without articles, or characters of unspaced scripts."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
     return [token for token in _TOKEN.findall(folded) if token not in _ARTICLES]
 
 
 def token_f1(answer: str, right: Sequence[str]) -> float:
-    """The best F1 over the right answers, 0 to 1; of two sides without any token 1."""
+    """The best F1 over the correct answers, 0 to 1. Two empty token lists give 1."""
     return max((_f1(tokens(answer), tokens(each)) for each in right), default=0.0)
 
 
 def is_exact(answer: str, right: Sequence[str]) -> bool:
-    """True when the answer has just the tokens of a right one, in order."""
+    """True if the answer has exactly the tokens of a correct one, in order."""
     given = tokens(answer)
     return any(given == tokens(each) for each in right)
 
 
 def declines(answer: str) -> bool:
-    """True when the answer says that it does not know, in its first sentence or so."""
+    """True if the answer starts by saying that it does not know."""
     return _DECLINES.search(answer.replace("’", "'")[:200]) is not None
 
 
@@ -77,7 +76,7 @@ def _f1(given: Sequence[str], right: Sequence[str]) -> float:
 
 
 TOKENS_A_WORD = 2.0
-"""What is kept free of a model's context for words that are several tokens: a whole transcript must not exceed it."""
+"""Assumed model tokens per word, so that a whole transcript never exceeds the context."""
 
 _ANSWER_TOKENS = 128  # test sets ask for a few words; a longer answer lowers the F1
 _JUDGEMENT = {
@@ -101,7 +100,7 @@ _analyser = Analyser()
 
 
 class Way(StrEnum):
-    """What the model is given beside the question."""
+    """What the model gets besides the question."""
 
     MEMORY = "memory"
     EVERYTHING = "everything"
@@ -110,9 +109,8 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions:
-    """`llm`, `llm_options`, `embedder`: as in `Config`. `judge`: a model that says whether answers are right, "none":
-    none does. `budget_tokens`: what memory may add to a prompt. `questions`: how many are asked at most, evenly spread
-    over the set; None: all.
+    """`llm`, `llm_options`, `embedder`: as in `Config`. `judge`: a model that judges answers, or "none".
+    `budget_tokens`: limit of memory in a prompt. `questions`: maximum number, spread evenly over the set; None: all.
     """
 
     llm: str
@@ -134,9 +132,9 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the model said. `tokens`: of its prompt, as the server counts them, else as our analyser does. `f1`, `exact`
-    0 to 1; `is_right`: the judge's word, None without one. Of an unanswerable question `f1` and `exact` are None, and
-    `is_right` is True when it declined. `left_out`: rows that did not fit into its context.
+    """A model's answer. `tokens`: of its prompt, counted by the server, else by our analyser. `f1`, `exact`: 0 to 1.
+    `is_right`: the judge's verdict, None without one. For an unanswerable question, `f1` and `exact` are None, and
+    `is_right` is True if it declined. `left_out`: rows that did not fit its context.
     """
 
     qid: str
@@ -153,8 +151,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerMeans:
-    """Means over the answers of one way; None where nothing was to be measured. `declined`: the share of unanswerable
-    questions that were declined. `cut`: how many prompts could not hold all rows.
+    """Means over the answers of one way, None if nothing was measured. `declined`: the share of unanswerable questions
+    that were declined. `cut`: the number of prompts that could not hold all rows.
     """
 
     n: int
@@ -169,12 +167,12 @@ class AnswerMeans:
 
 @dataclass(slots=True)
 class Failures:
-    """Questions that the model failed at, by the kind of error; they are not in the run and will be asked again."""
+    """Questions on which the model failed, by error type. They are not in the run and will be asked again."""
 
     by_kind: dict[str, int] = field(default_factory=dict[str, int])
 
     def note(self, error: BackendError) -> None:
-        """One more of its kind."""
+        """Count one error."""
         self.by_kind[type(error).__name__] = self.by_kind.get(type(error).__name__, 0) + 1
 
 
@@ -186,10 +184,9 @@ def run_answers(
     failures: Failures | None = None,
     progress: retrieval.Progress | None = None,
 ) -> Iterator[Answer]:
-    """The answers that are not yet `known`, as they come, space by space, in a temporary store.
-
-    A question that the model is too slow for, or answers with something broken, is counted in `failures`; a model that
-    cannot be reached raises `UnavailableError`. Raises `InvalidInputError` when no question has a right answer.
+    """Yields the answers that are not yet `known`, space by space, from a temporary store. `failures` counts questions
+    that time out or get a broken reply. Raises `UnavailableError` if a model cannot be reached, and `InvalidInputError`
+    if no question has a correct answer.
     """
     chosen = _choose_questions(dataset, options.questions)
     done = {(answer.qid, answer.way) for answer in known}
@@ -200,7 +197,7 @@ def run_answers(
         _models(options) as (llm, judge),
         retrieval.opened(retrieval.RetrievalOptions(embedder=options.embedder)) as (mnemic, clock, parts),
     ):
-        asking = _Asking(mnemic, clock, llm, judge, options)
+        asking = _Asker(mnemic, clock, llm, judge, options)
         for space in retrieval.spaces_of(dataset):
             wanted = [
                 (question, way)
@@ -222,7 +219,7 @@ def run_answers(
 
 
 def means_by_way(answers: Iterable[Answer]) -> dict[Way, AnswerMeans]:
-    """The means of each way that has answers, in the order of `Way`."""
+    """Means by way, in the order of `Way`, for ways with answers."""
     grouped: dict[Way, list[Answer]] = {}
     for answer in answers:
         grouped.setdefault(answer.way, []).append(answer)
@@ -230,7 +227,7 @@ def means_by_way(answers: Iterable[Answer]) -> dict[Way, AnswerMeans]:
 
 
 def append_answer(path: Path, answer: Answer) -> None:
-    """Add a row to the run file, so that what is interrupted goes on where it was."""
+    """Append a row to the run file, so that an interrupted run can continue."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as out:
@@ -240,7 +237,7 @@ def append_answer(path: Path, answer: Answer) -> None:
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """The rows of a run file, none of one that is not there. Raises `InvalidInputError`, naming file and line."""
+    """The rows of a run file, empty if it is missing. Raises `InvalidInputError`, naming file and line."""
     if not path.exists():
         return []
     answers: list[Answer] = []
@@ -252,7 +249,7 @@ def read_answers(path: Path) -> list[Answer]:
     return answers
 
 
-class _Asking:
+class _Asker:
     """Asks one question at a time."""
 
     def __init__(
@@ -318,7 +315,7 @@ class _Asking:
 
 @contextmanager
 def _models(options: AnswerOptions) -> Generator[tuple[Llm, Llm | None]]:
-    """The model and the judge, closed at the end."""
+    """Open the model and the judge, and close them afterwards."""
     with ExitStack() as stack:
         llm = _model(stack, options.llm, options.llm_options)
         if options.judge == "none":
@@ -338,7 +335,7 @@ def _model(stack: ExitStack, name: str, options: Mapping[str, object]) -> Llm:
 
 
 def newest_within(lines: Sequence[str], room: float) -> tuple[list[str], int]:
-    """The last lines that have room, in order, and how many were left out. `room` in tokens of our analyser."""
+    """The last lines that fit in `room` (tokens of our analyser), in order, and the number left out."""
     kept: list[str] = []
     for line in reversed(lines):
         room -= _analyser.token_count(line)

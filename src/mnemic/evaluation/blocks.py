@@ -1,8 +1,6 @@
-"""Runs a test set through `context` and scores the blocks: is the evidence in them, at what size, and is nothing shown
-where nothing fits.
-
-A block holds a corpus row only where at least `SHOWN` of the row's words stand in it, so that naming a row is not
-enough. Words are counted as sets: the block may say them in any order.
+"""Runs a test set through `context` and scores the blocks: evidence shown, size, and silence on unrelated prompts. A
+row counts as shown only if at least `SHOWN` of its words are in the block, so that naming it is not enough. Words are
+sets: the block may have them in any order.
 """
 
 import gzip
@@ -24,10 +22,10 @@ from mnemic.model.recall import Context
 from mnemic.model.scope import Scope
 
 SHOWN = 0.5
-"""A row counts as shown when at least this share of its words stands in the block."""
+"""Minimum share of a row's words in a block for the row to count as shown."""
 
 SILENT_WORDS = 40
-"""A block without rows is silent up to this length: a date and a name are no memory."""
+"""A block without rows is silent up to this many words: a date and a name are no memory."""
 
 _NOT_MEMORY = ("system", "history")
 _WORD = re.compile(r"[^\W_]+")
@@ -41,7 +39,7 @@ _STOP = frozenset(_FUNCTION_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt that has nothing to do with any memory, and what sort of prompt it is."""
+    """A prompt unrelated to any memory, and its kind."""
 
     id: str
     text: str
@@ -50,9 +48,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What `context` put before one question: the corpus rows shown in whole or in part, and the text itself. `kind` is
-    set for an unrelated prompt.
-    """
+    """The context of one question: corpus rows shown at least in part, and the text. `kind`: of an unrelated prompt."""
 
     qid: str
     ids: Sequence[str]
@@ -61,16 +57,15 @@ class Block:
     kind: str | None = None
 
     def row(self) -> dict[str, object]:
-        """The row of a run file."""
+        """The row in a run file."""
         row: dict[str, object] = {"qid": self.qid, "ids": [*self.ids], "tokens": self.tokens, "text": self.text}
         return row if self.kind is None else row | {"unrelated": True, "kind": self.kind}
 
 
 @dataclass(frozen=True, slots=True)
 class BlockReport:
-    """Means over the answerable questions and by category, and the silence by kind of unrelated prompt.
-
-    `not_shown` ids were named without being shown; `missing` questions have gold and no block.
+    """Means over the answerable questions, by category, and the silence by kind of unrelated prompt. `not_shown`: ids
+    named without their text. `missing`: questions with gold but no block.
     """
 
     overall: Mapping[str, float]
@@ -92,7 +87,7 @@ class _Tally:
 
 
 def load_prompts(path: Path) -> list[Prompt]:
-    """Unrelated prompts, JSON lines with `id`, `text` and perhaps `kind`. Raises `InvalidInputError`."""
+    """Unrelated prompts from JSON lines with `id`, `text` and optionally `kind`. Raises `InvalidInputError`."""
     prompts: list[Prompt] = []
     for number, row in read_json_lines(path):
         if not isinstance(row.get("text"), str) or not row["text"]:
@@ -109,9 +104,8 @@ def run_blocks(
     progress: Progress | None = None,
     vectors: KeptVectors | None = None,
 ) -> Iterator[Block]:
-    """The blocks of all questions, space by space, then those of the unrelated prompts in the same space.
-
-    A question that has a time is asked at that time. `options` and `vectors` as in `run_retrieval`.
+    """The blocks of all questions, space by space, each followed by those of the unrelated prompts. A question with a
+    time is asked at that time. `options` and `vectors` as in `run_retrieval`.
     """
     spaces = spaces_of(dataset)
     rows, asked = sum(len(space.rows) for space in spaces), sum(len(space.questions) for space in spaces)
@@ -140,7 +134,7 @@ def blocks_of_space(
     budget_tokens: int,
     prompts: Sequence[Prompt] = (),
 ) -> Iterator[Block]:
-    """The blocks of one space that is stored already; `ids` names the corpus row of each item."""
+    """The blocks of one stored space. `ids`: the corpus row of each item."""
     scope = Scope(user=space.user)
     for question in space.questions:
         with clock.at(question.time):
@@ -158,7 +152,7 @@ def _block(qid: str, built: Context, ids: Mapping[str, str], kind: str | None = 
 
 
 def write_blocks(path: Path, blocks: Iterable[Block]) -> None:
-    """Write one JSON row per block, packed where the name ends in `.gz`. Raises `InvalidInputError`."""
+    """Write one JSON row per block, compressed if the name ends in `.gz`. Raises `InvalidInputError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with gzip.open(path, "wt", encoding="utf-8") if path.suffix == ".gz" else path.open("w") as out:
@@ -168,11 +162,9 @@ def write_blocks(path: Path, blocks: Iterable[Block]) -> None:
 
 
 def score_blocks(dataset: Dataset, blocks: Sequence[Block]) -> BlockReport:
-    """What the blocks are worth against the gold of the set.
-
-    evidence: share of a question's gold rows that are shown; all: the share of questions with all of them. sessions,
-    all_sessions: the same for gold sessions. answer_words: share of the answer's content words that stand in the block.
-    tokens: as the engine counts them; words: as this module does.
+    """Score the blocks against the set's gold. evidence: share of a question's gold rows that are shown; all: share of
+    questions with all of them. sessions, all_sessions: the same for gold sessions. answer_words: share of the answer's
+    content words in the block. tokens: as the engine counts them; words: as this module does.
     """
     corpus, questions = {row.id: row for row in dataset.corpus}, {each.id: each for each in dataset.questions}
     overall, by_category = _Tally(), defaultdict[str, _Tally](_Tally)
@@ -227,7 +219,7 @@ def _measures(question: LabelledQuestion, block: Block, shown: Mapping[str, Corp
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, lower case; each Chinese character is one."""
+    """The lower-cased words of a text. Each Chinese character is one."""
     found: list[str] = []
     for word in _WORD.findall(text.lower()):
         found += list(word) if _HAN.search(word) else [word]

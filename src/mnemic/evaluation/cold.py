@@ -1,6 +1,5 @@
-"""A process of its own that opens a store and asks once: `python -m mnemic.evaluation.cold STORE USER QUERY EMBEDDER`.
-
-Prints one JSON object: `import_ms`, `open_ms`, `recall_ms` and `rss_bytes` (null where the system does not tell).
+"""Opens a store in a new process and asks once: `python -m mnemic.evaluation.cold STORE USER QUERY EMBEDDER`. Prints
+one JSON object: `import_ms`, `open_ms`, `recall_ms` and `rss_bytes` (null if the system does not report it).
 """
 
 import json
@@ -13,7 +12,7 @@ _START = time.perf_counter()
 
 
 def resident_bytes() -> int | None:
-    """The memory this process holds, from Linux's `/proc`; None elsewhere."""
+    """Resident memory of this process from Linux's `/proc`, None elsewhere."""
     status = Path("/proc/self/status")
     if not status.exists():
         return None
@@ -22,7 +21,7 @@ def resident_bytes() -> int | None:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     from mnemic.evaluation.speed import opened
     from mnemic.model.scope import Scope
 

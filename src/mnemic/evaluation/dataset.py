@@ -1,8 +1,8 @@
 """Test sets, their metrics, and runs that can be continued.
 
-A test set has a corpus, questions with gold ids, and optionally the haystack of each question. Every complaint names
-the file and the line; a file that ends in `.gz` is unpacked. `docs/reference/evaluation.md` describes the fields. What
-a run has done so far is kept beside its file; another test set or other options start again.
+A test set has a corpus, questions with gold ids, and optionally a haystack per question. Errors name file and line.
+`.gz` files are decompressed. `docs/reference/evaluation.md` describes the fields. A run's progress is kept beside its
+file; another test set or other options start again.
 
 With G = the ids of positive grade, each counted at its first place, the metrics of a question are:
 
@@ -36,7 +36,7 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusRow:
-    """One thing that may be found: a message where it has a session, else a document. `time` is ISO 8601."""
+    """A row to find: a message if it has a session, else a document. `time` is ISO 8601."""
 
     id: str
     group: str
@@ -49,7 +49,7 @@ class CorpusRow:
 
     @property
     def is_message(self) -> bool:
-        """True when the row was said in a session."""
+        """True for a message of a session."""
         return self.session is not None
 
     def message(self) -> Mapping[str, object]:
@@ -61,10 +61,9 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledQuestion:
-    """A question and what should be found: corpus ids with a grade (0 or less: not relevant), and session ids.
-
-    `is_unanswerable`: the right answer is that the memory does not know; such questions are asked but not scored.
-    `time`: when it is asked, which tells what day "yesterday" was; None: now. `answers`: right answers in words.
+    """A question and its gold: corpus ids with a grade (0 or less: not relevant), and session ids. `is_unanswerable`:
+    the memory cannot know the answer; such questions are asked but not scored. `time`: when it is asked, which decides
+    what "yesterday" means; None: now. `answers`: correct answers as text.
     """
 
     id: str
@@ -83,7 +82,7 @@ _T = TypeVar("_T", CorpusRow, LabelledQuestion)
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A corpus and its questions. With `haystacks`, a question is asked of these sessions alone, not of its group."""
+    """A corpus and its questions. With `haystacks`, a question searches only these sessions instead of its group."""
 
     corpus: Sequence[CorpusRow]
     questions: Sequence[LabelledQuestion]
@@ -92,15 +91,15 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """Which fields of a question hold its gold and its category. `gold` falls back to "gold" where it is missing."""
+    """The fields of a question with its gold and category. `gold` falls back to "gold" if missing."""
 
     gold: str = "gold"
     category: str = "category"
 
 
 def load_dataset(corpus: Path, questions: Path, haystacks: Path | None = None, fields: Fields | None = None) -> Dataset:
-    """The test set of these files. Raises `InvalidInputError` for a missing or broken file, a repeated id, a question
-    about a group without rows, gold outside the corpus, or a haystack of an unknown session.
+    """Load a test set. Raises `InvalidInputError` for a missing or broken file, a repeated id, a question about a group
+    without rows, gold outside the corpus, or a haystack of an unknown session.
     """
     rows = _unique(corpus, _corpus_row)
     asked = _unique(questions, lambda row: _question(row, fields or Fields()))
@@ -128,7 +127,7 @@ def load_corpus(path: Path) -> tuple[CorpusRow, ...]:
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Row]]:
-    """(line number from 1, row) of each line that is not blank. Raises `InvalidInputError`, naming file and line."""
+    """(line number from 1, row) of each non-blank line. Raises `InvalidInputError`, naming file and line."""
     number = 0
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
@@ -167,7 +166,7 @@ def _corpus_row(row: Row) -> CorpusRow:
         as_utc(time, "time")
     session = _optional_text(row, "session")
     group = _text(row, "group")
-    Scope(user=group, session=session)  # refuses what cannot name a user or a session
+    Scope(user=group, session=session)  # refuses invalid names of a user or session
     return CorpusRow(
         id=_id(row),
         group=group,
@@ -202,7 +201,7 @@ def _question(row: Row, fields: Fields) -> LabelledQuestion:
 
 
 def _answers(row: Row) -> tuple[str, ...]:
-    """The right answers: a list `answers`, or the one text (or number) `answer`."""
+    """The correct answers: a list `answers`, or one text or number `answer`."""
     several = row.get("answers") or [row.get("answer")]
     if not isinstance(several, list):
         raise InvalidInputError("answers must be a list of texts")
@@ -254,7 +253,7 @@ def _text(row: Row, name: str, *, may_be_blank: bool = False) -> str:
 
 
 def _optional_text(row: Row, name: str) -> str | None:
-    """A text, None where there is nothing in it."""
+    """A text, None if it is blank."""
     return None if row.get(name) is None else _text(row, name, may_be_blank=True).strip() or None
 
 
@@ -262,9 +261,8 @@ Line = Mapping[str, Any]
 
 
 class Unfinished:
-    """JSON objects in `.NAME.unfinished` beside `path`, under a `key`; a last line that was cut off is left out.
-
-    Raises `InvalidInputError` when the file cannot be read or written.
+    """JSON objects of an unfinished run in `.NAME.unfinished` beside `path`, under a `key`. Ignores a truncated last
+    line. Raises `InvalidInputError` if the file cannot be read or written.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -272,7 +270,7 @@ class Unfinished:
         self._place = path.with_name(f".{path.name}.unfinished")
 
     def known(self) -> list[dict[str, Any]]:
-        """What was kept of a run with the same key that was broken off."""
+        """The objects of an interrupted run with the same key."""
         try:
             lines = self._place.read_text(encoding="utf-8").split("\n")[:-1]
         except FileNotFoundError:
@@ -286,11 +284,11 @@ class Unfinished:
             raise self.foreign() from error
 
     def foreign(self) -> InvalidInputError:
-        """The error of a file that holds something else."""
+        """The error for a file that holds something else."""
         return InvalidInputError(f"{self._place} is not an unfinished evaluation; remove it to start again")
 
     def begin(self, known: Iterable[Line]) -> None:
-        """Start the file with what is known, without the line that was cut off."""
+        """Start the file with the known objects, without a truncated line."""
         begun = self._place.with_name(f"{self._place.name}.new")
         lines: list[Line] = [{"key": self._key}, *known]
         try:
@@ -301,7 +299,7 @@ class Unfinished:
             raise InvalidInputError(f"{self._path} cannot be written: {error}") from error
 
     def add(self, lines: Iterable[Line]) -> None:
-        """Keep each line as it comes."""
+        """Append each object at once."""
         try:
             with self._place.open("a", encoding="utf-8") as out:
                 for line in lines:
@@ -312,8 +310,8 @@ class Unfinished:
             raise InvalidInputError(f"{self._path} cannot be written: {error}") from error
 
     def end(self) -> None:
-        """The file itself is complete: what was kept beside it goes."""
-        with suppress(OSError):  # a file too many beside a complete one
+        """Remove the file, because the result is complete."""
+        with suppress(OSError):  # an extra file beside a complete one is harmless
             self._place.unlink(missing_ok=True)
 
 
@@ -326,7 +324,7 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The answer to one question: corpus ids, best first, and the milliseconds it took (None: not measured)."""
+    """The answer to a question: corpus ids, best first, and its milliseconds (None: not measured)."""
 
     qid: str
     ranked: Sequence[str]
@@ -335,7 +333,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Means over `n` questions, of which `n_sessions` have gold sessions; latencies in milliseconds."""
+    """Means over `n` questions, `n_sessions` of them with gold sessions. Latencies in milliseconds."""
 
     n: int
     n_sessions: int
@@ -346,10 +344,8 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The means over all scored questions and per category.
-
-    `missing` questions have gold but no ranking, and score 0. `foreign_ids` were answered although they lie outside the
-    question's group or haystack: any of them is a leak.
+    """The means over all scored questions and per category. `missing`: questions with gold but no ranking, which score
+    0. `foreign_ids`: results outside the question's group or haystack. Any of them is a leak.
     """
 
     overall: Means
@@ -361,7 +357,7 @@ class Report:
 
 
 def score_ranking(ranked: Iterable[str], gold: Mapping[str, float]) -> dict[str, float]:
-    """All metrics of one ranking; `gold` must hold a positive grade."""
+    """All metrics of one ranking. `gold` needs a positive grade."""
     relevant = {i: grade for i, grade in gold.items() if grade > 0}
     places = {i: place for place, i in enumerate(dict.fromkeys(ranked))}
     hits = sorted(places[i] for i in relevant if i in places)
@@ -380,13 +376,13 @@ def score_ranking(ranked: Iterable[str], gold: Mapping[str, float]) -> dict[str,
 
 
 def score_sessions(sessions: Iterable[str], gold: Iterable[str]) -> dict[str, float]:
-    """The session metrics of a ranking given as the session of each hit, repetitions allowed."""
+    """The session metrics of a ranking, given the session of each hit. Repetitions are allowed."""
     scores = score_ranking(sessions, dict.fromkeys(gold, 1.0))
     return {f"s_{name}": scores[name] for name in SESSION_METRICS}
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:
-    """The percentile by linear interpolation between the closest ranks; None of no values."""
+    """The percentile by linear interpolation between the closest ranks, None without values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -397,7 +393,7 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
 
 
 def score_run(dataset: Dataset, rankings: Iterable[Ranking]) -> Report:
-    """The report of a run. Of several rankings of one question the first counts."""
+    """The report of a run. Of several rankings of a question the first counts."""
     answers: dict[str, Ranking] = {}
     for ranking in rankings:
         answers.setdefault(ranking.qid, ranking)

@@ -1,4 +1,4 @@
-"""Embedders that only an evaluation needs: one that remembers its vectors, one without a model, one with a watch."""
+"""Embedders for evaluation: one that caches vectors, one without a model, and one that measures time."""
 
 import hashlib
 import time
@@ -15,7 +15,7 @@ KeptVectors = MutableMapping[str, MutableMapping[str, Vectors]]
 
 
 class _Wrapper:
-    """Another embedder, of which a child changes some."""
+    """Wraps an embedder. Subclasses change some methods."""
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
@@ -36,10 +36,8 @@ class _Wrapper:
 
 
 class CachingEmbedder(_Wrapper):
-    """Another embedder whose document vectors are kept by text, so that a text in many haystacks costs one model call.
-
-    They are kept in `vectors` where that is given, so that further runs over the same texts need no model for them.
-    Queries are not kept here: the time of a question holds its embedding, as in use.
+    """Caches document vectors by text, so that a text in many haystacks is embedded once. Pass `vectors` to share them
+    between runs. Queries are not cached, because the time of a question includes its embedding.
     """
 
     def __init__(self, inner: Embedder, vectors: KeptVectors | None = None) -> None:
@@ -48,7 +46,7 @@ class CachingEmbedder(_Wrapper):
         self._documents = kept.setdefault(inner.space.id, {})
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """As the port says; a text seen before costs nothing."""
+        """Vectors of texts. A cached text costs nothing."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._documents]
         if missing:
             self._documents.update(zip(missing, self._inner.embed_documents(missing), strict=True))
@@ -58,10 +56,7 @@ class CachingEmbedder(_Wrapper):
 
 
 class SyntheticEmbedder:
-    """Unit vectors drawn from a generator that the text seeds: no model, the same on every run, without meaning.
-
-    For measuring speed at sizes that a real model would need hours for.
-    """
+    """Random unit vectors seeded by the text, for speed tests at sizes that would take a real model hours."""
 
     space = Space(
         model="synthetic",
@@ -76,7 +71,7 @@ class SyntheticEmbedder:
     capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=256)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One seeded random direction per text; a blank text has the zero row."""
+        """One seeded random direction per text. A blank text has a zero row."""
         vectors = np.zeros((len(texts), SYNTHETIC_DIMS), dtype=np.float32)
         for row, text in enumerate(texts):
             if text.strip():
@@ -86,15 +81,15 @@ class SyntheticEmbedder:
         return vectors
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """As `embed_documents`."""
+        """Like `embed_documents`."""
         return self.embed_documents(texts)
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing."""
 
 
 class TimedEmbedder(_Wrapper):
-    """Another embedder, with the time it took: `document_s` in all, and `query_ms` of each call."""
+    """Measures an embedder: `document_s` in total, and `query_ms` of each call."""
 
     def __init__(self, inner: Embedder) -> None:
         super().__init__(inner)
@@ -102,14 +97,14 @@ class TimedEmbedder(_Wrapper):
         self.query_ms: list[float] = []
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """As the inner embedder."""
+        """Like the wrapped embedder's."""
         start = time.perf_counter()
         vectors = self._inner.embed_documents(texts)
         self.document_s += time.perf_counter() - start
         return vectors
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """As the inner embedder."""
+        """Like the wrapped embedder's."""
         start = time.perf_counter()
         vectors = self._inner.embed_queries(texts)
         self.query_ms.append((time.perf_counter() - start) * 1e3)

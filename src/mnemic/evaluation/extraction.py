@@ -1,6 +1,5 @@
-"""Runs a corpus through the product session by session, and tells every memory that extraction ever wrote.
-
-What a group produced is kept beside the file until it is whole; another corpus or other options start again.
+"""Runs a corpus through the product session by session, and returns every memory that extraction wrote. A group's
+results are kept beside the file until all are complete. Another corpus or other options start again.
 """
 
 import gzip
@@ -32,7 +31,7 @@ _START = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionOptions:
-    """`embedder`, `llm`: as in `Config`; without a model the rules find the facts."""
+    """`embedder`, `llm`: as in `Config`. Without a model, rules find the facts."""
 
     embedder: str = "minilm"
     llm: str = "none"
@@ -40,7 +39,7 @@ class ExtractionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """One memory that was written, what it replaced, and where it came from: corpus ids."""
+    """One written memory, what it replaced, and its sources as corpus ids."""
 
     group: str
     session: str | None
@@ -52,17 +51,17 @@ class Produced:
 
 
 class RowClock:
-    """Stands where the row stands that is being said; never goes back."""
+    """A clock at the time of the current row. It never goes back."""
 
     def __init__(self) -> None:
         self._now = _START
 
     def now(self) -> datetime:
-        """The time of the last row."""
+        """The time of the latest row."""
         return self._now
 
     def reach(self, time: str | None) -> None:
-        """Go on to the time of a row, when it is later."""
+        """Advance to the time of a row, if later."""
         if time is not None:
             self._now = max(self._now, as_utc(time, "time"))
 
@@ -70,10 +69,9 @@ class RowClock:
 def run_extraction(
     corpus: Sequence[CorpusRow], options: ExtractionOptions | None = None, progress: Progress | None = None
 ) -> list[Produced]:
-    """Every memory that extraction writes of a corpus, in the order of writing, with what was superseded later.
-
-    Every group is a user of its own. Each session is captured exchange by exchange, at the times of its rows, and then
-    the worker does what is due. Rows without a session are no messages and are left out.
+    """Every memory that extraction writes for a corpus, in order, and what later superseded it. Every group is a user.
+    Each session is captured exchange by exchange at the times of its rows, then the worker runs due jobs. Rows without
+    a session are not messages and are left out.
     """
     options = options or ExtractionOptions()
     clock = RowClock()
@@ -85,7 +83,7 @@ def run_extraction(
         if row.session is not None and row.text.strip():
             sessions.setdefault((row.group, row.session), []).append(row)
     sources: dict[str, CorpusRow] = {}
-    with Mnemic(parts) as mnemic:
+    with Mnemic(parts, has_worker=False) as mnemic:
         for done, ((group, session), rows) in enumerate(sessions.items(), start=1):
             sources |= _capture_session(mnemic, clock, Scope(user=group, session=session), rows)
             work(parts, {EXTRACT: HANDLERS[EXTRACT]}, worker="evaluation")
@@ -96,7 +94,7 @@ def run_extraction(
 
 
 def write_produced(path: Path, produced: Iterable[Produced]) -> None:
-    """Write one JSON row for each memory, packed where the name ends in `.gz`; the file appears when it is complete."""
+    """Write one JSON row per memory, compressed if the name ends in `.gz`. The file appears when complete."""
     partial = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,12 +115,12 @@ def write_produced(path: Path, produced: Iterable[Produced]) -> None:
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written: {error}") from error
     finally:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is the one to raise
             partial.unlink(missing_ok=True)
 
 
 def _capture_session(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRow]) -> dict[str, CorpusRow]:
-    """Capture a session; gives the row of each message by its id."""
+    """Capture a session. Returns the row of each message by its id."""
     known: dict[str, CorpusRow] = {}
     exchange: list[CorpusRow] = []
     for row, following in zip(rows, [*rows[1:], None], strict=True):
@@ -136,7 +134,7 @@ def _capture_session(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequen
 
 
 def _read_written(engine: Engine, group: str, sources: Mapping[str, CorpusRow]) -> list[Produced]:
-    """What extraction wrote for a user, whatever became of it."""
+    """What extraction wrote for a user, in any state."""
     memories: list[Memory] = []
     with engine.store.read() as unit:
         after = ""
@@ -168,10 +166,9 @@ def _describe_memory(
 def extract_by_group(
     corpus: Sequence[CorpusRow], options: ExtractionOptions, path: Path, progress: Progress | None = None
 ) -> list[Produced]:
-    """As `run_extraction`, group by group, each in a memory of its own; written to `path` when all are done.
-
-    A call that was broken off goes on behind the last whole group: they stand in `.NAME.unfinished` beside `path`.
-    Raises `InvalidInputError` when a file cannot be read or written.
+    """Like `run_extraction`, with a memory per group. Writes `path` when all are done. An interrupted run continues
+    after the last whole group, from `.NAME.unfinished` beside `path`. Raises `InvalidInputError` if a file cannot be
+    read or written.
     """
     unfinished = Unfinished(path, _run_key(corpus, options))
     groups: dict[str, list[CorpusRow]] = {}

@@ -1,15 +1,15 @@
-"""How good extracted memories are against those that should have been written.
+"""Scores extracted memories against gold ones.
 
-Two texts are as similar as the F1 of their stems (`extraction_words`); they match from `MATCH` on. Within a group:
+Two texts are as similar as the F1 of their stems (`extraction_words`). They match from `MATCH` on. Within a group:
 
-    recall, precision   pairs of a true memory and a produced one, one to one, the most similar first, over all of one
-                        or the other
-    lenient             produced ones that match any true memory, over all
-    interference        memories that should not have been written, and were: what is nearer to one of them than to any
-                        true one may only match such
-    duplicates          unmatched ones that say what another one says: they match a true memory that is taken, or are
-                        as similar as `REPEAT` to an earlier or a matched one that they do not replace
-    junk                unmatched ones that are nothing: courtesies, questions, words without a source
+    recall, precision   matched pairs of a true memory and a produced one, one to one, most similar first, as a share of
+                        the true or the produced ones
+    lenient             share of produced ones that match any true memory
+    interference        traps (memories that should not be written) that were; a row nearer to a trap than to any true
+                        memory may only match traps
+    duplicates          unmatched rows that repeat another: they match a taken true memory, or reach `REPEAT` with an
+                        earlier or matched row that they do not replace
+    junk                unmatched rows without content: courtesies, questions, words without a source
     update              true memories that replace others: whether they were found, and name what they replace
 """
 
@@ -30,7 +30,7 @@ REPEAT = 0.8  # F1 of stems; near 1, since two true memories may differ in one w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldMemory:
-    """A memory that should have been written, or, with `is_trap`, should not. `replaces`: (text, id or None) each."""
+    """A memory that should be written or, with `is_trap`, should not. `replaces`: (text, id or None) each."""
 
     id: str
     group: str
@@ -43,7 +43,7 @@ class GoldMemory:
 
     @property
     def is_trap(self) -> bool:
-        """True for one that must not be written."""
+        """True if it must not be written."""
         return self.source == "interference"
 
 
@@ -56,13 +56,13 @@ class Share:
 
     @property
     def ratio(self) -> float | None:
-        """The part over the whole, None of nothing."""
+        """The ratio, None without a whole."""
         return self.part / self.whole if self.whole else None
 
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """Of the true memories that replace something: how many were produced, mark anything, and mark the right one."""
+    """Of true memories that replace something: how many were produced, name any memory, and name the right one."""
 
     found: int
     marked: int
@@ -71,7 +71,7 @@ class Updates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionReport:
-    """The scores; the module says how each is made."""
+    """The scores; see the module docstring."""
 
     recall: Share
     precision: Share
@@ -94,7 +94,7 @@ class ExtractionReport:
 
 
 def load_gold(path: Path) -> list[GoldMemory]:
-    """The memories of a file. Raises `InvalidInputError`, naming file and line."""
+    """The gold memories of a file. Raises `InvalidInputError`, naming file and line."""
     found: list[GoldMemory] = []
     for number, row in read_json_lines(path):
         if not all(isinstance(row.get(name), str) for name in ("id", "group", "text")):
@@ -121,7 +121,7 @@ def load_gold(path: Path) -> list[GoldMemory]:
 def score_extraction(
     gold: Sequence[GoldMemory], produced: Sequence[Produced], corpus: Sequence[CorpusRow] = ()
 ) -> ExtractionReport:
-    """The scores of what was produced; without a corpus, junk is told by the texts alone."""
+    """The scores of produced memories. Without a corpus, only the text decides what is junk."""
     groups = dict.fromkeys(memory.group for memory in gold)
     names = {group: main_name([m.text for m in gold if m.group == group]) for group in groups}
     sources = Sources(corpus, names)
@@ -172,7 +172,7 @@ class _Group:
         self.duplicates = self._repeats(produced)
 
     def _match(self, gold: Sequence[GoldMemory], produced: Sequence[Produced]) -> None:
-        """Who goes with whom, and which rows match anything at all."""
+        """Match pairs, and find rows that match anything at all."""
         pairs: dict[bool, list[tuple[float, bool, int, int]]] = {False: [], True: []}
         hits: dict[bool, set[int]] = {False: set(), True: set()}
         for row in self.rows:
@@ -216,7 +216,7 @@ class _Group:
 
 
 def _one_to_one(pairs: Sequence[tuple[float, bool, int, int]]) -> dict[int, int]:
-    """By place of the gold the row that goes with it."""
+    """The matched row for each gold memory, by index."""
     found: dict[int, int] = {}
     rows: set[int] = set()
     for _, _, row, place in sorted(pairs):
@@ -242,7 +242,7 @@ def _by(
 def _updates(
     gold: Sequence[GoldMemory], produced: Sequence[Produced], matched: Sequence[_Group], *, only_reachable: bool
 ) -> Updates:
-    """The true memories that replace something; reachable are those of which the replaced one is itself gold."""
+    """The true memories that replace something. `only_reachable`: those whose replaced memory is itself gold."""
     place_of = {memory.id: place for place, memory in enumerate(gold)}
     counts = Counter[str]()
     for each in matched:
@@ -281,7 +281,7 @@ def _replaced(
 def _names_it(
     each: _Group, by_id: Mapping[str | None, int], named: str, wanted: Sequence[Bag], olds: Sequence[int]
 ) -> bool:
-    """Whether a mark, an id or a text, names one of the replaced memories."""
+    """Whether a mark (an id or text) names one of the replaced memories."""
     row = by_id.get(named)
     content = bag(named, each.name) if row is None else each.row_bag[row]
     is_like = any(overlap(content, text) >= MATCH for text in wanted)

@@ -1,6 +1,5 @@
-"""Words as the scores of extraction compare them: bags of stems in which every name of the user is one token.
-
-Which produced memories are nothing: courtesies, questions, and words without a source.
+"""Bags of stems, in which every name of the user is one token, and the detection of junk, for extraction scores. Junk
+is a memory without content: courtesies, questions, and words without a source.
 """
 
 import re
@@ -18,7 +17,7 @@ from mnemic.evaluation.extraction import Produced
 from mnemic.text.languages import words
 
 USER = "\ue000"
-"""The token of the user: "User", "I", "me", "my", and the name of the person that the memories are about."""
+"""The token of the user: "User", "I", "me", "my", and the user's name."""
 
 Bag = frozenset[str]
 Name = tuple[str, str]
@@ -42,7 +41,7 @@ _PORTER = cast("Any", snowballstemmer).stemmer("porter")
 
 
 def main_name(texts: Sequence[str]) -> Name | None:
-    """The two capitalised words that open most of the texts, when they open at least one in ten."""
+    """The two capitalised words that start most texts, if they start at least one in ten."""
     counts = Counter(match.groups() for text in texts if (match := _NAME.match(text)) is not None)
     if not counts:
         return None
@@ -63,7 +62,7 @@ def bag(text: str, name: Name | None = None) -> Bag:
 
 @cache
 def stem(word: str) -> str:
-    """Porter's stem as its author's programs make it: words of two letters stay, -logi and -bli are endings."""
+    """Porter's stem as in its author's programs: words of two letters stay, -logi and -bli are endings."""
     if len(word) < _LEAST_STEMMED:
         return word
     for ending, instead in (("logy", "log"), ("logies", "log"), ("bly", "ble")):
@@ -73,20 +72,20 @@ def stem(word: str) -> str:
 
 
 def overlap(one: Bag, other: Bag) -> float:
-    """F1 of two bags: twice what is in both, over all that is in either."""
+    """F1 of two bags: twice the shared stems over the sum of both sizes."""
     return 2.0 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
 
 
 def share(part: Bag, texts: Collection[Bag]) -> float:
-    """The largest share of a bag that one of the texts holds."""
+    """The largest share of a bag that one text contains."""
     return max((len(part & text) / len(part) for text in texts), default=0.0) if part else 0.0
 
 
 SAID = 0.5
-"""From this F1 on, a sentence of the sources is what the row was made of."""
+"""Minimum F1 for a sentence to be a row's source."""
 
-GROUNDED = 0.25  # below a quarter of its words, a row was not made of this text
-THANKS_WORDS = 6  # more words say something beside the thanks
+GROUNDED = 0.25  # below a quarter of its words, a row was not made from this text
+THANKS_WORDS = 6  # more words say something besides the thanks
 
 _COURTESY = frozenset(
     stem(word)
@@ -105,7 +104,7 @@ _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])[\"'\u201d\u2019)\]]*\s+|\n
 
 
 class Sources:
-    """The messages that produced rows came from."""
+    """The source messages of produced rows."""
 
     def __init__(self, corpus: Sequence[CorpusRow], names: Mapping[str, Name | None]) -> None:
         self._rows = {row.id: row for row in corpus}
@@ -118,12 +117,12 @@ class Sources:
             self._of_group.setdefault(row.group, []).append(row.id)
 
     def placed(self, row: Produced) -> Produced:
-        """The row with the session of its sources, where it names none and they agree."""
+        """The row with its sources' session, if it names none and they agree."""
         sessions = {self._rows[i].session for i in row.source_ids if i in self._rows}
         return replace(row, session=sessions.pop()) if not row.session and len(sessions) == 1 else row
 
     def junk(self, row: Produced, content: Bag, golds: Sequence[Bag]) -> str:
-        """Why a row that matches no gold is junk: empty, thanks, question or ungrounded; "" when it is none."""
+        """Why an unmatched row is junk (empty, thanks, question or ungrounded), "" if it is not."""
         if not content - _COURTESY - {USER}:
             return "empty"
         messages = self._messages(row) if self._rows else []
@@ -152,7 +151,7 @@ class Sources:
         return self._read[row_id]
 
     def _sentence(self, messages: Sequence[tuple[Bag, list[tuple[str, Bag]]]], content: Bag) -> list[str]:
-        """The sentence that a row was made of, if one is near enough."""
+        """The sentence that a row was made from, if one is similar enough."""
         best, text = 0.0, ""
         for _, parts in messages:
             for part, content_of_part in parts:

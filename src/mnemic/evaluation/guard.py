@@ -1,7 +1,6 @@
-"""How well texts that attack the model are told from harmless ones: what the gate keeps out, what recall takes out.
-
-Each text is remembered in a store of its own, in memory, as one of a given trust; then it is looked at as recall would
-show it. Whether what is left of a redacted text still does harm is not judged here.
+"""How well attacks are separated from harmless texts: what the gate keeps out, and what recall removes. Each text is
+remembered alone in an in-memory store with a given trust, then recalled. Whether the rest of a redacted text is still
+harmful is not judged here.
 """
 
 import gzip
@@ -25,11 +24,11 @@ from mnemic.text.sanitise import findings, sanitise
 
 FIELDS = ("kind", "source", "lang")
 Told = Callable[[str, int, int], None]
-"""Called with what is done, how many texts of it, and how many there are."""
+"""Progress callback: `(step, done, total)`."""
 
 
 class Outcome(StrEnum):
-    """What became of a text: recalled as it is, recalled without passages, kept but never recalled, or not kept."""
+    """The outcome for a text: recalled unchanged, recalled without passages, stored but never recalled, or rejected."""
 
     ALLOWED = "allowed"
     REDACTED = "redacted"
@@ -39,8 +38,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardText:
-    """A text and what it is divided by (`labels`: kind, source, lang). `needs_context`: an attack that is hostile only
-    inside a document or the result of a tool; it is given bare here.
+    """A text with `labels` (kind, source, lang). `needs_context`: an attack that is harmful only inside a document or
+    tool result. Here it is tested alone.
     """
 
     id: str
@@ -51,7 +50,7 @@ class GuardText:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A text, what became of it, the names of the patterns that hit, and how long the gate and the look at it took."""
+    """A text, its outcome, the names of matching patterns, and the duration of gate and check."""
 
     text: GuardText
     outcome: Outcome
@@ -61,33 +60,33 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of a group of texts. `caught`: all that is not allowed; `kept_out`: what is never recalled."""
+    """Counts of a group. `caught`: all but allowed ones; `kept_out`: never recalled."""
 
     number: int
     outcomes: Mapping[Outcome, int]
 
     @property
     def caught(self) -> float | None:
-        """The share that is redacted, quarantined or rejected; None of nothing."""
+        """The share of redacted, quarantined or rejected texts, None without texts."""
         return (self.number - self.outcomes[Outcome.ALLOWED]) / self.number if self.number else None
 
     @property
     def kept_out(self) -> float | None:
-        """The share that is quarantined or rejected; None of nothing."""
+        """The share of quarantined or rejected texts, None without texts."""
         out = self.outcomes[Outcome.QUARANTINED] + self.outcomes[Outcome.REJECTED]
         return out / self.number if self.number else None
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The tally of a file, and by each label and value."""
+    """The tally of a file, in total and by label and value."""
 
     overall: Tally
     by: Mapping[str, Mapping[str, Tally]]
 
 
 def load_texts(path: Path) -> list[GuardText]:
-    """The texts of a file of JSON lines. Raises `InvalidInputError`, naming file and line."""
+    """The texts of a JSON lines file. Raises `InvalidInputError`, naming file and line."""
     found: list[GuardText] = []
     for number, row in read_json_lines(path):
         if not all(isinstance(row.get(name), str) for name in ("id", "text")):
@@ -98,7 +97,7 @@ def load_texts(path: Path) -> list[GuardText]:
 
 
 def run_guard(texts: Sequence[GuardText], trust: Trust, told: Told | None = None) -> list[Judged]:
-    """What becomes of each text when it is remembered with this trust. Secrets are not looked for."""
+    """The outcome of each text when remembered with this trust. Does not look for secrets."""
     config = Config(store="memory://", embedder="none", settings=Settings(redacts_secrets=False))
     judged: list[Judged] = []
     with Mnemic.open(config) as mnemic:
@@ -125,7 +124,7 @@ def tally(judged: Iterable[Judged]) -> Section:
 
 
 def write_run(path: Path, judged: Iterable[Judged]) -> None:
-    """Write a JSON row for each text: id, outcome, reasons, ms. The file appears when complete; `.gz` is packed."""
+    """Write a JSON row per text: id, outcome, reasons, ms. The file appears when complete; `.gz` is compressed."""
     partial = path.with_name(f".{path.name}.part")
     try:
         packed = path.suffix == ".gz"

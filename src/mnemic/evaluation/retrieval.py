@@ -1,7 +1,6 @@
-"""Runs a test set through the public verbs: every group (or haystack) is a user, each question a recall.
-
-Documents keep one passage per row. What was ranked is kept beside the run file until it is complete; another test set
-or other options start again.
+"""Runs a test set through the public verbs: every group (or haystack) is a user, each question a recall. Documents have
+one passage per row. Rankings are kept beside the run file until it is complete. Another test set or other options start
+again.
 """
 
 import gzip
@@ -34,7 +33,7 @@ from mnemic.ports.observer import Clock
 
 
 def keep_passages(engine: Engine, scope: Scope, rows: Sequence[CorpusRow]) -> list[tuple[str, str]]:
-    """Store each row as a document of the user with its title and one passage; (id of the passage, id of the row)."""
+    """Store each row as the user's document with a title and one passage. Returns (passage id, row id)."""
     now = engine.clock.now()
     documents = [_document_row(scope, row, now) for row in rows]
     chunks = [_chunk(document, row, now) for document, row in zip(documents, rows, strict=True)]
@@ -80,16 +79,16 @@ def _chunk(document: Document, row: CorpusRow, now: datetime) -> Chunk:
 
 STORES = ("sqlite", "memory")
 ID_KEY = "corpus_id"
-"""Where a document's metadata carries the id of its row."""
+"""The metadata key with a document's row id."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Progress callback: `(step, done, total)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalOptions:
-    """`store`: "sqlite" (a temporary file), "memory", or the URL of an empty store, as in `Config`, which keeps what
-    the run writes. `embedder`, `reranker`: as in `Config`. `limit`: hits per question.
+    """`store`: "sqlite" (a temporary file), "memory", or the URL of an empty store, which keeps what the run writes.
+    `embedder`, `reranker`: as in `Config`. `limit`: hits per question.
     """
 
     store: str = "sqlite"
@@ -107,7 +106,7 @@ class RetrievalOptions:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """One user: what that user's memory holds, and what it is asked."""
+    """One user: the rows in that user's memory, and the questions."""
 
     user: str
     rows: Sequence[CorpusRow]
@@ -115,19 +114,19 @@ class Space:
 
 
 class QuestionClock:
-    """Another clock, but within `at` it stands at the time of a question, so that "yesterday" means what it meant."""
+    """A clock that within `at` shows a question's time, so that "yesterday" has its original meaning."""
 
     def __init__(self, inner: Clock) -> None:
         self._inner = inner
         self._asked: datetime | None = None
 
     def now(self) -> datetime:
-        """The present moment, or that of the question."""
+        """The current time, or the question's."""
         return self._asked or self._inner.now()
 
     @contextmanager
     def at(self, time: datetime | None) -> Generator[None]:
-        """Stand at this time; None: go on as before."""
+        """Show this time. None: the current time."""
         self._asked = time
         try:
             yield
@@ -143,14 +142,12 @@ def run_retrieval(
     vectors: KeptVectors | None = None,
     together: int = 1,
 ) -> Iterator[Ranking]:
-    """The rankings of all questions but the `answered` ones, by id, space by space, in a temporary store that is gone
-    afterwards, or in the empty one of a URL. Raises `InvalidInputError` when that holds anything: nobody's memories are
-    searched or added to.
+    """The rankings of all questions except the `answered` ones, space by space, from a temporary store or an empty one
+    by URL. Raises `InvalidInputError` if the store holds anything.
 
-    `vectors` are used and added to: runs that share them embed each text once, whatever their stores. `together`:
-    so many questions at once, for a store that is far away.
-    A question that has a time is asked at that time. `Ranking.ms` is the recall call alone, embedding of the question
-    included. What is answered as general background counts as not found. Rows with blank text are never stored.
+    `vectors` are used and extended: runs that share them embed each text once. `together`: concurrent questions, for a
+    remote store. A question with a time is asked at that time. `Ranking.ms` is the recall call alone, including the
+    question's embedding. Fallback hits count as not found. Rows with blank text are never stored.
     """
     options, told = options or RetrievalOptions(), progress or _silent
     spaces = [space for space in map(partial(_drop_answered, answered), spaces_of(dataset)) if space.questions]
@@ -176,12 +173,12 @@ def run_retrieval(
 
 
 def _drop_answered(answered: Collection[str], space: Space) -> Space:
-    """The space with the questions that are still to be asked."""
+    """The space with only the remaining questions."""
     return replace(space, questions=[question for question in space.questions if question.id not in answered])
 
 
 def write_run(path: Path, rankings: Iterable[Ranking]) -> list[Ranking]:
-    """Write one JSON row per ranking, packed where the name ends in `.gz`; the file appears when it is complete."""
+    """Write one JSON row per ranking, compressed if the name ends in `.gz`. The file appears when complete."""
     partial, written = path.with_name(f".{path.name}.part"), list[Ranking]()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +191,7 @@ def write_run(path: Path, rankings: Iterable[Ranking]) -> list[Ranking]:
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written: {error}") from error
     finally:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is the one to raise
             partial.unlink(missing_ok=True)
     return written
 
@@ -215,7 +212,7 @@ def read_run(path: Path) -> list[Ranking]:
 def opened(
     options: RetrievalOptions, vectors: KeptVectors | None = None
 ) -> Generator[tuple[Mnemic, QuestionClock, Engine]]:
-    """An empty memory and its clock, in a temporary store or an empty one; `vectors` as in `run_retrieval`."""
+    """An empty memory and its clock, in a temporary store or an empty one. `vectors` as in `run_retrieval`."""
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
         stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
         store = stores.get(options.store, options.store)
@@ -224,7 +221,7 @@ def opened(
             main, *further = (CachingEmbedder(embedder, vectors) for embedder in parts.embedders)
             parts = replace(parts, embedder=main, further_embedders=tuple(further))
         clock = QuestionClock(parts.clock)
-        with Mnemic(replace(parts, clock=clock)) as mnemic:
+        with Mnemic(replace(parts, clock=clock), has_worker=False) as mnemic:
             _check_empty(parts)
             yield mnemic, clock, parts
 
@@ -236,7 +233,7 @@ def _check_empty(engine: Engine) -> None:
 
 
 def spaces_of(dataset: Dataset) -> list[Space]:
-    """A space for every group that is asked about, or for every question where each has its haystack."""
+    """A space per group with questions, or per question if each has its haystack."""
     by_group: dict[str, list[CorpusRow]] = {}
     by_session: dict[str, list[CorpusRow]] = {}
     for row in dataset.corpus:
@@ -255,10 +252,8 @@ def spaces_of(dataset: Dataset) -> list[Space]:
 
 
 def stored(mnemic: Mnemic, space: Space, batch: int, parts: Engine | None = None) -> Iterator[list[tuple[str, str]]]:
-    """Store the rows of a space; yields (id of the item, id of the corpus row) as they become durable.
-
-    A row of a session is a message, one with a title a passage of a document (a memory without `parts` to keep it
-    with), any other a memory.
+    """Store the rows of a space. Yields (item id, corpus row id) once they are durable. A row of a session is a
+    message, one with a title a passage of a document (a memory without `parts`), any other a memory.
     """
     sessions: dict[str, list[CorpusRow]] = {}
     documents: list[CorpusRow] = []
@@ -287,7 +282,7 @@ def stored(mnemic: Mnemic, space: Space, batch: int, parts: Engine | None = None
 
 
 def _exchanges(rows: Sequence[CorpusRow]) -> list[list[Mapping[str, object]]]:
-    """The messages of a session, cut before each that the assistant (or a tool) did not say."""
+    """The messages of a session, split before each that neither assistant nor tool wrote."""
     exchanges: list[list[Mapping[str, object]]] = []
     for row in rows:
         role = row.role or Role.USER.value
@@ -303,7 +298,7 @@ def _document(row: CorpusRow) -> Mapping[str, object]:
 
 
 def _group_by_time(questions: Sequence[LabelledQuestion], most: int) -> Iterator[list[LabelledQuestion]]:
-    """The questions in order, some at once that are asked at one time."""
+    """The questions in order, in groups of up to `most` with the same time."""
     for _, same in groupby(questions, key=lambda question: question.time):
         while some := list(islice(same, most)):
             yield some
@@ -325,14 +320,14 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 def run_key(dataset: Dataset, options: RetrievalOptions) -> str:
-    """Equal for the same rows and questions with the same options."""
+    """Equal for the same rows, questions and options."""
     told = json.dumps([asdict(dataset), asdict(options)], sort_keys=True, default=str)
     return hashlib.sha256(told.encode()).hexdigest()
 
 
 class UnfinishedRun:
-    """The rankings of a run that is to be written to `path`; `known` holds those of one that was broken off, when its
-    `key` is the same. Raises `InvalidInputError` as `Unfinished`.
+    """The rankings of a run for `path`. `known`: those of an interrupted run with the same `key`. Raises
+    `InvalidInputError` like `Unfinished`.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -344,7 +339,7 @@ class UnfinishedRun:
             raise self._unfinished.foreign() from error
 
     def write(self, rankings: Iterable[Ranking]) -> list[Ranking]:
-        """Keep each ranking as it comes, and write all at the end; returns them, the known ones first."""
+        """Keep each ranking at once, and write all at the end. Returns them, the known ones first."""
         every = list(self.known)
         self._unfinished.begin(map(_row, every))
         self._unfinished.add(_row(ranking) for ranking in _note_rankings(rankings, every))

@@ -1,6 +1,5 @@
-"""How fast a memory keeps and finds, by size: through the public verbs, on texts made by a seed, in a durable store.
-
-Beside what is measured stand floors that no design can beat: the embedder alone, and one scan of the vectors alone.
+"""Measures how fast a durable store ingests and searches, by size, through the public verbs, on seeded random texts.
+Also measures lower bounds that no design can beat: the embedder alone, and one scan of the vectors alone.
 """
 
 from __future__ import annotations
@@ -31,15 +30,13 @@ from mnemic.ports.models import Embedder
 
 SHORTEST_WORDS = 6  # of a memory: a short sentence
 LONGEST_WORDS = 30  # of a memory: two or three sentences
-QUESTION_WORDS = 7  # as many as people usually ask with
-_UNCOMMON_RANK = 50  # a question is made of words behind this rank, as people ask about something
+QUESTION_WORDS = 7  # the usual length of people's questions
+_UNCOMMON_RANK = 50  # questions use words above this rank, because people ask about something specific
 
 
 class GeneratedTexts:
-    """Distinct texts of 6 to 30 words and questions of 7, the same for the same seed.
-
-    The words are those of the default embedder's vocabulary, so that each costs it about one token; their frequencies
-    follow Zipf's law (1 / rank).
+    """Distinct texts of 6 to 30 words and questions of 7, reproducible by seed. The words come from the default
+    embedder's vocabulary, so each costs about one token. Their frequencies follow Zipf's law (1 / rank).
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -51,7 +48,7 @@ class GeneratedTexts:
         self._given: set[str] = set()
 
     def texts(self, count: int) -> Iterator[str]:
-        """So many texts that this object never gave before."""
+        """Yields `count` texts that this object never returned before."""
         for _ in range(count):
             text = self._text(int(self._random.integers(SHORTEST_WORDS, LONGEST_WORDS + 1)), 0)
             while text in self._given:
@@ -60,7 +57,7 @@ class GeneratedTexts:
             yield text
 
     def questions(self, count: int) -> list[str]:
-        """So many questions; two of them may be alike only by chance."""
+        """`count` questions. Repeats are possible but unlikely."""
         return [self._text(QUESTION_WORDS, _UNCOMMON_RANK) + "?" for _ in range(count)]
 
     def _text(self, words: int, skipped: int) -> str:
@@ -78,12 +75,12 @@ _WINDOW_MESSAGES = 20  # fill the default window
 _PROBE_HITS = 10  # as a recall of 10 hits would need
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Progress callback: `(step, done, total)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedOptions:
-    """`sizes`: memories of the one user, measured smallest first. `embedder`: as in `Config`, or "synthetic"."""
+    """`sizes`: memories of the one user, smallest first. `embedder`: as in `Config`, or "synthetic"."""
 
     sizes: tuple[int, ...] = DEFAULT_SIZES
     embedder: str = "minilm"
@@ -113,15 +110,15 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedResult:
-    """What was measured at one size.
+    """The measurements at one size. Durations are in milliseconds.
 
-    `ingest_rows_per_s`: durable, in batches; `embedding_rows_per_s`: the embedder alone, within that very time, so that
-    `ingest_share`, the one over the other, does not depend on what else the machine did. `remember`: one durable
-    memory. `index_build_s`: until everything that a search uses is made, from rows alone. `window`: the last 20
-    messages of a session; `context`: a whole prompt with profile, window and facts. `recall`: from text to hits (the
-    question was never asked before); `search`: the same without embedding; `embedding`: the embedding alone. `scan`:
-    one product with all vectors and the best ten. `cold_*`: a new process from its first line to the first answer.
-    `rss_bytes`: that process then; None where the system does not tell.
+    - `ingest_rows_per_s`: durable, in batches. `embedding_rows_per_s`: the embedder alone in the same time, so that
+      `ingest_share`, their ratio, does not depend on other load.
+    - `remember`: one durable memory. `index_build_s`: until every search structure is built from rows.
+    - `window`: a session's last 20 messages. `context`: a whole prompt with profile, window and facts.
+    - `recall`: from text to hits, for a new question. `search`: without embedding. `embedding`: the embedding alone.
+    - `scan`: one product with all vectors and the best ten.
+    - `cold_*`: a new process from its first line to the first answer. `rss_bytes`: its memory, None if unknown.
     """
 
     memories: int
@@ -154,7 +151,7 @@ def run_speed(options: SpeedOptions | None = None, progress: Progress | None = N
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open memory, its embedder with a watch, and its index."""
+    """An open memory, its measured embedder, and its index."""
 
     mnemic: Mnemic
     embedder: TimedEmbedder
@@ -162,14 +159,14 @@ class Opened:
 
 
 def opened(store: str, embedder: str) -> Opened:
-    """A memory whose embedder has a watch. Raises `InvalidInputError` for "none": there is nothing to compare with."""
+    """A memory with a measured embedder. Raises `InvalidInputError` for "none", which leaves nothing to compare."""
     parts = build(Config(store=store, embedder="none" if embedder == SYNTHETIC else embedder))
     inner: Embedder | None = SyntheticEmbedder() if embedder == SYNTHETIC else parts.embedder
     if inner is None:
         parts.store.close()
         raise InvalidInputError("measuring speed needs an embedder")
     timed = TimedEmbedder(inner)
-    return Opened(Mnemic(replace(parts, embedder=timed)), timed, parts.index)
+    return Opened(Mnemic(replace(parts, embedder=timed), has_worker=False), timed, parts.index)
 
 
 class _Run:
@@ -214,7 +211,7 @@ class _Run:
         )
 
     def _ingest(self, mnemic: Mnemic, embedder: TimedEmbedder) -> tuple[float, float]:
-        """Rows per second, and those of the embedder alone meanwhile."""
+        """Rows per second, and the embedder's alone in the same time."""
         texts = list(self._texts.texts(self._size))
         before, start = embedder.document_s, time.perf_counter()
         for place in range(0, self._size, self._options.batch):
@@ -224,20 +221,20 @@ class _Run:
         return self._size / took, self._size / (embedder.document_s - before)
 
     def _remember(self, mnemic: Mnemic) -> Spread:
-        """The durations of single memories; they are removed from what is measured next by being few."""
+        """The durations of single memories. They are too few to affect later measurements."""
         return Spread.of(
             [timed_ms(lambda t=t: mnemic.remember(self._scope, t)) for t in self._texts.texts(self._options.singles)]
         )
 
     def _time_index(self, mnemic: Mnemic, index: Index) -> float:
-        """Seconds from the first question to an index that has settled."""
+        """Seconds from the first question to a settled index."""
         start = time.perf_counter()
         mnemic.recall(self._scope, self._texts.questions(1)[0])
         index.settle()
         return time.perf_counter() - start
 
     def _context(self, mnemic: Mnemic) -> tuple[Spread, Spread]:
-        """The window of a session, and a whole context in it."""
+        """The durations of a session's window, and of a whole context in it."""
         scope = replace(self._scope, session="speed")
         said = list(self._texts.texts(_WINDOW_MESSAGES))
         mnemic.capture_many(scope, [[{"role": "user", "content": text}] for text in said])
@@ -280,7 +277,7 @@ class _Run:
         return json.loads(answer.stdout)
 
     def _scan(self) -> Spread:
-        """The floor of an exact search: as many random unit vectors of the default size."""
+        """The lower bound of an exact search, over as many random unit vectors of the default size."""
         random = np.random.default_rng(self._options.seed)
         vectors = random.standard_normal((self._size, SYNTHETIC_DIMS), dtype=np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -291,7 +288,7 @@ class _Run:
 
 
 def timed_ms(call: Callable[[], object]) -> float:
-    """How long a call took, in milliseconds."""
+    """The duration of a call in milliseconds."""
     start = time.perf_counter()
     call()
     return (time.perf_counter() - start) * 1e3

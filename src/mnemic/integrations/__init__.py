@@ -1,4 +1,4 @@
-"""Mnemic inside other people's frameworks: one module for each, which alone imports it.
+"""Mnemic in other frameworks: one module each, the only one that imports its framework.
 
 | module | framework | extra |
 |---|---|---|
@@ -6,8 +6,8 @@
 | `llama_index` | LlamaIndex: a memory block, and a memory | `llama-index` |
 | `pydantic_ai` | Pydantic AI: a toolset, and a capability that recalls and captures | `pydantic-ai` |
 | `openai_agents` | OpenAI Agents SDK: sessions and tools | `openai-agents` |
-| `hooks` | Claude Code and OpenClaw: what their hooks call | none |
+| `hooks` | Claude Code and OpenClaw: the commands behind their hooks | none |
 
-Each takes an open `Mnemic`, or what `mnemic.connect` gives, and a scope that the developer binds. No model and no
-name that a stranger chose can leave that scope.
+Each takes an open `Mnemic`, or the result of `mnemic.connect`, and a scope that the developer binds. Neither the model
+nor a stranger's name can leave that scope.
 """

@@ -1,8 +1,6 @@
-"""What the hooks of coding assistants call: recalled before a prompt, captured after an answer.
-
-A hook hands in what its program tells of an event; the answer is what the program reads on the standard output, "" for
-nothing. Answers for reading the events of Claude Code and of the OpenClaw plugin that is beside this file, and the
-transcripts of Claude Code; `mnemic hooks` is the door.
+"""Hooks of coding assistants: recall before a prompt, capture after an answer. A hook gets the program's event and
+returns what the program reads on standard output, "" for nothing. Parses the events of Claude Code and of the OpenClaw
+plugin in this folder, and Claude Code's transcripts. The door is `mnemic hooks`.
 """
 
 import hashlib
@@ -22,23 +20,23 @@ from mnemic.model.scope import Scope
 
 BUDGET_TOKENS = 1500  # fits the 10,000 characters that Claude Code shows, with headings
 MAX_SHOWN_CHARS = 9_500
-"""Claude Code puts no more than 10,000 characters of a hook before its model; of a longer text only the beginning."""
+"""Claude Code passes at most 10,000 characters of a hook to its model, and of a longer text only the beginning."""
 
-MAX_LINES_BYTES = 64 * MEBIBYTE  # of a transcript: bounds the memory of reading one
+MAX_LINES_BYTES = 64 * MEBIBYTE  # per transcript: bounds the memory of reading one
 MAX_EXTERNAL_ID_CHARS = 200  # within the 255 of every id; the programs' own ids have 36
 _COMPARED_MESSAGES = 200  # of the session's newest; older ones were captured by an earlier event
-_BATCH_EXCHANGES = 200  # per request: bounds the time that one call takes
+_BATCH_EXCHANGES = 200  # per request: bounds the duration of one call
 _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "Caveat: ")
 
 Event = Mapping[str, Any]
 
 
 def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
-    """Answer a hook of Claude Code. The session is the event's where the scope names none.
+    """Answer a hook of Claude Code. The session is the event's unless the scope names one.
 
-    `UserPromptSubmit` is answered with what belongs to the prompt; any other event that names a transcript captures
-    what is new in it: what the user typed and what the assistant answered, no tool calls, no sub-agents. Raises
-    `InvalidInputError` for an event that is none, and the errors of the memory.
+    `UserPromptSubmit` returns the memory for the prompt. Any other event with a transcript captures its new messages:
+    what the user typed and the assistant answered, without tool calls and sub-agents. Raises `InvalidInputError` for an
+    invalid event, and the memory's errors.
     """
     scope = _in_session(scope, event.get("session_id"))
     name = event.get("hook_event_name")
@@ -54,10 +52,9 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
 
 
 def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
-    """Answer the plugin of OpenClaw. The session is the event's where the scope names none.
-
-    `before_prompt_build` is answered with `{"prependContext": …}`; `agent_end` captures what was said since the
-    messages that are known. Raises `InvalidInputError` for any other event, and the errors of the memory.
+    """Answer OpenClaw's plugin. The session is the event's unless the scope names one. `before_prompt_build` returns
+    `{"prependContext": …}`. `agent_end` captures the messages after the known ones. Raises `InvalidInputError` for any
+    other event, and the memory's errors.
     """
     scope = _in_session(scope, event.get("session"))
     name = event.get("event")
@@ -72,12 +69,12 @@ def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
 
 
 HOOKS: Mapping[str, Callable[[AnyMnemic, Scope, Event], str]] = {"claude-code": claude_code, "openclaw": openclaw}
-"""What answers the hooks of each program."""
+"""The hook handler of each program."""
 
 
 def read_transcript(file: Path) -> list[dict[str, object]]:
-    """What was said in a transcript of Claude Code, as messages to capture, in order; lines that cannot be read are
-    left out. Raises `InvalidInputError` for a file that cannot be read, or takes more than 64 MiB.
+    """The messages of a Claude Code transcript in order, ready to capture. Skips unreadable lines. Raises
+    `InvalidInputError` for a file that is unreadable or larger than 64 MiB.
     """
     try:
         if file.stat().st_size > MAX_LINES_BYTES:
@@ -90,9 +87,8 @@ def read_transcript(file: Path) -> list[dict[str, object]]:
 
 
 def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, object]]) -> int:
-    """Capture what stands behind the last message that the session knows by its external id, and say how many.
-
-    So a hook costs what is new, and calling it again changes nothing.
+    """Capture the messages after the last one that the session knows by external id. Returns their number. So a hook
+    pays only for new messages, and repeating it changes nothing.
     """
     known = {each.external_id for each in mnemic.window(scope, limit=_COMPARED_MESSAGES, include_closed=True)}
     last = max((place for place, each in enumerate(messages) if each["external_id"] in known), default=-1)
@@ -103,7 +99,7 @@ def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, ob
 
 
 def _build_context(mnemic: AnyMnemic, scope: Scope, prompt: object) -> str:
-    """What belongs to a prompt, within what the programs show."""
+    """The memory for a prompt, within the programs' size limit."""
     words = prompt if isinstance(prompt, str) else ""
     clean = words.encode(errors="replace").decode()
     budget = BUDGET_TOKENS
@@ -123,7 +119,7 @@ def _in_session(scope: Scope, session: object) -> Scope:
 
 
 def _exchanges(messages: Sequence[Mapping[str, object]]) -> Iterator[list[list[Mapping[str, object]]]]:
-    """Exchanges, each from a message of the user to before the next, some at a time."""
+    """Exchanges in batches. Each starts with a message of the user and ends before the next."""
     batch: list[list[Mapping[str, object]]] = []
     for message in messages:
         if message["role"] is Role.USER and len(batch) >= _BATCH_EXCHANGES:
@@ -137,7 +133,7 @@ def _exchanges(messages: Sequence[Mapping[str, object]]) -> Iterator[list[list[M
 
 
 def _entry(line: str) -> dict[str, object] | None:
-    """A line of a transcript of Claude Code as a message; None for entries that are not messages."""
+    """A transcript line of Claude Code as a message, None if it is not one."""
     try:
         found: object = json.loads(line)
     except (ValueError, RecursionError):
@@ -158,8 +154,8 @@ def _entry(line: str) -> dict[str, object] | None:
 
 
 def _select_messages(messages: Sequence[object]) -> list[dict[str, object]]:
-    """The messages of the user and the assistant among those that OpenClaw tells of: known by when they were said and
-    their words, or by how often the same was said before.
+    """The messages of user and assistant in an OpenClaw event. Their ids come from time and text, or from the number of
+    earlier equal messages.
     """
     spoken: list[dict[str, object]] = []
     seen: Counter[str] = Counter()
@@ -179,7 +175,7 @@ def _select_messages(messages: Sequence[object]) -> list[dict[str, object]]:
 
 
 def _text(content: object) -> str:
-    """A content, or the texts among its parts; half characters count as unknown ones."""
+    """The text of a content or of its parts. Lone surrogates are replaced."""
     parts = cast("list[object]", content) if isinstance(content, list) else [content]
     texts = [cast("dict[str, object]", part).get("text") if isinstance(part, dict) else part for part in parts]
     joined = "\n".join(text for text in texts if isinstance(text, str))

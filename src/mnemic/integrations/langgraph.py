@@ -1,8 +1,7 @@
-"""A long-term store for LangGraph: items by namespace and key, and search by meaning, kept as memories.
-
-The value lies in the memory's metadata and comes back as it was given. The memory's text is what is searched: the texts
-within the value, and a short mark of namespace and key, so that two equal items stay two. Only Mnemic's verbs are used,
-so that a store is the same here and on a server.
+"""A long-term store for LangGraph: items by namespace and key with semantic search, kept as memories. The value is in
+the memory's metadata and is returned unchanged. The memory's text holds the searchable texts and a short digest of
+namespace and key, so that equal items stay separate. It uses only Mnemic's verbs, so it works the same here and on a
+server.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from mnemic.model.scope import Scope, as_utc
 
 KEY = "langgraph"
 MAX_SEARCHED_CHARS = 20_000  # about 5,000 tokens: most embedders read less
-_MARK_DIGITS = 12  # hexadecimal digits of the id: texts of two keys never look equal
+_MARK_DIGITS = 12  # hexadecimal digits of the id, so that the texts of two keys always differ
 _PUSHED = {"$eq": "eq", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -38,7 +37,7 @@ _UNSAFE = frozenset("\"'\\.")
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """An item as it was put: `texts` are what is searched of it, None for nothing; `ttl` is in minutes."""
+    """An item to store. `texts`: its searchable texts, None for none; `ttl`: minutes."""
 
     namespace: Namespace
     key: str
@@ -53,16 +52,14 @@ class Put:
 
     @property
     def text(self) -> str:
-        """What the memory says."""
+        """The text of its memory."""
         said = "an item of LangGraph" if self.texts is None else "\n".join(self.texts)[:MAX_SEARCHED_CHARS].strip()
         clean = said.replace("\0", " ").encode(errors="replace").decode()
         return f"{clean}\n#{self.id[:_MARK_DIGITS]}".strip()
 
     def metadata(self, now: datetime) -> dict[str, object]:
-        """What the memory keeps beside its text. Raises `InvalidInputError` for a value that is no JSON.
-
-        The empty slot says that the text is not to be set against what else is known of the user: an item is changed by
-        its key alone.
+        """The metadata of its memory. Raises `InvalidInputError` for a value that is not JSON. The empty slot keeps the
+        text from being compared with other facts about the user: only its key changes an item.
         """
         try:
             value: object = json.loads(json.dumps(self.value, allow_nan=False))
@@ -83,7 +80,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An item as its memory holds it."""
+    """An item in its memory."""
 
     memory: Memory
     namespace: Namespace
@@ -99,7 +96,7 @@ class Kept:
 
     @classmethod
     def of(cls, memory: Memory) -> Kept | None:
-        """The item of a memory; None where it holds none, or not in the form that this module writes."""
+        """The item in a memory. None if it has none in this module's format."""
         found = memory.metadata.get(KEY)
         if not isinstance(found, dict):
             return None
@@ -119,7 +116,7 @@ class Kept:
 
 
 def item_id(namespace: Namespace, key: str | None = None) -> str:
-    """A digest of a namespace, and of a key in it; no two of them share one."""
+    """A unique digest of a namespace, or of a key in it."""
     told = json.dumps([list(namespace), key])
     return hashlib.sha256(told.encode()).hexdigest()[:32]  # 128 bits: no two keys share an id
 
@@ -127,7 +124,7 @@ def item_id(namespace: Namespace, key: str | None = None) -> str:
 def searched_texts(
     value: Mapping[str, Any], index: Literal[False] | Iterable[Sequence[str]] | None
 ) -> list[str] | None:
-    """What of a value is searched: all its texts (None), those given, or nothing (False)."""
+    """The searchable texts of a value: all (None), those at the given paths, or none (False)."""
     if index is False:
         return None
     texts = _leaves(value) if index is None else [text for found in index for text in found]
@@ -135,7 +132,7 @@ def searched_texts(
 
 
 def pushed_down(conditions: Mapping[str, Any] | None) -> dict[str, object]:
-    """What of a filter the memory can check itself, in its own form; `matches` has the last word."""
+    """The part of a filter that the memory can check itself, in its own format. `matches` decides."""
     pushed: dict[str, object] = {}
     for name, wanted in (conditions or {}).items():
         if not name or not name.isprintable() or not _UNSAFE.isdisjoint(name):
@@ -147,9 +144,8 @@ def pushed_down(conditions: Mapping[str, Any] | None) -> dict[str, object]:
 
 
 def matches(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
-    """True when every condition holds. Raises `InvalidInputError` for an operator that is none of LangGraph's.
-
-    Numbers are ordered among numbers and texts among texts; what cannot be ordered is not found.
+    """True if every condition holds. Raises `InvalidInputError` for an operator that LangGraph does not have. Numbers
+    compare with numbers, texts with texts. Values that cannot be compared do not match.
     """
     return all(_holds(value.get(name), wanted) for name, wanted in (conditions or {}).items())
 
@@ -210,22 +206,21 @@ def _comparable(value: object) -> float | str | None:
 
 
 PAGE = 500  # memories per request: bounds the size of one answer
-MOST_IDS = 100  # per filter: well below the 500 values that it may list
+MOST_IDS = 100  # per filter: well below its limit of 500 values
 _KEPT = tuple(state for state in State if state is not State.ERASED)
 _CHANGEABLE = (State.ACTIVE, State.QUARANTINED)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The items in a memory. `trust` is that of what is put."""
+    """The items in a memory. `trust` applies to new items."""
 
     mnemic: AnyMnemic
     trust: Trust
 
     def found(self, place: Place, ids: Sequence[str]) -> dict[str, list[Kept]]:
-        """The items of these digests, the newest first: there are several where two processes put one at once.
-
-        Whatever state their memories are in: what upkeep or a reviewer thinks of a text does not change a value.
+        """The items with these digests, newest first; several if two processes stored one at once. In any state,
+        because neither upkeep nor a reviewer's opinion of a text changes a value.
         """
         found: dict[str, list[Kept]] = {}
         for start in range(0, len(ids), MOST_IDS):
@@ -235,13 +230,13 @@ class Rows:
         return found
 
     def listed(self, place: Place, prefix: Namespace, conditions: Mapping[str, Any] | None) -> Iterator[Kept]:
-        """The items below a prefix, the newest first; they may be more than the conditions take."""
+        """The items below a prefix, newest first. May include some that the conditions reject."""
         return self._list_items(place, {**_below(prefix), **pushed_down(conditions)}, _KEPT)
 
     def recalled(
         self, place: Place, prefix: Namespace, query: str, conditions: Mapping[str, Any] | None, limit: int | None
     ) -> Iterator[tuple[Kept, float]]:
-        """The items below a prefix that answer a question, best first, with their scores; none where nothing does."""
+        """The items below a prefix that answer a query, best first, with scores."""
         recall = self.mnemic.recall(
             place.scope,
             query[:MAX_QUERY_CHARS],
@@ -256,7 +251,7 @@ class Rows:
                 yield kept, hit.score
 
     def put(self, place: Place, puts: Sequence[Put], now: datetime) -> None:
-        """Write items: those that are new in one transaction, a known one in its own memory."""
+        """Store items: new ones in one transaction, an existing one in its own memory."""
         found = self.found(place, [each.id for each in puts])
         drafts: list[dict[str, object]] = []
         for each in puts:
@@ -270,7 +265,7 @@ class Rows:
             self.mnemic.remember_many(place.scope, drafts)
 
     def delete(self, place: Place, items: Iterable[Kept]) -> None:
-        """Delete the memories of items; one that is gone already is none."""
+        """Delete the memories of items. Ignores missing ones."""
         for kept in items:
             try:
                 self.mnemic.delete(place.scope, kept.memory.id, reason="deleted from a LangGraph store")
@@ -278,7 +273,7 @@ class Rows:
                 continue
 
     def keep_until(self, place: Place, kept: Kept, until: datetime) -> None:
-        """Restart an item's time to live; of one that was changed or deleted meanwhile it is not ours."""
+        """Restart an item's time to live, unless the item was changed or deleted in the meantime."""
         try:
             self.mnemic.update(place.scope, kept.memory.id, expires_at=until, reason="read from a LangGraph store")
         except (ConflictError, NotFoundError):
@@ -304,7 +299,7 @@ class Rows:
         return {"text": put.text, "metadata": put.metadata(now), "trust": self.trust.value, "expires_at": until}
 
     def _is_updated(self, place: Place, held: Kept, fields: dict[str, Any]) -> bool:
-        """False where the memory was deleted, or has expired, meanwhile."""
+        """False if the memory was deleted or has expired in the meantime."""
         changes = {name: value for name, value in fields.items() if getattr(held.memory, name) != value}
         try:
             self.mnemic.update(place.scope, held.memory.id, reason="put into a LangGraph store", **changes)
@@ -337,7 +332,7 @@ except ModuleNotFoundError as error:
     raise explain_absence(error, "langgraph", "langgraph", "langchain_core") from error
 
 REFRESHED_AFTER = 0.05
-"""The share of its time to live after which reading an item restarts it: not every read is a write."""
+"""The share of the time to live after which a read restarts it, so that not every read writes."""
 
 
 def _now() -> datetime:
@@ -345,15 +340,17 @@ def _now() -> datetime:
 
 
 class MnemicStore(BaseStore):
-    """A `BaseStore` whose items are memories of Mnemic, for one graph or many; safe to use from several threads.
+    """A thread-safe `BaseStore` whose items are memories of Mnemic, for one graph or many.
 
-    `layouts` say whose a namespace is, such as `("memories", "{user}")`, or several of them: see
-    `mnemic.integrations.memory`. An operation that would reach over more than one owner raises `InvalidInputError`,
-    as does a namespace that fits no layout. `scope` gives the org, and the agent that notes. `fields` are the paths of
-    a value that are searched, by default all its texts; `index=` of `put` overrides them. `trust` is that of what is
-    put, default "assistant", because a model may have worded it: what reads like an order is kept and found by its
-    key, and left out of searches by meaning until a person trusts it. Secrets in a value are redacted, as anywhere.
-    `ttl` is LangGraph's own configuration of times to live; they are counted by `clock`, which may be set.
+    - `layouts`: decide the owner of a namespace, such as `("memories", "{user}")`, or several of them; see
+      `mnemic.integrations.memory`. An operation across several owners, or a namespace that fits no layout, raises
+      `InvalidInputError`.
+    - `scope`: the org, and the agent that stores.
+    - `fields`: the paths of searchable texts in a value. Default: all texts. `index=` of `put` overrides them.
+    - `trust`: of new items. Default: "assistant", because a model may have worded them. A text that looks like an
+      instruction is stored and found by its key, but not by semantic search until a person trusts it. Secrets in a
+      value are redacted, as everywhere.
+    - `ttl`: LangGraph's configuration of times to live, measured by `clock`.
     """
 
     supports_ttl = True
@@ -376,9 +373,7 @@ class MnemicStore(BaseStore):
         self._lock = threading.RLock()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Answer the operations, in their order: what they read is as it was before any of them wrote; of several that
-        write one key the last counts.
-        """
+        """Results of the operations, in order. Reads see the state before any write. The last write to a key wins."""
         asked = list(ops)
         for op in asked:
             validate_op_namespace(op)
@@ -388,7 +383,7 @@ class MnemicStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """The same, on another thread than the event loop's."""
+        """Like `batch`, on a thread outside the event loop."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _read(self, op: Op) -> Result:
@@ -430,7 +425,7 @@ class MnemicStore(BaseStore):
         return found[op.offset :]
 
     def _matching(self, place: Place, op: SearchOp) -> Iterator[tuple[Kept, float | None]]:
-        """The items below the prefix that the filter takes, each once: best first, or newest where nothing is asked."""
+        """The distinct items below the prefix that match the filter: best first, or newest first without a query."""
         prefix, seen = op.namespace_prefix, set[str]()
         if op.query and op.query.strip():
             most = None if op.filter else op.offset + op.limit
@@ -453,7 +448,7 @@ class MnemicStore(BaseStore):
         return sorted(found)[op.offset : op.offset + op.limit]
 
     def _is_at(self, place: Place, kept: Kept, prefix: Namespace) -> bool:
-        """True when an item is where its namespace belongs: a memory's metadata can come from anyone."""
+        """True if the item is where its namespace belongs, because anyone can write a memory's metadata."""
         if kept.namespace[: len(prefix)] != prefix:
             return False
         try:
@@ -479,7 +474,7 @@ class MnemicStore(BaseStore):
                 gone.setdefault(place, []).append(item_id(namespace, key))
             else:
                 put = Put(namespace, key, op.value, self._texts(op), op.ttl)
-                put.metadata(now)  # every value is looked at before any is written
+                put.metadata(now)  # every value is checked before any is written
                 puts.setdefault(place, []).append(put)
         for place, items in puts.items():
             self._rows.put(place, items, now)
@@ -494,7 +489,7 @@ class MnemicStore(BaseStore):
 
 
 def _take_fixed_labels(path: Sequence[str]) -> Namespace:
-    """The labels of a path up to its first wildcard."""
+    """The labels of a path before its first wildcard."""
     return tuple(path[: path.index("*")]) if "*" in path else tuple(path)
 
 

@@ -1,4 +1,4 @@
-"""LlamaIndex: a block for its `Memory`, and a memory of its own that keeps the whole chat in Mnemic."""
+"""LlamaIndex: a block for its `Memory`, and a memory that keeps the whole chat in Mnemic."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ _ROLES = {
 
 
 class MnemicMemoryBlock(BaseMemoryBlock[str]):
-    """A block of LlamaIndex's `Memory`: what belongs to the last message of the user, recalled from Mnemic.
-
-    Messages that leave the short-term memory are captured in the scope's session, as far as they are words of the user
-    or the assistant. A memory that fails, or takes longer than `timeout_s`, is written to the log and gives nothing.
+    """A block of LlamaIndex's `Memory` with what Mnemic recalls for the user's last message. Messages of user and
+    assistant that leave the short-term memory are captured in the scope's session. If Mnemic fails or takes longer than
+    `timeout_s`, that is logged and the block is empty.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -66,13 +65,13 @@ class MnemicMemoryBlock(BaseMemoryBlock[str]):
 
 
 class MnemicMemory(BaseMemory):
-    """A `BaseMemory` that keeps the chat in Mnemic, and gives what was recalled before its last messages.
+    """A `BaseMemory` that keeps the chat in Mnemic, and returns recalled memory before the last messages.
 
-    Made by `MnemicMemory.from_defaults(mnemic=…, scope=Scope(user=…, session=…))`; the scope must name the session.
-    `get` answers with at most the last `history_messages` messages, from a message of the user on, and, where an input
-    is given, a leading system message with what belongs to it. Messages come back as they were, tool calls too, but for
-    secrets, which are redacted. `reset` erases the session for good. Errors of reading and writing the chat are those
-    of `mnemic.errors`; where only recalling fails, it is written to the log.
+    Created by `MnemicMemory.from_defaults(mnemic=…, scope=Scope(user=…, session=…))`. The scope must name the session.
+    `get` returns up to `history_messages` messages, starting with a user's, and for an input a system message with its
+    memory first. Messages come back unchanged, tool calls included, except for redacted secrets. `reset` erases the
+    session permanently. Reading and writing the chat raises errors of `mnemic.errors`. If only the recall fails, that
+    is logged.
     """
 
     budget_tokens: int = Field(default=shared.BUDGET_TOKENS)
@@ -84,14 +83,14 @@ class MnemicMemory(BaseMemory):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex knows it."""
+        """Its name in LlamaIndex."""
         return "MnemicMemory"
 
     @classmethod
     def from_defaults(
         cls, *, mnemic: shared.AnyMnemic | None = None, scope: Scope | None = None, **kwargs: Any
     ) -> MnemicMemory:
-        """A memory of the scope's session. Raises `InvalidInputError` where either is missing."""
+        """A memory of the scope's session. Raises `InvalidInputError` if either is missing."""
         if mnemic is None or scope is None:
             raise InvalidInputError("pass mnemic=… and scope=… with a session")
         transcript = Transcript(mnemic, scope, SOURCE)
@@ -100,14 +99,14 @@ class MnemicMemory(BaseMemory):
         return memory
 
     def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
-        """The last messages, behind what belongs to `input`; without one, to the last message of the user."""
+        """The last messages, after the memory for `input`, or for the user's last message without one."""
         del kwargs
         messages = self._messages(self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
         return [*_make_messages(self._recall_block(question, len(messages))), *messages]
 
     async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
-        """The same for asyncio; a memory that cannot recall gives the messages alone."""
+        """Like `get`, for asyncio. Returns only the messages if recall fails."""
         del kwargs
         messages = await asyncio.to_thread(self._messages, self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
@@ -120,19 +119,19 @@ class MnemicMemory(BaseMemory):
         return [*_make_messages(told), *messages]
 
     def get_all(self) -> list[ChatMessage]:
-        """All messages of the session, oldest first; of a server the last 1,000."""
+        """All messages of the session, oldest first. A server returns the last 1,000."""
         return self._messages(None)
 
     def put(self, message: ChatMessage) -> None:
-        """Keep a message."""
+        """Store a message."""
         self.put_messages([message])
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
-        """Keep messages, in one durable transaction."""
+        """Store messages in one durable transaction."""
         self._load_transcript.add([_read_message(message) for message in messages])
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Let the session hold these messages, and erase what it held. What is there already at its end stays."""
+        """Replace the session's messages. Erases the old ones, except those already in place at its end."""
         held = self.get_all()
         if messages[: len(held)] == held:
             self.put_messages(messages[len(held) :])

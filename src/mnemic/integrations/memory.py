@@ -1,11 +1,11 @@
-"""An open memory around a framework's model: recalled before it, captured after it, and as tools that it may call.
+"""Memory around a framework's model: recall before it, capture after it, and tools for it.
 
-Everything stays within a scope that the developer bound. Recalled text is given as data between markers, sanitised like
-a context. What the model or the memory did wrong never raises: the answer says so, and the chat goes on.
+Everything stays in a scope that the developer binds. Recalled text is data between markers, sanitised like a context.
+Errors of the model or the memory never raise: the result reports them, and the chat continues.
 
-Namespaces of LangGraph follow a layout, a tuple of labels such as `("memories", "{user}")`. A label in braces stands
-for whose the namespace is; any other must be there as written; what follows is free. Two layouts that could both take
-one namespace are refused, so no label can name another's place.
+LangGraph namespaces follow a layout, a tuple of labels such as `("memories", "{user}")`. Labels in braces name the
+owner, others must match exactly, and anything may follow. Ambiguous layouts are refused, so no label can reach another
+owner.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ from mnemic.remote import RemoteMnemic
 from mnemic.text.blocks import facts_block
 
 AnyMnemic = Mnemic | RemoteMnemic
-"""An open memory: what `Mnemic.open` or `mnemic.connect` gives. It stays its owner's to close."""
+"""An open memory, from `Mnemic.open` or `mnemic.connect`. Its owner closes it."""
 
 
 def explain_absence(error: ModuleNotFoundError, extra: str, *packages: str) -> Exception:
-    """What to raise where a framework cannot be imported: a `ConfigError` with the line to run where one of its own
-    `packages` is not installed, else the error itself.
+    """The error for a framework that cannot be imported: a `ConfigError` with the install command if one of its
+    `packages` is missing, else the error itself.
     """
     missing = (error.name or "").partition(".")[0]
     if missing not in packages:
@@ -37,13 +37,13 @@ def explain_absence(error: ModuleNotFoundError, extra: str, *packages: str) -> E
 
 
 BUDGET_TOKENS = 2048  # leaves room for the chat in a model of 8,192 tokens
-TIMEOUT_S = 5.0  # a person waits for the answer; memory that is late is left out
-MAX_QUERY_CHARS = 20_000  # as `Settings.max_query_chars`: a longer question would be refused
+TIMEOUT_S = 5.0  # a person waits for the answer; late memory is left out
+MAX_QUERY_CHARS = 20_000  # like `Settings.max_query_chars`: a longer query would be refused
 MOST_KNOWN = 20
-"""So many of a session's last messages are taken to be before the model's eyes at most."""
+"""The most of a session's last messages that are assumed to be in the model's prompt."""
 
 _SHOWN = ("profile", "facts", "documents")
-"""One of these must be there to be worth telling: the date alone is not."""
+"""A block needs one of these. The date alone is not worth adding."""
 
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger("mnemic.integrations")
@@ -52,9 +52,8 @@ _log = logging.getLogger("mnemic.integrations")
 def recall_block(
     mnemic: AnyMnemic, scope: Scope, question: str, budget_tokens: int = BUDGET_TOKENS, *, known: int = 0
 ) -> str:
-    """The profile, facts and documents that belong to a question, between markers and sanitised; "" for nothing.
-
-    `known`: how many of the session's last messages the model has before it anyway; they are not told again.
+    """The profile, facts and documents for a question, sanitised and between markers, "" if there are none. `known`:
+    how many of the session's last messages the model already has. They are left out.
     """
     if not question.strip():
         return ""
@@ -69,9 +68,7 @@ def recall_block(
 async def try_in_time(
     verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: float | None, what: str
 ) -> _Answer:
-    """What a verb answers, on another thread than the event loop's, or `otherwise`: a memory that fails, or takes too
-    long, is written to the log, and the chat goes on.
-    """
+    """A verb's result, or `otherwise` if it fails or takes too long, which is logged. Runs on a thread."""
     try:
         return await asyncio.wait_for(asyncio.to_thread(verb), timeout_s)
     except (MnemicError, TimeoutError) as error:
@@ -80,7 +77,7 @@ async def try_in_time(
 
 
 def to_messages(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]:
-    """Messages to capture, without those that say nothing."""
+    """Messages to capture, without blank ones."""
     return [{"role": role, "content": text.encode(errors="replace").decode()} for role, text in pairs if text.strip()]
 
 
@@ -114,21 +111,21 @@ Args:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTools:
-    """The tools over one scope. They see and change what it may see, but delete nothing that other users share."""
+    """The tools over one scope. They see and change what it can see, but cannot delete what other users share."""
 
     mnemic: AnyMnemic
     scope: Scope
 
     def remember(self, text: str, kind: ToolKind = "fact") -> str:
-        """Keep a text; what a model words is trusted as the assistant's."""
+        """Store a text. Text from a model has the trust `assistant`."""
         return _answer_model(lambda: self._remember(text, kind))
 
     def recall(self, query: str, limit: int = 5) -> str:
-        """What is remembered about a question, as a block of facts with their ids."""
+        """Memories about a query, as a block of facts with ids."""
         return _answer_model(lambda: self._recall(query, limit))
 
     def forget(self, id: str) -> str:
-        """Delete a memory or message of the user, and say what it said."""
+        """Delete a memory or message of the user and return its text."""
         return _answer_model(lambda: self._forget(id))
 
     def _remember(self, text: str, kind: str) -> str:
@@ -155,8 +152,8 @@ class MemoryTools:
 def make_tool_functions(
     bind: Callable[[Any], MemoryTools], context_type: object, *, may_forget: bool
 ) -> list[Callable[..., Any]]:
-    """Asynchronous functions to remember, recall and, if that is allowed, forget, as frameworks make tools of them: the
-    first parameter is the context of a run, of which `bind` makes the tools.
+    """Async functions to remember, recall and, if allowed, forget, which frameworks turn into tools. Their first
+    parameter is a run's context, from which `bind` makes the `MemoryTools`.
     """
 
     async def remember(context: Any, text: str, kind: ToolKind = "fact") -> str:
@@ -199,7 +196,7 @@ OWNERS = {"{user}": "user", "{agent}": "agent"}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the items of a namespace lie."""
+    """The scope and level of a namespace's items."""
 
     scope: Scope
     level: Level
@@ -207,10 +204,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """The layouts of a store, and the scope that they fill.
-
-    `scope` gives the org and what no label names: with a user or an agent in it, namespaces without an owner are
-    theirs. Raises `InvalidInputError` for layouts that cannot be told apart, or that leave open whose something is.
+    """The layouts of a store, and the scope that they fill. `scope` gives the org and the parts that no label names. If
+    it has a user or agent, they own namespaces without an owner. Raises `InvalidInputError` for ambiguous layouts, and
+    for layouts without an owner.
     """
 
     layouts: tuple[Namespace, ...]
@@ -228,7 +224,7 @@ class Layouts:
                     )
 
     def place(self, namespace: Namespace) -> Place:
-        """Where the items of a namespace lie. Raises `InvalidInputError` for one that no layout takes."""
+        """The place of a namespace. Raises `InvalidInputError` if it matches no layout."""
         for layout in self.layouts:
             if len(namespace) >= len(layout) and _agrees(layout, namespace):
                 return self._fill(layout, namespace)
@@ -236,7 +232,7 @@ class Layouts:
         raise InvalidInputError(f"the namespace {_show(namespace)} matches no layout of this store: {known}")
 
     def place_below(self, prefix: Namespace) -> Place:
-        """Where all below a prefix lies. Raises `InvalidInputError` where that would be more than one owner's."""
+        """The place of everything below a prefix. Raises `InvalidInputError` if there would be several owners."""
         fitting = [layout for layout in self.layouts if _agrees(layout, prefix)]
         if not fitting:
             return self.place(prefix)
@@ -271,14 +267,14 @@ class Layouts:
 
 
 def parse_layouts(layouts: Sequence[str] | Sequence[Sequence[str]], scope: Scope) -> Layouts:
-    """Layouts as a developer writes them: one, as a sequence of labels, or several."""
+    """One layout, given as a sequence of labels, or several."""
     if all(isinstance(label, str) for label in layouts):
         return Layouts((tuple(str(label) for label in layouts),), scope)
     return Layouts(tuple(tuple(layout) for layout in layouts), scope)
 
 
 def _agrees(layout: Namespace, namespace: Namespace) -> bool:
-    """True when no label of one contradicts the other, as far as both go."""
+    """True if the labels are compatible, up to the shorter length."""
     return all(label in OWNERS or label == given for label, given in zip(layout, namespace, strict=False))
 
 

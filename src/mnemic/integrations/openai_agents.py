@@ -1,6 +1,5 @@
-"""OpenAI Agents SDK: a session that is kept by Mnemic, and function tools over the memory.
-
-A session's items are messages of the user's conversation, so what was said in one is recalled in the next.
+"""OpenAI Agents SDK: a session stored in Mnemic, and function tools over the memory. Items of a session are messages of
+the user's conversation, so one session recalls what was said in another.
 """
 
 import asyncio
@@ -26,12 +25,12 @@ _OF_TOOLS = ("_output", "_result")
 
 
 class MnemicSession(SessionABC):
-    """A session of the Agents SDK on the messages of a Mnemic session: `Runner.run(agent, "…", session=session)`.
+    """A session of the Agents SDK in a Mnemic session: `Runner.run(agent, "…", session=session)`.
 
-    `scope` says whose it is; `session_id` is the session within it, so two users with one session id have two sessions.
-    Items of every kind come back as they were, tool calls and reasoning too, but for secrets, which are redacted. What
-    other doors captured in the session is given as messages. `clear_session` erases the session for good, with what
-    was remembered of it alone. Errors are those of `mnemic.errors`.
+    `scope` names the user and `session_id` the session, so two users can use the same id. Items of every kind come back
+    unchanged, tool calls and reasoning included, except for redacted secrets. What other doors captured in the session
+    is returned as messages. `clear_session` permanently erases the session and what was derived from it alone. Raises
+    errors of `mnemic.errors`.
     """
 
     session_settings: SessionSettings | None
@@ -44,18 +43,18 @@ class MnemicSession(SessionABC):
         self._transcript = Transcript(mnemic, replace(scope, session=session_id), SOURCE)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The last `limit` items, oldest first; all unless the settings say otherwise, of a server the last 1,000."""
+        """The last `limit` items, oldest first. Default: the settings' limit, else all (a server: the last 1,000)."""
         settings = self.session_settings
         wanted = limit if limit is not None or settings is None else settings.limit
         messages = await asyncio.to_thread(self._transcript.messages, wanted)
         return [item for message in messages if (item := self._item(message)) is not None]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Keep items, in one durable transaction."""
+        """Store items in one durable transaction."""
         await asyncio.to_thread(self._transcript.add, [_read_item(cast("Mapping[str, Any]", item)) for item in items])
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the last item back; None when there is none."""
+        """Remove and return the last item, None if there is none."""
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:
@@ -77,9 +76,8 @@ class MnemicSession(SessionABC):
 
 
 def memory_tools(mnemic: AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool = True) -> list[FunctionTool]:
-    """Function tools to remember, recall and forget: `Agent(…, tools=memory_tools(mnemic, scope))`.
-
-    `scope` is the developer's, or is made of the run's context for each call; no argument of the model changes it.
+    """Function tools to remember, recall and forget: `Agent(…, tools=memory_tools(mnemic, scope))`. `scope` is the
+    developer's, or a function of the run's context. No argument of the model changes it.
     """
 
     def bind(context: RunContextWrapper[Any]) -> MemoryTools:
@@ -103,7 +101,7 @@ def _read_item(item: Mapping[str, Any]) -> Said:
 
 
 def _text(name: str, content: object) -> tuple[str, Path | None]:
-    """The words of a content, a text or a list of parts, and where they stand if it is in one place."""
+    """The text of a content (a text or a list of parts), and its path if it is in one place."""
     if isinstance(content, str):
         return content, (name,)
     parts: Sequence[object] = cast("list[object]", content) if isinstance(content, list) else []

@@ -1,4 +1,4 @@
-"""Pydantic AI: a toolset over the memory, and a capability that recalls before a model is asked and captures after."""
+"""Pydantic AI: a toolset over the memory, and a capability that recalls before a request and captures after a run."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -25,10 +25,9 @@ _log = logging.getLogger("mnemic.integrations")
 def memory_toolset(
     mnemic: shared.AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool = True
 ) -> FunctionToolset[Any]:
-    """Tools to remember, recall and forget: `Agent(…, toolsets=[memory_toolset(mnemic, scope)])`.
-
-    `scope` is the developer's, or is made of the run's context (its `deps`, say) for each call; no argument of the
-    model changes it. A failing memory answers the model so, and the run goes on.
+    """Tools to remember, recall and forget: `Agent(…, toolsets=[memory_toolset(mnemic, scope)])`. `scope` is the
+    developer's, or a function of the run's context (for example its `deps`). No argument of the model changes it. If
+    the memory fails, the tool reports it to the model and the run continues.
     """
     functions = shared.make_tool_functions(
         lambda ctx: shared.MemoryTools(mnemic, _scope_of(scope, ctx)), RunContext[Any], may_forget=may_forget
@@ -40,10 +39,10 @@ def memory_toolset(
 class MnemicMemory(AbstractCapability[Any]):
     """A capability that gives an agent memory: `Agent(…, capabilities=[MnemicMemory(mnemic, scope)])`.
 
-    Before a model is asked, what belongs to the user's prompt is put in front of it, for that request alone: it does
-    not become part of the message history. After the run, the prompt and the final answer are captured. `scope` is the
-    developer's, or is made of the run's context; give it a session, or each run begins a conversation of its own. A
-    memory that fails or takes longer than `timeout_s` is written to the log, and the run goes on without it.
+    Memory for the user's prompt is added to each request, but not to the message history. After the run, the prompt and
+    the final answer are captured. `scope` is the developer's, or a function of the run's context. Give it a session, or
+    each run starts its own conversation. If the memory fails or takes longer than `timeout_s`, that is logged and the
+    run continues without it.
     """
 
     mnemic: shared.AnyMnemic
@@ -55,17 +54,17 @@ class MnemicMemory(AbstractCapability[Any]):
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
-        """None: an open memory is no part of a specification."""
+        """None: an open memory cannot be serialized."""
         return None
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:  # noqa: ARG002 -- the interface
-        """A copy for one run, so that what it found is its own."""
+        """A copy for one run, which keeps its recalled memory."""
         return replace(self, _found={})
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Put what belongs to the last prompt of the user before the request that holds it."""
+        """Add memory for the user's last prompt before the request that contains it."""
         place, question = _last_prompt(request_context.messages)
         if place is None:
             return request_context
@@ -100,7 +99,7 @@ def _scope_of(scope: Scope | ScopeOf, ctx: RunContext[Any]) -> Scope:
 
 
 def _last_prompt(messages: Sequence[ModelMessage]) -> tuple[int | None, str]:
-    """Where the last request with words of the user stands, and the words."""
+    """The index of the last request with text of the user, and the text."""
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         if isinstance(message, ModelRequest):
@@ -117,7 +116,7 @@ def _words(prompt: str | Sequence[UserContent] | None) -> str:
 
 
 def _output(output: object) -> str:
-    """An answer as text; one of another type as JSON."""
+    """An answer as text, or as JSON if it is of another type."""
     if isinstance(output, str):
         return output
     return to_json(output, fallback=str, inf_nan_mode="strings").decode()

@@ -1,7 +1,6 @@
-"""The items of a framework's conversation, kept as messages of a session and given back as they were.
-
-What was said becomes the text of a message, so that it is found again; the rest of the item, such as a tool call, lies
-in the message's metadata. Where that is too small, the item itself is the text, as JSON.
+"""Items of a framework's conversation as messages of a session, returned unchanged. An item's text becomes the text of
+a message, so that recall finds it. The rest, such as a tool call, is in the message's metadata. If that is too small,
+the text is the whole item as JSON.
 """
 
 import copy
@@ -20,9 +19,9 @@ from mnemic.text.blocks import without_own_blocks
 
 KEY = "transcript"
 MOST_BYTES = 48_000
-"""An item as JSON that takes more stands in the text; metadata may take 65,536 bytes, and redaction can add some."""
+"""Larger items, as JSON, are stored in the text. Metadata is limited to 65,536 bytes, and redaction can add some."""
 
-MOST_DEPTH = 24  # levels of JSON; metadata may have 32, and the item stands some levels deep in it
+MOST_DEPTH = 24  # levels of JSON; metadata may have 32, and the item is nested some levels deep in it
 MOST_ITEMS = 1_000_000  # no limit in practice; the whole session is held in memory
 MOST_REMOTE_ITEMS = 1_000  # as many as a server returns in one answer
 _PLACEHOLDER = "an item of a conversation"
@@ -34,7 +33,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An item, and what of it was said: by whom, in which words, and where in the item just these words stand."""
+    """An item and its spoken part: the speaker, the text, and the path of exactly this text in the item."""
 
     item: Item
     role: Role
@@ -45,10 +44,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The items of one session, from one framework (`source`). The scope must name the session.
-
-    Items are JSON: texts, numbers, lists and mappings. They come back equal, but for secrets, which are redacted, and
-    for NUL characters and halves of characters, which become the replacement character.
+    """The items of one session from one framework (`source`). The scope must name the session. Items are JSON. They
+    come back equal, except for redacted secrets, and NUL characters and lone surrogates, which become the replacement
+    character.
     """
 
     mnemic: AnyMnemic
@@ -60,12 +58,12 @@ class Transcript:
             raise InvalidInputError("a transcript is that of a session; say which, as session=…")
 
     def add(self, items: Sequence[Said]) -> None:
-        """Keep items behind those that are there, as one turn. Raises `InvalidInputError` for one that is no JSON."""
+        """Append items as one turn. Raises `InvalidInputError` if one is not JSON."""
         if items:
             self.mnemic.capture(self.scope, [self._message(each) for each in items])
 
     def messages(self, limit: int | None = None) -> list[Message]:
-        """The last `limit` messages of the session (None: all; of a server the last 1,000), oldest first."""
+        """The last `limit` messages of the session, oldest first. None: all; a server returns the last 1,000."""
         most = MOST_REMOTE_ITEMS if isinstance(self.mnemic, RemoteMnemic) else MOST_ITEMS
         if limit is not None and limit < 1:
             return []
@@ -73,7 +71,7 @@ class Transcript:
         return self.mnemic.window(self.scope, limit=wanted, include_closed=True)
 
     def item(self, message: Message) -> dict[str, Any] | None:
-        """The item of a message. None where another program captured it, or where it cannot be read any more."""
+        """The item of a message. None if another program captured it or it is unreadable."""
         held = message.metadata.get(KEY)
         if not isinstance(held, dict):
             return None
@@ -91,7 +89,7 @@ class Transcript:
         return cast("dict[str, Any]", item) if isinstance(item, dict) else None
 
     def drop(self, message: Message) -> bool:
-        """Delete a message. False when somebody else was first."""
+        """Delete a message. False if it was already deleted."""
         try:
             self.mnemic.delete(self.scope, message.id, reason="taken back")
         except NotFoundError:
@@ -99,7 +97,7 @@ class Transcript:
         return True
 
     def clear(self) -> None:
-        """Erase the session: its messages, and what was remembered of them alone."""
+        """Erase the session: its messages, and what was derived from them alone."""
         self.mnemic.erase(self.scope, level=Level.SESSION)
 
     def _message(self, said: Said) -> dict[str, object]:
@@ -133,12 +131,12 @@ def _cleaned(value: object) -> object:
 
 
 def _clean(text: str) -> str:
-    """A text that every store can keep."""
+    """The text without characters that a store cannot keep."""
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _at(item: object, path: Sequence[str | int]) -> object:
-    """What stands at a path; None where there is nothing."""
+    """The value at a path, None if there is none."""
     try:
         for step in path:
             item = cast("Any", item)[step]

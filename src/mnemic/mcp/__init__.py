@@ -1,1 +1,1 @@
-"""The door for clients of the Model Context Protocol: tools, resources and prompts, over stdio and HTTP."""
+"""The door for MCP clients: tools, resources and prompts, over stdio and HTTP."""

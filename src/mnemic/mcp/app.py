@@ -1,6 +1,5 @@
-"""MCP over streamable HTTP, as one door of `mnemic serve`: the key says who asks, as for every other door.
-
-Each request stands alone: it carries its key, and is answered with JSON; no session is held between requests.
+"""MCP over streamable HTTP, as one door of `mnemic serve`. The key identifies the caller, as at every other door. Each
+request carries its key and is answered with JSON. There are no sessions.
 """
 
 from collections.abc import AsyncGenerator
@@ -28,7 +27,7 @@ PATH = "/mcp"
 
 
 def door(mnemic: Mnemic, gate: Gate) -> Door:
-    """The door of `mnemic serve`."""
+    """The MCP door of `mnemic serve`."""
 
     def who(request: Request) -> Access:
         http = cast("HttpRequest | None", request.request)
@@ -56,7 +55,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
 
 
 class _Posts:
-    """What answers to POST alone: a stream by GET would hold a place, and nothing is ever told in it."""
+    """Accepts only POST. A GET stream would hold a connection, and nothing is ever sent on it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,15 +1,14 @@
-"""The MCP server over an open memory: tools, resources and prompts within the caller's scope.
-
-Every handler asks `who` for the scope and the rights of the request; a client has no way to name another scope. The
-work runs on threads, at most `THREADS` at a time. Clients may show any answer to a model, so all texts are sanitised as
-in a context; ids and times are as at every other door.
+"""The MCP server over an open memory: tools, resources and prompts within the caller's scope. Every handler gets scope
+and rights from `who`. Clients cannot name another scope. Work runs on up to `THREADS` threads. Clients may show any
+answer to a model, so all texts are sanitised as in a context.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
@@ -33,42 +32,64 @@ from mnemic.model.scope import Partition, Scope
 from mnemic.text.sanitise import sanitise
 from mnemic.wire import to_wire
 
-RESULT = "result"
-"""The key of what is no JSON object in itself, such as a list."""
+RESULT, FULL = "result", "mnemic/full"
+"""Structured content holds the stored objects under the first if the request's metadata sets the second to true."""
 
 KIND = "mnemic/error"
-"""In the metadata of an answer that tells of a failure: its kind, as in every other door."""
+"""Metadata key of an error: its kind, the same as at every other door."""
 
 MOST_CHARS = 200_000
-"""What is longer as JSON is told as text alone."""
+"""Larger results leave out the stored objects."""
+
+IDS_SHARE, LEAST_IDS_CHARS = 0.2, 200
+"""Characters of ids as a share of the text, and the minimum. Some clients show a model structured content in place of
+text, so it must not cost more.
+"""
+
+OUTPUT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "ids": {"type": "array", "items": {"type": "string"}}},
+    "required": ["text", "ids"],
+}
 
 REPEATED = "dedup_key"
-"""The text of a memory once more, folded: of no use to a model, and read by it all the same."""
+"""The folded text of a memory: useless to a model, but it would read it."""
 
 _PLAIN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
-"""Ids and times, which hold no text."""
+"""Ids and times, which need no sanitising."""
 
 
-def answered(outcome: ToolOutcome, noun: object) -> types.CallToolResult:
-    """The answer of a call; `noun` is what the tool told beside its text, or the error, or None."""
+def answered(outcome: ToolOutcome, noun: object, *, is_full: bool = False) -> types.CallToolResult:
+    """The result of a call. `noun` is the stored object behind its text, or the error, or None."""
     content = [types.TextContent(type="text", text=outcome.text)]
     if outcome.is_error:
         kind = {KIND: error_kind(type(noun))} if isinstance(noun, MnemicError) else None
         return types.CallToolResult(content=list(content), is_error=True, _meta=kind)
-    return types.CallToolResult(content=list(content), structured_content=structured(noun))
+    return types.CallToolResult(
+        content=list(content), structured_content=structured(outcome.text, noun, is_full=is_full)
+    )
 
 
-def structured(noun: object) -> dict[str, Any] | None:
-    """The noun as a JSON object with safe texts; None where there is none, or it is too large."""
-    if noun is None:
-        return None
-    wire = safe(to_wire(noun))
-    whole = cast("dict[str, Any]", wire if isinstance(wire, dict) else {RESULT: wire})
-    return whole if len(json.dumps(whole, default=str)) <= MOST_CHARS else None
+def structured(text: str, noun: object, *, is_full: bool = False) -> dict[str, Any]:
+    """The text and the ids in it; with `is_full` also the noun with safe texts, unless it is too large."""
+    wire = None if noun is None else safe(to_wire(noun))
+    room = max(LEAST_IDS_CHARS, int(IDS_SHARE * len(text)))
+    ids = list(islice(dict.fromkeys(_ids_in(wire)), room // 40))  # a UUID with quotes, comma and space
+    is_shown = is_full and wire is not None and len(json.dumps(wire, default=str)) <= MOST_CHARS
+    return {"text": text, "ids": ids} | ({RESULT: wire} if is_shown else {})
+
+
+def _ids_in(wire: Any) -> Iterator[str]:
+    """The ids of the objects in a wire value, outermost first."""
+    fields = cast("dict[str, Any]", wire) if isinstance(wire, dict) else {}
+    if isinstance(found := fields.get("id") or fields.get("item_id"), str):
+        yield found
+    for each in (*fields.values(), *(cast("list[Any]", wire) if isinstance(wire, list) else ())):
+        yield from _ids_in(each)
 
 
 def safe(value: Any) -> Any:
-    """The same with every text in it sanitised, the names of what callers name themselves too."""
+    """The value with all its texts sanitised, including names that callers chose."""
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) else sanitise(value)
     if isinstance(value, Mapping):
@@ -100,7 +121,7 @@ _LOOK_BACK = (
 
 
 def prompt(mnemic: Mnemic, scope: Scope, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
-    """The messages of a prompt. Raises `InvalidInputError` for one that is not there, or lacks its argument."""
+    """The messages of a prompt. Raises `InvalidInputError` if it is unknown or its argument is missing."""
     if name == KEEP:
         return _one(_LOOK_BACK)
     if name != WITH_MEMORY:
@@ -144,7 +165,7 @@ TEMPLATES = (
 
 
 def read(mnemic: Mnemic, scope: Scope, uri: str) -> types.ReadResourceResult:
-    """The content of a resource, as this scope sees it. Raises `NotFoundError` for one that is not there."""
+    """The content of a resource in this scope. Raises `NotFoundError` if it does not exist."""
     kind = PLAIN
     if uri == PROFILE:
         text = mnemic.profile.format(scope).strip()
@@ -172,7 +193,7 @@ CODES: Mapping[type[MnemicError], int] = {
     BackendError: types.INTERNAL_ERROR,
     MnemicError: types.INVALID_REQUEST,
 }
-"""From the exception tree to the error codes of JSON-RPC, the nearest class counting."""
+"""JSON-RPC error codes. The nearest class of the exception tree applies."""
 
 _Result = TypeVar("_Result")
 Request = ServerRequestContext[Any, Any]
@@ -181,9 +202,9 @@ Page = types.PaginatedRequestParams | None
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one request may do: its scope, and `require`, which raises `ForbiddenError` for a right it lacks. `note` is
-    told the name of a tool that writes, and how it ended. `require_own` raises it for the partition of an item that
-    others share, and that the caller may not change. `actor` is written into the history of what is changed.
+    """What a request may do. `require` raises `ForbiddenError` for a missing right, `require_own` for the partition of
+    a shared item that the caller may not change. `note` records each writing tool and its outcome. `actor` is written
+    into the history.
     """
 
     scope: Scope
@@ -194,11 +215,11 @@ class Access:
 
 
 Who = Callable[[Request], Access]
-"""Tells who asks. Raises `MnemicError` for one who may not."""
+"""Returns the access of a request. Raises `MnemicError` if it is refused."""
 
 
 def make_server(mnemic: Mnemic, who: Who) -> Server[Any]:
-    """A server whose requests are those of `who`."""
+    """A server whose requests have the access that `who` returns."""
     handlers = _Handlers(mnemic, who)
     return Server(
         "mnemic",
@@ -216,7 +237,7 @@ def make_server(mnemic: Mnemic, who: Who) -> Server[Any]:
 
 
 class _Handlers:
-    """What a server answers to each request."""
+    """The handlers of a server."""
 
     def __init__(self, mnemic: Mnemic, who: Who) -> None:
         self._mnemic, self._who = mnemic, who
@@ -248,7 +269,7 @@ class _Handlers:
         return await self._work(lambda: prompt(self._mnemic, _reader(self._who(request)), params.name, given))
 
     async def _work(self, verb: Callable[[], _Result]) -> _Result:
-        """Run on a thread; errors of Mnemic become those of the protocol."""
+        """Run a verb on a thread. Errors of Mnemic become protocol errors."""
         self._limiter = self._limiter or anyio.CapacityLimiter(THREADS)
         try:
             return await run_sync(verb, limiter=self._limiter)
@@ -257,12 +278,14 @@ class _Handlers:
 
 
 def described(box: Toolbox) -> list[types.Tool]:
-    """The tools as the protocol tells them."""
+    """The tools in the form of the protocol."""
     return [
         types.Tool(
             name=each.spec.name,
+            title=each.spec.name.replace("_", " ").capitalize(),
             description=each.spec.description,
             input_schema=dict(each.spec.parameters),
+            output_schema=dict(OUTPUT),
             annotations=types.ToolAnnotations(
                 read_only_hint=each.is_read_only,
                 destructive_hint=each.spec.name == "forget",
@@ -274,7 +297,7 @@ def described(box: Toolbox) -> list[types.Tool]:
 
 
 def refusal(error: MnemicError) -> MCPError:
-    """The error as the protocol tells it."""
+    """The error in the protocol's form."""
     return MCPError(next(CODES[kind] for kind in type(error).__mro__ if kind in CODES), str(error))
 
 
@@ -296,13 +319,12 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
         outcome = box.run(call, ToolContext(access.scope, mnemic.now, access.actor, told.append))
     if not found.is_read_only:
         access.note(params.name, not outcome.is_error)
-    return answered(outcome, told[-1] if told else None)
+    is_full = cast("Mapping[str, object]", params.meta or {}).get(FULL) is True
+    return answered(outcome, told[-1] if told else None, is_full=is_full)
 
 
 def _check_own(mnemic: Mnemic, access: Access, id: object) -> None:
-    """Raises `ForbiddenError` when the item is shared with others and the caller may not change such; of an item that
-    is not there the tool itself says so.
-    """
+    """Raise `ForbiddenError` for a shared item that the caller may not change. The tool reports missing ones."""
     with suppress(NotFoundError, InvalidInputError):
         access.require_own(mnemic.get(access.scope, str(id)).partition)
 

@@ -1,4 +1,4 @@
-"""MCP over the standard input and output: one client, one scope, fixed when the process starts."""
+"""MCP over standard input and output: one client with one scope, fixed at start."""
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -9,7 +9,7 @@ from mnemic.model.scope import Scope
 
 
 def serve_stdio(mnemic: Mnemic, scope: Scope) -> None:
-    """Serve until the client closes the input. Nothing else may write to the standard output meanwhile."""
+    """Serve until the client closes the input. Nothing else may write to standard output meanwhile."""
     access = Access(scope, lambda _right: None, lambda _name, _done: None, lambda _partition: None)
     server = make_server(mnemic, lambda _request: access)
 

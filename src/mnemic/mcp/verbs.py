@@ -1,8 +1,6 @@
-"""Verbs for chats, as tools beside those of the registry.
-
-Stored text is returned as data between markers, sanitised as in a context. Captured messages have passed through the
-client's model, so even the user's side has the trust `assistant`, and the gate checks what is derived from it. The same
-holds for changes by a model. A profile rejects instructions.
+"""Verbs for chats, as tools in addition to the registry's. Stored text is returned as sanitised data between markers.
+Captured messages come through the client's model, so even the user's have the trust `assistant`, and the gate checks
+what is derived from them. The same holds for changes by a model. Profiles reject instructions.
 """
 
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ MAX_LISTED = 50  # a few thousand tokens of a model's context
 
 
 def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:
-    """The tools over an open memory, each within the scope of its call."""
+    """The tools over an open memory. Each works in the scope of its call."""
     writing = (*_writing(mnemic), *_correcting(mnemic))
     return (*_reading(mnemic), *_looking(mnemic), *writing, *_documents(mnemic), *_graph(mnemic))
 

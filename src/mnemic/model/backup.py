@@ -45,11 +45,10 @@ class LostOrg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The description inside a backup. `made_by`: Mnemic's version; `schema`: the rows' version; `store`: the kind
-    of store. `counts`: rows by table without erased ones. `spaces`: vectors by embedding space; `models`: the model
-    of each space in use. `receipts`: number of known erasures. `size` in bytes and `sha256` are of the unpacked
-    rows. In a `sealed` backup, `size` is that of the rows as text, and `sha256` is "" because each part has its own
-    checksum.
+    """The description inside a backup. `made_by`: Mnemic's version; `schema`: the rows' version; `store`: the kind of
+    store. `counts`: rows by table without erased ones. `spaces`: vectors by embedding space; `models`: the model of
+    each space in use. `receipts`: number of known erasures. `size` in bytes and `sha256` are of the unpacked rows. In a
+    `sealed` backup, `size` is that of the rows as text, and `sha256` is "" because each part has its own checksum.
     """
 
     contents: Contents
@@ -82,7 +81,7 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RescueReport:
-    """What was saved of a damaged store into the new one at `path`: rows by table, and what is lost, in words."""
+    """The rows saved from a damaged store into the new one at `path`, by table, and what is lost, in words."""
 
     path: str
     rows: Mapping[str, int]

@@ -135,9 +135,7 @@ class DocumentQuery:
 
 
 class Chunking(StrEnum):
-    """How to split text. `paragraphs`: `chunk_text`. `sentences`: whole sentences. `structure`: sections, then
-    sentences.
-    """
+    """How to split text: by `chunk_text`, by whole sentences, or by sections and then sentences."""
 
     PARAGRAPHS = "paragraphs"
     SENTENCES = "sentences"
@@ -281,9 +279,8 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a document was read, in pieces and characters. `kept` pieces were read by an earlier call,
-    `failed` ones got no usable reply, `unread` ones were not tried. `missing` locates them, at most the first
-    hundred.
+    """How much of a document was read, in pieces and characters. `kept` pieces were read by an earlier call, `failed`
+    ones got no usable reply, `unread` ones were not tried. `missing` locates them, at most the first hundred.
     """
 
     pieces: int = 0

@@ -1,6 +1,5 @@
-"""Items: messages, memories and chunks of documents, with their drafts, states and origins.
-
-Also facts that an extractor found, gems of the curator, conversations and their cursors, profiles and reviews.
+"""Items (messages, memories, chunks) and their drafts, states and origins; facts, gems, conversations with their
+cursors, profiles and reviews.
 """
 
 from __future__ import annotations
@@ -24,6 +23,11 @@ class Role(StrEnum):
     SYSTEM = "system"
     TOOL = "tool"
 
+    @property
+    def trust(self) -> Trust:
+        """The highest trust of a message in this role; a caller can only lower it."""
+        return {Role.USER: Trust.USER, Role.TOOL: Trust.TOOL}.get(self, Trust.ASSISTANT)
+
 
 class Trust(StrEnum):
     """Who a text comes from. Derived text inherits the lowest trust of its sources (`TRUST_ORDER`)."""
@@ -33,6 +37,11 @@ class Trust(StrEnum):
     TOOL = "tool"
     DOCUMENT = "document"
     IMPORTED = "imported"
+
+    @staticmethod
+    def lowest(*given: Trust) -> Trust:
+        """The lowest of these."""
+        return min(given, key=TRUST_ORDER.index)
 
 
 TRUST_ORDER: tuple[Trust, ...] = (Trust.IMPORTED, Trust.DOCUMENT, Trust.TOOL, Trust.ASSISTANT, Trust.USER)
@@ -199,7 +208,7 @@ class Memory(OneLine):
 
     @property
     def present_importance(self) -> float:
-        """The importance as it has faded."""
+        """The importance after decay."""
         return self.importance if self.faded is None else self.faded
 
     @property
@@ -358,19 +367,6 @@ class Fact:
     bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
     profile: Mapping[str, str] = field(default_factory=dict[str, str])
 
-
-CATEGORIES = (
-    "decision",
-    "technical",
-    "preference",
-    "project",
-    "knowledge",
-    "insight",
-    "plan",
-    "architecture",
-    "workflow",
-)
-"""The controlled vocabulary: a gem has one or more of these and no others."""
 
 IMPORTANCE_WORDS = {"low": 0.3, "medium": 0.6, "high": 0.9}
 """Words for importance, lowest first, with their numbers."""

@@ -1,7 +1,6 @@
-"""Records: API keys and their audit log, jobs, history, receipts, repeatable requests and events.
-
-An event names rows and contains no stored text, so that nothing survives an erasure in a waiting event. It is published
-in the transaction of its cause and handled later (`engine/events.py`).
+"""Records: API keys and their audit log, jobs, history, receipts, repeatable requests and events. An event names rows
+and contains no stored text, so that nothing survives an erasure in a waiting event. It is published in the transaction
+of its cause and handled later (`engine/events.py`).
 """
 
 from collections.abc import Mapping
@@ -134,6 +133,18 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserSummary:
+    """What a user of an org has, and when something was last said or remembered; None if nothing is left."""
+
+    org: str
+    user: str
+    memories: int
+    messages: int
+    documents: int
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
     """One change of an item: who (`actor`), what, when, why (`reason`), and the changed fields before and after."""
 
@@ -175,7 +186,7 @@ class Outcome(StrEnum):
     UNFINISHED = "unfinished"  # it failed, or was broken off, when a part of it may have been done
     TOO_LARGE = "too_large"
     WITHHELD = "withheld"  # it holds a secret
-    FORGOTTEN = "forgotten"  # something that its answer may have told was deleted since
+    FORGOTTEN = "forgotten"  # content of its answer may have been deleted since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

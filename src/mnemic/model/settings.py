@@ -1,6 +1,4 @@
-"""Settings of the engine, of a memory's life and of the proxy. `config` reads them from file, environment and
-arguments.
-"""
+"""Settings of the engine, of a memory's life and of the proxy. `config` reads file, environment and arguments."""
 
 from __future__ import annotations
 
@@ -41,7 +39,8 @@ class LifeSettings:
     Switches: `extracts` facts from messages; `summarises` messages that leave the window; `reflects` on summaries;
     `curates` days; `consolidates` repeated choices into preferences; `graphs` extracts entities and relations;
     `scores_health` of each user's and agent's memories; `promotes_learnings` also asks a model what the agent should
-    learn from users. A switched-off step catches up when it is switched on again.
+    learn from users. A switched-off step catches up when it is switched on again. `facts_per_message`: what a model
+    may find in one.
     """
 
     window_messages: int = 20
@@ -70,6 +69,7 @@ class LifeSettings:
     time_zone: str = "UTC"
     llm_tries: int = 3
     extracts: bool = True
+    facts_per_message: int = 3
     summarises: bool = True
     reflects: bool = True
     curates: bool = True
@@ -144,6 +144,8 @@ class Weights:
     session_keyword: float = _shipped("session_keyword")
     session_dense: float = _shipped("session_dense")
     answer: float = _shipped("answer")
+    brief: float = _shipped("brief")
+    asks: float = _shipped("asks")
     author_named: float = _shipped("author_named")
     assistant: float = _shipped("assistant")
     assistant_asked: float = _shipped("assistant_asked")
@@ -194,6 +196,7 @@ class Settings:
     session_memory_ttl_s: float = 3600.0
     max_session_memories: int = 100
     max_profile_facts: int = 200
+    profile_ttl_s: float | None = None  # since the last write; None: a profile stays
     bulk_batch: int = 256
     weights: Weights = field(default_factory=Weights)
     exact_partition_rows: int = 50_000

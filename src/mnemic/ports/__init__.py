@@ -1,1 +1,1 @@
-"""Protocols: what the engine asks of the world outside."""
+"""Protocols that the engine calls and adapters implement."""

@@ -1,6 +1,5 @@
-"""The ports of files: folders, readers, the keys of sealed backups, and backup files.
-
-A backup out of reach cannot be erased from, but the key that opens an org's part of it can be destroyed.
+"""The ports of files: folders, readers, the keys of sealed backups, and backup files. Erasing cannot reach a backup
+that is stored elsewhere. Destroying an org's key makes its part of the backup unreadable.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,8 +18,8 @@ from mnemic.ports.store import Rows, Store
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file or folder that somebody named. `path` is where it is now, for the adapter; `source` what it is called in
-    the store, whatever the working directory is; what a folder holds is called by `source`, a slash and the way to it.
+    """A file or folder that the user named. `path` is its current location, for the adapter. `source` is its name in
+    the store, whatever the working directory. Files inside a folder are named `source/relative/path`.
     """
 
     path: str
@@ -30,8 +29,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to read. `path` is for the adapter alone and may hold what is no Unicode, `source` and `name` (the last
-    part of the source) are clean texts. `size` in bytes, as it was when it was found.
+    """A file to read. Only the adapter uses `path`, which may hold invalid Unicode. `source` and `name` (its last part)
+    are valid text. `size`: bytes, when the file was found.
     """
 
     path: str
@@ -42,7 +41,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file, or a folder with all it holds, that is not read, and why, in words for a person."""
+    """A file or folder that is not read (a folder with everything in it), with a reason for people to read."""
 
     source: str
     reason: str
@@ -50,28 +49,28 @@ class LeftOut:
 
 
 class Files(Protocol):
-    """Walks folders and reads files, and never writes."""
+    """Walks folders and reads files. Never writes."""
 
     def find(self, path: str) -> Place:
-        """The file or folder at a path, links followed. Raises `InvalidInputError` when it is neither."""
+        """The file or folder at a path. Follows links. Raises `InvalidInputError` if it is neither."""
         ...
 
     def walk(self, place: Place, max_bytes: int) -> Iterator[FoundFile | LeftOut]:
-        """Each file below a place, in the same order every time, or that file itself; what is left out comes in the
-        same stream, a folder as one entry. No file comes twice, none from outside of a folder, and none that by its
-        name holds secrets, even where it was named. Nothing that cannot be read raises.
+        """Yields every file in a place in a stable order, or the place itself if it is a file. A skipped file or folder
+        is one entry of the same stream. Yields no file twice and none outside the folder. Skips files whose name
+        suggests secrets, even if named directly. Unreadable files do not raise.
         """
         ...
 
     def read(self, file: FoundFile, max_bytes: int) -> bytes:
-        """The whole content, as it was at one moment. Raises `UnavailableError` when the file is gone, is not readable,
-        is not a regular file any more, has more than `max_bytes` or changes all the time.
+        """The whole content, as it was at one moment. Raises `UnavailableError` if the file is gone, unreadable, no
+        longer a regular file, larger than `max_bytes` or changing all the time.
         """
         ...
 
 
 class Unreadable(StrEnum):
-    """Why a file gives no text."""
+    """Why a file yields no text."""
 
     EMPTY = "empty"
     SCANNED = "scanned"
@@ -87,7 +86,7 @@ class Unreadable(StrEnum):
 
 
 class UnreadableError(InvalidInputError):
-    """A file gives no text; `reason` says why, for counting, and the message says it to the person who chose it."""
+    """A file yields no text. `reason` is for counting, the message for the person who chose the file."""
 
     def __init__(self, message: str, *, reason: Unreadable) -> None:
         super().__init__(message)
@@ -96,11 +95,7 @@ class UnreadableError(InvalidInputError):
 
 @dataclass(frozen=True, slots=True)
 class ReaderCapabilities:
-    """What a reader takes.
-
-    `extensions`: in lower case with their dot. `signatures`: bytes that files of its formats begin with, where these
-    tell the format for sure.
-    """
+    """Accepted files. `extensions`: lower case, with their dot. `signatures`: leading bytes that prove a format."""
 
     media_types: tuple[str, ...]
     extensions: tuple[str, ...]
@@ -110,46 +105,46 @@ class ReaderCapabilities:
 class Reader(Protocol):
     """Reads files of some formats.
 
-    `read` promises: a text that is not blank, without NUL and without halves of surrogate pairs, its lines ended by a
-    line feed alone; the same bytes give the same document; nothing outside the bytes is opened, neither a file nor an
-    address that the document names; what the document hides from its reader by its format (scripts, deleted
-    passages) is left out; the arguments are not kept; it may be called from several threads at once.
+    `read` promises:
+    - The text is not blank and holds no NUL and no lone surrogates. Lines end with a line feed.
+    - The same bytes give the same document.
+    - It opens nothing but the bytes: no file and no address that the document names.
+    - It leaves out what the format hides from readers, such as scripts and deleted passages.
+    - It keeps none of its arguments and is thread-safe.
     """
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The name used in messages."""
         ...
 
     @property
     def capabilities(self) -> ReaderCapabilities:
-        """Declared facts, constant for the life of the object."""
+        """Declared facts. They never change."""
         ...
 
     def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
-        """The document in the bytes of a file called `name` (no path). Raises `UnreadableError` when it gives no text
-        or exceeds a limit, `ConfigError` when the package of an extra is missing.
+        """The document in `data`, the bytes of a file called `name` (without a path). Raises `UnreadableError` if it
+        yields no text or exceeds a limit, `ConfigError` if the package of an extra is missing.
         """
         ...
 
 
 class ClosableReader(Reader, Protocol):
-    """A reader that holds something, such as a process."""
+    """A reader that holds a resource, such as a process."""
 
     def close(self) -> None:
-        """Let go of it, at once: what is being read meanwhile fails. Closing twice is harmless."""
+        """Release the resource at once. A running `read` fails. Idempotent."""
         ...
 
 
 Destroy = Callable[[str, datetime, datetime | None], int]
-"""Destroys the keys of an org, at a moment, of those that were made until another one (None: all of them). The answer
-is how many there were; it is durable when it is given.
-"""
+"""Destroys an org's keys: `(org, at, made_until)`, None for all. Returns the number once the destruction is durable."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataKey:
-    """A key of 32 bytes. `id` is made by chance and tells nothing. One that was destroyed has the `secret` b""."""
+    """A key of 32 bytes. `id` is random. A destroyed key has the `secret` b""."""
 
     id: str
     made_at: datetime
@@ -158,96 +153,95 @@ class DataKey:
 
 
 class Keyring(Protocol):
-    """Data keys by org; None stands for what belongs to no org. Shared by processes; no org's name is kept in it.
-
-    All raise `ConfigError` when the keyring is damaged, or its master key is missing or another one, and
-    `UnavailableError` when it cannot be read or written, or stays locked.
+    """Data keys by org; None is the key of rows that belong to no org. Shared by processes. Stores no org's name. Every
+    method raises `ConfigError` if the keyring is damaged or its master key is missing or wrong, and `UnavailableError`
+    if it cannot be read or written, or stays locked.
     """
 
     @property
     def id(self) -> str:
-        """Which keyring it is, "" while there is none."""
+        """The id of the keyring, "" while there is none."""
         ...
 
     def issue(self, orgs: Collection[str | None], at: datetime) -> Mapping[str | None, DataKey]:
-        """The key of each, made where there is none or none any more, and durable before it is given out."""
+        """The current key of each org. Missing or destroyed keys are replaced, durably before they are returned."""
         ...
 
     def find(self, ids: Collection[str]) -> Mapping[str, DataKey]:
-        """The keys of these ids that are or were in it."""
+        """The keys with these ids, destroyed ones included."""
         ...
 
     def of(self, orgs: Collection[str]) -> Mapping[str, Sequence[DataKey]]:
-        """All keys that each of these orgs has, or had."""
+        """All keys that each org has or had."""
         ...
 
     def destroying(self) -> AbstractContextManager[Destroy]:
-        """Destroy keys. Issues no keys until the work they were destroyed for is done."""
+        """Destroy keys. The keyring issues no keys until the block ends."""
         ...
 
 
 Told = Callable[[str, int, int], object]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Progress callback: `(step, done, total)`."""
 
 
 class Draft(Protocol):
-    """A backup that is being made."""
+    """A backup being written."""
 
     @property
     def rows(self) -> Path:
-        """Where the rows go: a new file that only its owner can read."""
+        """The path for the rows: a new file that only its owner can read."""
         ...
 
     def open_rows(self) -> Store:
-        """The rows as a store, made if missing; to be closed before `seal`."""
+        """The rows as a store, created if missing. Close it before `seal`."""
         ...
 
     def seal(self, manifest: Manifest, told: Told) -> Manifest:
-        """Pack the rows, read all of it again, and put the file in its place: durable, and readable by its owner alone.
-        The manifest comes back with version, schema, size and checksum. Raises `ConflictError` when a file came there
-        meanwhile and is not to be replaced.
+        """Pack and verify the rows, then move the file into place, durable and readable by its owner alone. Returns the
+        manifest with version, schema, size and checksum. Raises `ConflictError` if another file appeared there and must
+        not be replaced.
         """
         ...
 
     def seal_by_org(self, rows: Rows, keys: Mapping[str | None, DataKey], manifest: Manifest, told: Told) -> Manifest:
-        """As `seal`, of rows that lie elsewhere: those of each org are encrypted with its key, and those of no org with
-        that of None. Nothing that was not encrypted is written to any disk.
+        """Like `seal`, for rows stored elsewhere. Each org's rows are encrypted with its key, rows of no org with the
+        key of None. Unencrypted data never reaches a disk.
         """
         ...
 
     def receive(self, pieces: Iterable[bytes], told: Told) -> Manifest:
-        """Take the bytes of a whole backup that was made elsewhere, in place of rows, check that they are one, and put
-        the file in its place as `seal` does. Raises `InvalidInputError` when they are none, or not whole.
+        """Receive a whole backup that was made elsewhere, verify it, and move it into place as `seal` does. Raises
+        `InvalidInputError` if the bytes are no complete backup.
         """
         ...
 
 
 class Opened(Protocol):
-    """A backup that was read and checked from end to end."""
+    """A backup that was read and verified completely."""
 
     @property
     def manifest(self) -> Manifest:
-        """What it says of itself."""
+        """The backup's description of itself."""
         ...
 
     @property
     def lost(self) -> tuple[LostOrg, ...]:
-        """The orgs of a sealed backup whose rows are not there, since their keys are not."""
+        """Orgs of a sealed backup whose rows are unreadable because their keys are gone."""
         ...
 
     @property
     def rows(self) -> Path:
-        """A copy of the rows, to be changed at will."""
+        """A copy of the rows. You may change it."""
         ...
 
     def open_rows(self) -> Store:
-        """The rows as a store of the present version; to be closed before `rows` are taken."""
+        """The rows as a store of the current version. Close it before you use `rows`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A backup that is sound. `is_opened`: its rows were read too, but for those of the orgs that are `lost`."""
+    """A backup without damage. `is_opened`: its rows were read too, except those of `lost` orgs."""
 
     manifest: Manifest
     lost: tuple[LostOrg, ...] = ()
@@ -255,29 +249,29 @@ class Checked:
 
 
 class Archive(Protocol):
-    """Makes and opens backup files. What is given up, by an error or by the end of the block, leaves nothing behind;
-    what a process that died left is removed by the next one that writes a file of this name, or reads there.
+    """Makes and opens backup files. An error or the end of the block leaves no temporary files. Those of a process that
+    died are removed by the next one that writes this file or reads in its folder.
     """
 
     def draft(self, path: str | Path, *, is_replacing: bool) -> AbstractContextManager[Draft]:
-        """Begin a backup at `path`. Raises `ConflictError` when there is a file and it is not to be replaced, or is no
-        backup; `InvalidInputError` when no file can be there; `UnavailableError` when the disk is full.
+        """Begin a backup at `path`. Raises `ConflictError` if the file exists and is no backup or must not be replaced,
+        `InvalidInputError` if no file can be there, `UnavailableError` if the disk is full.
         """
         ...
 
     def opened(self, path: str | Path, room: Path | None, told: Told) -> AbstractContextManager[Opened]:
-        """Unpack and check a backup; `room` is the folder to do it in, None: that of temporary files. Raises
-        `InvalidInputError` when the file is missing, damaged or no backup, `ConfigError` when it is of a newer Mnemic
-        or sealed with keys that are not there, `UnavailableError` when it cannot be read or there is no room.
+        """Unpack and verify a backup in the folder `room` (default: the folder of temporary files). Raises
+        `InvalidInputError` if the file is missing, damaged or no backup. Raises `ConfigError` if a newer Mnemic wrote
+        it or its keys are missing, and `UnavailableError` if it cannot be read or the disk is full.
         """
         ...
 
     def check(self, path: str | Path, room: Path | None, told: Told) -> Checked:
-        """Read a backup from end to end. A plain one is unpacked as `opened` does; of a sealed one nothing is written
-        down, and without a keyring only the checksums of its parts are compared. Errors are those of `opened`.
+        """Read a backup completely. A plain one is unpacked as by `opened`; nothing of a sealed one is written to disk.
+        Without a keyring, only the checksums of its parts are compared. Raises what `opened` raises.
         """
         ...
 
     def size(self, path: str | Path) -> int:
-        """The size of the file in bytes."""
+        """The file size in bytes."""
         ...

@@ -1,4 +1,4 @@
-"""The ports of models and of what they use: embedder, language model, reranker, detector of secrets, and tool."""
+"""The ports of models and what they use: embedder, language model, reranker, secret detector and tool."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,9 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EmbedderCapabilities:
-    """What the engine must know of an embedder to use it well.
-
-    `is_local`: it answers in this process within milliseconds, so a write embeds before it is acknowledged;
-    otherwise the write leaves a job. `is_blocking`: it waits for somebody else, so it runs on the pool.
-    `batch_size`: texts per call that use it best.
+    """`is_local`: it takes milliseconds in this process, so a write embeds before it returns; otherwise the write adds
+    a job. `is_blocking`: it waits for a server, so it runs on the thread pool. `batch_size`: the best number of texts
+    per call.
     """
 
     is_local: bool
@@ -28,45 +26,43 @@ class EmbedderCapabilities:
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors of one space. Query and document calls differ, and prefixes belong here.
+    """Turns texts into unit vectors of one space. Queries and documents have separate calls, which add the model's
+    prefixes.
 
-    Both calls promise: one row per text in the same order, `(n, dims) float32`, L2-normalised; no texts give
-    shape `(0, dims)`; the vector of a text does not depend on the other texts of the call (up to rounding);
-    texts beyond `space.max_tokens` are cut, never refused; they may be called from several threads at once.
-    A text with nothing in it (blank) has the zero row, and costs no model call.
-    Raises `BackendError` and its children when the model or its server fails.
+    Both calls promise:
+    - One row per text in the same order, `(n, dims) float32`, L2-normalised. No texts give shape `(0, dims)`.
+    - A text's vector does not depend on the other texts of the call, except for rounding.
+    - Texts longer than `space.max_tokens` are cut, never refused. A blank text gets a zero row and costs no model call.
+    - They are thread-safe, and raise `BackendError` or a subclass if the model or its server fails.
     """
 
     @property
     def space(self) -> Space:
-        """The space these vectors live in; vectors of two spaces are never compared."""
+        """The space of the vectors. Vectors of two spaces are never compared."""
         ...
 
     @property
     def capabilities(self) -> EmbedderCapabilities:
-        """Declared facts, constant for the life of the object."""
+        """Declared facts. They never change."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of texts that are kept."""
+        """Vectors of texts to store."""
         ...
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of texts that are searched with (the model's query prefix, if it has one, is added here)."""
+        """Vectors of search queries, with the model's query prefix."""
         ...
 
     def close(self) -> None:
-        """Let go of the model or the connection; closing twice is harmless."""
+        """Release the model or connection. Idempotent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LlmCapabilities:
-    """What the engine must know of a language model to use it well.
-
-    `is_local`: it answers in this process. `is_blocking`: it waits for somebody else, so it runs on the pool.
-    `context_tokens`: prompt and reply together. `has_schema`: it can hold a reply to a JSON schema. `has_tools`: it
-    takes tools.
+    """`is_local`: it runs in this process. `is_blocking`: it waits for a server, so it runs on the thread pool.
+    `context_tokens`: prompt plus reply. `has_schema`: it can follow a JSON schema. `has_tools`: it accepts tools.
     """
 
     is_local: bool
@@ -77,24 +73,26 @@ class LlmCapabilities:
 
 
 class Llm(Protocol):
-    """Answers prompts. May be called from several threads at once.
+    """Answers prompts. Thread-safe. The reply may be empty, cut or not the requested JSON; `mnemic.text.replies` parses
+    it.
 
-    Both calls raise `UnavailableError` when it does not answer, `TimedOutError` when the reply is not whole within
-    `Prompt.timeout_s`, `RateLimitedError` when it asks to slow down, `BadReplyError` when what comes back is not a
-    reply (broken JSON around it, no choices, a stream that ends in the middle), `UnsupportedError` for tools it cannot
-    take, `InvalidInputError` for a prompt longer than its context, and `ConfigError` for what only a person can mend: a
-    wrong key, a model that is not there. What the text says is the caller's affair: it may be empty, cut, or not the
-    JSON that was asked for; `mnemic.text.replies` reads it.
+    Both calls raise:
+    - `UnavailableError`: the model does not answer. `TimedOutError`: the reply is not complete within
+      `Prompt.timeout_s`.
+    - `RateLimitedError`: the server asks to slow down.
+    - `BadReplyError`: broken JSON around the reply, no choices, or a stream that ends in the middle.
+    - `UnsupportedError`: tools, if it accepts none. `InvalidInputError`: the prompt exceeds its context.
+    - `ConfigError`: only a person can fix it, such as a wrong key or an unknown model.
     """
 
     @property
     def name(self) -> str:
-        """What it is called in messages and provenance, such as `qwen3:4b`."""
+        """The name used in messages and provenance, such as `qwen3:4b`."""
         ...
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """Declared facts, constant for the life of the object."""
+        """Declared facts. They never change."""
         ...
 
     def complete(self, prompt: Prompt) -> Completion:
@@ -102,13 +100,13 @@ class Llm(Protocol):
         ...
 
     def stream(self, prompt: Prompt) -> Iterator[Piece]:
-        """The reply in pieces as they arrive; the last piece holds the completion. The request begins with the first
-        piece that is asked for, and closing the iterator early ends it.
+        """The reply in pieces as they arrive. The last piece holds the completion. Reading the first piece sends the
+        request; closing the iterator early cancels it.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the model or the connection; closing twice is harmless."""
+        """Release the model or connection. Idempotent."""
         ...
 
 
@@ -117,11 +115,9 @@ Scores = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class RerankerCapabilities:
-    """What the engine must know of a reranker to use it well.
-
-    `is_local`: it answers in this process. `is_blocking`: it waits for somebody else, so it runs on the pool.
-    `max_texts`: the most texts of one call. `weight`: what a standard deviation of its scores is worth beside one of
-    BM25; a judge that is better than the whole first ranking has a large one.
+    """`is_local`: it runs in this process. `is_blocking`: it waits for a server, so it runs on the thread pool.
+    `max_texts`: limit per call. `weight`: the value of one standard deviation of its scores relative to one of BM25. A
+    reranker that beats the whole first ranking has a large weight.
     """
 
     is_local: bool
@@ -131,37 +127,40 @@ class RerankerCapabilities:
 
 
 class Reranker(Protocol):
-    """Reads query and text together, which is better than comparing two vectors, and too slow for more than a few.
+    """Scores query and text together: better than comparing two vectors, but too slow for more than a few texts.
 
-    `rerank` promises: one finite score per text in the same order, `(n,) float32`, higher is better, on a scale of its
-    own; no texts give shape `(0,)`; the score of a text does not depend on the other texts of the call (up to
-    rounding), except that a blank text gets the lowest of them; a blank query gives zeros; neither costs a model call;
-    long texts are cut, never refused; it may be called from several threads at once.
+    `rerank` promises:
+    - One finite score per text in the same order, `(n,) float32`, higher is better, on its own scale. No texts give
+      `(0,)`.
+    - A text's score does not depend on the other texts, except for rounding. A blank text gets the lowest score of the
+      call.
+    - A blank query gives zeros. Blank texts and queries cost no model call.
+    - Long texts are cut, never refused. It is thread-safe.
     """
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The name used in messages."""
         ...
 
     @property
     def capabilities(self) -> RerankerCapabilities:
-        """Declared facts, constant for the life of the object."""
+        """Declared facts. They never change."""
         ...
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
-        """A score per text. Raises `InvalidInputError` for more than `max_texts` texts, `ConfigError` when the model
-        cannot be loaded, `BackendError` and its children when it or its server fails.
+        """A score per text. Raises `InvalidInputError` for more than `max_texts` texts, `ConfigError` if the model
+        cannot be loaded, `BackendError` or a subclass if the model or its server fails.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the model or the connection; closing twice is harmless."""
+        """Release the model or connection. Idempotent."""
         ...
 
 
 class SecretSpan(NamedTuple):
-    """A secret in a text: half-open, in characters of the text, and what it is, such as `password`."""
+    """A secret in a text: a half-open range of characters, and a kind such as `password`."""
 
     start: int
     end: int
@@ -170,43 +169,35 @@ class SecretSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DetectorCapabilities:
-    """What the engine must know of a detector.
-
-    `kinds`: every kind that `find` may name, in lower case with hyphens. `is_local`: no text leaves this process.
-    """
+    """`kinds`: every kind that `find` may return, lower case with hyphens. `is_local`: no text leaves this process."""
 
     kinds: tuple[str, ...]
     is_local: bool
 
 
 class Detector(Protocol):
-    """Finds secrets, so that they can be taken out before anything is stored.
-
-    `find` promises: spans within the text, none of them empty, in the order of their start; they may overlap; the same
-    text gives the same spans; the time grows about linearly with the text, whatever it holds; the text is neither kept
-    nor written anywhere; it may be called from several threads at once.
+    """Finds secrets, so that they can be removed before anything is stored. `find` promises: non-empty spans inside the
+    text, ordered by start, which may overlap. The same text gives the same spans. Time grows about linearly with any
+    text. The text is not kept or written anywhere. Thread-safe.
     """
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The name used in messages."""
         ...
 
     @property
     def capabilities(self) -> DetectorCapabilities:
-        """Declared facts, constant for the life of the object."""
+        """Declared facts. They never change."""
         ...
 
     def find(self, text: str) -> list[SecretSpan]:
-        """The secrets of a text, none in a text without any. No string raises."""
+        """The secrets in a text. Accepts any string."""
         ...
 
 
 class Tool(Protocol):
-    """Something a model may call. May be called from several threads at once.
-
-    Functions with type hints become tools by `mnemic.tool`; what is written by hand keeps this contract.
-    """
+    """A function that a model may call. Thread-safe. `mnemic.tool` turns typed functions into tools."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -217,18 +208,17 @@ class Tool(Protocol):
 
     @property
     def is_read_only(self) -> bool:
-        """True when calling it changes nothing anywhere."""
+        """True if a call changes nothing anywhere."""
         ...
 
     @property
     def timeout_s(self) -> float | None:
-        """Time limit in seconds; None: the configured one."""
+        """Time limit in seconds. None: the configured limit."""
         ...
 
     def call(self, context: ToolContext, arguments: Mapping[str, object]) -> str:
-        """The result, as the model is to read it. `arguments` are parsed JSON, as the model gave them.
-
-        Raises `InvalidInputError` for arguments that do not fit, in words a model can correct itself by, and any other
-        `MnemicError`, whose message the model is told.
+        """The result as text for the model. `arguments`: parsed JSON from the model. Raises `InvalidInputError` for
+        wrong arguments, in words that help the model correct them. The model sees the message of any other
+        `MnemicError` too.
         """
         ...

@@ -1,7 +1,4 @@
-"""The port through which the engine tells what it did; never any stored text.
-
-The port through which the engine learns the time.
-"""
+"""The ports of observation and of time. Observers see names, numbers and durations, never stored text."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -9,24 +6,24 @@ from datetime import datetime
 from typing import Protocol
 
 Attribute = str | int | float | bool | tuple[str, ...]
-"""A name, a number or a size; never a text that somebody wrote, never an id of a person."""
+"""A name, number or size. Never text that a person wrote, nor a person's id."""
 
 
 class Span:
-    """Something that takes time, while it is under way. This one keeps nothing; an observer may give another."""
+    """A running operation. This one records nothing; an observer may return its own."""
 
     def note(self, **attributes: Attribute) -> None:
-        """Add what is known by now."""
+        """Add attributes known so far."""
 
     def steps(self, timings_ms: Mapping[str, float]) -> None:
-        """Tell the steps until now, one after the other from the beginning, with their milliseconds."""
+        """Report the steps so far in order, each with its milliseconds."""
 
 
 NO_SPAN = Span()
 
 
 class Observer(Protocol):
-    """Receives counts and durations. An observer never raises and never waits."""
+    """Receives counts and durations. Never raises, never waits."""
 
     def count(self, name: str, value: int = 1, **tags: str) -> None:
         """`name` happened `value` times."""
@@ -37,20 +34,20 @@ class Observer(Protocol):
         ...
 
     def span(self, name: str, **attributes: Attribute) -> AbstractContextManager[Span]:
-        """`name` takes as long as the block; spans inside of it, also in threads that were given its context
-        variables, are its parts. An error that leaves the block is told by its type. Unless an observer keeps spans,
-        nothing happens.
+        """Measures the block as `name`. Spans inside it are its children, also in threads that got its context
+        variables. Records the type of an error that leaves the block. Without an observer that keeps spans, this does
+        nothing.
         """
         del name, attributes
         return nullcontext(NO_SPAN)
 
     def close(self) -> None:
-        """Send what waits, for a moment at most; nothing is told afterwards."""
+        """Send pending data, waiting a moment at most. Nothing is reported after it."""
 
 
 class Clock(Protocol):
-    """The time in the world. It may jump, also backwards; nothing is lost when it does."""
+    """The current time. It may jump, also backwards; nothing is lost if it does."""
 
     def now(self) -> datetime:
-        """The present moment, aware, in UTC."""
+        """The current time, timezone-aware, UTC."""
         ...

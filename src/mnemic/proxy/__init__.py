@@ -1,1 +1,1 @@
-"""The door for any client of the OpenAI protocol: its chats go to another server, with memory in front of them."""
+"""The proxy door: OpenAI-compatible chats are sent to another server, with memory added."""

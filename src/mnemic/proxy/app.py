@@ -1,7 +1,6 @@
 """`/v1/chat/completions`, `/v1/embeddings` and `/v1/models` in front of another server, as one door of `mnemic serve`.
-
-Recall before, capture after; the bytes of the answer are passed on as they come, tools and all else unchanged. A key of
-Mnemic in the place of the client's key says whose memory it is, and is not passed on; any other key is the upstream's.
+Recalls before a chat and captures after it. Answers are passed on byte by byte, tools included. A Mnemic key in place
+of the client's key decides whose memory is used and is not passed on. Any other key goes to the upstream.
 """
 
 import asyncio
@@ -26,25 +25,25 @@ from mnemic.model.records import Right
 from mnemic.proxy.memory import Around, Chat, ChatMemory, Listener, in_session
 from mnemic.proxy.upstream import VIA, failure, is_own_key, open_upstream, returned_headers, sent_headers, unusable
 from mnemic.web.doors import Door
-from mnemic.web.gate import HEADER_PREFIX, KEY_HEADER, Caller, Gate, NamedScope, named_scope
+from mnemic.web.gate import HEADER_PREFIX, KEY_HEADER, Caller, Gate, NamedScope, is_own, named_scope
 from mnemic.web.limits import Bound
 from mnemic.web.problems import Problem, ProblemError
 
 REMEMBERED_S = 600.0
-"""So long a caller who was let in is let in again without the store: a chat must not end because of its memory."""
+"""How long an admitted caller is admitted again without the store, so that a store failure does not end a chat."""
 
 MAX_REMEMBERED = 10_000  # callers: bounds memory; the oldest are checked in the store again
 
 
 class Entry:
-    """Lets callers in as the gate does. A bearer token that is no key of Mnemic is the upstream's, and no key here."""
+    """Admits callers as the gate does. A bearer token that is not a Mnemic key goes to the upstream."""
 
     def __init__(self, mnemic: Mnemic, gate: Gate, clock: Callable[[], float] = time.monotonic) -> None:
         self._mnemic, self._gate, self._clock = mnemic, gate, clock
         self._known: OrderedDict[str, tuple[Caller, float]] = OrderedDict()
 
     async def admit(self, request: Request) -> Caller:
-        """Who asks. Raises as the gate does, and `ForbiddenError` for a key without the right to read."""
+        """The caller of a request. Raises what the gate raises, and `ForbiddenError` for a key that cannot read."""
         headers = [
             (name, value)
             for name, value in request.scope["headers"]
@@ -56,7 +55,7 @@ class Entry:
             caller = await self._gate.admit(connection)
         except BackendError:
             known = self._find_caller(name)
-            if known is None:
+            if known is None or (known.key is None and not is_own(connection)):
                 raise
             caller = known
         else:
@@ -68,7 +67,7 @@ class Entry:
         return caller
 
     def _find_caller(self, name: str) -> Caller | None:
-        """Who was let in so a short time ago, unless the key has ended since."""
+        """The caller of a recent admission, unless the key has ended since."""
         caller, at = self._known.get(name, (None, 0.0))
         if caller is None or self._clock() - at > REMEMBERED_S:
             return None
@@ -77,7 +76,7 @@ class Entry:
 
 
 def _name(connection: HTTPConnection) -> str:
-    """What the gate decides by, as a hash: the keys that are shown, the host and the origin."""
+    """A hash of what the gate decides by: keys, host and origin."""
     shown = [connection.headers.get(name, "") for name in ("authorization", KEY_HEADER, "host", "origin")]
     return hashlib.sha256("\0".join(shown).encode()).hexdigest()
 
@@ -85,22 +84,22 @@ def _name(connection: HTTPConnection) -> str:
 CHATS, EMBEDDINGS, MODELS = "/v1/chat/completions", "/v1/embeddings", "/v1/models"
 NO_UPSTREAM = "no server is configured behind the proxy: set proxy.upstream, for example to http://localhost:11434/v1"
 MAX_OPEN = 500
-"""Requests of one kind at a time; more are answered 503. A stream is open for as long as its model writes."""
+"""Concurrent requests of one kind; more get status 503. A stream is open while its model writes."""
 
 REFUSALS = (400, 413, 422)
-"""What a model answers to a prompt that memory may have made too long: it is asked again without memory."""
+"""Statuses for prompts that memory may have made too long. They are retried without memory."""
 
 GONE = 499
-"""What is counted of a request whose caller went away before the upstream answered."""
+"""Counted if the client disconnects before the upstream answers."""
 
 SWITCHES = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
-"""What the headers `Mnemic-Capture` and `Mnemic-Recall` may say."""
+"""Values of the headers `Mnemic-Capture` and `Mnemic-Recall`."""
 
 TOO_LARGE = Problem(413, "too_large", "The request is too large", "its body has more bytes than this server takes")
 
 
 def door(mnemic: Mnemic, gate: Gate) -> Door:
-    """The door of `mnemic serve`."""
+    """The proxy door of `mnemic serve`."""
     proxy = Proxy(mnemic, gate)
     places = ((CHATS, proxy.chat, "POST"), (EMBEDDINGS, proxy.embed, "POST"), (MODELS, proxy.models, "GET"))
     routes = [
@@ -118,7 +117,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
 
 
 class Proxy:
-    """The handlers. The gate is asked here, not before: what is no key of Mnemic is for the upstream."""
+    """The handlers. They ask the gate themselves, because a key that is not Mnemic's is for the upstream."""
 
     def __init__(self, mnemic: Mnemic, gate: Gate) -> None:
         self._settings = mnemic.settings.proxy
@@ -129,13 +128,13 @@ class Proxy:
         self._keeping: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Finish what is being captured, and close the connections."""
+        """Finish pending captures and close the connections."""
         await asyncio.gather(*self._keeping)
         await self._client.aclose()
         await asyncio.to_thread(self._memory.close)
 
     async def chat(self, request: Request) -> Response:
-        """One chat completion, with memory around it."""
+        """Answer a chat completion, with recall before and capture after it."""
         caller = await self._entry.admit(request)
         content = await self._content(request)
         chat = Chat.of(_parse_body(content))
@@ -155,12 +154,12 @@ class Proxy:
         return await self._pass_through(request, "/chat/completions", content, around)
 
     async def embed(self, request: Request) -> Response:
-        """Embeddings, passed on and back."""
+        """Pass embeddings through."""
         await self._entry.admit(request)
         return await self._pass_through(request, "/embeddings", await self._content(request))
 
     async def models(self, request: Request) -> Response:
-        """The list of models, passed on and back."""
+        """Pass the list of models through."""
         await self._entry.admit(request)
         return await self._pass_through(request, "/models", b"")
 
@@ -173,8 +172,8 @@ class Proxy:
         return bytes(content)
 
     def _around(self, request: Request, caller: Caller, chat: Chat) -> Around:
-        """Whose memory it is, and what is done with it. Raises `ForbiddenError` for what the caller's key does not
-        allow, and `InvalidInputError` for a switch that is neither on nor off.
+        """The scope of a chat and how it uses memory. Raises `ForbiddenError` for what the key does not allow, and
+        `InvalidInputError` for a switch that is neither on nor off.
         """
         named = named_scope(request)
         captures, recalls = _is_on(request, "capture"), _is_on(request, "recall")
@@ -190,7 +189,7 @@ class Proxy:
         return Around(chat, in_session(scope, chat), captures=captures, recalls=recalls, actor=caller.actor)
 
     def _resolve_scope(self, named: NamedScope, caller: Caller, chat: Chat) -> NamedScope:
-        """What headers and query name; else the user of the body; else, where no key is needed, the configured one."""
+        """The scope from headers and query, else the body's user, else, if no key is needed, the configured user."""
         if named.user is not None:
             return named
         own = self._settings.user if caller.key is None else None
@@ -199,7 +198,7 @@ class Proxy:
     async def _pass_through(
         self, request: Request, path: str, content: bytes, around: Around | None = None
     ) -> Response:
-        """The upstream's answer. Its bytes go through as they come."""
+        """Stream the upstream's response, with headers about memory added."""
         answer = await self._ask_upstream(request, path, content)
         if isinstance(answer, Response):
             return answer
@@ -207,12 +206,12 @@ class Proxy:
         if around is not None:
             told["mnemic-memory"] = around.header
             if around.scope is not None and around.scope.session is not None:
-                told["mnemic-session"] = around.scope.session.encode().decode("latin-1")  # as a request names it
+                told["mnemic-session"] = around.scope.session.encode().decode("latin-1")  # encoded as in requests
         body = self._body(answer, around)
         return StreamingResponse(body, answer.status_code, told, background=BackgroundTask(answer.aclose))
 
     async def _ask_upstream(self, request: Request, path: str, content: bytes) -> httpx2.Response | Response:
-        """What the upstream answers, its body still unread; or what to answer instead."""
+        """The upstream's response with its body unread, or an error response."""
         if self._settings.upstream is None:
             return _make_failure(503, NO_UPSTREAM, "no_upstream")
         if VIA in request.headers.get("via", ""):
@@ -236,7 +235,7 @@ class Proxy:
         return Response(status_code=GONE) if answer is None else answer
 
     async def _body(self, answer: httpx2.Response, around: Around | None) -> AsyncGenerator[bytes]:
-        """The bytes, heard as they go by; when they end, or break off on either side, what was said is captured."""
+        """Pass the bytes on while reading them. At the end, or a break on either side, capture the answer."""
         kind = answer.headers.get("content-type", "")
         listener = Listener(is_events="event-stream" in kind)
         is_ended = False
@@ -262,7 +261,7 @@ class Proxy:
 
 
 async def _unless_gone(request: Request, asking: Coroutine[None, None, httpx2.Response]) -> httpx2.Response | None:
-    """The upstream's answer; None when the caller went away before, which ends the question."""
+    """The upstream's response. None if the client disconnects first, which cancels the request."""
     asked, gone = asyncio.ensure_future(asking), asyncio.ensure_future(_await_disconnect(request))
     try:
         await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -291,7 +290,7 @@ def _parse_body(content: bytes) -> Any:
 
 
 def _is_on(request: Request, name: str) -> bool:
-    """What the header `Mnemic-Capture` or `Mnemic-Recall` says; another word is an error, never a guess."""
+    """The value of `Mnemic-Capture` or `Mnemic-Recall`. An unknown word is an error, never a guess."""
     given = {SWITCHES.get(each.strip().lower()) for each in request.headers.getlist(f"{HEADER_PREFIX}{name}")}
     if None in given or len(given) > 1:
         raise InvalidInputError(f"the header Mnemic-{name.capitalize()} must be on or off")

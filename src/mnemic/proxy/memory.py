@@ -1,7 +1,6 @@
-"""Memory around a chat: recalled before within a time, captured after. Whatever fails of it, the chat goes on.
-
-What the protocol has that is not understood is passed on as it came. The verbs run on threads of the proxy's own, so
-that open streams never hold up another door.
+"""Memory around a chat: recall before it, within a time limit, and capture after it. If memory fails, the chat
+continues. Unknown parts of the protocol are passed through. Verbs run on the proxy's own threads, so that open streams
+never hold up other doors.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from mnemic.model.scope import Scope
 from mnemic.model.settings import ProxySettings
 
 SYSTEM_ROLES = ("system", "developer")
-MAX_MESSAGES = 10_000  # of a request: bounds the time spent before it is passed on
+MAX_MESSAGES = 10_000  # per request: bounds the time before it is passed on
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """One new message of the user: its text, and an id that is the same when the request is repeated."""
+    """A new message of the user: its text, and an id that stays the same if the request is repeated."""
 
     text: str
     external_id: str
@@ -44,7 +43,7 @@ class Chat:
 
     @classmethod
     def of(cls, body: object) -> Chat | None:
-        """The chat of a request's body; None when it is none."""
+        """The chat in a request's body, None if there is none."""
         if not isinstance(body, dict):
             return None
         fields = cast("Mapping[str, object]", body)
@@ -58,32 +57,32 @@ class Chat:
 
     @property
     def user(self) -> str | None:
-        """The user that the body names."""
+        """The body's user."""
         named = self.body.get("user")
         return named if isinstance(named, str) and named else None
 
     @property
     def is_streaming(self) -> bool:
-        """True when the answer is wanted as events."""
+        """True if the client wants events."""
         return self.body.get("stream") is True
 
     @property
     def question(self) -> str:
-        """What the user said last; "" if there is none."""
+        """The user's last message, "" if there is none."""
         texts = (text_of(each.get("content")) for each in reversed(self.messages) if each.get("role") == "user")
         return next(texts, "")
 
     @property
     def session(self) -> str:
-        """An id of the conversation, which stays the same while it goes on: made of how it began."""
+        """An id of the conversation, derived from its first messages, so that it stays the same."""
         first = next((text_of(each.get("content")) for each in self.messages if each.get("role") == "user"), "")
         system = "\n".join(text_of(each.get("content")) for each in self.messages if each.get("role") in SYSTEM_ROLES)
         return f"chat-{_digest(system, first)}"
 
     @property
     def new(self) -> list[Spoken]:
-        """What the user said since the assistant answered last: clients send the whole conversation every time. An
-        assistant that calls tools has not answered yet.
+        """The user's messages since the last answer, because clients resend the whole conversation. An assistant
+        message that calls tools is not an answer yet.
         """
         said: list[Spoken] = []
         for place in range(len(self.messages) - 1, -1, -1):
@@ -100,7 +99,7 @@ class Chat:
         return f"proxy-{len(self.messages)}-{_digest(text)}"
 
     def with_memory(self, block: str) -> dict[str, object]:
-        """The body with a block after the first system message, or as one of its own; all else as it came."""
+        """The body with a block after the first system message, or as a new one. The rest is unchanged."""
         messages = [dict(message) for message in self.messages]
         place = next((n for n, each in enumerate(messages) if each.get("role") in SYSTEM_ROLES), None)
         if place is None:
@@ -111,7 +110,7 @@ class Chat:
 
 
 def text_of(content: object) -> str:
-    """The text of a content: a text, or the texts among its parts, each on lines of its own."""
+    """The text of a content: the text, or its text parts, one per line."""
     if isinstance(content, str):
         return content
     parts = cast("list[Any]", content) if isinstance(content, list) else []
@@ -131,12 +130,12 @@ def _digest(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode(errors="replace")).hexdigest()[:24]
 
 
-MAX_CHARS = 1_000_000  # of an answer that are captured: bounds memory, and is the limit of a message
-MAX_LINE_BYTES = 4 << 20  # of an event in a stream: bounds the memory that a broken server can take
+MAX_CHARS = 1_000_000  # captured of an answer: bounds memory, and is the limit of a message
+MAX_LINE_BYTES = 4 << 20  # per event of a stream: bounds the memory that a broken server can use
 
 
 class Listener:
-    """Fed with the bytes of one answer; `text` is what was said until now, `is_whole` whether its end was heard."""
+    """Reads the bytes of one answer. `text`: what was received so far, `is_whole`: the end was received."""
 
     def __init__(self, *, is_events: bool) -> None:
         self._is_events = is_events
@@ -147,11 +146,11 @@ class Listener:
 
     @property
     def text(self) -> str:
-        """What was said."""
+        """The text so far."""
         return "".join(self._texts)
 
     def hear(self, chunk: bytes) -> None:
-        """Some more bytes of it."""
+        """Read more bytes."""
         if len(self._rest) > MAX_LINE_BYTES:
             return
         self._rest += chunk
@@ -161,7 +160,7 @@ class Listener:
                 self._hear_line(line)
 
     def end(self) -> None:
-        """All bytes have come."""
+        """Read the rest: there are no more bytes."""
         if self._is_events:
             self._hear_line(self._rest)
         else:
@@ -202,7 +201,7 @@ class Listener:
 THREADS = 8  # captures and recalls at a time: the answer never waits for more
 MAX_HISTORY = 20  # messages that the model sees anyway, so that recall does not repeat them
 SHOWN_BLOCKS = ("profile", "facts", "documents")
-"""What must be there to be worth changing a request: the date alone is not."""
+"""A request is changed only if it has one of these. The date alone is not worth it."""
 
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger("mnemic.proxy")
@@ -210,9 +209,8 @@ _log = logging.getLogger("mnemic.proxy")
 
 @dataclass(slots=True)
 class Around:
-    """Memory around one chat. `scope` None: there is none, for `reason`. `block` is put in front of the model, "" for
-    nothing. `reason` says why memory is absent: "" when it is not. `recalls` and `captures`: whether this chat is to
-    know what is remembered, and is to be remembered. `actor` is who asked.
+    """Memory around one chat. `scope` None: no memory, for `reason`. `block`: text for the model, "" if none. `reason`:
+    why memory is missing, "" if it is not. `recalls`, `captures`: the switches. `actor`: the caller.
     """
 
     chat: Chat
@@ -227,7 +225,7 @@ class Around:
 
     @property
     def header(self) -> str:
-        """What the answer says of it in its headers."""
+        """The value of the response header about memory."""
         if self.reason:
             return f"absent; reason={self.reason.encode('ascii', 'replace').decode()}"
         return f"used; items={self.facts}" if self.block else "nothing-found"
@@ -241,11 +239,11 @@ class ChatMemory:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="mnemic-proxy")
 
     def close(self) -> None:
-        """Wait for what is being captured."""
+        """Wait for pending captures."""
         self._pool.shutdown()
 
     async def recall(self, around: Around) -> None:
-        """Find what belongs in front of the model. Never raises; `around.reason` says what was wrong."""
+        """Find the block for the model. Never raises; `around.reason` has the problem."""
         scope, question = around.scope, around.chat.question
         if scope is None or not question.strip():
             around.reason = around.reason or "no_question"
@@ -261,17 +259,17 @@ class ChatMemory:
         self._count(around)
 
     def hear(self, around: Around) -> None:
-        """Begin to capture what the user said, beside the question to the model."""
+        """Start capturing the user's messages while the model works."""
         if around.scope is not None and around.captures and around.chat.new:
             around.turn = asyncio.create_task(self._capture_chat(around, []))
 
     def refused(self, around: Around) -> None:
-        """The upstream refused the request with memory in it, so it goes without."""
+        """Note that the upstream refused the request with memory, so that it is sent without."""
         around.block, around.facts, around.reason = "", 0, "refused_by_upstream"
         self._count(around)
 
     async def keep(self, around: Around, text: str, *, is_whole: bool) -> None:
-        """Capture the answer, or what came of it, into its question's turn, or both. Never raises."""
+        """Capture the answer, perhaps partial, into its question's turn, or both. Never raises."""
         if around.turn is not None:
             await around.turn
         if around.scope is None or not around.captures or not text.strip():
@@ -296,7 +294,7 @@ class ChatMemory:
         return turn
 
     def _find_block(self, scope: Scope, chat: Chat) -> tuple[str, int, str]:
-        """The block, how many things are in it, and, where it is empty, what was missing of memory."""
+        """The block, the number of items in it, and, if empty, what memory lacked."""
         longest = self._mnemic.settings.max_query_chars
         shown = self._mnemic.context(
             scope, chat.question[:longest], history_messages=min(len(chat.messages), MAX_HISTORY)
@@ -316,7 +314,7 @@ class ChatMemory:
     async def _try_verb(
         self, around: Around, verb: Callable[[], _Answer], timeout_s: float | None
     ) -> tuple[_Answer | None, str]:
-        """What a verb answers, on one of the threads and on behalf of who asked, or None and why."""
+        """A verb's result, run on a thread for the caller, or None and the reason."""
 
         def acted() -> _Answer:
             with acting_as(around.actor):
@@ -334,5 +332,5 @@ class ChatMemory:
 
 
 def in_session(scope: Scope, chat: Chat) -> Scope:
-    """The scope with the session; by default derived from the chat."""
+    """The scope with the session, by default the chat's."""
     return scope if scope.session is not None else replace(scope, session=chat.session)

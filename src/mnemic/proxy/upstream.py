@@ -1,4 +1,4 @@
-"""The server behind the proxy: what is sent to it of a request, and what is passed back of its answer."""
+"""The server behind the proxy: which headers are sent to it and passed back."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,10 +12,10 @@ from mnemic.model.settings import ProxySettings
 from mnemic.web.gate import LOOPBACK
 
 CONNECT_TIMEOUT_S = 10.0  # twice that of recall's models: without this server there is no answer at all
-MAX_CONNECTIONS = 1000  # to the server behind: bounds open files; more requests queue
+MAX_CONNECTIONS = 1000  # bounds open files; more requests queue
 OWN_KEY = "mn_"
 VIA = "1.1 mnemic"
-"""The header by which a proxy that was pointed at itself finds out."""
+"""The header by which a proxy that points to itself is detected."""
 
 _ANY_OWN_KEY = re.compile(rb"\bmn_[0-9a-f]{8,}_[0-9a-f]{32,}")
 _NO_HEADER_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -42,18 +42,16 @@ _NOT_SENT = _HOP | {
 }
 _NOT_RETURNED = _HOP | {"content-length", "set-cookie", "date", "server", "via"}
 _OF_ITS_SITE = ("access-control-", "alt-svc", "clear-site-data", "mnemic-", "refresh", "strict-transport-security")
-"""What an upstream says of its own site, or in Mnemic's name, is not said of this one; so CORS stays off."""
+"""Headers about the upstream's own site or in Mnemic's name. They are dropped, so CORS stays off."""
 
 SENT_ELSEWHERE = (301, 302, 303, 307, 308)
-"""Answers that would have the client ask another server, with its key for this one."""
+"""Redirects would make the client send its key to another server."""
 
 LAST_STATUS = 599  # RFC 9110 defines no status above
 
 
 def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:
-    """A client whose connections stay open between chats. Opens none yet. It keeps no cookies: those of one caller must
-    not be sent with the requests of another.
-    """
+    """A client with persistent connections, none open yet. Keeps no cookies: they could leak to another caller."""
     return httpx2.AsyncClient(
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         timeout=httpx2.Timeout(settings.timeout_s, connect=CONNECT_TIMEOUT_S),
@@ -64,12 +62,10 @@ def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:
 
 
 def sent_headers(headers: Iterable[tuple[bytes, bytes]], settings: ProxySettings) -> list[tuple[bytes, bytes]]:
-    """The headers of a request as the upstream gets them: without what is Mnemic's, wherever a key of it stands, with
-    the key that is for the upstream. Bytes, since what others write in headers need not be ASCII.
-    """
+    """The request headers for the upstream, with its key and without Mnemic's. Bytes, as they need not be ASCII."""
     given = [(name.lower(), value) for name, value in headers if not _ANY_OWN_KEY.search(value)]
     sent = [(name, value) for name, value in given if _name(name) not in _NOT_SENT and not name.startswith(b"mnemic-")]
-    sent += [(b"accept-encoding", b"identity"), (b"via", VIA.encode())]  # not packed, so that it can be heard
+    sent += [(b"accept-encoding", b"identity"), (b"via", VIA.encode())]  # not compressed, so that it can be read
     own = next((value for name, value in given if name == b"authorization"), b"")
     if own and not is_own_key(own.decode("latin-1")):
         sent.append((b"authorization", own))
@@ -79,7 +75,7 @@ def sent_headers(headers: Iterable[tuple[bytes, bytes]], settings: ProxySettings
 
 
 def returned_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The headers of the upstream's answer as the client gets them, in Latin-1, as headers are."""
+    """The response headers for the client, in Latin-1."""
     return {
         _name(name): value.decode("latin-1")
         for name, value in headers
@@ -94,18 +90,18 @@ def _name(header: bytes) -> str:
 
 
 def unusable(status: int) -> str:
-    """Why an answer of this status cannot be passed on; "" for one that can."""
+    """Why a response with this status cannot be passed on, "" if it can."""
     if status in SENT_ELSEWHERE:
         return f"the server behind the proxy sends elsewhere ({status}); set proxy.upstream to the address it names"
     return "" if HTTPStatus.OK <= status <= LAST_STATUS else f"the server behind the proxy answered {status}"
 
 
 def is_own_key(authorization: str) -> bool:
-    """True for a key of Mnemic, which the upstream must never see."""
+    """True for a Mnemic key, which the upstream must never see."""
     value = authorization[len(_BEARER) :] if authorization.lower().startswith(_BEARER) else authorization
     return value.strip().startswith(OWN_KEY) or _ANY_OWN_KEY.search(authorization.encode(errors="replace")) is not None
 
 
 def failure(status: int, message: str, kind: str) -> tuple[int, Mapping[str, object]]:
-    """An error in the form that clients of this protocol read."""
+    """An error in the format of OpenAI clients."""
     return status, {"error": {"message": message, "type": kind, "param": None, "code": kind}}

@@ -1,15 +1,10 @@
-"""The one keyword score: Okapi BM25 over candidates that an engine has counted.
+"""Okapi BM25, the only keyword score, over candidates that an index has counted; and single-threaded inner products.
 
-Answers for the formula and for adding up the statistics of partitions. Engines (FTS5, Tantivy, PostgreSQL, Qdrant)
-only say which items hold which terms and how often.
-
-Inner products on the calling thread alone.
-
-The linear algebra library behind numpy spreads a product over all cores as soon as it is a little large (a dot product
-above 10,000 elements, one of matrix and vector above some 9,000), and its threads spin for a while when they are done.
-What is so short is bound by memory, gains nothing by a second core, and takes the cores from the embedder and from
-other requests: a recall among 10,050 rows took 5.7 ms (p95 12) with one such dot product in it, and 1.9 (p95 2.2)
-without.
+Computes the formula and merges partitions' statistics. Indexes only report which items hold which terms, and how often.
+numpy's linear algebra spreads a product over all cores once it is a little large: a dot product above 10,000 elements,
+a matrix and vector above some 9,000. Its threads then spin for a while. Such short products are bound by memory and
+gain nothing by a second core, but take cores from the embedder and other requests. A recall among 10,050 rows took 5.7
+ms (p95 12) with one such dot product, and 1.9 (p95 2.2) without.
 """
 
 from __future__ import annotations
@@ -28,10 +23,8 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class CollectionStatistics:
-    """What BM25 has to know of the items that are searched: those of the visible partitions, and no others.
-
-    `items` counts them; `average_length` is their mean length in terms (repetitions counted); `document_frequencies`
-    `(t,)` says how many of them hold each of the query's terms.
+    """BM25's statistics of the searched items, from visible partitions only. `items`: their number; `average_length`:
+    mean number of terms, repetitions included; `document_frequencies` `(t,)`: items with each query term.
     """
 
     items: int
@@ -40,7 +33,7 @@ class CollectionStatistics:
 
     @classmethod
     def of(cls, items: int, total_length: float, document_frequencies: ArrayLike) -> CollectionStatistics:
-        """Statistics from an item count, the sum of the item lengths, and the frequencies of the query's terms."""
+        """Statistics from an item count, the sum of the item lengths, and the query terms' frequencies."""
         frequencies = np.asarray(document_frequencies, dtype=np.int64).reshape(-1)
         if items < 0 or total_length < 0 or (frequencies < 0).any() or (frequencies > items).any():
             raise InvalidInputError("counts cannot be negative, and a term cannot be in more items than there are")
@@ -48,10 +41,8 @@ class CollectionStatistics:
 
     @classmethod
     def merged(cls, parts: Iterable[CollectionStatistics]) -> CollectionStatistics:
-        """Statistics of several partitions together, as if their items lay in one.
-
-        All parts must count the same query terms in the same order, else `InvalidInputError`; no parts at all give
-        empty statistics without terms.
+        """Statistics of several partitions as if they were one. All parts must count the same query terms in the same
+        order, else `InvalidInputError`. No parts give empty statistics without terms.
         """
         found = list(parts)
         if len({part.document_frequencies.shape for part in found}) > 1:
@@ -66,13 +57,12 @@ class CollectionStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """Okapi BM25 (Robertson and Zaragoza 2009) with the inverse document frequency of Lucene, which is always positive.
+    """Okapi BM25 (Robertson and Zaragoza 2009) with Lucene's inverse document frequency, which is always positive.
 
-    score = sum over terms of idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length)), where
-    idf = ln(1 + (N - df + 0.5) / (df + 0.5)). `k1` >= 0 says how slowly repetition saturates, `b` in 0..1 how much
-    a long item is marked down. The default of `b` lies above the usual 0.75, because the answers of an assistant are
-    long and say much beside the point: on such chats recall is 1 to 3 points better, on
-    all other sets measured within one point to either side.
+    score = sum over terms of idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length)). There idf = ln(1
+    + (N - df + 0.5) / (df + 0.5)). `k1` >= 0: how slowly repetition saturates. `b` in 0..1: the penalty for long items.
+    Its default is above the usual 0.75, because an assistant's answers are long and digress. Recall is 1 to 3 points
+    better on such chats, and within one point on all other sets measured.
     """
 
     k1: float = 1.2
@@ -89,10 +79,9 @@ class Bm25:
         return np.log1p((statistics.items - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
 
     def contributions(self, counts: ArrayLike, lengths: ArrayLike, statistics: CollectionStatistics) -> Floats:
-        """What each term adds to each score, `(n, t) float32`, none negative; 0 where the item lacks the term.
-
-        `counts` `(n, t)` says how often each of n candidates holds each query term, `lengths` `(n,)` how many terms it
-        has. Where the average length is 0, lengths do not count. Raises `InvalidInputError` when shapes do not fit.
+        """Each term's contribution to each score, `(n, t) float32`, >= 0; 0 if the item lacks the term. `counts` `(n,
+        t)`: occurrences of each query term in n candidates; `lengths` `(n,)`: their number of terms. If the average
+        length is 0, lengths are ignored. Raises `InvalidInputError` for shapes that do not fit.
         """
         tf = np.asarray(counts, dtype=np.float32)
         length = np.asarray(lengths, dtype=np.float32)
@@ -105,7 +94,7 @@ class Bm25:
         return saturated * self.idf(statistics)
 
     def saturated(self, counts: ArrayLike, lengths: ArrayLike, average_length: float) -> Floats:
-        """What one term adds to each of `(n,)` items that hold it so often, before its weight: `(n,) float32`."""
+        """A term's unweighted contribution to the items that hold it: `(n,) float32`."""
         tf = np.asarray(counts, dtype=np.float32)
         norm = self._norm(np.asarray(lengths, dtype=np.float32), average_length)
         return (tf * np.float32(self.k1 + 1.0) / (tf + norm)).astype(np.float32, copy=False)
@@ -117,20 +106,17 @@ class Bm25:
         return np.float32(self.k1) * (np.float32(1.0 - self.b) + np.float32(self.b) * relative)
 
     def scores(self, counts: ArrayLike, lengths: ArrayLike, statistics: CollectionStatistics) -> Floats:
-        """The score of each candidate, `(n,) float32`: the row sums of `contributions`. 0 means no term is shared."""
+        """The score of each candidate, `(n,) float32`: the row sums of `contributions`. 0: no common term."""
         return self.contributions(counts, lengths, statistics).sum(axis=1, dtype=np.float32)
 
 
 def products(rows: Floats, vector: Floats) -> Floats:
-    """The inner product of each of `rows (n, d)` with `vector (d,)`, `(n,) float32`; that of a row does not depend on
-    the other rows.
-
-    10,000 rows of 384: 0.4 ms against 0.25 on idle cores with all of them, which is 20 to 50 where other processes keep
-    the cores busy.
+    """Inner products of `rows (n, d)` with `vector (d,)`, `(n,) float32`. A row's product does not depend on other
+    rows. 10,000 rows of 384 take 0.4 ms. All cores need 0.25 if idle, and 20 to 50 if other processes keep them busy.
     """
     return np.matmul(rows[:, None, :], vector)[:, 0]
 
 
 def inner(left: NDArray[np.floating[Any]], right: NDArray[np.floating[Any]]) -> float:
-    """The inner product of two vectors of equal length, in the precision of its elements."""
+    """The inner product of two vectors of equal length, in the precision of their elements."""
     return float(np.einsum("i,i->", left, right))

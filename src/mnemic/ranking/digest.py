@@ -1,7 +1,4 @@
-"""Shortens a message to the sentences that matter for a question, word for word, with a mark where it was cut.
-
-Answers for which sentences stay. How much room there is, is the caller's business.
-"""
+"""Shortens a message to the sentences that matter for a question, word for word, with a mark at each cut."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,27 +8,15 @@ from mnemic.ranking.extract import is_small_talk
 from mnemic.text.normalise import stored_texts
 from mnemic.text.sentences import sentences
 
-CUT = "[...]"
-"""Stands for sentences that were left out. In ASCII: looking through such a text for orders is far cheaper."""
-
-LEAST_TOKENS = 30
-"""Texts up to this length are shown whole: cutting them saves little and costs sense."""
-
-SHARE = 0.6
-"""This much of a longer text is kept, so that what it is about stays clear."""
-
-MOST_TOKENS = 90
-"""No more than this is kept of a very long text, such as an assistant's essay."""
-
-STEM_CHARS, LEAST_CHARS = 5, 4
-"""Words shorter than `LEAST_CHARS` are mostly function words."""
-
+CUT = "[...]"  # replaces omitted sentences; ASCII, so that scanning the text for orders is far cheaper
+LEAST_TOKENS = 30  # up to this length texts stay whole: cutting saves little and costs sense
+SHARE = 0.6  # share of a longer text to keep, so that its topic stays clear
+MOST_TOKENS = 90  # maximum kept of a very long text, such as an assistant's essay
+STEM_CHARS, LEAST_CHARS = 5, 4  # shorter words are mostly function words
 LEAST_CONTENT, FULL_CONTENT = 1.0, 6.0
-"""Words of content: with fewer than the first a message says nothing by itself; more than the second add nothing."""
+"""Content words: with fewer than the first a message says nothing alone; more than the second add nothing."""
 
-SHORTEST_CONTENT = 3
-"""Letters: "Tea, please." tells something."""
-
+SHORTEST_CONTENT = 3  # letters: "Tea, please." says something
 QUESTION_SHARE = 1 / 3  # a question says little without its answer
 
 _CAPTION = re.compile(r"\[\w+: ")
@@ -42,33 +27,32 @@ _SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
 
 
 def is_question(text: str) -> bool:
-    """True for a text that ends in a question mark, whatever quotes and marks stand behind it."""
+    """True for a text that ends in a question mark, before any quotes and marks."""
     last = next((character for character in reversed(text) if character in "?？" or character.isalnum()), "")
     return last in ("?", "？")
 
 
 def stems(text: str) -> frozenset[str]:
-    """The words of a text by their first letters: a cheap stem, enough to compare sentences of one message."""
+    """The first letters of a text's words: a cheap stem, enough to compare sentences of one message."""
     return frozenset(
         word[:STEM_CHARS] for word in _WORD.findall(text.lower()) if len(word) >= LEAST_CHARS or _HAN.match(word)
     )
 
 
 def needles(question: str) -> tuple[str, ...]:
-    """What to look for in a sentence in lower case: the `stems` of the question, where a word begins."""
+    """The lower-case `stems` of the question, to look for at the start of words."""
     return tuple(stem if _HAN.match(stem) else f" {stem}" for stem in sorted(stems(question)))
 
 
 def shortened_tokens(length: int) -> int:
-    """The most that `digest` keeps of a text of so many tokens, but for the marks."""
+    """The most that `digest` keeps of a text of `length` tokens, without the marks."""
     return min(length, int(min(max(LEAST_TOKENS, SHARE * length), MOST_TOKENS)))
 
 
 def content(text: str, names: frozenset[str] = frozenset()) -> float:
-    """How many words of a text tell something: not praise, thanks, agreement or joining words, nor the `names` (stems)
-    of those who speak. A caption, a number or a text in Chinese always tells enough.
-
-    Words of a question count a third, unless it tells of its speaker ("Is this good for my knee?").
+    """Number of content words in a text: without praise, thanks, agreement, joining words and the speakers' `names`
+    (stems). A caption, a number or Chinese text always has enough. Words of a question count a third, unless it states
+    something about its speaker ("Is this good for my knee?").
     """
     found = 0.0
     for start, end in sentences(text):
@@ -86,14 +70,13 @@ def content(text: str, names: frozenset[str] = frozenset()) -> float:
 
 @cache
 def _reactions() -> frozenset[str]:
-    """Beginnings of words that praise, thank, agree or only join; the other words of a text are its content."""
+    """Starts of words that praise, thank, agree or only join. All other words are content."""
     return frozenset(stored_texts(__name__)["reactions"].split())
 
 
 def digest(text: str, matters: Sequence[str], tokens: Callable[[str], int]) -> str:
-    """The text, or its sentences that hold most of what matters (see `needles`), in their order, joined by `CUT`.
-
-    `tokens` counts the length of a text. A text of one sentence is cut at a word.
+    """The text, or its sentences with most `matters` (see `needles`), in order, joined by `CUT`. `tokens` counts a
+    text's length. A text of one sentence is cut at a word.
     """
     length = tokens(text)
     room = shortened_tokens(length)
@@ -113,15 +96,13 @@ def digest(text: str, matters: Sequence[str], tokens: Callable[[str], int]) -> s
 
 
 def _weight(sentence: str, matters: Sequence[str]) -> float:
-    """Words of the question count most; numbers, names and captions are what answers are made of; chatter is left out
-    first.
-    """
+    """A sentence's weight: the question's words first, then numbers, names and captions, as in answers."""
     if is_small_talk(sentence):
         return -1.0
     lowered = f" {sentence.lower()}"
     shared = sum(needle in lowered for needle in matters)
     is_specific = _SPECIFIC.search(sentence) or _CAPTION.match(sentence)
-    # 2 for a word of the question, 1 for a number or name however many, half a point less for a question
+    # 2 per word of the question, 1 for any numbers or names, half a point less for a question
     return 2.0 * shared + (is_specific is not None) - 0.5 * is_question(sentence)
 
 

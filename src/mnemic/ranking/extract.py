@@ -1,8 +1,6 @@
-"""Chooses the sentences that stand for a conversation: a summary without a language model, word for word.
-
-Pure. A sentence weighs what its words weigh: words that come up again in the conversation, names and numbers. What the
-user says of themselves goes before what others say; questions come last, and what was said already is not said again.
-Greetings, reactions, and what machines wrote (`text.prose`) are left out.
+"""Selects sentences that represent a conversation: a pure extractive summary without a language model. A sentence's
+weight comes from its words: repeated ones, names and numbers. The user's own statements come before others', questions
+last, and repetitions are dropped. Greetings, reactions and machine output (`text.prose`) are left out.
 """
 
 import math
@@ -15,17 +13,13 @@ from mnemic.text.normalise import stored_pattern
 from mnemic.text.prose import prose_parts
 from mnemic.text.sentences import sentences
 
-OWN, OTHERS = 1.0, 0.6
-"""How much of its weight a sentence keeps by who said it."""
-
+OWN, OTHERS = 1.0, 0.6  # factor by speaker: the user, others
 FIRST_PERSON = 1.4  # factor: what people say about themselves is worth keeping
 SPECIFIC = 1.25  # factor: names, numbers and dates are harder to find again than opinions
-QUESTION = 0.35  # factor: a question tells little unless its answer is kept
-LEAST = 0.3
-"""A sentence of less than this share of the best one's weight is not worth its room."""
-
+QUESTION = 0.35  # factor: a question is worth little unless its answer is kept
+LEAST = 0.3  # minimum weight of a sentence as a share of the best one's
 SAID_ALREADY = 0.7
-"""With so great a share of its words among those of the chosen ones, a sentence says nothing new."""
+"""A sentence with this share of its words among the chosen ones adds nothing new."""
 
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|we|our)\b|我|咱", re.IGNORECASE)
 _SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
@@ -35,7 +29,7 @@ _SMALL_TALK = stored_pattern(__name__, "small_talk")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What one person said at once; `is_own`: the user did."""
+    """One person's words at one time; `is_own`: the user's."""
 
     text: str
     is_own: bool
@@ -43,7 +37,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Characters `start` to `end` (half-open) of the passage at `place`; `is_cut`: the sentence goes on."""
+    """Characters `start` to `end` (half-open) of the passage at `place`. `is_cut`: the sentence continues."""
 
     place: int
     start: int
@@ -65,12 +59,13 @@ def extract(
     size: Callable[[str], int],
     limit: int,
 ) -> list[Excerpt]:
-    """The sentences that together stay within `limit` (as `size` counts), in the order of the conversation.
-
-    `terms` gives the words of a text that carry meaning, each once. When even the best sentence is too long, it is cut.
-    Nothing but greetings and signs gives nothing.
+    """The sentences that fit `limit` together (as `size` counts), in order of the conversation. `terms` returns a
+    text's content words, each once. If even the best sentence is too long, it is cut. Texts of only greetings and signs
+    give nothing.
     """
-    ranked = sorted(_weighed(passages, terms), key=lambda each: (-each.weight, each.excerpt.place, each.excerpt.start))
+    ranked = sorted(
+        _weigh_sentences(passages, terms), key=lambda each: (-each.weight, each.excerpt.place, each.excerpt.start)
+    )
     chosen: list[Excerpt] = []
     said: set[str] = set()
     left = limit
@@ -93,8 +88,8 @@ def is_small_talk(text: str) -> bool:
     return _SMALL_TALK.fullmatch(text) is not None
 
 
-def _weighed(passages: Sequence[Passage], terms: Callable[[str], Sequence[str]]) -> list[_Sentence]:
-    """Every sentence that says anything, with its weight."""
+def _weigh_sentences(passages: Sequence[Passage], terms: Callable[[str], Sequence[str]]) -> list[_Sentence]:
+    """Every sentence with content, with its weight."""
     found: list[tuple[Excerpt, str, tuple[str, ...]]] = []
     for place, passage in enumerate(passages):
         for shift, limit in prose_parts(passage.text):
@@ -124,7 +119,7 @@ def _form(text: str, *, is_own: bool) -> float:
 
 
 def _cut(sentence: _Sentence, size: Callable[[str], int], limit: int) -> Excerpt:
-    """The longest beginning of a sentence that fits, by halving; at a blank where there is one."""
+    """The longest start of a sentence that fits, found by halving; ends at a blank if there is one."""
     fits, too_long = 1, len(sentence.text)
     while too_long - fits > 1:
         middle = (fits + too_long) // 2

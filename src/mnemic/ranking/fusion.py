@@ -1,16 +1,5 @@
-"""From several scores or rankings to one: standard scores, reciprocal rank fusion, and the explained linear sum.
-
-Answers for the arithmetic only; which features there are, and their weights, is decided elsewhere.
-
-Maximal marginal relevance: what is relevant, but not the same thing twice.
-
-Answers for the order only, over vectors that others made.
-
-How importance fades while a memory is not used.
-
-Answers for the curve; when a memory was last used, and what its kind's half-life is, is the engine's to know.
-
-How well the time at which something was said fits the dates that a question names.
+"""The arithmetic of ranking: standard scores, reciprocal rank fusion, linear sums, maximal marginal relevance, decay of
+importance, and fit to dates. Features, weights, vectors and half-lives come from the caller.
 """
 
 from __future__ import annotations
@@ -29,13 +18,12 @@ from mnemic.text.asking import Date, Span
 Floats = NDArray[np.float32]
 Item = TypeVar("Item", bound=Hashable)
 
-RRF_K = 60.0
-"""The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)."""
+RRF_K = 60.0  # constant of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The values that a score is compared with: how many, their mean, and their (population) standard deviation."""
+    """Reference values of a score: their number, mean and (population) standard deviation."""
 
     items: int
     mean: float
@@ -43,7 +31,7 @@ class Population:
 
     @classmethod
     def of(cls, values: ArrayLike) -> Population:
-        """The population of these finite values; none give (0, 0, 0). A spread that is rounding only counts as 0."""
+        """The population of these finite values; (0, 0, 0) for none. A spread from rounding alone counts as 0."""
         array = np.asarray(values, dtype=np.float64).reshape(-1)
         if array.size == 0:
             return cls(0, 0.0, 0.0)
@@ -53,7 +41,7 @@ class Population:
 
 
 def zscores(values: ArrayLike, population: Population) -> Floats:
-    """Standard deviations above the population's mean, in the shape of `values`, float32; zeros without a spread."""
+    """Standard deviations above the population's mean, float32 in the shape of `values`; zeros without a spread."""
     array = np.asarray(values, dtype=np.float64)
     if population.deviation <= 0.0:
         return np.zeros(array.shape, dtype=np.float32)
@@ -63,11 +51,10 @@ def zscores(values: ArrayLike, population: Population) -> Floats:
 def reciprocal_rank_fusion(
     rankings: Sequence[Sequence[Item]], k: float = RRF_K, weights: Sequence[float] | None = None
 ) -> list[tuple[Item, float]]:
-    """Items of all rankings with their fused score, best first: the sum of weight / (k + rank), rank from 1.
-
-    An item that a ranking lacks gets nothing from it; of a repeated item the first place counts. Items of equal score
-    keep the order in which they are first met, ranking by ranking. Without `weights` all rankings weigh 1.
-    Raises `InvalidInputError` when the weights are not one per ranking, one is negative, or `k` is negative.
+    """Items of all rankings with their fused score, best first: the sum of weight / (k + rank), rank from 1. An item
+    missing in a ranking gets nothing from it; of a repeated item the first place counts. Ties keep the order of first
+    occurrence, ranking by ranking. Without `weights` all rankings weigh 1. Raises `InvalidInputError` unless there is
+    one weight per ranking, and for a negative weight or `k`.
     """
     factors = [1.0] * len(rankings) if weights is None else list(weights)
     if len(factors) != len(rankings) or any(factor < 0 for factor in factors) or k < 0:
@@ -80,10 +67,9 @@ def reciprocal_rank_fusion(
 
 
 def linear(features: Mapping[str, ArrayLike], weights: Mapping[str, float]) -> tuple[Floats, dict[str, Floats]]:
-    """The weighted sum of features, `(n,) float32`, and what each feature added to it, by name, `(n,) float32` each.
-
-    The contributions of an item add up to its score. A feature without a weight contributes zeros; a weight without
-    its feature is ignored. Raises `InvalidInputError` when the features are not of one length.
+    """The weighted sum of features, `(n,) float32`, and each feature's contribution to it, `(n,) float32` by name. A
+    feature without a weight contributes zeros; a weight without a feature is ignored. Raises `InvalidInputError` for
+    features of different lengths.
     """
     columns = {name: np.asarray(values, dtype=np.float32) for name, values in features.items()}
     if len({column.shape for column in columns.values()}) > 1 or any(column.ndim != 1 for column in columns.values()):
@@ -101,13 +87,12 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def mmr_order(relevance: ArrayLike, vectors: ArrayLike, lambda_: float, limit: int) -> list[int]:
-    """Positions of at most `limit` candidates, in the order of maximal marginal relevance (Carbonell & Goldstein 1998).
+    """Positions of at most `limit` candidates by maximal marginal relevance (Carbonell & Goldstein 1998).
 
-    Each step takes the candidate with the highest lambda * relevance - (1 - lambda) * (highest cosine to one taken
-    already; 0 for the first). `relevance` `(n,)` should be on the scale of a cosine; `vectors` `(n, dims)` need not be
-    normalised, a zero row is similar to nothing. `lambda_` 1 is the order of relevance, 0 is diversity alone. Of equal
-    candidates the earlier comes first. Raises `InvalidInputError` for a `lambda_` outside 0..1, a negative limit, or
-    shapes that do not fit.
+    Each step takes the candidate with the highest lambda * relevance - (1 - lambda) * (highest cosine to a taken one; 0
+    for the first). `relevance` `(n,)` should be on the scale of a cosine. `vectors` `(n, dims)` need not be normalised;
+    a zero row is similar to nothing. `lambda_` 1: relevance alone, 0: diversity alone. Ties: the earlier first. Raises
+    `InvalidInputError` for a `lambda_` outside 0..1, a negative limit, or shapes that do not fit.
     """
     scores = np.asarray(relevance, dtype=np.float32)
     rows = np.asarray(vectors, dtype=np.float32)
@@ -136,12 +121,10 @@ FLOOR = 0.05
 def decayed(
     importance: ArrayLike, age_days: ArrayLike, half_life_days: ArrayLike = HALF_LIFE_DAYS, floor: ArrayLike = FLOOR
 ) -> NDArray[np.float32]:
-    """Importance after `age_days` without access, `float32` in the shape the arguments broadcast to.
-
-    importance * 0.5 ** (age_days / half_life_days), never below `floor` - but the floor only stops a fall: what was
-    less important than the floor to begin with stays as it was and is never raised to it. Ages below 0 (a clock set
-    back) count as 0. Half-life and floor may be one per item. Raises `InvalidInputError` for a half-life that is not
-    positive, and for an age that is not a number.
+    """Importance after `age_days` without access, `float32` in the shape to which the arguments broadcast. importance *
+    0.5 ** (age_days / half_life_days), never below `floor`. Importance below the floor stays unchanged. Negative ages
+    (a clock set back) count as 0. Half-life and floor may differ per item. Raises `InvalidInputError` for a half-life
+    that is not positive, and for an age that is not a number.
     """
     start = np.asarray(importance, dtype=np.float64)
     age = np.asarray(age_days, dtype=np.float64)
@@ -154,16 +137,13 @@ def decayed(
     return np.maximum(faded, np.minimum(start, floor)).astype(np.float32)
 
 
-TOLD_WITHIN_DAYS = 10
-"""What happened on a day is told on that day or not long after."""
-
+TOLD_WITHIN_DAYS = 10  # events are reported on their day or soon after
 SAME_MONTH = 0.5
 
 
 def fitting(observed: NDArray[np.int64], dates: Sequence[Date], spans: Sequence[Span] = ()) -> Floats:
-    """Of each time (microseconds since 1970, UTC) the best fit to one of the dates or spans, `(n,) float32`, 0 to 1.
-
-    A month fits by 1, of any year where none is named. A day fits by 1 from the day before it (time zones) until
+    """For each time (microseconds since 1970, UTC) the best fit to one of the dates or spans, `(n,) float32`, 0..1. A
+    month fits by 1, in any year if it names none. A day fits by 1 from the day before it (time zones) to
     `TOLD_WITHIN_DAYS` after it, and by `SAME_MONTH` for the rest of its month. A span fits by 1.
     """
     best = np.zeros(observed.shape, dtype=np.float32)
@@ -175,15 +155,15 @@ def fitting(observed: NDArray[np.int64], dates: Sequence[Date], spans: Sequence[
             fits &= months // 12 == date.year - 1970
         fit = fits.astype(np.float32)
         if date.day is not None:
-            fit = np.where(_told_of(days, date), np.float32(1), fit * np.float32(SAME_MONTH))
+            fit = np.where(_match_date(days, date), np.float32(1), fit * np.float32(SAME_MONTH))
         best = np.maximum(best, fit)
     for span in spans:
         best[(days >= np.datetime64(span.first, "D")) & (days <= np.datetime64(span.last, "D"))] = 1.0
     return best
 
 
-def _told_of(days: NDArray[np.datetime64], date: Date) -> NDArray[np.bool_]:
-    """Which days are about the date; of any year where it names none."""
+def _match_date(days: NDArray[np.datetime64], date: Date) -> NDArray[np.bool_]:
+    """The days that match the date, in any year if it names none."""
     years = (
         days.astype("datetime64[Y]") if date.year is None else np.full(days.shape, date.year - 1970, "datetime64[Y]")
     )

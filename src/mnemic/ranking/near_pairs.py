@@ -1,7 +1,6 @@
-"""Finds pairs of vectors that are near each other among many, without comparing all with all.
-
-Locality-sensitive hashing with random hyperplanes (Charikar 2002): vectors on the same side of all planes of a table
-share a bucket, and only within a bucket are cosines taken. Deterministic: the planes come of a fixed seed.
+"""Finds pairs of near vectors among many, without comparing all with all. Locality-sensitive hashing with random
+hyperplanes (Charikar 2002): vectors on the same side of all planes of a table share a bucket, and cosines are taken
+only within a bucket. Deterministic: the planes have a fixed seed.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,16 +8,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-EXACT_TO = 4_000
-"""So many vectors are compared all with all: that is as quick, and misses nothing."""
-
+EXACT_TO = 4_000  # up to this number all are compared with all: as fast, and complete
 TABLES = 20  # more find more pairs (97 of 100 at a cosine of 0.93) and take longer
-BUCKET_AIM = 192
-"""How many vectors a bucket should hold; it decides the number of planes."""
-
-BUCKET_MOST = 2_048
-"""A bucket of more is compared piece by piece along its order, each piece with the next one."""
-
+BUCKET_AIM = 192  # vectors per bucket to aim at; determines the number of planes
+BUCKET_MOST = 2_048  # a larger bucket is compared in sorted pieces, each with the next one
 _SEED = 20_260_501  # any number: a fixed one finds the same pairs in every run
 _BLOCK_ROWS = 1_024  # a block of cosines takes 4 MiB
 
@@ -26,11 +19,9 @@ _BLOCK_ROWS = 1_024  # a block of cosines takes 4 MiB
 def near_pairs(
     vectors: NDArray[np.float32], cosine: float, told: Callable[[float], object] = lambda _share: None
 ) -> list[tuple[int, int, float]]:
-    """Pairs (i, j, cosine) with i < j of `vectors` (n, dims; float32, L2-normalised) whose cosine is at least `cosine`,
-    ordered by i, j. Zero vectors are near nothing.
-
-    Of up to `EXACT_TO` vectors all pairs. Of more, measured with 100,000 random ones: 97 of 100 at a cosine of 0.93,
-    and nearly all from 0.97. `told` is called with the share that is done.
+    """Pairs (i, j, cosine) with i < j of `vectors` (n, dims; float32, L2-normalised) with at least this cosine, ordered
+    by i, j. Zero vectors are near nothing. Complete for up to `EXACT_TO` vectors. Of 100,000 random ones it found 97 of
+    100 pairs at a cosine of 0.93, and nearly all from 0.97. `told` gets the share done.
     """
     found: dict[tuple[int, int], float] = {}
     rows = np.flatnonzero(vectors.any(axis=1))
@@ -44,8 +35,8 @@ def near_pairs(
 
 
 def _buckets(vectors: NDArray[np.float32], rows: NDArray[np.intp]) -> Iterator[tuple[float, NDArray[np.intp]]]:
-    """Rows that share a bucket, of each table, and the share of tables that is done. The mean is taken out before,
-    since embeddings all point somewhat the same way, and planes through the origin would hardly part them.
+    """Rows that share a bucket, for each table, and the share of tables done. The mean is subtracted before, since
+    embeddings all point roughly the same way, and planes through the origin would hardly separate them.
     """
     random = np.random.default_rng(_SEED)
     planes = max(1, int(np.log2(len(rows) / BUCKET_AIM)))
@@ -68,7 +59,7 @@ def _buckets(vectors: NDArray[np.float32], rows: NDArray[np.intp]) -> Iterator[t
 def _compare(
     vectors: NDArray[np.float32], rows: NDArray[np.intp], cosine: float, found: dict[tuple[int, int], float]
 ) -> None:
-    """Put the near pairs of some rows into `found`; of too many rows those of pieces near each other."""
+    """Add the near pairs of some rows to `found`. Of too many rows only neighbouring pieces are compared."""
     reach = len(rows) if len(rows) <= max(EXACT_TO, BUCKET_MOST) else BUCKET_MOST
     for start in range(0, len(rows), _BLOCK_ROWS):
         left = rows[start : start + _BLOCK_ROWS]

@@ -1,7 +1,5 @@
-"""How sure it is that a thing has to do with a question: a probability that means the same in every store.
-
-Answers for the arithmetic and for the coefficients that come with the package (`relevance.json`, which says how they
-were made); what is done with the number is decided elsewhere.
+"""Calibrated relevance: the probability that an item answers a question, comparable between stores. Computes it from
+the shipped coefficients (`relevance.json`, which documents their origin). Thresholds are decided elsewhere.
 """
 
 import json
@@ -17,15 +15,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-FARTHEST = 60.0
-"""Beyond it the logistic function is 0 or 1 in a float."""
+FARTHEST = 60.0  # beyond it the logistic function is 0 or 1 in a float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What speaks for `n` candidates of one search: their `cosines` to the question `(n,)`, NaN without a vector, their
-    `scores` `(n,)` (in standard deviations, see `recall.score`), the `nearest` cosine of all candidates, and how many
-    `items` they stand out from.
+    """Evidence for `n` candidates of one search: `cosines` to the question `(n,)`, NaN without a vector; `scores`
+    `(n,)` in standard deviations (see `engine.score`); the `nearest` cosine of all candidates; the number of `items`
+    searched.
     """
 
     cosines: Floats
@@ -36,17 +33,14 @@ class Evidence:
 
 @cache
 def calibrated() -> Mapping[str, Mapping[str, float]]:
-    """Coefficients by embedding model and piece of evidence. Cosines of two models are on different scales, so a model
-    that is not here has none.
-    """
+    """Coefficients by embedding model and evidence. Models have cosines on different scales, so others have none."""
     text = Path(__file__).with_name("relevance.json").read_text(encoding="utf-8")
     return json.loads(text)["coefficients"]
 
 
 def relevances(evidence: Evidence, model: str) -> Doubles:
-    """The probabilities `(n,)`, 0 to 1, that these are answers to the question and not the best of what has nothing to
-    do with it, when one is as likely as the other beforehand. NaN where it cannot be told: of a model that nobody has
-    calibrated, or without a vector.
+    """Probabilities `(n,)`, 0 to 1, that these answer the question rather than being the best of unrelated ones, if
+    both are equally likely beforehand. NaN for an uncalibrated model or without a vector.
     """
     weights = calibrated().get(model)
     if weights is None:

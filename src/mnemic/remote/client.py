@@ -1,7 +1,6 @@
-"""RemoteMnemic: Mnemic's verbs on a server. No logic lives here; the server checks the arguments.
-
-The verbs are derived from the library's. A call is bound to the signature, sent to its route, and the answer is parsed
-as the signature's return type. Only streams, files and unsupported verbs are written by hand.
+"""RemoteMnemic: Mnemic's verbs on a server, which checks the arguments. No logic lives here. Verbs are derived from the
+library's: a call is bound to the signature and sent to its route, and the answer is parsed as the return type. Only
+streams, files and unsupported verbs are written by hand.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ TIMEOUT_S = 60.0
 REFUSALS: Mapping[str, tuple[str, str]] = {
     "restore": ("restore", "a store is restored on its own machine; run `mnemic restore` there"),
     "worker": ("worker", "jobs run on the server; `mnemic serve` has a worker"),
+    "users": ("users", "users are listed on the store's machine; run `mnemic users` there"),
     "tools.add": ("add", "a server cannot call functions of this process; add their module to tools.modules there"),
 }
 """Verbs that a server lacks: the missing capability, and what to do instead."""
@@ -136,10 +136,8 @@ class RemoteKeys(_Part, KeyVerbs):
 
 @_ask_server_for()
 class RemoteMnemic(_Part, MnemicVerbs, Scoping, AbstractContextManager["RemoteMnemic"]):
-    """An open connection. Thread-safe. Close it, or use it in a `with` block.
-
-    It has the verbs of `Mnemic` with the same arguments, results and errors. A scope's org must be the key's org, or
-    "default", which stands for it.
+    """An open connection. Thread-safe. Close it, or use it in a `with` block. It has the verbs of `Mnemic` with the
+    same arguments, results and errors. A scope's org must be the key's org, or "default", which stands for it.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""The connection to one server: requests, parsed answers, and problems as the exceptions of the library."""
+"""The connection to one server: requests, parsed answers, and problems as library exceptions."""
 
 import json
 import time
@@ -135,7 +135,7 @@ class Connection:
         return loads(response.text)
 
     def lines(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Generator[str]:
-        """The lines of an answer that comes line by line; the first is asked for at once."""
+        """The lines of a streamed answer. The request is sent at once."""
         response = self._open(self._build(verb, scope, arguments))
 
         def rest() -> Generator[str]:
@@ -145,7 +145,7 @@ class Connection:
         return rest()
 
     def content(self, verb: str, arguments: Mapping[str, Any]) -> Generator[bytes]:
-        """The bytes of an answer as they come; it is asked for when the first are wanted."""
+        """The bytes of an answer as they arrive. The request is sent on the first read."""
         response = self._open(self._build(verb, None, arguments, {}))
         with self._reading(response):
             yield from response.iter_bytes()
@@ -158,8 +158,8 @@ class Connection:
         content: Mapping[str, Any],
         tell: Progress | None,
     ) -> Any:
-        """Call a verb whose body is a file or a text: `content` holds arguments of the HTTP client. With `tell`, events
-        are told as they come; the answer is the report on the wire.
+        """Call a verb whose body is a file or text; `content` holds arguments of the HTTP client. `tell` gets events as
+        they arrive. Returns the report as plain JSON.
         """
         accept = {"Accept": NDJSON if tell is not None else "application/json"}
         content = {**content, "headers": {**accept, **content.get("headers", {})}}
@@ -176,7 +176,7 @@ class Connection:
     def _build(
         self, verb: str, scope: Scope | None, arguments: Mapping[str, Any], content: Mapping[str, Any] | None = None
     ) -> httpx2.Request:
-        """The request of a verb; `content` is its body and headers where that is no JSON object."""
+        """The request of a verb. `content` is its body and headers if not a JSON object."""
         route = ROUTES[verb]
         path, query, body = route.divided(arguments)
         if content is None:

@@ -1,1 +1,1 @@
-"""The door REST: every verb under `/v1`, described at `/openapi.json`."""
+"""The REST door: every verb under `/v1`, described at `/openapi.json`."""

@@ -1,4 +1,4 @@
-"""The REST application: all routes, one form of errors, and the OpenAPI description."""
+"""The REST application: its routes, one error format, and the OpenAPI description."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -43,7 +43,7 @@ Writes with an `Idempotency-Key` are safe to retry for 24 hours. They run once a
 
 
 def door(mnemic: Mnemic, gate: Gate) -> Door:
-    """The door of `mnemic serve`."""
+    """The REST door of `mnemic serve`."""
     app = application(mnemic, gate)
 
     @asynccontextmanager
@@ -62,7 +62,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
 
 
 def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
-    """The routes behind a gate, as an application of FastAPI."""
+    """A FastAPI application with all routes behind a gate."""
     router = routes(mnemic, Lanes(gate.limits.threads or quick_threads(is_waiting=mnemic.admission.is_waiting)))
     app = FastAPI(
         title="Mnemic",
@@ -90,7 +90,7 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
 def _handlers(router: APIRouter) -> dict[Any, Any]:
     def told(request: Request, error: Exception) -> Response:
         problem = problem_of(error)
-        if problem.status == HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of the first route alone
+        if problem.status == HTTPStatus.METHOD_NOT_ALLOWED:  # the framework lists only the methods of the first route
             found = [route for route in router.routes if route.matches(request.scope)[0] is not Match.NONE]
             methods = sorted({method for route in found for method in getattr(route, "methods", ())})
             problem = replace(problem, headers={"Allow": ", ".join(methods)} if methods else problem.headers)
@@ -104,7 +104,7 @@ def _handlers(router: APIRouter) -> dict[Any, Any]:
 
 
 def validation_problem(error: RequestValidationError) -> Problem:
-    """Where in the request something is wrong, and what; never what was sent."""
+    """The problem for an invalid request: where and what is wrong, never the values."""
     found = [
         {"where": ".".join(str(part) for part in each["loc"]), "what": str(each["msg"])} for each in error.errors()
     ]
@@ -120,7 +120,7 @@ def validation_problem(error: RequestValidationError) -> Problem:
 
 
 class _Audited:
-    """Notes every write and everything of keys in the audit log, also what was refused."""
+    """Writes every change and every request about keys to the audit log, refused ones included."""
 
     def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self._app, self._gate = app, gate

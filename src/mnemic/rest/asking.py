@@ -1,8 +1,6 @@
-"""What a route asks of a request first, how it answers on the wire, and on which threads.
-
-Few threads answer what only computes: beyond the cores of the machine they get into each other's way. Writes have
-threads of their own, since they wait for other writers, and so has long work. Where the store is a server, threads
-mostly wait, and there are more.
+"""How routes get their caller and scope, encode answers, and choose threads. Computing work has few threads, because
+more than the machine has cores slow each other down. Writes have their own, as they wait for other writers, and so does
+long work. If the store is a server, threads mostly wait, so there are more.
 """
 
 import difflib
@@ -34,13 +32,13 @@ Part = Annotated[str | None, Query(min_length=1, max_length=MAX_ID_CHARS)]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asks, and in which scope."""
+    """The caller and scope of a request."""
 
     caller: Caller
     scope: Scope
 
     def require_own(self, mnemic: Mnemic, *ids: str) -> None:
-        """Raises `ForbiddenError` if a bound caller would change a shared item; see `Caller.require_own`."""
+        """Raise `ForbiddenError` if a bound caller would change a shared item; see `Caller.require_own`."""
         if self.caller.is_bound:
             for each in ids:
                 self.caller.require_own(self.scope, mnemic.get(self.scope, each).partition)
@@ -49,7 +47,7 @@ class Asked:
 async def _asked(
     request: Request, org: Part = None, user: Part = None, agent: Part = None, session: Part = None
 ) -> Asked:
-    """The parameters are declared here to be described; `web.gate` alone reads them, with the headers beside them."""
+    """Declares the scope parameters for the description. Only `web.gate` reads them, together with the headers."""
     del org, user, agent, session
     known = _parameters(request.scope["route"])
     unknown = sorted(set(request.query_params) - known)
@@ -94,7 +92,7 @@ def unknown_name(name: str, known: Iterable[str], what: str) -> str:
 
 
 def _parameters(route: Any) -> frozenset[str]:
-    """The parameters of the query that a route takes, of itself and of what it depends on."""
+    """The query parameters of a route and its dependencies."""
     operation: str = route.operation_id
     if operation not in _KNOWN:
         fields = get_flat_params(route.dependant)
@@ -111,12 +109,12 @@ JSON = "application/json"
 
 
 def answer(noun: object, status: int = 200) -> Response:
-    """A noun, or a list or mapping of them, as JSON in UTF-8."""
+    """A noun, or a list or mapping of nouns, as a JSON response."""
     return Response(line(noun), status, media_type=JSON)
 
 
 def line(noun: object) -> bytes:
-    """The same as bytes, without line feeds."""
+    """The noun as JSON bytes without line feeds."""
     wire: Any = to_wire(noun)
     return json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(errors="replace")
 
@@ -128,7 +126,7 @@ LEAST_QUICK, LEAST_WRITERS = 2, 2  # so that one slow request does not hold up e
 
 
 class Lanes:
-    """The threads of one application. `quick` of them answer reads, half as many (at least two) short writes."""
+    """The threads of one application: `quick` for reads, half as many (at least two) for short writes."""
 
     def __init__(self, quick: int) -> None:
         writers = max(LEAST_WRITERS, quick // 2)
@@ -136,7 +134,7 @@ class Lanes:
         self._limiters = {lane: CapacityLimiter(size) for lane, size in sizes.items()}
 
     def on(self, lane: Lane, endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-        """The endpoint as one that is awaited while a thread of this lane runs it."""
+        """Wrap an endpoint to run on a thread of this lane."""
         if iscoroutinefunction(endpoint):
             return endpoint
         limiter = self._limiters[lane]
@@ -149,5 +147,5 @@ class Lanes:
 
 
 def quick_threads(*, is_waiting: bool) -> int:
-    """How many threads suit this machine, and a store that is a server or not."""
+    """The number of threads for this machine and kind of store (`is_waiting`: a server)."""
     return WAITING_THREADS if is_waiting else max(LEAST_QUICK, os.cpu_count() or 1)

@@ -1,7 +1,5 @@
-"""The assistant: a chat with memory, whole or event by event, questions over memory and documents, and tools.
-
-A model takes seconds where memory takes milliseconds, so that this work has threads of its own: chats under way never
-hold up the other routes.
+"""Chats with memory, whole or as events; questions over memory and documents; and tools. A model takes seconds where
+memory takes milliseconds, so this work has its own threads. Chats never hold up other routes.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -25,37 +23,37 @@ from mnemic.web.limits import BUSY
 from mnemic.web.problems import Problem, ProblemError
 from mnemic.wire.reading import event_to_wire
 
-THREADS = 8  # a model server answers few requests at a time; more only wait there
-WAITING = 16  # twice as many as run; later callers are told at once that the server is busy
+THREADS = 8  # a model server answers few requests at a time; more would only wait there
+WAITING = 16  # twice as many as run; later callers get a "busy" error at once
 FORGET = "forget"
-"""The tool that deletes what others may share."""
+"""The tool that deletes items, perhaps shared ones."""
 
 UNBUFFERED = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-"""So that no proxy between keeps what is said until there is more of it."""
+"""Keeps proxies from buffering events."""
 
 Given = dict[str, Any]
 _Result = TypeVar("_Result")
 
 
 class Pool:
-    """Threads for what asks a model: at most `THREADS` at work, and `WAITING` before one begins."""
+    """Threads for work with a model: `THREADS` running, `WAITING` queued."""
 
     def __init__(self) -> None:
         self._limiter = CapacityLimiter(THREADS)
 
     async def begin(self, work: Callable[[], _Result]) -> _Result:
-        """Run it. Raises `ProblemError` (503) before any work where too many wait already."""
+        """Run new work. Raises `ProblemError` (503) if too many are queued."""
         if self._limiter.statistics().tasks_waiting >= WAITING:
             raise ProblemError(BUSY)
         return await self.go_on(work)
 
     async def go_on(self, work: Callable[[], _Result]) -> _Result:
-        """Run a part of what has begun."""
+        """Run a part of work that began earlier."""
         return await run_sync(work, limiter=self._limiter)
 
 
 def handlers(mnemic: Mnemic) -> Mapping[str, Callable[[Asked, Request, Given], Awaitable[Response]]]:
-    """How verbs of the assistant are answered, by name."""
+    """The handlers of the assistant's verbs, by name."""
     pool = Pool()
 
     async def chat(asked: Asked, _request: Request, given: Given) -> Response:
@@ -71,7 +69,7 @@ def handlers(mnemic: Mnemic) -> Mapping[str, Callable[[Asked, Request, Given], A
             return next(told, None), told
 
         first, told = await pool.begin(begun)
-        return _Told(_lines(pool, first, told, _as_sse if is_sse else _as_line), SSE if is_sse else NDJSON)
+        return _Events(_encode_events(pool, first, told, _to_sse if is_sse else _to_line), SSE if is_sse else NDJSON)
 
     async def ask(asked: Asked, _request: Request, given: Given) -> Response:
         _require_model(mnemic)
@@ -89,18 +87,18 @@ def handlers(mnemic: Mnemic) -> Mapping[str, Callable[[Asked, Request, Given], A
 
 def _called(asked: Asked, mnemic: Mnemic, name: str, arguments: Mapping[str, Any]) -> object:
     if name == FORGET:
-        with suppress(NotFoundError, InvalidInputError):  # the tool says so itself
+        with suppress(NotFoundError, InvalidInputError):  # the tool itself reports it
             asked.require_own(mnemic, str(arguments.get("id", "")))
     return mnemic.tools.call(asked.scope, name, arguments)
 
 
 def _is_reading(mnemic: Mnemic, name: str) -> bool:
-    """True for a tool that changes nothing; one that is not there changes nothing either."""
+    """True if the tool changes nothing. An unknown tool changes nothing either."""
     return all(each.is_read_only for each in mnemic.tools.toolbox if each.spec.name == name)
 
 
 def _check_turn(asked: Asked, mnemic: Mnemic, given: Given) -> None:
-    """A key that is bound leaves out the tool that deletes: a model could be talked into deleting what others share."""
+    """Withhold the deleting tool from bound keys: a prompt could talk the model into deleting shared items."""
     _require_model(mnemic)
     if asked.caller.is_bound:
         tools: bool | list[str] = given.get("tools", True)
@@ -119,8 +117,8 @@ def _require_model(mnemic: Mnemic) -> None:
         )
 
 
-class _Told(StreamingResponse):
-    """An answer that ends its events when the caller goes away."""
+class _Events(StreamingResponse):
+    """A stream that ends its events when the client disconnects."""
 
     def __init__(self, lines: AsyncGenerator[bytes], media_type: str) -> None:
         super().__init__(lines, media_type=media_type, headers=UNBUFFERED)
@@ -130,11 +128,11 @@ class _Told(StreamingResponse):
             await super().stream_response(send)
 
 
-async def _lines(
+async def _encode_events(
     pool: Pool, first: ChatEvent | None, told: Generator[ChatEvent], form: Callable[[Mapping[str, Any]], bytes]
 ) -> AsyncGenerator[bytes]:
-    """The events in their form, each made on a thread. Left early, the turn is ended there, and kept: when the model
-    says its next piece, or its time is over, since a thread that waits for it cannot be ended.
+    """The encoded events, each made on a thread. If the client leaves early, the turn ends and is stored at the model's
+    next piece or its timeout, because a waiting thread cannot be stopped.
     """
 
     def following() -> bytes | None:
@@ -154,9 +152,9 @@ async def _lines(
             await pool.go_on(told.close)
 
 
-def _as_line(event: Mapping[str, Any]) -> bytes:
+def _to_line(event: Mapping[str, Any]) -> bytes:
     return line(event) + b"\n"
 
 
-def _as_sse(event: Mapping[str, Any]) -> bytes:
+def _to_sse(event: Mapping[str, Any]) -> bytes:
     return b"event: " + str(event["event"]).encode() + b"\ndata: " + line(event) + b"\n\n"

@@ -1,8 +1,6 @@
-"""The description of REST in OpenAPI: what FastAPI finds out by itself, what answers look like, and bodies to try.
-
-The answer of an operation is the answer of the verb it is named after, so it is described from the verb's annotation.
-The page for people is Swagger UI, whose files are in `swagger/`: a browser without a network shows it, and a server
-that answers one machine tells no other one of its visitors.
+"""The OpenAPI description: FastAPI's own, plus schemas of answers and example bodies. An operation has the name of its
+verb, so the verb's return type describes the answer. The documentation page is Swagger UI from `swagger/`. It works
+offline and loads nothing from other servers.
 """
 
 from collections.abc import Mapping
@@ -23,20 +21,20 @@ PLACE = "#/components/schemas/"
 LINES = {"export": (NDJSON,), "chat_stream": (NDJSON, SSE)}
 FILES = {"backup": ZIP}
 MAX_DEPTH = 3
-"""Of objects inside an example. The schemas of reports refer to themselves, so there must be an end."""
+"""Levels of objects in an example. Report schemas are recursive, so it needs an end."""
 
 PAGE = Path(__file__).parent / "swagger"
-"""The files of the page for people. `index.html` refers to the others by `docs/…`."""
+"""The files of the documentation page. `index.html` refers to the others as `docs/…`."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-"""The page runs its own two scripts alone, and asks its own server alone. Its icons are `data:` in the style sheet."""
+"""The page may run only its own two scripts and call only its own server. Its icons are `data:` URLs."""
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The description of an application whose operations are named after verbs."""
+    """The OpenAPI document of an application whose operations are named after verbs."""
     told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = Schemas(PLACE)
     for methods in told["paths"].values():
@@ -69,14 +67,14 @@ def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
 
 
 def _add_example(operation: dict[str, Any], named: Mapping[str, Any]) -> None:
-    """Give a JSON body an example that the operation accepts, for trying it on the page."""
+    """Add an example that the operation accepts to a JSON body, to try it on the page."""
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None:
         body["example"] = TEXTS["bodies"].get(operation["operationId"]) or _example(body["schema"], named, 0)
 
 
 def _example(schema: Mapping[str, Any], named: Mapping[str, Any], depth: int) -> Any:
-    """The least that is accepted, as far as a schema tells."""
+    """The smallest value that the schema accepts, as far as it is known."""
     found: Mapping[str, Any] = named[schema["$ref"].removeprefix(PLACE)] if "$ref" in schema else schema
     if examples := found.get("examples", found.get("enum")):
         return examples[0]

@@ -1,4 +1,4 @@
-"""Long work that tells how far it has come: one JSON object a line, the last with the report or the problem."""
+"""Long work as a stream: one JSON object per line, the last with the report or the problem."""
 
 import logging
 import queue
@@ -19,27 +19,25 @@ NDJSON = "application/x-ndjson"
 SSE = "text/event-stream"
 ZIP = "application/zip"
 Tell = Callable[[object], None]
-MOST_AT_ONCE = 16  # each holds a thread until its work ends, even when its caller is gone
+MOST_AT_ONCE = 16  # each holds a thread until its work ends, even after the client disconnects
 _places = threading.BoundedSemaphore(MOST_AT_ONCE)
 _log = logging.getLogger("mnemic.web")
 
 
 def wants_events(request: Request) -> bool:
-    """True when the caller asked for lines of events."""
+    """True if the client asked for a stream of events."""
     return NDJSON in request.headers.get("accept", "")
 
 
 def events(work: Callable[[Tell], object]) -> StreamingResponse:
-    """An answer whose lines are what `work` tells while it runs in a thread of its own, then
-    `{"event": "done", "report": …}` or `{"event": "failed", "problem": …}`. The status is 200 either way: it was sent
-    before. When the caller goes away the work goes on to its end; so only `MOST_AT_ONCE` are begun.
-
-    Raises `ProblemError` (503) when as many are under way.
+    """Run `work` in a thread and stream its progress, then `{"event": "done", "report": …}` or `{"event": "failed",
+    "problem": …}`. The status is always 200, since it is sent first. The work continues if the client disconnects.
+    Raises `ProblemError` (503) if `MOST_AT_ONCE` are running.
     """
     if not _places.acquire(blocking=False):
         raise ProblemError(BUSY)
     told: queue.SimpleQueue[object] = queue.SimpleQueue()
-    inside = copy_context()  # the work is the caller's
+    inside = copy_context()  # the work belongs to the caller
 
     def run() -> None:
         try:
@@ -62,7 +60,7 @@ def events(work: Callable[[Tell], object]) -> StreamingResponse:
 
 
 def failed(error: Exception) -> dict[str, object]:
-    """The event of a failure after the status was sent."""
+    """The event for a failure after the status was sent."""
     problem = problem_of(error)
     about = {"type": PROBLEM_PREFIX + problem.kind, "title": problem.title, "detail": problem.detail}
     return {"event": "failed", "problem": {**about, "status": problem.status, "hint": problem.hint}}

@@ -1,8 +1,7 @@
-"""`Idempotency-Key`: a write that is sent again with the same key is not done again; its answer is given again.
-
-A key belongs to its org and its sender, and is known for a day, in every process on the store and after a restart. The
-write and the note of the request are one transaction (`engine.access`); the answer is stored before it is sent. Where a
-process ended between the two, the repeated request learns that the outcome is not known, and nothing is done.
+"""`Idempotency-Key`: repeating a write with the same key returns the first response without running it again. A key
+belongs to its org and caller. Every process knows it for a day, also after a restart. The write and the request's
+record are one transaction (`engine.access`), and the response is stored before it is sent. If a process dies in
+between, a repeat learns that the outcome is unknown, and nothing runs.
 """
 
 import hashlib
@@ -53,7 +52,7 @@ GONE: Mapping[Outcome, str] = {
 
 
 def refusal(known: KeptRequest) -> Problem:
-    """The problem of a request that has no answer to give again."""
+    """The problem for a repeated request without a stored response."""
     if known.outcome is Outcome.UNFINISHED:
         return UNFINISHED
     if known.outcome is Outcome.OPEN:
@@ -73,7 +72,7 @@ def refusal(known: KeptRequest) -> Problem:
 HEADER = "Idempotency-Key"
 REPLAYED = (b"idempotency-replayed", b"true")
 MOST_BYTES = MEBIBYTE
-"""The largest answer that is kept."""
+"""The largest stored response, in bytes."""
 
 MAX_KEY_CHARS = 255  # a UUID has 36; other services allow 255 too
 METHODS = ("POST", "PATCH", "PUT", "DELETE")
@@ -81,15 +80,16 @@ WITH_THEIR_WORK = tuple(
     f"{PREFIX}/{name}"
     for name in ("memories", "messages", "turns", "profile", "recall", "context", "ask", "erase", "documents/")
 )
-"""Routes whose work is in the store alone, and which answer what they read in the transaction in which they wrote: what
-is noted of them is written with the work. All else is noted before it begins, as it may reach outside, such as tools.
+"""Routes whose work is in the store alone and that return what they read in their own transaction. Their record is
+written in that transaction. All others are recorded before they run, because they may have outside effects, such as
+tools.
 """
 
 SECRET = f"{PREFIX}/keys"
-"""What is posted there makes a key, and its answer holds it: it is nowhere kept."""
+"""Creating a key. The response holds its secret, so it is never stored."""
 
 THREADS = 4
-"""Threads that look for requests and write answers down, so that these do not wait for the work of others."""
+"""Threads that look up requests and store responses, so that these never wait for other work."""
 
 Place = tuple[str, str, str]
 _Found = TypeVar("_Found")
@@ -97,8 +97,8 @@ _log = logging.getLogger("mnemic.web")
 
 
 @dataclass(slots=True)
-class _Try:
-    """One try of a request, and what was answered until now."""
+class _Attempt:
+    """One attempt of a request, and its response so far."""
 
     scope: Scope
     claim: Claim
@@ -108,7 +108,7 @@ class _Try:
     is_kept: bool = False
 
     def hear(self, message: Message) -> None:
-        """Take a part of the answer in, as far as it may be kept."""
+        """Collect a part of the response, if it may be stored."""
         self.size += len(message.get("body", b""))
         if not self.messages or self.size <= MOST_BYTES:
             self.messages.append(message)
@@ -116,17 +116,17 @@ class _Try:
 
     @property
     def is_idle(self) -> bool:
-        """True when it is over and nothing was changed. What is not over may yet go on in a thread."""
+        """True if it is over and changed nothing. Until then, a thread may still be working."""
         return self.is_ended and not self.claim.is_begun
 
     @property
     def status(self) -> int:
-        """The status of the answer, 0 before it is there."""
+        """The response's status, 0 before it starts."""
         return self.messages[0]["status"] if self.messages else 0
 
     @property
     def outcome(self) -> Outcome:
-        """The answer for a repeated request."""
+        """The outcome to store for repeats."""
         if not self.is_ended or self.status >= 500 or self.status == 429:  # noqa: PLR2004 -- HTTP's own
             return Outcome.UNFINISHED
         if self.scope["method"] == "POST" and str(self.scope["path"]).startswith(SECRET):
@@ -135,7 +135,7 @@ class _Try:
 
 
 class Replies:
-    """An ASGI application whose writes may be repeated. `body_bytes` is the largest body that is looked at."""
+    """An ASGI application whose writes are safe to repeat. Bodies above `body_bytes` get status 413."""
 
     def __init__(self, app: ASGIApp, repeats: Repeats, body_bytes: int) -> None:
         self._app, self._repeats, self._body_bytes = app, repeats, body_bytes
@@ -150,7 +150,7 @@ class Replies:
             return
         if not 0 < len(key) <= MAX_KEY_CHARS:
             raise InvalidInputError(f"an Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters")
-        body = await self._body(receive)
+        body = await self._read_body(receive)
         if body is None:
             return
         asked = HTTPConnection(scope)
@@ -166,28 +166,28 @@ class Replies:
             del self._under_way[place]
 
     async def _answer_request(self, scope: Scope, receive: Receive, send: Send, request: KeptRequest) -> None:
-        """The kept answer, else that of the first time."""
+        """Send the stored response, else run the request."""
         known = await self._run(lambda: self._repeats.find(request))
         if known is not None:
             _check_same(request, known.fingerprint)
             if known.outcome is not Outcome.ANSWERED:
                 raise ProblemError(refusal(known))
-            for message in _messages(known.answer):
+            for message in _decode_answer(known.answer):
                 await send(message)
             return
         claim = Claim(request, reaches_out=not str(scope["path"]).startswith(WITH_THEIR_WORK))
         if claim.reaches_out and not await self._run(lambda: self._repeats.begin(claim)):
             raise ProblemError(refusal(request))
-        await self._first(_Try(scope, claim), receive, send)
+        await self._run_request(_Attempt(scope, claim), receive, send)
 
-    async def _first(self, trying: _Try, receive: Receive, send: Send) -> None:
-        """Do the work, and write its answer down before the last of it is sent."""
+    async def _run_request(self, trying: _Attempt, receive: Receive, send: Send) -> None:
+        """Run the request, and store the response before its last part is sent."""
         held: list[Message] = []
 
         async def watched(message: Message) -> None:
             trying.hear(message)
             if message["type"] == "http.response.start":
-                held.append(message)  # what becomes of the request may yet be told otherwise
+                held.append(message)  # the outcome may still change
                 return
             if trying.claim.is_lost:
                 return
@@ -206,8 +206,8 @@ class Replies:
         if trying.claim.is_lost:
             raise ProblemError(refusal(trying.claim.request))
 
-    async def _keep_outcome(self, trying: _Try) -> None:
-        """Write down what became of it, once. The answer is given all the same when that fails."""
+    async def _keep_outcome(self, trying: _Attempt) -> None:
+        """Store the outcome once. The response is sent even if that fails."""
         claim = trying.claim
         if trying.is_kept or claim.is_lost or not (claim.is_put or claim.is_begun):
             return
@@ -217,7 +217,7 @@ class Replies:
                 await self._run(lambda: self._repeats.release(claim))
                 return
             outcome = trying.outcome
-            answer = _bytes(trying.messages) if outcome is Outcome.ANSWERED else b""
+            answer = _encode_answer(trying.messages) if outcome is Outcome.ANSWERED else b""
             await self._run(lambda: self._repeats.keep(claim, outcome, answer))
         except MnemicError as error:
             _log.warning("the answer of a request with an Idempotency-Key was not kept: %s", type(error).__name__)
@@ -226,8 +226,8 @@ class Replies:
         self._threads = self._threads or anyio.CapacityLimiter(THREADS)
         return await run_sync(ask, limiter=self._threads)
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body; None when the caller went away before it was."""
+    async def _read_body(self, receive: Receive) -> bytes | None:
+        """The whole body. None if the client disconnected before it was complete."""
         body = bytearray()
         while True:
             message = await receive()
@@ -241,7 +241,7 @@ class Replies:
 
 
 def _may_change(scope: Scope) -> bool:
-    """False for a caller whose key lets him read alone, and on the paths that are open to all."""
+    """False if the caller's key can only read, and on public paths."""
     if "mnemic.caller" not in scope:
         return False
     own = caller_of(HTTPConnection(scope)).key
@@ -249,7 +249,7 @@ def _may_change(scope: Scope) -> bool:
 
 
 def _check_same(request: KeptRequest, fingerprint: str) -> None:
-    """Raises `InvalidInputError` when the key came with another request before."""
+    """Raise `InvalidInputError` if the key came with a different request before."""
     if fingerprint not in ("", request.fingerprint):
         raise InvalidInputError("this Idempotency-Key was used for another request; choose a new one")
 
@@ -261,7 +261,7 @@ def _fingerprint(scope: Scope, body: bytes) -> str:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """The body once more, and then what comes: that the caller has gone away."""
+    """Replay the body, then pass on further messages, such as a disconnect."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
@@ -270,16 +270,16 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _bytes(messages: list[Message]) -> bytes:
-    """An answer as it is kept: one line of JSON with status and headers, then the body."""
+def _encode_answer(messages: list[Message]) -> bytes:
+    """A response as stored: a JSON line with status and headers, then the body."""
     start, *rest = messages
     headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in start["headers"]]
     told = json.dumps({"status": start["status"], "headers": headers})
     return told.encode() + b"\n" + b"".join(message.get("body", b"") for message in rest)
 
 
-def _messages(kept: bytes) -> list[Message]:
-    """A kept answer as it is sent again, marked as such."""
+def _decode_answer(kept: bytes) -> list[Message]:
+    """The messages of a stored response, marked as replayed."""
     told, _, body = kept.partition(b"\n")
     about = json.loads(told)
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in about["headers"]]

@@ -1,23 +1,24 @@
-"""The arguments of the verbs as they come in requests, made from the signatures of the library.
-
-Types are checked here, and what is plainly out of bounds; what values mean is checked by the verbs, with the same words
-at every door. A field that is not known is refused with the nearest spelling.
+"""Request parameters and bodies, made from the signatures of the library's verbs. Types and plain bounds are checked
+here. The verbs check meaning, with the same messages at every door. Unknown fields are refused with the nearest known
+name.
 """
 
 import inspect
 import json
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import date
 from enum import Enum
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from fastapi import Body as BodyField
-from fastapi import File, Query, UploadFile
+from fastapi import File, HTTPException, Query, Request, Response, UploadFile
 from fastapi import Path as PathField
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -29,7 +30,7 @@ from mnemic.engine.health import MAX_LISTED
 from mnemic.errors import InvalidInputError
 from mnemic.model.graph import MAX_NAME_CHARS
 from mnemic.model.item import Role, Trust
-from mnemic.model.scope import Level
+from mnemic.model.scope import Level, unique_keys
 from mnemic.rest.asking import unknown_name
 from mnemic.verbs import BY_NAME, Verb
 
@@ -75,25 +76,24 @@ BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "graph.entities.after": {"max_length": MAX_NAME_CHARS},
     "import_.name": {"max_length": 255},
 }
-"""Bounds by argument, by verb and argument, or with a question mark by query argument. Others have their type's bounds.
-"""
+"""Bounds by argument, by verb and argument, or with "?" by query argument. Others have their type's bounds."""
 
 TEXTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("description.toml").read_text(encoding="utf-8"))
-"""Texts of the description that are not in a signature."""
+"""Texts of the description that no signature has."""
 
 IDS: Mapping[str, Any] = {
     "": PathField(min_length=1, max_length=255, examples=["019b0f6e-2b1c-7cc0-8c45-1d3f0a6f5b11"]),
     "documents": PathField(min_length=1, max_length=4096, description="Its id, or its percent-encoded source."),
     "tools": PathField(min_length=1, max_length=64, examples=["calculator"]),
 }
-"""What stands in the path, by the part of Mnemic that the verb is of."""
+"""Path parameters, by the part of Mnemic that the verb belongs to."""
 
 LOG_EXAMPLE = '{"role": "user", "content": "I sail on Sundays", "session": "s1"}'
 CONTENTS: Mapping[str, tuple[str, Any]] = {
     "ingest": ("file", Annotated[UploadFile, File()]),
     "import_": ("text", Annotated[bytes, BodyField(media_type="text/plain", examples=[LOG_EXAMPLE])]),
 }
-"""Bodies that are no JSON object, and under which name they are given."""
+"""Bodies other than JSON objects, and the argument that each fills."""
 
 
 class Body(BaseModel):
@@ -112,7 +112,7 @@ class Body(BaseModel):
         return cast("Any", given)
 
     def given(self) -> dict[str, Any]:
-        """What was said, by name; what was left out is left to the verb."""
+        """The fields that were sent, by name. The verb supplies defaults for the rest."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -138,13 +138,11 @@ FORMS: Mapping[str, Callable[[], Any]] = {
     "exchanges": lambda: list[list[NewMessage]],
     "remember_many.memories": lambda: list[Union[body_of("remember"), str]],  # noqa: UP007 -- it is made when asked
 }
-"""Forms that a type of the library does not tell."""
+"""Types on the wire that cannot be derived from the library's."""
 
 
 def parameters(verb: Verb) -> list[inspect.Parameter]:
-    """The parameters of a verb's route beside those of its scope, as FastAPI reads them: in the path, in the query, and
-    `body` for a JSON object.
-    """
+    """The parameters of a verb's route besides its scope, for FastAPI: path, query, and `body` for a JSON object."""
     found: list[inspect.Parameter] = []
     for name, parameter in _sent_parameters(verb).items():
         if f"{{{name}}}" in verb.path:
@@ -160,7 +158,7 @@ def parameters(verb: Verb) -> list[inspect.Parameter]:
 
 @cache
 def body_of(name: str) -> type[Body] | None:
-    """The JSON object that the route of a verb takes: what stands neither in the path nor in the query."""
+    """The JSON body of a verb's route: all arguments that are in neither path nor query."""
     verb = BY_NAME[name]
     if not verb.has_body or verb.in_query:
         return None
@@ -177,7 +175,7 @@ def body_of(name: str) -> type[Body] | None:
 
 
 def readers(verb: Verb) -> Mapping[str, Callable[[str], object]]:
-    """How parameters of the query are read whose text is JSON."""
+    """Parsers of query parameters whose text is JSON."""
     is_query = not verb.has_body or verb.in_query
     return {
         name: _make_reader(name)
@@ -217,7 +215,7 @@ def _make_query_parameter(verb: Verb, parameter: inspect.Parameter) -> inspect.P
 
 
 def _make_field(verb: Verb, parameter: inspect.Parameter) -> tuple[Any, Any]:
-    """The type of a field of a body, and its default and description."""
+    """The type of a body field, with its default and description."""
     name, default = parameter.name, parameter.default
     hint = hints_of(verb.name)[name]
     example = _find_row(TEXTS["examples"], verb, name)
@@ -237,7 +235,7 @@ def _make_field(verb: Verb, parameter: inspect.Parameter) -> tuple[Any, Any]:
 
 
 def _form_of(hint: Any, *, is_strict: bool) -> Any:
-    """What JSON, or if not `is_strict` the text of a query, holds for a type of the library."""
+    """The wire type of a library type: in JSON, or if not `is_strict` in a query's text."""
     members = [each for each in _members_of(hint) if each is not type(None)]
     if any(isinstance(each, type) and issubclass(each, date) for each in members):
         return Time if is_strict else str
@@ -267,7 +265,7 @@ def _nullable_form_of(hint: Any, *, is_strict: bool) -> Any:
 
 
 def _members_of(hint: Any) -> list[Any]:
-    """The members of a union, or the type itself; without what stands for a default."""
+    """The members of a union, or the type itself, without markers of a default."""
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     return [each for each in members if not (get_origin(each) is Literal and isinstance(get_args(each)[0], Unsaid))]
 
@@ -275,6 +273,29 @@ def _members_of(hint: Any) -> list[Any]:
 def _is_mapping(hint: Any) -> bool:
     origins = [get_origin(each) for each in _members_of(hint)]
     return any(isinstance(origin, type) and issubclass(origin, Mapping) for origin in origins)
+
+
+class UniqueKeys(APIRoute):
+    """A route that refuses a JSON body in which an object repeats a key."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, which gets a request that reads its body so."""
+        handle = super().get_route_handler()
+
+        async def read(request: Request) -> Response:
+            return await handle(_Request(request.scope, request.receive))
+
+        return read
+
+
+class _Request(Request):
+    async def json(self) -> Any:
+        try:
+            return json.loads(await self.body(), object_pairs_hook=unique_keys)
+        except json.JSONDecodeError:
+            raise
+        except ValueError as error:
+            raise HTTPException(HTTPStatus.BAD_REQUEST, f"the body is not valid JSON: {error}") from error
 
 
 def _make_reader(name: str) -> Callable[[str], object]:

@@ -1,7 +1,6 @@
-"""The routes of REST, one for each verb of the table that a server offers: checked, called, answered.
-
-What a caller may do is decided here: the right by the table, and, for a key that is bound to a user or an agent, that
-it changes nothing that others share. By hand are the verbs whose request or answer is no JSON.
+"""The REST routes, one for each verb that a server offers: check, call, answer. This is where permissions are checked:
+the verb's right, and that a key bound to a user or agent changes nothing shared. Only verbs whose request or answer is
+not JSON are written by hand.
 """
 
 import inspect
@@ -26,12 +25,12 @@ from mnemic.model.scope import Level
 from mnemic.rest.asking import Administers, Asked, Lanes, Operates, Reads, Writes, answer
 from mnemic.rest.assistant import handlers as assistant_handlers
 from mnemic.rest.events import NDJSON, ZIP, events, wants_events
-from mnemic.rest.requests import TEXTS, parameters, readers
+from mnemic.rest.requests import TEXTS, UniqueKeys, parameters, readers
 from mnemic.verbs import PREFIX, ROUTES, Access, Verb
 from mnemic.wire.reading import PROGRESS
 
 RESEARCHED_AT_ONCE = 4
-"""Each may ask the model for half an hour, several times at once."""
+"""Concurrent `research` calls. Each may use the model for half an hour."""
 
 ASKING: Mapping[Access, Any] = {
     Access.READ: Reads,
@@ -41,7 +40,7 @@ ASKING: Mapping[Access, Any] = {
 }
 
 TOLD = "With `Accept: application/x-ndjson` the response streams progress line by line and ends with the report."
-_PIECE_BYTES = 1 << 18  # sent at once: bounds the memory of a download
+_PIECE_BYTES = 1 << 18  # bytes sent at once: bounds the memory of a download
 
 Arguments = dict[str, Any]
 Handler = Callable[[Asked, Request, Arguments], Response | Awaitable[Response]]
@@ -49,8 +48,8 @@ Check = Callable[[Asked, Request, Arguments], None]
 
 
 def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
-    """Every route. Signatures are read now, so that a request costs nothing more."""
-    router = APIRouter(prefix=PREFIX)
+    """All routes. Reads the signatures once, so that requests do not pay for it."""
+    router = APIRouter(prefix=PREFIX, route_class=UniqueKeys)
     by_hand: dict[str, Handler] = {
         **assistant_handlers(mnemic),
         "backup": partial(_backup, mnemic),
@@ -79,7 +78,7 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
 
 
 def _make_endpoint(verb: Verb, handler: Handler, checks: Callable[..., None]) -> Callable[..., Any]:
-    """A function with the parameters of the route, for FastAPI to read and to call."""
+    """A function with the parameters of the route, for FastAPI to inspect and call."""
     own = parameters(verb)
     read, query = readers(verb), [each.name for each in own if each.name != "body"]
     has_body = any(each.name == "body" for each in own)
@@ -138,9 +137,7 @@ def _make_handler(mnemic: Mnemic, verb: Verb) -> Handler:
 
 
 def _make_checks(mnemic: Mnemic, verb: Verb) -> Check:
-    """What a caller must be allowed to do beside the right of the table: a verb that writes, and names memories or
-    levels, asks for them by itself.
-    """
+    """The permission checks of a verb besides its right: writes that name memories or levels need access to them."""
     found: list[Check] = []
     known = parameters_of(verb.name)
     if verb.right is Access.WRITE:
@@ -197,7 +194,7 @@ def _check_import(_mnemic: Mnemic, asked: Asked, _request: Request, _given: Argu
 
 
 def _check_health(_mnemic: Mnemic, asked: Asked, request: Request, given: Arguments) -> None:
-    """Who wants more than a look must be allowed to write, and what is ended must not belong to others."""
+    """Fixing findings needs the right to write, and may not end memories of others."""
     if not given["is_dry_run"]:
         request.state.is_audited = True
         asked.caller.require(Right.WRITE)
@@ -206,7 +203,7 @@ def _check_health(_mnemic: Mnemic, asked: Asked, request: Request, given: Argume
 
 
 def _read_file(_mnemic: Mnemic, _asked: Asked, _request: Request, given: Arguments) -> None:
-    """The content of what was sent, and its name where none was said."""
+    """Replace an upload by its content. Its file name is the default name."""
     file = given.pop("file")
     if "name" not in given and file.filename:
         given["name"] = file.filename
@@ -222,16 +219,16 @@ CHECKS: Mapping[str, Callable[[Mnemic, Asked, Request, Arguments], None]] = {
     "health": _check_health,
     "ingest": _read_file,
 }
-"""Beside what the signature asks for."""
+"""Checks of single verbs, besides those from the signature."""
 
 
 def _export(mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> Response:
     lines = mnemic.export(asked.scope, **given)
-    return StreamingResponse(_begin(text.encode() + b"\n" for text in lines), media_type=NDJSON)
+    return StreamingResponse(_start_lines(text.encode() + b"\n" for text in lines), media_type=NDJSON)
 
 
-def _begin(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The same lines, the first of which is made now, so that what is refused is refused before the answer begins."""
+def _start_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The same lines. The first is made now, so that errors come before the response starts."""
     first = next(lines, b"")
 
     def whole() -> Iterator[bytes]:
@@ -242,13 +239,13 @@ def _begin(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _backup(mnemic: Mnemic, _asked: Asked, _request: Request, given: Arguments) -> Response:
-    """A server writes a backup to no place that a caller names; it is made whole, and then sent."""
+    """Make a backup in a temporary folder, then send it. Callers cannot choose a path on the server."""
     folder = Path(tempfile.mkdtemp(prefix="mnemic-backup-"))
     try:
         report = mnemic.backup(folder / "backup.zip", **given)
         file = Path(report.path).open("rb")  # noqa: SIM115 -- `_read_pieces` closes it
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # the file lives on until it is closed
+        shutil.rmtree(folder, ignore_errors=True)  # the open file stays readable until it is closed
     name = f"mnemic-{given['contents'].value}-{report.manifest.made_at:%Y%m%dT%H%M%SZ}.zip"
     headers = {"Content-Length": str(report.size), "Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(_read_pieces(file), media_type=ZIP, headers=headers)

@@ -1,7 +1,5 @@
-"""From text to the terms that are indexed and searched, in every script, without a dictionary.
-
-Answers for words, stems and counts. It does not rank, and it knows nothing of stores: an index keeps the terms as they
-come out of here.
+"""Turns text into the terms that are indexed and searched, in every script, without a dictionary. Handles words, stems
+and counts. Does not rank and knows no stores: an index keeps the terms unchanged.
 """
 
 import re
@@ -32,17 +30,10 @@ couldnt wouldnt shouldnt wont havent hasnt hadnt whats whos wheres thats theres 
 STOP_WORDS: frozenset[str] = frozenset(_WORDS.split())
 
 
-VERSION = "v1"
-"""Name of the only rule set so far; an index built with another one has to be rebuilt."""
-
-TERM_CHARACTERS = 64
-"""A term is cut here, so that one endless word cannot fill an index."""
-
-CACHED_WORDS = 1 << 16
-"""Different words whose terms are remembered, per process (about 12 MB)."""
-
-HUMPED_CHARACTERS = 4
-"""Shorter words (`PhD`, `kHz`) are not taken apart at their capitals."""
+VERSION = "v1"  # the only rule set so far; an index built with another one must be rebuilt
+TERM_CHARACTERS = 64  # longer terms are cut, so that one endless word cannot fill an index
+CACHED_WORDS = 1 << 16  # words whose terms are cached, per process (about 12 MB)
+HUMPED_CHARACTERS = 4  # shorter words (`PhD`, `kHz`) are not split at their capitals
 
 _CJK = scripts.HAN + scripts.KANA
 _NO_WORD = _CJK + scripts.HANGUL + scripts.SOUTH_EAST_ASIAN
@@ -90,7 +81,7 @@ _stemming = threading.Lock()
 
 
 def _fold(part: str) -> str:
-    """Case, compatibility forms, optional marks, accents of Latin, Greek and Cyrillic letters, and digits folded."""
+    """Fold case, compatibility forms, optional marks, accents of Latin, Greek and Cyrillic letters, and digits."""
     if part.isascii():
         return part.lower()
     folded = unicodedata.normalize("NFKC", part.casefold())
@@ -108,7 +99,7 @@ def _stem(term: str) -> str:
 
 
 def _humps(part: str) -> list[str]:
-    """A camelCase word as a whole and its humps; a plain word, an acronym and its plural as they are."""
+    """A camelCase word and its humps. A plain word, an acronym and its plural stay whole."""
     if part[1:].islower() or part.isupper() or part[:-1].isupper() or part.isdigit():
         return [part]
     humps = [hump for hump in _HUMP.split(part) if len(hump) > 1]
@@ -116,7 +107,7 @@ def _humps(part: str) -> list[str]:
 
 
 def _words_of(token: str) -> list[str]:
-    """The folded, unstemmed words of one token of a script with blanks; whole identifiers and numbers first."""
+    """The folded, unstemmed words of a token in a script with blanks; whole identifiers and numbers first."""
     if token[-1] in "+#" or token.isdigit():
         return [_fold(token)]
     if token.isalpha():
@@ -141,9 +132,8 @@ def _is_grammed(token: str) -> bool:
 
 
 def _grams(run: str, *, is_query: bool) -> list[str]:
-    """Overlapping bigrams of a run of characters (marks attached), for Korean also the whole word.
-
-    Indexed text has the single characters too, so that a question of one character finds it.
+    """Overlapping bigrams of a run of characters (with their marks); for Korean also the whole word. Indexed text also
+    has the single characters, so that a query of one character finds it.
     """
     units = _CLUSTER.findall(run)
     if len(units) == 1:
@@ -160,7 +150,7 @@ def _index_terms(token: str) -> tuple[str, ...]:
 
 
 class _TermCache(dict[str, tuple[str, ...]]):
-    """Token to terms, filled on demand, emptied when full. Losing an entry to another thread costs time only."""
+    """Token to terms, filled on demand and emptied when full. A lost entry costs only time."""
 
     def __missing__(self, token: str) -> tuple[str, ...]:
         terms = _index_terms(token)
@@ -182,13 +172,13 @@ def _tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Analyser:
-    """Terms of texts and of questions, the same on every machine; `name` stands for the rules.
+    """Terms of texts and queries, the same on every machine. `name`: the rule set.
 
-    Words are runs of letters, marks and digits. Case, width, and the accents of Latin, Greek and Cyrillic letters do
-    not count; English words are stemmed (Porter 2, Snowball). An identifier, address, version, date or decimal number
-    is a term as a whole and in its parts; `C++` and `C#` are terms. Chinese, Japanese, Thai, Lao, Khmer and Myanmar
-    text gives overlapping bigrams of its characters with their marks, Korean gives words and bigrams. A term has at
-    most 64 characters, none is empty, and no string raises.
+    Words are runs of letters, marks and digits. Case, width, and accents of Latin, Greek and Cyrillic letters are
+    ignored; English words are stemmed (Porter 2, Snowball). An identifier, address, version, date or decimal number is
+    a term as a whole and in parts; `C++` and `C#` are terms. Chinese, Japanese, Thai, Lao, Khmer and Myanmar text gives
+    overlapping bigrams of characters with their marks, Korean words and bigrams. A term has 1 to 64 characters. No
+    string raises.
     """
 
     name: str = VERSION
@@ -202,10 +192,7 @@ class Analyser:
         return list(chain.from_iterable(map(_cache.__getitem__, _tokens(text))))
 
     def query_terms(self, text: str) -> list[str]:
-        """The terms to search for, each once, in order; stop words are left out unless nothing else is there.
-
-        Every one of them is among `terms` of the same text.
-        """
+        """The terms to search for, each once and in order: a subset of `terms`, without stop words if others exist."""
         found: dict[str, None] = {}
         stopped: dict[str, None] = {}
         for token in _tokens(text):
@@ -219,20 +206,18 @@ class Analyser:
         return list(found or stopped)
 
     def token_count(self, text: str) -> int:
-        """How long a text is, in tokens: the unit of chunk sizes and budgets.
-
-        For scripts with blanks between words exactly `len(text.split())`. In the others every character with its marks
-        is one token, and so is every run of other words between them; their punctuation is not counted.
+        """Length of a text in tokens, the unit of chunk sizes and budgets. In scripts with blanks between words exactly
+        `len(text.split())`. In others every character with its marks is a token, as is every run of other words between
+        them. Their punctuation is not counted.
         """
         if text.isascii() or not _UNSEGMENTED.search(text):
             return len(text.split())
         return sum(len(_SEGMENT.findall(piece)) if _UNSEGMENTED.search(piece) else 1 for piece in text.split())
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Where the tokens of `token_count` are: half-open offsets, in order, as many as are counted.
-
-        Together they hold all but white space: punctuation that is not counted belongs to the token before it, at the
-        start of a piece to the one after it. A text cut where a token begins has as many tokens as its parts.
+        """Half-open offsets of the tokens of `token_count`, in order. Together they cover all but white space:
+        uncounted punctuation belongs to the token before it, or at the start of a piece to the one after it. A text cut
+        where a token starts has as many tokens as its parts.
         """
         if text.isascii() or not _UNSEGMENTED.search(text):
             return [piece.span() for piece in _PIECE.finditer(text)]
@@ -248,6 +233,6 @@ def _segments(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def is_unspaced(text: str) -> bool:
-    """True when most of the characters of its words are of scripts whose terms are pairs of characters."""
+    """True if most letters are of scripts whose terms are character bigrams."""
     tokens = _tokens(text)
     return 2 * sum(len(token) for token in tokens if _is_grammed(token)) > sum(map(len, tokens))

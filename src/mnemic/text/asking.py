@@ -1,9 +1,9 @@
-"""What a question says beside its words: which days it names, and whether it asks for what the assistant said.
+"""Signals of a question besides its words: dates, and whether it asks for the assistant's words.
 
-Answers for dates written out (2023-05-07, 07.05.2023, 7 May 2023, May 7th, in May, 5月7日), for days counted from today
-("yesterday", "two weeks ago"), and for the wordings by which people come back to an assistant's reply. A question is
-short and may mix languages, so the words of all languages are looked for; those of French, Spanish, Italian and
-Portuguese stand here until these languages have rules of their own.
+Reads dates (2023-05-07, 07.05.2023, 7 May 2023, May 7th, in May, 5月7日), days relative to today ("yesterday", "two
+weeks ago"), and references to an assistant's reply. A question is short and may mix languages, so the words of all
+languages are tried. Those of French, Spanish, Italian and Portuguese are here until these languages have rules of
+their own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FURTHER_ASSISTANT = late_pattern(
     r"\b(?:tu m'as|vous m'avez|m'as-tu|m'avez-vous)\b|\b(?:me )?(?:recomendaste|dijiste|sugeriste|mencionaste)\b"
 )
 _UNITS = {"day": (1.0, 1), "week": (7.0, 3), "month": (30.4, 10), "year": (365.2, 60)}
-"""Of each unit its days, and how many days more or less may be meant: the longer ago, the rougher it is told."""
+"""Days of each unit, and the tolerance in days: the longer ago, the less exact people are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What was found in a question. `is_unspaced`: its terms are pairs of characters, of which few match."""
+    """The signals of a question. `is_unspaced`: its terms are bigrams, of which few match."""
 
     dates: tuple[Date, ...] = ()
     is_of_assistant: bool = False
@@ -61,12 +61,12 @@ class Asking:
 
     @property
     def is_dated(self) -> bool:
-        """True when it names days of any kind."""
+        """True if the question names days of any kind."""
         return bool(self.dates or self.spans)
 
     @classmethod
     def of(cls, text: str, today: date) -> Asking:
-        """What `text`, asked on `today`, says besides; a month counts beside a number or a word such as "in"."""
+        """The signals of `text`, asked on `today`. A month counts beside a number or a word such as "in"."""
         folded = text.casefold()
         is_of_assistant = any(language.asks_assistant.search(folded) for language in languages())
         is_of_assistant = is_of_assistant or _FURTHER_ASSISTANT.search(folded) is not None
@@ -75,7 +75,7 @@ class Asking:
 
 
 def find_dates(folded: str) -> tuple[Date, ...]:
-    """The dates that are written out in a case-folded text, each once."""
+    """The dates written out in a case-folded text, each once."""
     return tuple(dict.fromkeys(_read_dates(folded)))
 
 
@@ -100,7 +100,7 @@ def _check_date(year: str | None, month: int, day: str | None) -> Iterator[Date]
 
 @cache
 def _month_words() -> tuple[Mapping[str, int], re.Pattern[str], re.Pattern[str]]:
-    """Months by their names in all languages; an expression for a name, and one for what may stand around it."""
+    """Months by name in all languages; patterns for a name and for its possible context."""
     listed = [_FURTHER_MONTHS, *(language.dates.months for language in languages() if language.dates.months)]
     months = {
         name: month for each in listed for month, names in enumerate(each.split(","), start=1) for name in names.split()
@@ -116,12 +116,11 @@ def _month_words() -> tuple[Mapping[str, int], re.Pattern[str], re.Pattern[str]]
 
 
 def find_spans(folded: str, today: date) -> Iterator[Span]:
-    """The days that a case-folded text names by counting from `today`; none that lies before the year 1.
-
-    What is told so is told roughly: a week may be three days more or less, a month ten. Weeks are told from Monday.
+    """The days that a case-folded text names relative to `today`, from the year 1. People are inexact: a week may be
+    three days more or less, a month ten. Weeks start on Monday.
     """
     for words in (language.dates for language in languages()):
-        if any(cue in folded for cue in words.cues):  # most questions name none, and looking closer takes 0.1 ms
+        if any(cue in folded for cue in words.cues):  # most questions have none, and a closer look takes 0.1 ms
             yield from _find_spans(folded, today, words)
 
 

@@ -1,8 +1,6 @@
-"""Single choices in memories, and the general preference that many of them make.
-
-Answers for which thing a statement in the third person says was chosen ("User and others decided to use PostgreSQL for
-the shop" chose PostgreSQL), for the sentence that sums such statements up, and for what a model is asked about it. What
-was turned down, given up or only thought about is no choice.
+"""Finds choices in memories' texts, and words the general preference of many. "User and others decided to use
+PostgreSQL for the shop" chooses PostgreSQL. Rejected, abandoned or merely considered things are no choices. Also holds
+the model's prompts and readers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +18,8 @@ from mnemic.text.replies import list_schema, object_schema, read_item, read_item
 from mnemic.text.sanitise import one_line, sanitise
 from mnemic.text.wordings import wording
 
-GENERAL_VERSION = "general-1"
-"""Written into the provenance of what was made of choices; it changes with any wording or rule here."""
-
-MOST_TERMS = 6
-"""A thing of more words is a story, not a thing that is chosen again."""
-
+GENERAL_VERSION = "general-1"  # in the provenance of preferences; changes with any wording or rule here
+MOST_TERMS = 6  # words; a longer thing is a story, not something to choose again
 MAX_TEXT_CHARS = 300  # a choice or a preference is one or two sentences
 TIMEOUT_S = 60.0  # a job waits for it, not a caller, so that a slow model may answer
 REPLY_TOKENS = 256  # one sentence of JSON, with room for a model that explains itself
@@ -46,7 +40,7 @@ class Choice:
 
 
 def choice_of(statement: str) -> Choice | None:
-    """The choice that a statement in the third person tells of; None where it tells of none. No string raises."""
+    """The choice that a statement in the third person names, or None. No string raises."""
     language = detect(statement)
     rules = language.choices
     if rules.refused.search(statement):
@@ -62,7 +56,7 @@ def choice_of(statement: str) -> Choice | None:
 
 
 def general_preference(choice: Choice, times: int, first: date, last: date) -> str:
-    """The sentence that sums up so many choices between two days."""
+    """The sentence that summarises choices between two days."""
     rules = choice.language.choices
     verb = rules.plural(choice.who, choice.verb)
     return rules.summary.format(who=choice.who, verb=verb, thing=choice.thing, times=times, first=first, last=last)
@@ -70,7 +64,7 @@ def general_preference(choice: Choice, times: int, first: date, last: date) -> s
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What different things were chosen for: its name, a word for the things, and the language of the sentence."""
+    """A reason shared by choices of different things: its name, a word for the things, and the sentence's language."""
 
     name: str
     things: str
@@ -88,7 +82,7 @@ _TECHNICAL = late_pattern(TECHNICAL)
 
 
 def is_choice(statement: str) -> bool:
-    """True for a statement in the third person that tells what the user chose, took or uses."""
+    """True for a statement in the third person that the user chose, took or uses something."""
     language = detect(statement)
     rules = language.choices
     if language.user not in statement or rules.refused.search(statement):
@@ -97,7 +91,7 @@ def is_choice(statement: str) -> bool:
 
 
 def qualities_of(statement: str) -> list[Quality]:
-    """The qualities for which a statement in the third person tells that something was chosen; none of another text."""
+    """The qualities for which something was chosen, according to a statement in the third person."""
     language = detect(statement)
     rules = language.choices
     if not rules.shared or not is_choice(statement):
@@ -109,7 +103,7 @@ def qualities_of(statement: str) -> list[Quality]:
 
 
 def named_things(statement: str) -> frozenset[str]:
-    """The names in a statement, but for its first word."""
+    """The names in a statement, except its first word."""
     return frozenset(_NAMED.findall(statement)) - {detect(statement).user}
 
 
@@ -121,19 +115,18 @@ def shared_preference(quality: Quality, times: int, first: date, last: date) -> 
     )
 
 
-MOST_READ = 60
-"""Maximum number of choices in one prompt."""
+MOST_READ = 60  # maximum choices in one prompt
 
 
 def traits_prompt(statements: Sequence[tuple[date, str]], language: blocks.Language) -> Prompt:
-    """Asks a model, as the curator, which preferences some numbered choices share."""
+    """Ask a model, as the curator, for preferences that some numbered choices share."""
     numbered = enumerate(statements, start=1)
     lines = [f"{number}. {_shown(day, text)}" for number, (day, text) in numbered]
     return _prompt("shared", lines, language, _TRAITS, 2 * REPLY_TOKENS)
 
 
 def read_traits(completion: Completion, count: int) -> list[tuple[str, tuple[int, ...]]]:
-    """The preferences in a reply, each with the places (from 0) of its choices; what is malformed is left out."""
+    """The preferences in a reply, each with the places (from 0) of its choices. Malformed ones are left out."""
     found: list[tuple[str, tuple[int, ...]]] = []
     for item in read_items(without_thoughts(completion.text), _TRAITS_READ, most=MOST_TRAITS).items:
         text, lines = one_line(str(item["gem"])), item.get("lines")
@@ -145,7 +138,7 @@ def read_traits(completion: Completion, count: int) -> list[tuple[str, tuple[int
 
 
 def general_prompt(statements: Sequence[tuple[date, str]], language: blocks.Language) -> Prompt:
-    """Asks a model, as the curator, for the one preference that several choices show."""
+    """Ask a model, as the curator, for the one preference that several choices show."""
     lines = [_shown(day, text) for day, text in statements]
     return _prompt("general", lines, language, _SCHEMA, REPLY_TOKENS)
 
@@ -163,7 +156,7 @@ def _prompt(
 
 
 def read_general(completion: Completion) -> str:
-    """The sentence of a reply, "" where it holds none."""
+    """The sentence in a reply, or ""."""
     if completion.finish is Finish.LENGTH:
         return ""
     found = [one_line(str(item["gem"])) for item in read_item(without_thoughts(completion.text), _SCHEMA).items]

@@ -1,7 +1,5 @@
-"""Chunks of a text, by the plain rule and by its structure.
-
-The plain rule fills a chunk of so many tokens with paragraphs, with some overlap. An ingested document is cut with its
-sentences and structure considered, without the lines that repeat on every page.
+"""Cuts texts into chunks: plainly, by filling them with paragraphs and some overlap, or for documents by sentences and
+structure, without the lines repeated on every page.
 """
 
 import math
@@ -21,10 +19,10 @@ from mnemic.text.sentences import sentences
 
 Span = tuple[int, int]
 TokenSpans = Callable[[str], Sequence[Span]]
-"""Where the tokens of a text are: half-open character offsets, ascending, holding all that is not white space."""
+"""Half-open character offsets of a text's tokens, ascending, covering all but white space."""
 
 DEFAULT_CHUNK_SIZE = 512  # tokens: most embedders read no more; smaller chunks lose their context
-DEFAULT_CHUNK_OVERLAP = 64  # an eighth: what a cut divides stands whole in one of two chunks
+DEFAULT_CHUNK_OVERLAP = 64  # an eighth: text divided by a cut is whole in one of two chunks
 DEFAULT_MIN_CHUNK_SIZE = 50  # tokens: shorter chunks say little alone, and are discarded
 
 _analyser = Analyser()
@@ -32,11 +30,9 @@ _analyser = Analyser()
 
 @dataclass(frozen=True, slots=True)
 class ChunkConfig:
-    """Sizes in tokens, as `Analyser.token_count` counts them: words between blanks, characters of scripts without.
-
-    `chunk_overlap`: how many tokens two neighbouring chunks share. Raises `InvalidInputError` for a size below 1, for
-    an overlap that is negative or not below the size, and for a minimum that is negative or above the size, which no
-    chunk could reach.
+    """Sizes in tokens, as `Analyser.token_count` counts them. `chunk_overlap`: tokens shared by neighbouring chunks.
+    Raises `InvalidInputError` for a size below 1, an overlap that is negative or not below the size, and a minimum that
+    is negative or above the size.
     """
 
     chunk_size: int = DEFAULT_CHUNK_SIZE
@@ -59,7 +55,7 @@ class ChunkConfig:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage of a text. `content` is `text[start:end]`, as it stands there; `offset` counts the tokens before it."""
+    """A passage of a text. `content` is `text[start:end]`; `offset` is the number of tokens before it."""
 
     content: str
     source: str = ""
@@ -73,13 +69,13 @@ class Chunk:
 def chunk_text(
     text: str, *, source: str = "", config: ChunkConfig | None = None, tokens: TokenSpans | None = None
 ) -> list[Chunk]:
-    """The chunks of a text, in order, numbered from 0; none has more tokens than `chunk_size`.
+    """The chunks of a text, in order, numbered from 0, each of at most `chunk_size` tokens.
 
-    Paragraphs are parted by blank lines, and fill a chunk until the next one would exceed the size. The next chunk
-    begins with the last `chunk_overlap` tokens of the one before, or with as many as leave room for its first
-    paragraph. A paragraph above the size is cut into windows of exactly `chunk_size` tokens, each with that overlap;
-    what is left of it goes on being filled. Chunks under `min_chunk_size` are discarded, so a short text has none.
-    `tokens` replaces the analyser's tokens, for a model's own tokenizer. No string raises.
+    Paragraphs, separated by blank lines, fill a chunk up to the size. The next chunk starts with the last
+    `chunk_overlap` tokens, or as many as leave room for its first paragraph. A paragraph above the size is cut into
+    windows of exactly `chunk_size` tokens with that overlap; its rest is filled up with what follows. Chunks under
+    `min_chunk_size` are discarded, so a short text has none. `tokens` replaces the analyser, for a model's own
+    tokenizer. No string raises.
     """
     config = config or ChunkConfig()
     spans = (tokens or _analyser.token_spans)(text)
@@ -92,7 +88,7 @@ def chunk_text(
 
 
 def _paragraph_borders(text: str, spans: Sequence[Span]) -> list[int]:
-    """The numbers of the tokens that begin a paragraph, and the number of all tokens."""
+    """Numbers of the tokens that start a paragraph, and the number of all tokens."""
     if not spans:
         return []
     begins = [
@@ -108,9 +104,9 @@ def _has_blank_line(gap: str) -> bool:
 
 
 def _filled(borders: Sequence[int], config: ChunkConfig) -> Iterator[Span]:
-    """Token ranges of the chunks, those under the minimum included."""
+    """Token ranges of the chunks, including those under the minimum."""
     size, overlap = config.chunk_size, config.chunk_overlap
-    begin = done = end = 0  # the open chunk is [begin, end), and what lies before `done` is in a chunk already
+    begin = done = end = 0  # the open chunk is [begin, end); tokens before `done` are in a chunk already
     for start, end in pairwise(borders):
         if end - begin > size and start > done:
             yield begin, start
@@ -125,22 +121,19 @@ def _filled(borders: Sequence[int], config: ChunkConfig) -> Iterator[Span]:
         yield begin, end
 
 
-EDGE_LINES = 3
-"""Lines at the top of a page, and at its bottom, that may be its head or foot."""
-
+EDGE_LINES = 3  # lines at the top and bottom of a page that may be its head or foot
 MAX_LINE_CHARS = 150  # a running head or foot is one short line
 MIN_PAGES = 4  # on fewer a repeat may be chance
 MIN_SHARE = 0.3
-"""Of the pages must have a line for it to be repeated: left and right pages, or chapters, may have their own."""
+"""Minimum share of pages that repeat a line: left and right pages, or chapters, may have their own."""
 
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 
 def boilerplate(text: str, pages: Sequence[int]) -> list[Span]:
-    """The spans of lines near the edges of pages that stand there on many pages alike, numbers apart, in order.
-
-    `pages`: the offset at which each page begins. Empty for a text of few pages. What stands on a page between a line
-    and its edge is repeated too, so that text is never taken for a foot because it ends a page.
+    """Spans of lines near page edges that repeat on many pages, apart from numbers, in order. `pages`: each page's
+    start offset. Empty for a text of few pages. A line counts only if the lines between it and the edge also repeat, so
+    the last text of a page is never taken for a foot.
     """
     if len(pages) < MIN_PAGES:
         return []
@@ -158,7 +151,7 @@ def boilerplate(text: str, pages: Sequence[int]) -> list[Span]:
 
 
 def trimmed(text: str, span: Span, repeated: Sequence[Span]) -> Span | None:
-    """A span without what is repeated at its ends, and without blanks there; None when nothing is left."""
+    """A span without repeated lines and blanks at its ends, or None if nothing is left."""
     start, end = _stripped(text, *span)
     while start < end:
         place = _last(repeated, start)
@@ -174,12 +167,12 @@ def trimmed(text: str, span: Span, repeated: Sequence[Span]) -> Span | None:
 
 
 def _last(repeated: Sequence[Span], position: int) -> int:
-    """The number of the last span that begins at a position or before; -1 when none does."""
+    """Number of the last span that starts at a position or before; -1 if none does."""
     return bisect_right(repeated, position, key=lambda span: span[0]) - 1
 
 
 def _edges(text: str, start: int, end: int) -> tuple[list[Span], list[Span]]:
-    """The first lines of a page from its top, and its last from the bottom; of a short page a line is in both."""
+    """The first lines of a page from the top, and the last from the bottom. On a short page they overlap."""
     return _first(_lines(text, start, end)), _first(_lines_from_below(text, start, end))
 
 
@@ -213,7 +206,7 @@ def _lines_from_below(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _key(text: str, line: Span) -> str:
-    """What two lines must share to be the same: their words, whatever the numbers in them."""
+    """The comparison key of a line: its words without numbers."""
     return " ".join(_NUMBERS.sub("#", text[slice(*line)].casefold()).split())
 
 
@@ -224,22 +217,20 @@ def _stripped(text: str, start: int, end: int) -> Span:
 
 
 CHARS_A_TOKEN = 40
-"""Text weighs at least one token for so many characters, blanks apart: endless words must not make endless chunks."""
+"""Minimum weight: one token per this many non-blank characters, so that endless words do not make endless chunks."""
 
 PIECES_A_CHUNK = 8
-"""A sentence or line that exceeds a chunk is cut into pieces of this part of the size."""
+"""A sentence or line above the chunk size is cut into pieces of this part of the size."""
 
 DOCUMENT_CHUNKS = ChunkConfig(chunk_size=160, chunk_overlap=40, min_chunk_size=40)
-"""What documents are cut with unless told otherwise: chosen by benchmarks/results/chunking.md."""
+"""Default for documents, chosen by benchmarks/results/chunking.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkDraft:
-    """A passage of a document before it is stored: `text` is `document[start:end]`, never blank at its ends.
-
-    `headings`: the titles that all of it stands under, outermost first. `page` and `last_page` count from 1, and are
-    those of its first and last character; None where no pages are known. `token_count` is the analyser's; `index`
-    counts from 0.
+    """A passage of a document before storing: `text` is `document[start:end]`, without blanks at its ends. `headings`:
+    the titles above all of it, outermost first. `page` and `last_page` (from 1): pages of its first and last character,
+    None if unknown. `token_count` is the analyser's; `index` counts from 0.
     """
 
     text: str
@@ -253,19 +244,20 @@ class ChunkDraft:
 
     @property
     def title(self) -> str:
-        """The headings in one line, to be indexed above the text; "" where there are none."""
+        """The headings in one line, indexed above the text, or ""."""
         return " > ".join(self.headings)
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What is not cut again. `weight` in tokens; `repeats`: it may be the overlap of the next chunk."""
+    """An indivisible part. `weight` in tokens; `repeats`: may be the overlap of the next chunk; `page`: its first."""
 
     start: int
     end: int
     weight: int
     headings: tuple[str, ...] = ()
     repeats: bool = True
+    page: int | None = None
 
 
 def draft_chunks(
@@ -277,22 +269,22 @@ def draft_chunks(
     page_starts: Sequence[int] = (),
     headings: Sequence[Heading] = (),
 ) -> list[ChunkDraft]:
-    """The chunks of a document in order; none exceeds `chunk_size` tokens, and no string raises.
+    """The chunks of a document in order, each of at most `chunk_size` tokens. No string raises.
 
-    Without `config` the sizes are `DOCUMENT_CHUNKS`. `paragraphs` discards what `chunk_text` discards.
-    `sentences` and `structure` keep all of the text but white space between chunks. Their overlap is made of whole
-    sentences, at most `chunk_overlap` tokens. `structure` begins a new chunk at a heading once the open one has
-    `min_chunk_size` tokens, repeats nothing across it, cuts inside a paragraph, list, table or block of code only when
-    it must, and keeps a heading with what follows it. With `is_code` the text is source code, cut between definitions.
-    `page_starts`: the offset at which each page begins, ascending, page 1 first. `headings`, ascending: those of the
-    document, where its format tells them; else `structure` looks for them in the text.
+    Default `config`: `DOCUMENT_CHUNKS`. `paragraphs` works as `chunk_text`. `sentences` and `structure` keep all text
+    but white space between chunks, and overlap by whole sentences of at most `chunk_overlap` tokens. `structure` starts
+    a new chunk at a heading once the open one has `min_chunk_size` tokens, and repeats nothing across it. It cuts
+    inside a paragraph, list, table or code block only if it must, and keeps a heading with the text below. `is_code`:
+    source code, cut between definitions. `page_starts`: start offset of each page, ascending; a chunk ends with its
+    page. `headings`, ascending: the document's, if its format has them; else `structure` finds them in the text.
     """
     config = config or DOCUMENT_CHUNKS
     if chunking is Chunking.PARAGRAPHS:
         spans = [((chunk.start, chunk.end), ()) for chunk in chunk_text(text, config=config)]
     else:
         is_structured = chunking is Chunking.STRUCTURE
-        groups = _groups(text, config, headings, is_code=is_code) if is_structured else [_prose(text, config)]
+        layout = _Layout(text, config, page_starts)
+        groups = _groups(layout, headings, is_code=is_code) if is_structured else [_prose(layout)]
         spans = [((chunk[0].start, chunk[-1].end), _shared(chunk)) for chunk in _packed(groups, config)]
     return [
         ChunkDraft(
@@ -309,6 +301,15 @@ def draft_chunks(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A text, the sizes of its chunks, and where its pages begin."""
+
+    text: str
+    config: ChunkConfig
+    pages: Sequence[int]
+
+
 def _shared(chunk: Sequence[_Piece]) -> tuple[str, ...]:
     """The headings that all pieces have in common."""
     first, *others = {piece.headings: None for piece in chunk}
@@ -319,10 +320,10 @@ def _shared(chunk: Sequence[_Piece]) -> tuple[str, ...]:
 
 
 def _packed(groups: Sequence[Sequence[_Piece]], config: ChunkConfig) -> Iterator[list[_Piece]]:
-    """Fill chunks with groups, and with the pieces of a group that does not fit."""
+    """Fill chunks with groups. The pieces of a group that does not fit are packed one by one."""
     size = config.chunk_size
     chunk: list[_Piece] = []
-    weight = fresh = 0  # of the chunk, and of those of its pieces that are in no chunk yet
+    weight = fresh = 0  # of the chunk, and of its pieces that are in no chunk yet
     for group in groups:
         needed = sum(piece.weight for piece in group)
         begins_section = chunk and group[0].headings != chunk[-1].headings and fresh >= config.min_chunk_size
@@ -332,10 +333,12 @@ def _packed(groups: Sequence[Sequence[_Piece]], config: ChunkConfig) -> Iterator
             chunk = [] if begins_section else _tail(chunk, config, needed)
             weight, fresh = sum(piece.weight for piece in chunk), 0
         for piece in group:
-            if weight + piece.weight > size:
+            turns_page = bool(chunk) and piece.page != chunk[-1].page  # so that a citation names the page of its words
+            if turns_page or weight + piece.weight > size:
                 if fresh:
                     yield chunk
-                chunk = _tail(chunk, config, piece.weight) if chunk[-1].headings == piece.headings else []
+                is_same = not turns_page and chunk[-1].headings == piece.headings
+                chunk = _tail(chunk, config, piece.weight) if is_same else []
                 weight, fresh = sum(each.weight for each in chunk), 0
             chunk.append(piece)
             weight += piece.weight
@@ -345,7 +348,7 @@ def _packed(groups: Sequence[Sequence[_Piece]], config: ChunkConfig) -> Iterator
 
 
 def _tail(chunk: Sequence[_Piece], config: ChunkConfig, needed: int) -> list[_Piece]:
-    """The last pieces of a chunk that may begin the next one, which must have room for `needed` tokens more."""
+    """The last pieces of a chunk that may start the next one, leaving room for `needed` tokens."""
     room = min(config.chunk_overlap, config.chunk_size - needed)
     first = len(chunk)
     while first > 0 and chunk[first - 1].repeats and chunk[first - 1].weight <= room:
@@ -354,15 +357,15 @@ def _tail(chunk: Sequence[_Piece], config: ChunkConfig, needed: int) -> list[_Pi
     return list(chunk[first:])
 
 
-def _groups(text: str, config: ChunkConfig, titles: Sequence[Heading], *, is_code: bool) -> list[list[_Piece]]:
+def _groups(layout: _Layout, titles: Sequence[Heading], *, is_code: bool) -> list[list[_Piece]]:
     """The pieces of each block; a heading is part of the block that follows it."""
     if is_code:
-        spans = outline.code_blocks(text)
-        return [_cut(text, Block(start, end, BlockKind.CODE), config) for start, end in spans]
+        spans = outline.code_blocks(layout.text)
+        return [_cut(layout, Block(start, end, BlockKind.CODE)) for start, end in spans]
     groups: list[list[_Piece]] = []
     heading: list[_Piece] = []
-    for block in outline.blocks(text, titles):
-        pieces = _cut(text, block, config)
+    for block in outline.blocks(layout.text, titles):
+        pieces = _cut(layout, block)
         if not pieces:
             continue
         if block.kind is BlockKind.HEADING:
@@ -371,7 +374,7 @@ def _groups(text: str, config: ChunkConfig, titles: Sequence[Heading], *, is_cod
                 heading = []
             heading = [replace(each, headings=block.headings) for each in heading] + pieces
         else:
-            groups.append(_joined(heading, pieces, config))
+            groups.append(_joined(heading, pieces, layout.config))
             heading = []
     return [*groups, heading] if heading else groups
 
@@ -381,19 +384,20 @@ def _is_below(headings: tuple[str, ...], others: tuple[str, ...]) -> bool:
 
 
 def _joined(heading: list[_Piece], pieces: list[_Piece], config: ChunkConfig) -> list[_Piece]:
-    """The heading and the first piece as one, where a chunk can hold both."""
+    """The heading and the first piece as one, if a chunk can hold both."""
     weight = sum(piece.weight for piece in heading) + pieces[0].weight
-    if not heading or weight > config.chunk_size:
+    if not heading or weight > config.chunk_size or heading[-1].page != pieces[0].page:
         return heading + pieces
     return [replace(pieces[0], start=heading[0].start, weight=weight, repeats=False), *pieces[1:]]
 
 
-def _prose(text: str, config: ChunkConfig) -> list[_Piece]:
-    return _cut(text, Block(0, len(text), BlockKind.PARAGRAPH), config)
+def _prose(layout: _Layout) -> list[_Piece]:
+    return _cut(layout, Block(0, len(layout.text), BlockKind.PARAGRAPH))
 
 
-def _cut(text: str, block: Block, config: ChunkConfig) -> list[_Piece]:
+def _cut(layout: _Layout, block: Block) -> list[_Piece]:
     """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk."""
+    text, config = layout.text, layout.config
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.HEADING):
         inner = text[block.start : block.end]
         spans = [(block.start + start, block.start + end) for start, end in sentences(inner)]
@@ -404,7 +408,8 @@ def _cut(text: str, block: Block, config: ChunkConfig) -> list[_Piece]:
         stripped = _strip_span(text, start, end)
         is_prose = block.kind is BlockKind.PARAGRAPH
         for first, last in _fitting(text, stripped, config):
-            pieces.append(_Piece(first, last, _weight(text[first:last]), block.headings, repeats=is_prose))
+            weight, page = _weight(text[first:last]), page_of(layout.pages, first)
+            pieces.append(_Piece(first, last, weight, block.headings, repeats=is_prose, page=page))
     return pieces
 
 
@@ -427,7 +432,7 @@ def _strip_span(text: str, start: int, end: int) -> Span:
 
 
 def _fitting(text: str, span: Span, config: ChunkConfig) -> Iterator[Span]:
-    """The span, or parts of it when it exceeds a chunk: cut between words, endless words within them."""
+    """The span, or its parts if it exceeds a chunk: cut between words, endless words within them."""
     start, end = span
     if _weight(text[start:end]) <= config.chunk_size:
         yield span

@@ -1,8 +1,6 @@
-"""The curator: what a model is asked about a day, and what rules keep of one where there is no model.
-
-The rules choose what reads like a decision, a solution, a preference or an insight of the user, by the wordings of its
-language, and names a thing, a reason or a date. They give records of the same form as a model's reply, which go through
-the same checks. Rules can neither reword nor judge: they keep few, and only what the user said.
+"""The curator's prompt for a day, and its rules without a model. Rules select the user's sentences that read like a
+decision, solution, preference or insight and name a thing, reason or date. Their records have the form of a model's
+reply and pass the same checks. Rules can neither reword nor judge, so they keep few.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +10,7 @@ from mnemic.model.chat import Prompt, PromptMessage
 from mnemic.model.item import Message, Role
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
-from mnemic.text.gems import REPLY_SCHEMA
+from mnemic.text.gems import known_categories, reply_schema
 from mnemic.text.languages import detect
 from mnemic.text.narrative import ToldTurn, tokens, told
 from mnemic.text.prompts import MAX_MESSAGE_CHARS, counted, language_of
@@ -20,42 +18,62 @@ from mnemic.text.prose import prose_parts
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import every_wording, wording
 
-CURATOR_VERSION = "curator-1"
-"""Written into the provenance of gems; it changes with any wording here."""
-
+CURATOR_VERSION = "curator-2"  # in the provenance of gems; changes with any wording here
 REPLY_TOKENS = 2048
-PART_TOKENS = 6000
-"""At most so much of a day in one question, whatever the model could take: the middle of more is passed over."""
-
+PART_TOKENS = 6000  # maximum of a day in one prompt: models overlook the middle of longer ones
+AROUND_TOKENS = 1200  # maximum of what came before a part, and of what was kept
 TIMEOUT_S = 180.0
 _SPARE_TOKENS = 64
+_LINE_TOKENS = 20  # the markers of a block
 _TEMPERATURE_STEP = 0.3
 
 
 def message_chars(room: int) -> int:
-    """How many characters of a message are shown, so that any message fits into a part of `room` tokens."""
+    """Characters of a message to show, so that any message fits into a part of `room` tokens."""
     return max(40, min(MAX_MESSAGE_CHARS, room // 3))
 
 
 def room_of(context_tokens: int) -> int:
-    """The tokens that a part of a day may take with a model of this context, which holds question and reply."""
+    """Tokens of a day's part for a model with this context, which also holds question and reply."""
+    return max(200, min(PART_TOKENS, _free(context_tokens) - around_tokens(context_tokens)))
+
+
+def around_tokens(context_tokens: int) -> int:
+    """Tokens for what came before a part, and for what was kept."""
+    return min(AROUND_TOKENS, max(0, _free(context_tokens) - 200) // 4)
+
+
+def _free(context_tokens: int) -> int:
     longest = max(tokens(text) for text in every_wording("curator.ask"))
-    free = context_tokens - reply_tokens(context_tokens) - longest - _SPARE_TOKENS
-    return max(200, min(PART_TOKENS, free))
+    return context_tokens - reply_tokens(context_tokens) - longest - _SPARE_TOKENS
 
 
 def reply_tokens(context_tokens: int) -> int:
-    """The room that is left for the reply."""
+    """Tokens left for the reply."""
     return min(REPLY_TOKENS, context_tokens // 4)
 
 
-def curator_prompt(turns: Sequence[ToldTurn], context_tokens: int, tries: int = 0) -> Prompt:
-    """Asks what of a part of a day is worth keeping; `tries` that failed before make the model freer."""
+def curator_prompt(
+    turns: Sequence[ToldTurn],
+    context_tokens: int,
+    tries: int = 0,
+    around: Mapping[str, Sequence[str]] | None = None,
+) -> Prompt:
+    """The prompt for what is worth keeping in a part of a day. More failed `tries` raise the temperature. `around`:
+    lines by the name of their block, cut in front where they are too many.
+    """
     language = language_of([counted(message) for turn in turns for message in turn.messages])
-    story = told(turns, message_chars(room_of(context_tokens)))
+    blocks: list[str] = []
+    for name, lines in (around or {}).items():
+        own = [*lines]
+        while own and sum(tokens(line) + 1 for line in own) > around_tokens(context_tokens) // 2 - _LINE_TOKENS:
+            del own[0]
+        blocks += [f"---BEGIN {name}---", *own, f"---END {name}---"] if own else []
+    story = "\n".join([*blocks, told(turns, message_chars(room_of(context_tokens)))])
+    order = wording(language, "curator.ask").replace("{categories}", wording(language, "curator.categories"))
     return Prompt(
-        messages=(PromptMessage(Role.SYSTEM, wording(language, "curator.ask")), PromptMessage(Role.USER, story)),
-        schema=REPLY_SCHEMA,
+        messages=(PromptMessage(Role.SYSTEM, order), PromptMessage(Role.USER, story)),
+        schema=reply_schema(),
         max_tokens=reply_tokens(context_tokens),
         temperature=round(_TEMPERATURE_STEP * tries, 1),
         timeout_s=TIMEOUT_S,
@@ -63,12 +81,8 @@ def curator_prompt(turns: Sequence[ToldTurn], context_tokens: int, tries: int = 
 
 
 RULES_VERSION = "gems-1"
-MAX_GEMS = 5
-"""Of one day."""
-
-ROOM_TOKENS = 60_000
-"""What the rules read in one go."""
-
+MAX_GEMS = 5  # per day
+ROOM_TOKENS = 60_000  # tokens that the rules read at once
 KEPT = 1.0
 HIGH = 1.6
 CONFIDENCE = 0.6
@@ -82,7 +96,7 @@ _analyser = Analyser()
 
 @dataclass(frozen=True, slots=True)
 class _Remark:
-    """A sentence of the user that may be kept: where it stands, what it scores, and its terms."""
+    """A sentence of the user that may be kept: its place, score and terms."""
 
     turn: ToldTurn
     message: Message
@@ -93,7 +107,7 @@ class _Remark:
 
 
 def gem_records(turns: Sequence[ToldTurn]) -> list[Mapping[str, object]]:
-    """Records of the gems in some turns of a day, the strongest first; at most 5."""
+    """Records of the gems in some turns of a day, strongest first; at most 5."""
     groups: list[list[_Remark]] = []
     for remark in (remark for turn in turns for remark in _remarks(turn)):
         group = next((group for group in reversed(groups) if _belongs_to(group, remark)), None)
@@ -131,17 +145,25 @@ def _own_sentences(text: str) -> Iterator[str]:
 
 
 def _judge_sentence(text: str) -> tuple[float, tuple[str, ...]]:
-    """How much a sentence is worth keeping, and its categories, the strongest first."""
+    """How much a sentence is worth keeping, and its categories, strongest first."""
     rules = detect(text).gems
     cues = [cue for cue in rules.cues if cue.pattern.search(text)]
     has_reason, is_concrete = bool(rules.reason.search(text)), bool(rules.concrete.search(text))
-    if not cues:
+    own = _own_cues(text)
+    if not cues and not own:
         return 0.0, ()
-    score = max(cue.weight for cue in cues) + 0.2 * (len(cues) - 1)
+    score = max([*(cue.weight for cue in cues), *(KEPT for _ in own)]) + 0.2 * (len(cues) + len(own) - 1)
     score += 0.5 * has_reason + 0.3 * is_concrete
     score -= 0.8 * bool(rules.passing.search(text)) + 0.6 * bool(rules.hanging.search(text))
     topics = [cue for cue in rules.topics if cue.pattern.search(text)]
-    return score, tuple(dict.fromkeys(cue.category for cue in (*cues, *topics)))
+    return score, tuple(dict.fromkeys([*own, *(cue.category for cue in (*cues, *topics))]))
+
+
+def _own_cues(text: str) -> list[str]:
+    """The categories that a sentence has by the lines of the file of prompts, such as "decision: we went with"."""
+    lines = [line.partition(":") for words in every_wording("curator.cues") for line in words.splitlines()]
+    pairs = [(category.strip(), words.strip().casefold()) for category, _, words in lines]
+    return [each for each, words in pairs if words and words in text.casefold() and each in known_categories()]
 
 
 def _is_specific(remark: _Remark) -> bool:
@@ -152,7 +174,7 @@ def _is_specific(remark: _Remark) -> bool:
 
 
 def _belongs_to(group: Sequence[_Remark], remark: _Remark) -> bool:
-    """The same thing said again, or more about it a few turns later."""
+    """True if the remark repeats the group, or adds to it a few turns later."""
     last = group[-1]
     shared = max(len(each.terms & remark.terms) / min(len(each.terms), len(remark.terms)) for each in group)
     is_near = (
@@ -190,7 +212,7 @@ def _third_person(text: str) -> str:
 
 
 def _find_reason(remark: _Remark) -> str:
-    """Another sentence of its message that gives the reason; "" where it does itself, or none does."""
+    """Another sentence of the message that gives the reason; "" if the remark does itself, or none does."""
     for found in detect(remark.text).gems.reason.finditer(remark.text):
         if not remark.text[found.end() :].lstrip()[:1].isdigit():  # "since 2021" is a time
             return ""
@@ -203,7 +225,7 @@ def _gives_reason(text: str) -> bool:
 
 
 def _find_neighbour(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] | None:
-    """The sentence of the message just before that has most to do with a remark; None if none has."""
+    """The sentence of the previous message that shares most with a remark, or None."""
     near = [
         message
         for turn in turns

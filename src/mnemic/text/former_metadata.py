@@ -1,7 +1,6 @@
-"""Tells Mnemic's bookkeeping from the caller's metadata where earlier versions kept both in one mapping.
-
-Judged by what Mnemic alone wrote together: the kind and all keys of a derived memory, a slot that the text or a source
-bears out, ids beside a merge in the history. What is in doubt stays the caller's.
+"""Separates bookkeeping from the caller's metadata where earlier versions stored both together. Recognises only
+combinations that Mnemic alone wrote: the kind and all keys of a derived memory, a slot that the text or a source
+supports, ids beside a merge in the history. In doubt an entry stays the caller's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +15,7 @@ from mnemic.text.slots import canonical, slot_of
 KEYS = (
     *("slot", "value", "merged_ids", "chosen", "chosen_ids", "type", "session", "positions", "newest_summary"),
     *(*GEM_FIELDS, "import", "chunking"),
-)
-"""Metadata with none of these holds no bookkeeping."""
+)  # metadata with none of these holds no bookkeeping
 
 _DIGESTS: Mapping[str, tuple[str, ...]] = {
     Kind.SUMMARY: ("session", "positions"),
@@ -27,13 +25,12 @@ _DIGESTS: Mapping[str, tuple[str, ...]] = {
 _CHOICE = ("chosen", "chosen_ids", "version")
 _PLACE = ("line", "file", "id")
 
-Parted = tuple[dict[str, object], dict[str, object]]
-"""The caller's metadata, and the bookkeeping."""
+Parted = tuple[dict[str, object], dict[str, object]]  # the caller's metadata, and the bookkeeping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerMemory:
-    """What tells whose the metadata of a memory are. `was_merged`: its history tells of a merge that noted ids."""
+    """Evidence on the owner of a memory's metadata. `was_merged`: its history records a merge with ids."""
 
     kind: str
     level: str
@@ -44,7 +41,7 @@ class FormerMemory:
 
 
 def part_memory(memory: FormerMemory, metadata: Mapping[str, object]) -> Parted:
-    """Part what stood in the metadata of a memory, or in an entry of its history."""
+    """Separate the metadata of a memory or of a history entry."""
     theirs, own = dict(metadata), dict[str, object]()
     _take(theirs, own, _digest_keys(memory, metadata))
     if memory.was_merged and isinstance(metadata.get("merged_ids"), list):
@@ -58,7 +55,7 @@ def part_memory(memory: FormerMemory, metadata: Mapping[str, object]) -> Parted:
 def part_entry(
     memory: FormerMemory, before: Mapping[str, object], after: Mapping[str, object]
 ) -> tuple[dict[str, object], dict[str, object]] | None:
-    """Both sides of an entry in the history of a memory; None where they tell of no bookkeeping."""
+    """Both sides of a history entry separated; None if they hold no bookkeeping."""
     sides = (dict(before), dict(after))
     is_changed = False
     for side in sides:
@@ -69,12 +66,12 @@ def part_entry(
             is_changed = is_changed or bool(side["bookkeeping"])
     if is_changed and sides[0].get("metadata") == sides[1].get("metadata"):
         for side in sides:
-            del side["metadata"]  # nothing of the caller's was changed
+            del side["metadata"]  # none of the caller's metadata changed
     return sides if is_changed else None
 
 
 def part_document(metadata: Mapping[str, object]) -> Parted:
-    """The same for a document, whose metadata no caller could set."""
+    """Separate the metadata of a document, which callers could not set."""
     theirs, own = dict(metadata), dict[str, object]()
     if isinstance(metadata.get("chunking"), str):
         _take(theirs, own, ("chunking",))
@@ -86,7 +83,7 @@ def _take(theirs: dict[str, object], own: dict[str, object], keys: Sequence[str]
 
 
 def _digest_keys(memory: FormerMemory, metadata: Mapping[str, object]) -> Sequence[str]:
-    """The keys of a summary, a reflection, a gem or a general preference; none where one of them is missing."""
+    """The keys of a summary, reflection, gem or general preference; empty if one is missing."""
     keys = _DIGESTS.get(memory.kind)
     if keys is not None and metadata.get("type") == memory.kind and all(key in metadata for key in keys):
         return ("type", *keys, "fallback")
@@ -104,12 +101,12 @@ def _part_slot(memory: FormerMemory, theirs: dict[str, object], own: dict[str, o
     is_proposed = memory.is_derived and isinstance(slot, str) and isinstance(value, str) and canonical(slot) == slot
     if is_said or is_proposed:
         _take(theirs, own, ("slot", "value"))
-    elif said is not None:  # the caller's own word had hidden what the text says
+    elif said is not None:  # the caller's own entry had hidden the text's slot
         own |= {"slot": said.slot, "value": said.value}
 
 
 def _part_import(theirs: dict[str, object], own: dict[str, object]) -> None:
-    """Where it came from; what another program had noted under Mnemic's keys is the caller's again."""
+    """Separate the import's origin. Another program's notes under Mnemic's keys are the caller's again."""
     found: Any = theirs.get("import")
     notes = cast("dict[str, object]", found) if isinstance(found, dict) else {}
     if not notes or not {*notes} <= {*_PLACE, "metadata"}:

@@ -1,7 +1,6 @@
-"""From what a curator wrote to gems: repaired where the turns say what is right, else refused with a reason.
-
-All eleven fields are checked here, whoever the curator is: a model is not believed. Nothing is rescaled, no category is
-invented, and a snippet is only ever what was really said, found in the turns again.
+"""Validates a curator's records as gems: repaired if the turns show the right value, else refused with a reason. All
+eleven fields are checked for any curator: a model is not trusted. No value is rescaled and no category invented. A
+snippet is always found in the turns.
 """
 
 import math
@@ -11,13 +10,14 @@ from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import cast
 
-from mnemic.model.item import CATEGORIES, IMPORTANCE_WORDS, Gem, Message, Role, turn_range
+from mnemic.model.item import IMPORTANCE_WORDS, Gem, Message, Role, turn_range
 from mnemic.text.analyser import Analyser
 from mnemic.text.narrative import ToldTurn
 from mnemic.text.normalise import dedup_key, late_pattern
 from mnemic.text.prompts import counted
 from mnemic.text.replies import Reading, clean_text, list_schema, object_schema, read_items
 from mnemic.text.sentences import sentences
+from mnemic.text.wordings import every_wording
 
 MAX_SNIPPET_CHARS = 800  # about 200 tokens: a snippet is a quote, not the conversation
 MAX_LINE_CHARS = 300  # two or three sentences
@@ -34,20 +34,19 @@ _analyser = Analyser()
 
 
 def snippet_of(given: str, about: str, turns: Sequence[ToldTurn]) -> str:
-    """What was said in `turns`, a line "name: words" for each message; as it was given, where that is really there.
-
-    White space and case may differ; the answer holds the words as they are stored. Where the given text is not there,
-    the sentences of the turns that share most with `about` are taken. "" when they share nothing with it.
+    """A quotation from `turns`, a line "name: words" per message: the given text if it is there. White space and case
+    may differ; the result has the stored words. Otherwise the sentences of the turns that share most with `about`, or
+    "" if none does.
     """
     messages = [message for turn in turns for message in turn.messages if counted(message).strip()]
-    return _found(given[:MAX_SNIPPET_CHARS], messages) or _chosen(about, messages)
+    return _find_lines(given[:MAX_SNIPPET_CHARS], messages) or _choose_sentences(about, messages)
 
 
-def _found(given: str, messages: Sequence[Message]) -> str:
-    """The lines of the given text as they are stored; "" when one of them is not there."""
+def _find_lines(given: str, messages: Sequence[Message]) -> str:
+    """The lines of the given text as stored, or "" if one is missing."""
     lines: list[str] = []
     for line in given.splitlines():
-        pieces = [piece for piece in _GAP.split(_unlabelled(line, messages)) if _bare(piece)]
+        pieces = [piece for piece in _GAP.split(_strip_label(line, messages)) if _bare(piece)]
         if not pieces:
             continue
         quoted = _quoted(pieces, messages)
@@ -67,7 +66,7 @@ def _quoted(pieces: Sequence[str], messages: Sequence[Message]) -> str:
 
 
 def _span(piece: str, text: str) -> str:
-    """The words of a piece as a text has them; "" where it has not."""
+    """A piece in the words of a text, or ""."""
     for words in (piece.strip().strip(_QUOTES).split(), _bare(piece).split()):
         match = re.search(r"\s+".join(map(re.escape, words)), text, re.IGNORECASE)
         if words and match is not None:
@@ -79,8 +78,8 @@ def _bare(piece: str) -> str:
     return piece.strip().strip(_EDGE)
 
 
-def _unlabelled(line: str, messages: Sequence[Message]) -> str:
-    """A line without the number of its turn and without the name before its words."""
+def _strip_label(line: str, messages: Sequence[Message]) -> str:
+    """A line without its turn number and without the name before its words."""
     line = line[_TURN_MARK.match(line).end() :]  # pyright: ignore[reportOptionalMemberAccess] -- it matches nothing, too
     label = _LABEL.match(line)
     names = {name.casefold() for message in messages for name in (message.author, message.role.value)}
@@ -89,8 +88,8 @@ def _unlabelled(line: str, messages: Sequence[Message]) -> str:
     return line
 
 
-def _chosen(about: str, messages: Sequence[Message]) -> str:
-    """Of each message that has to do with it the sentence that has most; the user's first when there are too many."""
+def _choose_sentences(about: str, messages: Sequence[Message]) -> str:
+    """The best sentence of each related message; the user's first if there are too many."""
     wanted = frozenset(_analyser.query_terms(about))
     best = [(_best(wanted, message), place, message) for place, message in enumerate(messages)]
     ranked = sorted(best, key=lambda each: (-(each[0][0] > 0), each[2].role is not Role.USER, -each[0][0], each[1]))
@@ -99,7 +98,7 @@ def _chosen(about: str, messages: Sequence[Message]) -> str:
 
 
 def _best(wanted: frozenset[str], message: Message) -> tuple[int, str]:
-    """How many of the words the best sentence has, and that sentence."""
+    """The best sentence, and how many of the words it has."""
     text = counted(message)
     found = [(len(wanted.intersection(_analyser.terms(text[a:b]))), text[a:b]) for a, b in sentences(text)]
     shared, line = max(found, key=lambda each: each[0], default=(0, ""))
@@ -107,34 +106,39 @@ def _best(wanted: frozenset[str], message: Message) -> tuple[int, str]:
     return shared, line if len(line) <= MAX_LINE_CHARS else line[: MAX_LINE_CHARS - 1].rstrip() + _MARK
 
 
-MAX_GEMS = 30
-"""More gems of one reply are refused: a curator who keeps everything chooses nothing."""
-
+MAX_GEMS = 30  # more gems in one reply are refused: a curator who keeps everything selects nothing
 MAX_GEM_CHARS = 500  # a few sentences: more is a summary
-MAX_CONTEXT_CHARS = 1000  # a paragraph: what one must know to understand the gem
+MAX_CONTEXT_CHARS = 1000  # a paragraph: the context needed to understand the gem
 MAX_CATEGORIES = 4  # more say nothing
 _SHOWN_CHARS = 60  # of a refused gem, for a line of the log
 
 FIELDS = tuple(field.name for field in fields(Gem))
-REPLY_SCHEMA: Mapping[str, object] = list_schema(
-    object_schema(
+
+
+def known_categories() -> tuple[str, ...]:
+    """The categories of gems in every language's prompt."""
+    listed = ",".join(every_wording("curator.categories")).split(",")
+    return tuple(dict.fromkeys(word.strip().lower() for word in listed if word.strip()))
+
+
+def reply_schema() -> Mapping[str, object]:
+    """The schema for models that support one. The other four fields follow from the turns."""
+    item = object_schema(
         gem={"type": "string", "maxLength": MAX_GEM_CHARS},
         context={"type": "string", "maxLength": MAX_CONTEXT_CHARS},
         snippet={"type": "string", "maxLength": 600},
         categories={
             "type": "array",
-            "items": {"type": "string", "enum": list(CATEGORIES)},
+            "items": {"type": "string", "enum": list(known_categories())},
             "minItems": 1,
             "maxItems": MAX_CATEGORIES,
         },
         importance={"type": "string", "enum": list(IMPORTANCE_WORDS)},
         confidence={"type": "number", "minimum": 0, "maximum": 1},
         source_turns={"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 20},
-    ),
-    "gems",
-    MAX_GEMS,
-)
-"""What a model is held to where it can be. The other four fields follow from the turns."""
+    )
+    return list_schema(item, "gems", MAX_GEMS)
+
 
 _READ: Mapping[str, object] = {
     "type": "object",
@@ -147,7 +151,7 @@ _DATE = late_pattern(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A valid gem, and the turns of the story that it was made of."""
+    """A valid gem, and the turns that it was made of."""
 
     gem: Gem
     turns: tuple[ToldTurn, ...]
@@ -155,7 +159,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A gem that is none: its beginning, why, and the turns it names; no turns where it names none that exist."""
+    """A refused gem: its start, the reason, and its turns, if they exist."""
 
     excerpt: str
     reason: str
@@ -164,7 +168,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Gems:
-    """What a curator found. `is_answer` False: asking again may help. `is_cut`: the reply ended too early."""
+    """A curator's gems. `is_answer` False: asking again may help. `is_cut`: the reply ended too early."""
 
     found: tuple[Found, ...]
     rejected: tuple[Rejected, ...]
@@ -173,11 +177,11 @@ class Gems:
 
 
 class _RefusalError(Exception):
-    """Says why a gem is none."""
+    """Holds the reason for refusing a gem."""
 
 
 def read_gems(reply: str, turns: Sequence[ToldTurn]) -> Gems:
-    """The gems in a reply about the numbered `turns`: JSON, in a fence or not. Raises nothing, whatever was written."""
+    """The gems in a reply about the numbered `turns`: JSON, in a fence or not. Never raises."""
     reading: Reading = read_items(reply, _READ, most=MAX_GEMS)
     gems = checked_gems(reading.items, turns)
     refused = () if reading.is_cut else reading.refused
@@ -188,8 +192,8 @@ def read_gems(reply: str, turns: Sequence[ToldTurn]) -> Gems:
 def checked_gems(
     items: Sequence[Mapping[str, object]], turns: Sequence[ToldTurn], *, needs_reason: bool = True
 ) -> Gems:
-    """The gems among some records, each whole or refused; those that say the same are one. `needs_reason` False: the
-    context may be empty, as rules cannot make up why something mattered.
+    """The valid gems among some records, with duplicates joined, and the refused ones. `needs_reason` False: the
+    context may be empty, since rules cannot invent a reason.
     """
     found: dict[str, Found] = {}
     rejected: list[Rejected] = []
@@ -198,7 +202,7 @@ def checked_gems(
         try:
             each = _checked(item, by_number, needs_reason=needs_reason)
         except _RefusalError as refusal:
-            rejected.append(Rejected(_excerpt(item.get("gem")), str(refusal), _named(item, by_number)))
+            rejected.append(Rejected(_excerpt(item.get("gem")), str(refusal), _find_turns(item, by_number)))
             continue
         key = dedup_key(each.gem.gem)
         found[key] = join_gems(found[key], each) if key in found else each
@@ -264,9 +268,9 @@ def _categories(value: object) -> tuple[str, ...]:
     if not isinstance(given, list):
         raise _RefusalError(f"categories are {_excerpt(cast('object', value))}, no list")
     words = [each.strip().lower() for each in cast("list[object]", given) if isinstance(each, str)]
-    known = tuple(dict.fromkeys(word for word in words if word in CATEGORIES))
+    known = tuple(dict.fromkeys(word for word in words if word in known_categories()))
     if not known:
-        raise _RefusalError(f"none of the categories {_excerpt(value)} is one of {', '.join(CATEGORIES)}")
+        raise _RefusalError(f"none of the categories {_excerpt(value)} is one of {', '.join(known_categories())}")
     return known
 
 
@@ -331,12 +335,12 @@ def _ranged(value: object, last: int) -> list[int] | None:
 
 
 def _agree(listed: Sequence[int], ranged: Sequence[int]) -> bool:
-    """True as "15-18" agrees with 15, 16 and 18: a range says where the turns begin and end."""
+    """True if a list fits a range, as 15, 16 and 18 fit "15-18": the range gives the first and last turn."""
     return (min(listed), max(listed)) == (min(ranged), max(ranged)) and set(listed) <= set(ranged)
 
 
 def _conversation(value: object, turns: Sequence[ToldTurn]) -> str:
-    """The conversation of the gem: that of most of its turns, of the later one where as many are of two."""
+    """The gem's conversation: that of most of its turns, in a tie the later one."""
     counts: dict[str, int] = {}
     for turn in reversed(turns):
         counts[turn.conversation_id] = counts.get(turn.conversation_id, 0) + 1
@@ -347,7 +351,7 @@ def _conversation(value: object, turns: Sequence[ToldTurn]) -> str:
 
 
 def _moment(value: object, turns: Sequence[ToldTurn]) -> datetime:
-    """When it was said: as it says where its turns were then, else the time of the last of them."""
+    """The gem's time: the given one if its turns were then, else that of the last turn."""
     given = _text(value, "timestamp")
     last = turns[-1].said_at
     if not given:
@@ -361,7 +365,7 @@ def _moment(value: object, turns: Sequence[ToldTurn]) -> datetime:
 
 
 def _check_date(value: object) -> None:
-    """A date must be one; which one follows from the time."""
+    """Check that a date is valid. Its value follows from the time."""
     given = _text(value, "date")
     if not given:
         return
@@ -372,7 +376,7 @@ def _check_date(value: object) -> None:
 
 
 def join_gems(first: Found, second: Found) -> Found:
-    """One gem of two that say the same: reasons, categories and turns of both."""
+    """One gem from two that say the same: reasons, categories and turns of both."""
     one, two = first.gem, second.gem
     turns = tuple({turn.number: turn for turn in (*first.turns, *second.turns)}.values())
     of_both = one.conversation_id == two.conversation_id
@@ -392,8 +396,8 @@ def join_gems(first: Found, second: Found) -> Found:
     return Found(gem, turns)
 
 
-def _named(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tuple[ToldTurn, ...]:
-    """The turns of a refused gem, as far as they can be told."""
+def _find_turns(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tuple[ToldTurn, ...]:
+    """The turns of a refused gem, as far as known."""
     try:
         return _turns(item, by_number)
     except _RefusalError:
@@ -401,7 +405,7 @@ def _named(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tup
 
 
 def _excerpt(value: object) -> str:
-    """The beginning of a value on one line."""
+    """The start of a value on one line."""
     text = value if isinstance(value, str) else str(value)
     line = " ".join(clean_text(text).split())
     return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "\u2026"

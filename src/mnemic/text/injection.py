@@ -436,8 +436,10 @@ _ROLE_WORDS = re.compile(
 _FOR_A_THING = re.compile(
     r" for (?:the|my|our|his|her|their) (?:old|former|broken|other|new|last) "
     r"(?!model|system|prompt|assistant|agent|chat|conversation|session|task|request|ai\b|bot)"
+    r"| (?:on|in|inside|from) (?:the|its|this|that|their) (?:back )?(?:box|packet|packag(?:e|ing)|pack|label|bottle"
+    r"|leaflet|tin|jar|tube|bag|carton|wrapper|sachet|recipe|cookbook|kit)\b"
 )
-"""Whose instructions they were: "for the old dishwasher"."""
+"""Whose instructions they were: "for the old dishwasher", "on the box"."""
 
 
 def addresses_model(text: str, start: int, end: int, address: Address) -> bool:

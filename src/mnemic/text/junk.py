@@ -1,6 +1,5 @@
-"""Which texts are worth nothing as memories: courtesies, empty words, what assistants say without saying anything.
-
-With care: a short fact is a fact. What is told is the reason, for a person to read.
+"""Recognises texts without value as memories: courtesies, empty words, assistants' phrases. Careful: a short fact is a
+fact. Gives the reason for people to read.
 """
 
 import unicodedata
@@ -9,19 +8,17 @@ from functools import cache
 from mnemic.text.languages import languages, words
 from mnemic.text.normalise import key_words, late_pattern, stored_pattern, stored_texts
 
-MIN_CHARS = 3
-"""Letters and digits; of scripts that write words without gaps, one less."""
-
+MIN_CHARS = 3  # letters and digits; one less in scripts that write words without gaps
 MAX_COURTESY_WORDS = 8
 MIN_REPEATED_WORDS = 8
 MAX_NEW_SHARE = 0.25
-"""Of so many words and more, fewer are other ones: the text repeats itself."""
+"""In texts of at least this many words: below this share of different words, the text repeats itself."""
 
 MIN_SIGNS_CHARS = 12
 MIN_LETTER_SHARE = 0.25
 
 _BESIDE_OTHERS = words("a of the your so very de it k right fine bom va")
-"""No courtesy alone."""
+"""Words that may accompany a courtesy but are none alone."""
 
 _PLACEHOLDERS = words("n/a na none null undefined nan todo tbd tba test testing asdf foo bar xxx")
 _ENDS = ".!?\u2026 "
@@ -30,7 +27,7 @@ _PLACEHOLDER_ONLY = late_pattern(r"(?:(?:(?!\[REDACTED: )\W)*+\[REDACTED: [a-z0-
 
 
 def junk_reason(text: str) -> str:
-    """Why a text is worth nothing as a memory; "" where nothing is against it."""
+    """Why a text is worthless as a memory, or ""."""
     letters = sum(character.isalnum() for character in text)
     if not letters:
         return "it holds no word"
@@ -65,5 +62,5 @@ def _form_reason(text: str, words: list[str], letters: int) -> str:
 
 
 def _is_dense(text: str) -> bool:
-    """True when a letter may be a word, as in Chinese."""
+    """True if a letter may be a word, as in Chinese."""
     return any(unicodedata.category(character) == "Lo" for character in text)

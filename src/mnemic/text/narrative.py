@@ -1,6 +1,5 @@
-"""A day of conversations as one story: numbered turns with times and speakers, measured in tokens and cut into parts.
-
-Answers for what a model reads of it, and for how a long day is divided. Nothing is stored or asked here.
+"""Renders a day's conversations as one story for a model: numbered turns with times and speakers. Measures it in tokens
+and divides a long day into parts. No I/O.
 """
 
 import re
@@ -14,18 +13,19 @@ from mnemic.text.prompts import CUT_MARK, counted
 from mnemic.text.sanitise import one_line, sanitise
 
 BEGIN, END = "---BEGIN DAY---", "---END DAY---"
-_FORGED = late_pattern(r"(?<![-=_*#<\[])[-=_*#<\[]++\s*+(?:begin|end)[\s_-]++day\s*+[-=_*#>\]]*+", re.IGNORECASE)
-"""A run of marks is looked at from its first one only: from each of them, a long run would take its length squared."""
+_FORGED = late_pattern(
+    r"(?<![-=_*#<\[])[-=_*#<\[]++\s*+(?:begin|end)[\s_-]++(?:day|before|kept)\s*+[-=_*#>\]]*+", re.IGNORECASE
+)
+"""Matches a run of marks from its first one only: trying each of them would be quadratic in a long run."""
 
-_LINE_TOKENS = 16
-"""For a line with the number of a turn and its time, or that of a conversation."""
+_LINE_TOKENS = 16  # for the line with a turn's number and time, or with a conversation's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldTurn:
-    """One turn, or the part of one that was said in one go: `number` counts the turns of the story, `turn` those of its
-    conversation; `said_at` is its first moment, in the time zone of the days. `until` is the position behind which the
-    conversation goes on after it.
+    """One turn, or the part of one said at once. `number` counts the story's turns, `turn` the conversation's.
+    `said_at`: its first moment, in the time zone of the days. `until`: the position after which the conversation
+    continues.
     """
 
     conversation_id: str
@@ -42,17 +42,17 @@ class ToldTurn:
 
     @property
     def says_anything(self) -> bool:
-        """False when nothing of it is shown: it is released without a look."""
+        """False if none of it is shown; it is then released unread."""
         return any(counted(message).strip() for message in self.messages)
 
 
 def numbered(turns: Iterable[ToldTurn]) -> list[ToldTurn]:
-    """The turns of one part in their order, with numbers from 1."""
+    """The turns of one part in order, with numbers from 1."""
     return [replace(turn, number=number) for number, turn in enumerate(turns, start=1)]
 
 
 def told(turns: Sequence[ToldTurn], most_chars: int) -> str:
-    """The story of one part, between its markers: of a message at most so many characters, on one line each."""
+    """The story of one part, between its markers: at most `most_chars` per message, on one line each."""
     lines: list[str] = [BEGIN]
     conversations: list[str] = []
     last = None
@@ -68,28 +68,28 @@ def told(turns: Sequence[ToldTurn], most_chars: int) -> str:
 
 
 def shown(message: Message, most_chars: int) -> str:
-    """As "name: text" on one line, without anything that could end the story or give orders; "" for a blank one."""
+    """One line "name: text", unable to end the story or give orders; "" for a blank one."""
     text = counted(message).strip()
     if not text:
         return ""
     cut = text[:most_chars] + (CUT_MARK if most_chars < len(text) or len(counted(message)) < len(message.text) else "")
-    return f"{_inline(message.author)}: {_inline(cut)}"
+    return f"{inline(message.author)}: {inline(cut)}"
 
 
 def tokens(text: str) -> int:
-    """No fewer tokens than a model counts: two and a half ASCII characters make one, any other character two."""
+    """An upper estimate of a model's tokens: 2.5 ASCII characters make one, as does any other character."""
     plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-2 * plain // 5) + 2 * (len(text) - plain)
 
 
 def turn_tokens(turn: ToldTurn, most_chars: int) -> int:
-    """What a turn takes in a story."""
+    """Tokens of a turn in a story."""
     return _LINE_TOKENS + sum(tokens(shown(message, most_chars)) + 1 for message in turn.messages)
 
 
 def divided(conversations: Sequence[Sequence[ToldTurn]], room: int, most_chars: int) -> list[list[ToldTurn]]:
-    """Parts of at most `room` tokens, in order: conversations stay whole where they fit, and are cut between turns
-    where they do not, or within one that is larger than a part.
+    """Parts of at most `room` tokens, in order. Conversations stay whole if they fit, else are cut between turns, or
+    within a turn that is larger than a part.
     """
     parts: list[list[ToldTurn]] = []
     free = 0
@@ -111,7 +111,7 @@ def divided(conversations: Sequence[Sequence[ToldTurn]], room: int, most_chars: 
 
 
 def _pieces(turn: ToldTurn, room: int, most_chars: int) -> list[ToldTurn]:
-    """The turn, cut between its messages where it does not fit into one part."""
+    """The turn, cut between its messages if it does not fit into one part."""
     if len(turn.messages) == 1 or turn_tokens(turn, most_chars) <= room - _LINE_TOKENS:
         return [turn]
     middle = len(turn.messages) // 2
@@ -120,5 +120,6 @@ def _pieces(turn: ToldTurn, room: int, most_chars: int) -> list[ToldTurn]:
     return [piece for half in halves for piece in _pieces(half, room, most_chars)]
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
+    """On one line, without anything that could end a block or give orders."""
     return _FORGED.sub("[REDACTED]", one_line(sanitise(text)))

@@ -1,9 +1,8 @@
-"""Scripts, the derived forms of a text, and expressions that are compiled when first used.
+"""Unicode ranges of scripts, normal forms of text, and lazily compiled patterns.
 
-The ranges of scripts say how words are told apart. They are taken from Unicode 14, not from the interpreter, so that
-they are the same on every machine; decimal digits are in none. One derived form is for indexing and detection, one
-decides what is a duplicate. Compiling all expressions takes tens of milliseconds, which a process that answers one
-question need not wait for.
+The ranges decide how words are split. They come from Unicode 14, not from the interpreter, so that they are the same on
+every machine; decimal digits are in none. One normal form is for indexing and detection, another for duplicates.
+Compiling all patterns takes tens of milliseconds, which a process that answers one question need not wait for.
 """
 
 import hashlib
@@ -17,13 +16,13 @@ from importlib import resources
 from typing import cast
 
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-"""Chinese characters, radicals and the iteration marks."""
+"""Chinese characters, radicals and iteration marks."""
 
 KANA = "\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001b000-\U0001b16f"
 """Hiragana and Katakana, half width included, with the long-vowel and voicing marks."""
 
 HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7a3\ud7b0-\ud7ff"
-"""Korean syllables and letters. Korean writes blanks, but hangs its particles on the word."""
+"""Korean syllables and letters. Korean writes blanks, but attaches its particles to the word."""
 
 SOUTH_EAST_ASIAN = (
     "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai
@@ -40,17 +39,13 @@ SOUTH_EAST_ASIAN_MARKS = (
     "\ua9e5\uaa7b-\uaa7d"
     "\u17b4-\u17d3\u17dd"  # Khmer
 )
-"""Those of them that are attached to the consonant before."""
+"""Those that are attached to the preceding consonant."""
 
 STACKERS = "\u1039\u17d2"
-"""Signs that put the next consonant under the one before (Myanmar virama, Khmer coeng): the cluster goes on."""
+"""Signs that stack the next consonant below (Myanmar virama, Khmer coeng): the cluster continues."""
 
-KANA_MARKS = "\u3099\u309a\uff9e\uff9f"
-"""Voicing marks, attached to the kana before."""
-
-UNSEGMENTED = HAN + KANA + SOUTH_EAST_ASIAN
-"""Scripts that put no blanks between words."""
-
+KANA_MARKS = "\u3099\u309a\uff9e\uff9f"  # voicing marks, attached to the kana before
+UNSEGMENTED = HAN + KANA + SOUTH_EAST_ASIAN  # scripts without blanks between words
 MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
@@ -64,21 +59,21 @@ MARKS = (
     "\U00011180-\U000111c0\U0001122c-\U00011237\U000112df-\U00011446\U0001145e-\U000114c3\U000115af-\U000115c0"
     "\U000115dc-\U00011640\U000116ab-\U000116b7\U0001e8d0-\U0001e94a"
 )
-"""Combining marks of all other scripts, which continue a word; letters that lie between two marks are included."""
+"""Combining marks of all other scripts, which continue a word; letters between two marks are included."""
 
 OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670"
-"""Hebrew points, Arabic vowel signs and the stretching line: written or left out at will."""
+"""Optional signs: Hebrew points, Arabic vowel signs and the stretching line."""
 
 INVISIBLE = (
     "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\U000e0100-\U000e01ef"
 )
-"""Format characters and variation selectors: nothing to see, used to hyphenate, to order, or to hide words."""
+"""Format characters and variation selectors: invisible, used to hyphenate, to order, or to hide words."""
 
 
 _LOOKED_AT_CHARS = 2000  # show the script, in less than a millisecond
 _MOST_OTHERS = 0.25  # lets an English text name a few foreign words
-_LATIN_ENDS = 0x250  # the first code point behind Latin Extended-B
+_LATIN_ENDS = 0x250  # the first code point after Latin Extended-B
 _LATIN_FURTHER = ((0x1E00, 0x1F00), (0xFF21, 0xFF5B))
 """Latin Extended Additional (Vietnamese and others), and the full-width letters."""
 
@@ -91,7 +86,7 @@ class Writing(StrEnum):
 
 
 def writing_of(text: str) -> Writing | None:
-    """The writing of the letters at the start of a text; None when there is no letter."""
+    """The writing of the letters at the start of a text; None without letters."""
     letters = [ord(character) for character in text[:_LOOKED_AT_CHARS] if character.isalpha()]
     if not letters:
         return None
@@ -103,16 +98,14 @@ def _is_latin(letter: int) -> bool:
     return letter < _LATIN_ENDS or any(start <= letter < end for start, end in _LATIN_FURTHER)
 
 
-KEY_CHARACTERS = 200
-"""Longest duplicate key that is kept as text; longer ones become a digest."""
-
+KEY_CHARACTERS = 200  # longest duplicate key kept as text; longer ones become a digest
 DIGEST_PREFIX = "sha256:"
 
 FIRST_CHARACTERS, FIRST_LETTERS = 80, 24
-"""Texts that begin alike are compared in full; white space and marks before the letters may take the rest."""
+"""Texts with the same first 24 letters, within 80 characters, are compared in full."""
 
 _MARKS = str.maketrans({"\u2014": " ", "\u2026": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
-"""Typographic marks as what they stand for; a dash of a sentence and an ellipsis part words."""
+"""Typographic marks as plain ones. Dashes between words and ellipses separate words."""
 
 _BEFORE = "\"'([{\u201e\u00ab\u00bb\u300c\u300e\u3010"
 _BEHIND = "\"')]}.,;:!\u00ab\u00bb\u3001\u3002\u300d\u300f\u3011"
@@ -138,16 +131,15 @@ _WIDTH = _width_table()
 
 
 def visible(text: str) -> str:
-    """The text without characters that show nothing (zero-width, soft hyphen, direction marks, selectors)."""
+    """The text without invisible characters (zero-width, soft hyphen, direction marks, selectors)."""
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def normalise(text: str) -> str:
-    """The form that detectors and indexes look at; never stored in place of the text.
-
-    Compatibility characters are replaced (NFKC: full and half width, ligatures, circled digits), case is folded,
-    invisible characters are removed, control characters and lone surrogates become blanks, every run of white space
-    one blank, and both ends are trimmed. Normalising twice changes nothing. No string raises.
+    """The form for detectors and indexes; never stored in place of the text. NFKC replaces compatibility characters
+    (full and half width, ligatures, circled digits), case is folded, and invisible characters are removed. Control
+    characters, lone surrogates and runs of white space become one blank; both ends are trimmed. Idempotent. No string
+    raises.
     """
     folded = _UNPRINTABLE.sub(" ", visible(text)).casefold()
     if not folded.isascii():
@@ -156,14 +148,13 @@ def normalise(text: str) -> str:
 
 
 def dedup_key(text: str) -> str:
-    """The key under which two texts are the same: a Unicode-aware lower(trim(text)) of their words.
+    """The key of duplicate texts: a Unicode-aware lower(trim(text)) of their words.
 
-    Equal for texts that differ in case (Unicode case folding), full or half width, Unicode composition (canonical
-    equivalence), in runs of white space around or between words, and in the punctuation around words (full stops,
-    commas, colons, exclamation marks, quotes, brackets, dashes of a sentence), and in nothing else: accents, invisible
-    characters, question marks, and marks inside of words, numbers and names (1.5, -5, C++, .env, f(x)) count.
-    The key itself has at most 200 characters and can be stored in any database: where it would be longer, hold a NUL or
-    a lone surrogate, or look like a digest, it is "sha256:" and 64 hexadecimal digits of the full form.
+    Ignores case (Unicode case folding), full or half width, canonical composition, white space, and punctuation around
+    words: full stops, commas, colons, exclamation marks, quotes, brackets, dashes. Keeps accents, invisible characters,
+    question marks, and marks inside words, numbers and names (1.5, -5, C++, .env, f(x)). At most 200 characters that
+    any database can store. A key that is longer, holds a NUL or a lone surrogate, or resembles a digest becomes
+    "sha256:" and 64 hexadecimal digits of the full form.
     """
     key = " ".join(key_words(text))
     if len(key) <= KEY_CHARACTERS and not key.startswith(DIGEST_PREFIX) and not _UNSTORABLE.search(key):
@@ -172,14 +163,14 @@ def dedup_key(text: str) -> str:
 
 
 class SameTexts:
-    """Texts to compare by `dedup_key`, which is only made where the first words agree: it reads a text word by word."""
+    """A set of texts by `dedup_key`. The key is only made if the first words agree, since it reads word by word."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
         self._keys: dict[str, set[str]] = {}
 
     def add(self, text: str) -> None:
-        """Keep a text to compare others with."""
+        """Add a text."""
         self._texts.setdefault(_first_words(text), []).append(text)
 
     def __contains__(self, text: str) -> bool:
@@ -193,12 +184,12 @@ class SameTexts:
 
 
 def _first_words(text: str) -> str:
-    """The first letters and digits: the same for texts of one key."""
+    """The first letters and digits, equal for texts with one key."""
     return _NO_LETTER.sub("", normalise(text[:FIRST_CHARACTERS]))[:FIRST_LETTERS]
 
 
 def key_words(text: str) -> list[str]:
-    """The words that the key of a text is made of, in order: folded, and without the punctuation around them."""
+    """The words of a text's key, in order: folded, without punctuation around them."""
     folded = text.casefold()
     if not text.isascii():
         narrow = unicodedata.normalize("NFD", text.translate(_WIDTH))
@@ -208,27 +199,27 @@ def key_words(text: str) -> list[str]:
 
 
 def _bare(word: str) -> str:
-    """A word without the punctuation around it; "" for punctuation that stands alone, but :-) stays what it is."""
+    """A word without punctuation around it; "" for punctuation alone, except smileys such as :-)."""
     if word.isalnum():
         return word
     return word.strip(_ALONE) and (word.lstrip(_BEFORE).rstrip(_BEHIND) or word)
 
 
 def late_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, which is called with the first use. Only what is called on the pattern works, not
-    `re.sub(pattern, …)` or `isinstance`. May be used by several threads: the worst is that two compile the same.
+    """As `re.compile`, but compiled on first use. Supports the pattern's methods, not `re.sub(pattern, …)` or
+    `isinstance`. Thread-safe: at worst two threads compile the same.
     """
     return cast("re.Pattern[str]", _LatePattern(lambda: source, flags))
 
 
 def stored_pattern(module: str, name: str) -> re.Pattern[str]:
-    """As `late_pattern`, of a text in the data file of a module (see `stored_texts`)."""
+    """As `late_pattern`, for a text in a module's data file (see `stored_texts`)."""
     return cast("re.Pattern[str]", _LatePattern(lambda: stored_texts(module)[name]))
 
 
 @cache
 def stored_texts(module: str) -> Mapping[str, str]:
-    """The texts in the `.toml` beside a module. Lists are joined; `@name@` stands for a text further up."""
+    """The texts in the `.toml` beside a module. Lists are joined; `@name@` inserts an earlier text."""
     package, _, name = module.rpartition(".")
     data = tomllib.loads(resources.files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
     texts: dict[str, str] = {}
@@ -241,12 +232,12 @@ _PART = re.compile(r"@(\w+)@")
 
 
 class _LatePattern:
-    """Finds methods of the compiled expression, and keeps them: a second use costs no more than without."""
+    """Looks up methods of the compiled pattern and keeps them, so later uses cost nothing extra."""
 
     def __init__(self, read: Callable[[], str], flags: int = 0) -> None:
         self._read, self._flags = read, flags
 
     def __getattr__(self, name: str) -> object:
-        found = getattr(re.compile(self._read(), self._flags), name)  # `re` keeps what it has compiled
+        found = getattr(re.compile(self._read(), self._flags), name)  # `re` caches compiled patterns
         setattr(self, name, found)
         return found

@@ -1,7 +1,6 @@
-"""The blocks of a document, each under its headings; titles as other texts name them; and page numbers.
-
-Blocks are found line by line in Markdown, in wiki text (`== Title ==`) and in source code. It is no Markdown parser:
-what it does not know is a paragraph. No text raises. A page counts from 1.
+"""Splits a document into blocks under headings; finds titles named in texts, and page numbers. Reads Markdown, wiki
+text (`== Title ==`) and source code line by line. No full Markdown parser: unknown syntax is a paragraph. No text
+raises. Pages count from 1.
 """
 
 import re
@@ -17,12 +16,11 @@ from mnemic.text import normalise as scripts
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.normalise import late_pattern, normalise, visible
 
-MAX_HEADING_CHARS = 200
-"""A longer line is no heading."""
+MAX_HEADING_CHARS = 200  # a longer line is no heading
 
 
 class BlockKind(StrEnum):
-    """What a block is."""
+    """Types of block."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -31,13 +29,12 @@ class BlockKind(StrEnum):
     CODE = "code"
 
 
-_MARKS_CHARS = 12
-"""Signs and numbers beside a heading's title on its line."""
+_MARKS_CHARS = 12  # signs and numbers beside a heading's title on its line
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines [start, end) in characters. `headings`: the titles it stands under, outermost first, its own too."""
+    """Whole lines [start, end) in characters. `headings`: the titles above it, outermost first, including its own."""
 
     start: int
     end: int
@@ -65,12 +62,12 @@ _FRONT_MATTER = re.compile(r"---[ \t]*$")
 
 
 def blocks(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
-    """The blocks of a Markdown, wiki or plain text, in order, without overlap; between them are blank lines only.
+    """The blocks of a Markdown, wiki or plain text, in order, without overlap, separated by blank lines only.
 
-    A list goes on over blank lines while items or indented lines follow, a fenced block to its closing fence or to the
-    end. An underlined heading holds its underline. Front matter between lines of three dashes is code. Where `headings`
-    are given, ascending, these are all there are: each begins with its line, or stands for it where the line says
-    something else.
+    A list continues over blank lines while items or indented lines follow, a fenced block to its closing fence or the
+    end. An underlined heading includes its underline. Front matter between lines of three dashes is code. If `headings`
+    (ascending) are given, there are no others: each block starts with the heading's line, or the heading stands for it
+    if the line has another text.
     """
     lines = _lines(text)
     if headings:
@@ -97,7 +94,7 @@ def blocks(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
 
 
 def _blocks_under(lines: list[_Line], headings: Sequence[Heading]) -> list[Block]:
-    """The blocks below headings that are known."""
+    """The blocks below known headings."""
     found: list[Block] = []
     above: list[tuple[int, str]] = []
     number = place = 0
@@ -114,7 +111,7 @@ def _blocks_under(lines: list[_Line], headings: Sequence[Heading]) -> list[Block
                 marked = _heading(lines, number)
                 kind, after = BlockKind.HEADING, number + 1 if marked is None else marked[2]
             place += 1
-        if place < len(headings):  # what begins further down ends the block: a section begins there
+        if place < len(headings):  # the next heading ends the block: a section starts there
             limit = headings[place].offset
             after = next((n for n in range(number + 1, after) if lines[n].end > limit), after)
         end = max((n for n in range(number, after) if not lines[n].is_blank), default=number)
@@ -124,15 +121,14 @@ def _blocks_under(lines: list[_Line], headings: Sequence[Heading]) -> list[Block
 
 
 def _says(line: str, title: str) -> bool:
-    """True for the line of a heading: its title, and little beside it."""
+    """True for a heading's line: its title with little else."""
     words, wanted = " ".join(line.split()).casefold(), " ".join(title.split()).casefold()
     return bool(wanted) and wanted in words and len(words) <= len(wanted) + _MARKS_CHARS
 
 
 def code_blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Spans of source code: definitions and whatever else begins at the margin after a blank line, with their bodies.
-
-    A line at the margin that only closes (`}`, `)`, `end`) does not begin one. Nothing but blank lines lies outside.
+    """Spans of source code: definitions and other text at the margin after a blank line, with their bodies. A line at
+    the margin that only closes (`}`, `)`, `end`) starts none. Only blank lines are outside.
     """
     begin = last = -1
     after_blank = True
@@ -164,7 +160,7 @@ def paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of the lines that are not blank."""
+    """Spans of the non-blank lines."""
     for line in _lines(text[start:end]):
         if not line.is_blank:
             yield start + line.start, start + line.end
@@ -184,7 +180,7 @@ def _closes(line: str) -> bool:
 
 
 def _heading(lines: list[_Line], number: int) -> tuple[int, str, int] | None:
-    """Level, title, and the number of the line after it; None when no heading begins here."""
+    """Level, title, and the number of the line after it; None if no heading starts here."""
     text = lines[number].text
     if len(text) > MAX_HEADING_CHARS:
         return None
@@ -208,7 +204,7 @@ def _begins_paragraph(lines: list[_Line], number: int) -> bool:
 
 
 def _extent(lines: list[_Line], number: int) -> tuple[BlockKind, int]:
-    """The kind of the block that begins with this line, and the number of the line after it."""
+    """The kind of the block that starts with this line, and the number of the line after it."""
     text = lines[number].text
     if fence := _FENCE.match(text):
         return BlockKind.CODE, _after_fence(lines, number + 1, fence[1])
@@ -258,20 +254,15 @@ def _after(lines: list[_Line], number: int, belongs: Callable[[str], bool]) -> i
 
 
 def _breaks(lines: list[_Line], number: int) -> bool:
-    """Whether a heading or a fence begins here, which ends whatever is open."""
+    """True if a heading or fence starts here, which ends any open block."""
     return _FENCE.match(lines[number].text) is not None or _heading(lines, number) is not None
 
 
-MOST_WORDS = 10
-"""A longer title is a sentence, which nobody repeats whole."""
-
-PLAIN_WORDS = 4
-"""A name that ends in a word without a capital ("the Lease agreement") has at most so many."""
-
+MOST_WORDS = 10  # a longer title is a sentence, which is never quoted whole
+PLAIN_WORDS = 4  # maximum words of a name that ends in a word without a capital ("the Lease agreement")
 LEAST_CHARACTERS = 3  # shorter titles ("It") occur in every text
 MOST_TITLE_CHARACTERS = 200  # longer is a sentence
-WORDS_READ = 400
-"""Of a text so many words are read, from its beginning."""
+WORDS_READ = 400  # first words of a text that are read
 
 _ALONE = scripts.UNSEGMENTED + scripts.HANGUL
 _TOKEN = late_pattern(f"[{_ALONE}]|[^\\W_{_ALONE}]+")
@@ -286,11 +277,9 @@ _ENDS_SENTENCE = late_pattern(r"[.!?:;\n\u2022*#][\s\"'(\[\u201c\u2018-]*$")
 
 @lru_cache(maxsize=8_192)
 def title_key(title: str) -> str:
-    """The words of a title, folded, with one blank between them; each character of Chinese and the like is a word.
-
-    A qualifier in brackets at the end, as in "Solaris (film)", is left out. "" for what cannot be told in a text: no
-    words, more than `MOST_WORDS` or `MOST_TITLE_CHARACTERS`, nothing but stop words and numbers, fewer than
-    `LEAST_CHARACTERS` characters.
+    """A title's folded words with single blanks; each character of Chinese and the like is a word. A final qualifier in
+    brackets, as in "Solaris (film)", is dropped. "" for titles that cannot be recognised: no words, more than
+    `MOST_WORDS` or `MOST_TITLE_CHARACTERS`, only stop words and numbers, or fewer than `LEAST_CHARACTERS` characters.
     """
     if len(title) > MOST_TITLE_CHARACTERS:
         return ""
@@ -302,14 +291,14 @@ def title_key(title: str) -> str:
 
 
 def _unqualified(title: str) -> str:
-    """The title without a qualifier at its end, unless that is all there is."""
+    """The title without a qualifier at its end, unless that is everything."""
     return _QUALIFIER.sub("", title) or title
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The keys of all titles that the text could name: what stands in quotation or title marks, and runs of words that
-    begin with a capital or a figure. One word is a name only inside a sentence, where its capital means something. In a
-    script without blanks every run of characters could be a name, so there only the marks count.
+    """Keys of all titles that the text could name: text in quotation or title marks, and runs of words with initial
+    capitals or digits. One word counts only inside a sentence, where its capital is significant. In a script without
+    blanks any run could be a name, so only the marks count.
     """
     shown = visible(text)
     found = list(islice(_TOKEN.finditer(shown), WORDS_READ))
@@ -332,17 +321,17 @@ def _begins_sentence(text: str, start: int) -> bool:
 
 
 def page_of(pages: Sequence[int], offset: int) -> int | None:
-    """The number of the page that holds a character; None where no pages are known. `pages`: where each begins."""
+    """The page of a character; None if no pages are known. `pages`: each page's start offset."""
     return max(1, bisect_right(pages, offset)) if pages else None
 
 
 def last_page_of(pages: Sequence[int], start: int, end: int) -> int | None:
-    """The number of the page that holds the last of the characters `start` until before `end`; None as above."""
+    """The page of the last of the characters `start` to `end` (exclusive); None as above."""
     return page_of(pages, max(start, end - 1))
 
 
 def pages_told(page: int | None, last_page: int | None) -> str:
-    """`page 7`, `pages 4-6`, or "" where no page is known."""
+    """`page 7`, `pages 4-6`, or "" if unknown."""
     if page is None:
         return ""
     return f"page {page}" if last_page is None or last_page <= page else f"pages {page}-{last_page}"

@@ -1,9 +1,6 @@
-"""What a language model is asked when conversations become summaries and summaries become a reflection; and how its
-plain answers are read.
-
-Prompts follow the language of the conversation: Chinese for a Chinese one, else English. What people said stands
-between markers as data, one line for each message, and cannot forge the markers. `PROMPT_VERSION` is written into the
-provenance of what comes of it; it changes with any wording here.
+"""Prompts for summaries and reflections, and readers of their replies. Prompts follow the language of the conversation:
+Chinese for a Chinese one, else English. Messages are data between markers, one line each, and cannot forge the markers.
+`PROMPT_VERSION` is in the provenance of the results; it changes with any wording here.
 """
 
 import re
@@ -24,27 +21,22 @@ from mnemic.text.wordings import wording
 PROMPT_VERSION = "prompt-1"
 SUMMARY_WORDS = 60
 SUMMARY_CHARACTERS = 100
-"""How long a summary is to be: words of English, characters of Chinese."""
+"""Target length of a summary: English words, Chinese characters."""
 
 REFLECTION_WORDS = 120  # twice a summary: it holds several
 REFLECTION_CHARACTERS = 200  # twice a summary: it holds several
 SUMMARY_LENGTH: Mapping[Language, int] = {"en": SUMMARY_WORDS, "zh": SUMMARY_CHARACTERS}
 REFLECTION_LENGTH: Mapping[Language, int] = {"en": REFLECTION_WORDS, "zh": REFLECTION_CHARACTERS}
-"""The same by language: what one counts in words, another counts in characters."""
+"""Target length of a reflection by language, in words or characters."""
 
 MAX_MESSAGE_CHARS = 2000  # about 500 tokens, so that twenty messages fit a small context
-MAX_TOOL_CHARS = 300
-"""More of one message, or of what a tool gave, is not shown to the model."""
+MAX_TOOL_CHARS = 300  # limits of a message and of a tool's result shown to the model
 
-MAX_REPLY_CHARS = 1000
-"""A longer summary is cut behind its last whole sentence."""
-
-REPLY_TOKENS = 1024
-"""Room for models that think aloud before they answer."""
-
+MAX_REPLY_CHARS = 1000  # a longer summary is cut after its last whole sentence
+REPLY_TOKENS = 1024  # room for models that think aloud before they answer
 CUT_MARK = " […]"
 STABLE_KEYS = ("name", "home", "job", "employer", "language", "birthday")
-"""What of a person stays for long, as keys of the profile."""
+"""Profile keys that rarely change."""
 
 REFLECTION_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -82,21 +74,21 @@ _CONTENT = late_pattern(r"\w")
 
 
 def language_of(texts: Sequence[str]) -> Language:
-    """Chinese where its characters carry the texts and there is no Japanese among them; else English."""
+    """Chinese if its characters dominate the texts without any Japanese; else English."""
     joined = "".join(texts)
     han, letters = len(_HAN.findall(joined)), sum(character.isalpha() for character in joined)
     return "zh" if han * 4 >= letters > 0 and len(_KANA.findall(joined)) * 10 < han else "en"
 
 
 def counted(message: Message) -> str:
-    """What of a message counts for a summary, from its start: nothing of the system's, little of a tool's."""
+    """The part of a message that counts for a summary, from its start: none of the system's, little of a tool's."""
     if message.role not in _SHOWN:
         return ""
     return message.text[: MAX_TOOL_CHARS if message.role is Role.TOOL else MAX_MESSAGE_CHARS]
 
 
 def speaker(message: Message) -> str:
-    """The role, and the name where there is one."""
+    """The role, and the name if there is one."""
     return f"{message.role.value} ({message.name})" if message.name else message.role.value
 
 
@@ -106,7 +98,7 @@ def raw_lines(messages: Sequence[Message]) -> str:
 
 
 def summary_prompt(messages: Sequence[Message], language: Language) -> Prompt:
-    """Asks for a short summary of "role: content" lines, one for each message."""
+    """The prompt for a short summary of "role: content" lines, one per message."""
     lines = [
         f"{_inline(speaker(message))}: {_inline(text)}" for message in messages if (text := _show_message(message))
     ]
@@ -114,7 +106,7 @@ def summary_prompt(messages: Sequence[Message], language: Language) -> Prompt:
 
 
 def reflection_prompt(episodes: Sequence[str], language: Language) -> Prompt:
-    """Asks for what many summaries, joined by a line of dashes, say of their user; as JSON."""
+    """The prompt for what many summaries, separated by dashes, say about their user; as JSON."""
     inside = EPISODE_SEPARATOR.join(_inline(episode) for episode in episodes)
     keys = wording(language, "reflection.and").join(STABLE_KEYS)
     order = wording(language, "reflection.ask").format(most=REFLECTION_LENGTH[language], keys=keys)
@@ -134,8 +126,8 @@ def read_summary(completion: Completion) -> str:
 
 
 def read_reflection(completion: Completion) -> tuple[str, dict[str, str]]:
-    """The reflection in a reply, and what it proposes for the profile, by key. Raises `BadReplyError` for one that is
-    empty, cut, or not the JSON that was asked for.
+    """The reflection in a reply, and its proposals for the profile by key. Raises `BadReplyError` for a reply that is
+    empty, cut, or not the requested JSON.
     """
     reading = read_item(_require_whole(completion), REFLECTION_SCHEMA)
     if not reading.items:

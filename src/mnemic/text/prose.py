@@ -1,7 +1,6 @@
-"""Tells what people write from what machines write: code, markup, JSON, logs, stack traces, commands, placeholders.
-
-Answers for spans of lines. It would rather let a line of code pass than lose a sentence: a line counts as a machine's
-only by a mark that people do not make.
+"""Separates people's text from machine output: code, markup, JSON, logs, stack traces, commands, placeholders. Works on
+spans of lines. It prefers passing a line of code to losing a sentence: a line counts as a machine's only by a mark that
+people do not make.
 """
 
 import re
@@ -14,7 +13,7 @@ MAX_WORD_CHARS = 80
 """A longer run without a blank, in a script that uses blanks, is a path, a key or encoded data."""
 
 LEAST_LETTERS = 0.55
-"""Share of letters and blanks in a line of at least `MEASURED_CHARS`; tables, numbers and code have less."""
+"""Minimum share of letters and blanks in a line of at least `MEASURED_CHARS`; tables, numbers and code have less."""
 
 MEASURED_CHARS = 24
 
@@ -33,7 +32,7 @@ _SCRIPT_WITH_BLANKS = late_pattern(r"[a-zA-Z0-9+/=_.:-]")
 
 
 def machine_spans(text: str) -> list[tuple[int, int]]:
-    """Half-open spans of whole lines that a machine wrote, and of placeholders within lines; in order, not joined."""
+    """Half-open spans of whole machine-written lines, and of placeholders within lines; in order, not joined."""
     spans: list[tuple[int, int]] = []
     is_fenced = was_machine = False
     position = 0
@@ -69,14 +68,14 @@ def is_machine_line(line: str) -> bool:
 
 
 def is_machine_text(text: str) -> bool:
-    """True when a machine wrote most of a text: at least half of its characters that are no blanks."""
+    """True if a machine wrote at least half of the non-blank characters."""
     total = sum(not character.isspace() for character in text)
     machine = sum(not c.isspace() for start, end in machine_spans(text) for c in text[start:end])
     return 2 * machine >= total > 0
 
 
 def prose_parts(text: str) -> Iterator[tuple[int, int]]:
-    """The spans between what machines wrote, without the blank ones."""
+    """The non-blank spans between machine output."""
     begin = 0
     for start, end in [*machine_spans(text), (len(text), len(text))]:
         if text[begin:start].strip():

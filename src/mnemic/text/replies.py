@@ -1,9 +1,9 @@
-"""Reads what language models write as JSON, and takes the items that were asked for.
+"""Reads JSON from language models' replies, and extracts the requested items.
 
-Every valid JSON object or array is read as the standard says. Beyond it: prose around, trailing and missing commas,
-line comments, other quotes, bare keys, line breaks inside texts, Python's literals, NaN (as null). Nothing is evaluated
-or made up: an object that ends in the middle of a value is a `CutObject`. A JSON schema says the shape of an item;
-values are mended to fit it, texts lose control characters, and length and number have limits.
+Valid JSON objects and arrays are read by the standard. Also tolerated: prose around, trailing and missing commas, line
+comments, other quotes, bare keys, line breaks inside texts, Python's literals, NaN (as null). Nothing is evaluated or
+invented: an object that ends inside a value is a `CutObject`. A JSON schema defines an item; values are repaired to fit
+it. Texts lose control characters, and length and number are limited.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from mnemic.text.normalise import late_pattern
 
-MAX_DEPTH = 40  # levels; bounds recursion where a model repeats brackets
+MAX_DEPTH = 40  # levels; bounds recursion if a model repeats brackets
 
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+)*+")
 _JSON_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -31,29 +31,26 @@ _TEXT_ENDS = re.compile(
     r"\Z|[}\]]|//"
     r"|,\s*+(?:\Z|[\"'“„‘{\[}\]\d+\-]|(?i:true|false|null|none|nan|infinity)\b|[A-Za-z_]\w*+\s*+:|//)"
 )
-"""What follows the quote that ends a text. Any other quote belongs to the text: models forget to escape them."""
+"""What follows a closing quote. Any other quote belongs to the text: models forget to escape them."""
 
-_NEXT_FIELD = re.compile(r"[\"'][^\"'\n]{1,60}[\"']\s*+:")
-"""What follows it on a new line when a comma is missing."""
-
-_LONGEST_WHOLE = 18
-"""Digits of a number that is read as a whole one."""
+_NEXT_FIELD = re.compile(r"[\"'][^\"'\n]{1,60}[\"']\s*+:")  # what follows on a new line if a comma is missing
+_LONGEST_WHOLE = 18  # maximum digits of a number read as an integer
 
 
 class CutObject(dict[str, object]):
-    """An object that the text ended in; it holds the fields that were whole."""
+    """An object in which the text ended, with its complete fields."""
 
 
 class CutList(list[object]):
-    """A list that the text ended in; it holds the entries that were whole, the last one may be cut itself."""
+    """A list in which the text ended, with its complete entries; the last one may be cut itself."""
 
 
 class Broken:
-    """Stands in a list for an entry that cannot be read."""
+    """Placeholder for an unreadable entry of a list."""
 
 
 class _BrokenError(Exception):
-    """There is no reading on from `place`."""
+    """Reading cannot continue from `place`."""
 
     def __init__(self, place: int) -> None:
         super().__init__(place)
@@ -61,12 +58,12 @@ class _BrokenError(Exception):
 
 
 class _CutError(Exception):
-    """The text ended inside a value that has no whole part."""
+    """The text ended inside a value without a complete part."""
 
 
 def json_values(text: str) -> Iterator[object]:
-    """The outermost objects and lists of a text, in order: dicts and lists, and `CutObject`, `CutList` and `Broken`
-    where they are damaged. Time is linear in the length of the text.
+    """The outermost objects and lists of a text, in order: dicts and lists, or `CutObject`, `CutList` and `Broken` if
+    damaged. Time is linear in the length of the text.
     """
     reader = _Reader(text)
     place, patience = 0, 4 * len(text) + 1000
@@ -83,7 +80,7 @@ def json_values(text: str) -> Iterator[object]:
 
 
 class _Reader:
-    """Reads values of one text; each method takes the place to read from and gives the value and the place behind."""
+    """Reads values of one text. Each method takes a place and returns the value and the place after it."""
 
     _start = re.compile(r"[{\[]")
     _junk = re.compile(r"[^\[\]{}\"'“„‘,]+|[\[{]+")
@@ -164,7 +161,7 @@ class _Reader:
                 entries.append(entry)
 
     def _behind_broken(self, place: int, sign: str, entries: list[object]) -> int:
-        """Where a list goes on after something that cannot be read; a broken object counts as an entry, words not."""
+        """The place to continue a list after an unreadable part. A broken object counts as an entry, words do not."""
         if sign != "{":
             junk = self._junk.match(self._text, place)
             return junk.end() if junk else place + 1
@@ -173,7 +170,7 @@ class _Reader:
         return len(self._text) if end < 0 else end + 1
 
     def _next_sign(self, place: int) -> tuple[int, str]:
-        """The next character that is no space and no comma; empty at the end."""
+        """The next character except spaces and commas; empty at the end."""
         place = self._space(place)
         while self._text.startswith(",", place):
             place = self._space(place + 1)
@@ -209,7 +206,7 @@ class _Reader:
         return "\n" in self._text[place:after] and _NEXT_FIELD.match(self._text, after) is not None
 
     def _escape(self, place: int) -> tuple[str, int]:
-        """The characters that escapes mean; one that means nothing is kept as it is."""
+        """The characters of an escape; an unknown escape is kept."""
         units = _UNICODE.match(self._text, place)
         if units is not None:
             return bytes.fromhex(units.group().replace("\\u", "")).decode("utf-16-be", "replace"), units.end()
@@ -231,7 +228,7 @@ class _Reader:
 
     def _space(self, place: int) -> int:
         found = _SPACE.match(self._text, place)
-        return found.end() if found else place  # it always matches, if nothing
+        return found.end() if found else place  # it always matches, even the empty string
 
 
 def _read_number(written: str) -> object:
@@ -247,26 +244,22 @@ class Absence(Enum):
     MISSING = "missing"
 
 
-MISSING = Absence.MISSING
-"""There is no value, or none that fits."""
-
+MISSING = Absence.MISSING  # no value, or none that fits
 _NUMBER = late_pattern(r"\s*([-+]?\d+(?:[.,]\d+)?)\s*(?:(%)|/\s*(\d+))?\s*")
 _TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
 _WORDLESS = late_pattern(r"[\s_\-]+")
 
 
 def fields_of(given: Mapping[str, object], schema: Mapping[str, object]) -> dict[str, object]:
-    """The fields that are properties of the schema, by its names; "Observed At" is `observed_at`. Null is absent."""
+    """The fields that the schema names; "Observed At" is `observed_at`. Null is absent."""
     names = {_plain(name): name for name in cast("Mapping[str, object]", schema.get("properties") or {})}
     return {names[_plain(key)]: value for key, value in given.items() if value is not None and _plain(key) in names}
 
 
 def mended(value: object, schema: Mapping[str, object]) -> object:
-    """The value as the schema wants it, else `MISSING`.
-
-    A text loses control characters and outer spaces, and is cut at `maxLength`; a list loses what does not fit and what
-    is beyond `maxItems`; a number outside of its range does not fit. Without a type, or with one not known, the value
-    is taken as it is.
+    """The value repaired to fit the schema, else `MISSING`. A text loses control characters and outer spaces, and is
+    cut at `maxLength`. A list loses entries that do not fit or exceed `maxItems`. A number out of range does not fit.
+    Without a known type the value is unchanged.
     """
     kind = schema.get("type")
     if isinstance(kind, list):
@@ -278,7 +271,7 @@ def mended(value: object, schema: Mapping[str, object]) -> object:
 
 
 def clean_text(text: str) -> str:
-    """Without control characters (but line feeds and tabs), without what is no character, without outer spaces."""
+    """A text without control characters (except line feeds and tabs), invalid characters and outer spaces."""
     kept = (c for c in text.replace("\r\n", "\n") if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
     return "".join(kept).strip()
 
@@ -310,7 +303,7 @@ def _number(value: object, schema: Mapping[str, object]) -> object:
 
 
 def _parsed(text: str) -> float | None:
-    """The number that a text is: 0.8, 0,8, 80%, 8/10."""
+    """The number in a text: 0.8, 0,8, 80%, 8/10."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -374,14 +367,10 @@ _MENDERS: dict[str, Callable[[Any, Mapping[str, object]], object]] = {
 }
 
 
-MAX_REPLY_CHARS = 400_000
-"""More of a reply is not read."""
-
+MAX_REPLY_CHARS = 400_000  # more of a reply is not read
 MAX_ITEMS = 100  # of one list: a model that repeats itself ends there
 _EXCERPT_CHARS = 160  # of a refused item, for a line of the log
-_NESTING = 3
-"""Objects around the list that are looked into: {"result": {"facts": […]}}."""
-
+_NESTING = 3  # levels of objects around the list to look into: {"result": {"facts": […]}}
 Schema = Mapping[str, object]
 Item = Mapping[str, object]
 
@@ -392,7 +381,7 @@ _THOUGHT_END = late_pattern(r"</(?:think|thinking|thought|reasoning)>[ \t]*(?:\n
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something that is not among the items: the beginning of what was there, and the reason in words."""
+    """A refused part of a reply: its start, and the reason in words."""
 
     excerpt: str
     reason: str
@@ -400,9 +389,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reply holds. `is_answer` False: no item and no empty list either; the model failed, and asking again may
-    help. `is_cut`: it ended before its end. `notes`: fields that were left out of items because they could not be
-    mended.
+    """A reply's items. `is_answer` False: neither an item nor an empty list; the model failed, and asking again may
+    help. `is_cut`: the reply was truncated. `notes`: fields dropped because they could not be repaired.
     """
 
     items: tuple[Item, ...] = ()
@@ -413,22 +401,21 @@ class Reading:
 
 
 def object_schema(**properties: Mapping[str, object]) -> dict[str, object]:
-    """The schema of an object that has each of these properties."""
+    """The schema of an object with each of these properties."""
     return {"type": "object", "properties": properties, "required": [*properties]}
 
 
 def list_schema(item: Schema, key: str = "items", most: int = MAX_ITEMS) -> dict[str, object]:
-    """The schema for a prompt that wants a list of items: an object around it, which all servers take."""
+    """The prompt schema for a list of items: an object around it, which all servers accept."""
     entries = {"type": "array", "items": dict(item), "maxItems": most}
     return {"type": "object", "properties": {key: entries}, "required": [key], "additionalProperties": False}
 
 
 def read_items(reply: str, schema: Schema, *, most: int = MAX_ITEMS) -> Reading:
-    """The items of a reply, in order, each with the properties of `schema` that it has and no others.
-
-    `schema` is that of one item: an object with `properties` and `required`; of the properties count type, enum,
-    minimum, maximum, maxLength, items and maxItems. An item that lacks a required property, or has one that cannot be
-    mended, is refused; an optional one is left out with a note. Never raises for what a model wrote.
+    """The items of a reply, in order, with only the properties of `schema`. `schema` describes one item: an object with
+    `properties` and `required`. Of properties type, enum, minimum, maximum, maxLength, items and maxItems are used. An
+    item whose required property is missing or beyond repair is refused; an optional one is dropped with a note. Never
+    raises for a model's text.
     """
     text = without_thoughts(reply[:MAX_REPLY_CHARS])
     groups = list(_groups(_values(text), schema))
@@ -444,7 +431,7 @@ def read_item(reply: str, schema: Schema) -> Reading:
 
 
 def without_thoughts(reply: str) -> str:
-    """The reply without what a reasoning model thought aloud before it; all of it when it never stopped thinking."""
+    """The reply without a reasoning model's thoughts before it; all of it if the thoughts never end."""
     text = reply
     while (thought := _THOUGHT.match(text)) is not None and thought.end() > 0:
         text = text[thought.end() :]
@@ -454,7 +441,7 @@ def without_thoughts(reply: str) -> str:
 
 
 def _values(text: str) -> list[object]:
-    """What stands in the text; a text that is one JSON string is opened first."""
+    """The values in the text. A text that is one JSON string is decoded first."""
     stripped = text.strip()
     if stripped.startswith('"'):
         try:
@@ -467,7 +454,7 @@ def _values(text: str) -> list[object]:
 
 
 def _groups(values: Sequence[object], schema: Schema) -> Iterator[list[object]]:
-    """Lists of entries, each of which may be what was asked for: lists as such, and all single items together."""
+    """Candidate lists: each list, and all single items together."""
     single: list[object] = []
     for value in values:
         if isinstance(value, list):
@@ -488,7 +475,7 @@ def _is_whole_item(fields: Item, schema: Schema) -> bool:
 
 
 def _inside(fields: Item, schema: Schema, nesting: int) -> list[object] | None:
-    """The list that an object is only the wrapping of: {"facts": […]}, {"1": {…}, "2": {…}}, {"fact": {…}}."""
+    """The list inside a wrapping object: {"facts": […]}, {"1": {…}, "2": {…}}, {"fact": {…}}."""
     values = [value for key, value in fields.items() if not fields_of({key: value}, schema)]
     lists = [cast("list[object]", value) for value in values if isinstance(value, list)]
     if lists:
@@ -524,7 +511,7 @@ def _read(group: Sequence[object], schema: Schema, most: int) -> Reading:
 
 
 def _item(entry: object, schema: Schema, title: str, notes: list[str]) -> tuple[Item | None, str]:
-    """The item that an entry is, or None and the reason."""
+    """The item of an entry, or None and the reason."""
     if isinstance(entry, CutObject):
         return None, "it was cut in the middle"
     if isinstance(entry, Broken):
@@ -552,7 +539,7 @@ def _item(entry: object, schema: Schema, title: str, notes: list[str]) -> tuple[
 
 
 def _opened(entry: str, schema: Schema) -> object:
-    """An entry that is a text: JSON within it, else the item whose one required property is a text."""
+    """The value of a text entry: JSON within it, else the item whose one required property is a text."""
     inside = next(json_values(entry), None)
     if isinstance(inside, dict):
         return cast("object", inside)
@@ -574,5 +561,5 @@ def _refuse(entry: object, reason: str) -> Refused:
 
 
 def _shown(value: Any) -> str:
-    """The beginning of a value on one line."""
+    """The start of a value on one line."""
     return " ".join(str(value).split())[:_EXCERPT_CHARS]

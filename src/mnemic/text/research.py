@@ -1,7 +1,6 @@
-"""How a model reads one huge document: its pieces, the prompts for notes and answer, and how replies are read.
-
-Pieces end at section borders where there are any. The text, and what a model wrote about it before, is data: sanitised,
-between markers. A model names notes by number; what it says without a number that exists is not kept.
+"""Research's pieces of a huge document, its prompts for notes and answer, and the readers of replies. Pieces end at
+section borders if there are any. The text, and a model's earlier notes about it, are data: sanitised, between markers.
+A model cites notes by number; statements without a valid number are dropped.
 """
 
 import re
@@ -20,15 +19,12 @@ from mnemic.text.sanitise import one_line, sanitise
 from mnemic.text.sentences import cut_at_word
 from mnemic.text.wordings import every_wording, wording
 
-MAX_NOTES = 6
-"""Of one piece."""
+MAX_NOTES = 6  # per piece
 
 MAX_MERGED = 40  # notes of one reduction: more would not shrink towards one prompt
 MAX_SAYS = 300  # of a note: one or two sentences
-MAX_TITLE = 200  # of a document: it stands in every prompt
-SECOND_TRY = 0.3
-"""The temperature of a question that is asked again."""
-
+MAX_TITLE = 200  # of a document: it is in every prompt
+SECOND_TRY = 0.3  # temperature of a retry
 _NOTE = {
     "type": "object",
     "properties": {"quote": {"type": "string"}, "says": {"type": "string"}},
@@ -47,7 +43,7 @@ _CONTENT = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one or more quotes say; `quotes` are the numbers of quotes, `text` the quote itself where it is one."""
+    """A statement supported by quotes; `quotes`: their numbers, `text`: the quote itself if there is one."""
 
     says: str
     quotes: tuple[int, ...]
@@ -57,16 +53,16 @@ class Note:
 
     @property
     def weight(self) -> int:
-        """The tokens it takes in a prompt, its source line included."""
+        """Tokens in a prompt, including the source line."""
         return tokens(self.says) + tokens(self.text) + _LINE_TOKENS
 
 
-_LINE_TOKENS = 24  # of a note's JSON around its texts, with some to spare
+_LINE_TOKENS = 24  # of a note's JSON around its texts, with a margin
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What is asked of which document, and how long replies may be, in tokens."""
+    """A question about a document, and the maximum tokens of replies."""
 
     question: str
     title: str
@@ -75,24 +71,23 @@ class Asking:
 
     @property
     def frame_tokens(self) -> int:
-        """What a prompt takes beside the text of a piece, or the notes."""
+        """Tokens of a prompt besides a piece's text or the notes."""
         asks = ("research.map", "research.reduce", "research.answer")
         longest = max(tokens(text) for name in asks for text in every_wording(name))
         return longest + tokens(self.question) + 2 * tokens(self.title[:MAX_TITLE]) + _FRAME_TOKENS
 
     @property
     def recipe(self) -> str:
-        """What a reply about a piece depends on beside the piece."""
+        """Everything besides the piece that a reply about it depends on."""
         ask = wording(self.language, "research.map")
         return "\n".join((ask, str(MAX_NOTES), self.question, self.title, str(self.reply_tokens)))
 
 
-_FRAME_TOKENS = 200
-"""For the lines around a text: preface, markers, part and page."""
+_FRAME_TOKENS = 200  # for the lines around a text: preface, markers, part and page
 
 
 def map_prompt(asking: Asking, text: str, page: int | None, place: tuple[int, int]) -> Prompt:
-    """Asks what of one piece bears on the question; `place`: which piece of how many."""
+    """The prompt for notes of one piece that bear on the question; `place`: the piece's number, and the total."""
     block = documents_block([Excerpt(asking.title[:MAX_TITLE], text, page)], asking.language)
     told = "\n\n".join((wording(asking.language, "research.place").format(*place), block, _ask_line(asking)))
     order = wording(asking.language, "research.map").format(most=MAX_NOTES)
@@ -100,21 +95,21 @@ def map_prompt(asking: Asking, text: str, page: int | None, place: tuple[int, in
 
 
 def reduce_prompt(asking: Asking, notes: Sequence[Note]) -> Prompt:
-    """Asks for fewer notes that say the same."""
+    """The prompt for fewer notes with the same content."""
     told = "\n\n".join((_list_notes(asking, notes), _ask_line(asking)))
     schema = list_schema(_MERGED, "notes", MAX_MERGED)
     return _prompt(wording(asking.language, "research.reduce").format(most=MAX_MERGED), told, asking, schema)
 
 
 def answer_prompt(asking: Asking, notes: Sequence[Note], share: str) -> Prompt:
-    """Asks for the answer; `share` says how much of the document was read, "" for all of it."""
+    """The prompt for the answer; `share`: how much of the document was read, "" for all."""
     partly = wording(asking.language, "research.partly").format(share) if share else ""
     told = "\n\n".join(part for part in (_list_notes(asking, notes), partly, _ask_line(asking)) if part)
     return _prompt(wording(asking.language, "research.answer"), told, asking, None)
 
 
 def read_notes(completion: Completion) -> list[tuple[str, str]] | None:
-    """(quote, what it says) in the order of a reply about a piece, as far as it goes; None if it is no answer."""
+    """(quote, statement) pairs in a reply about a piece, in order, as far as it goes; None if it is no answer."""
     reading = read_items(completion.text, _NOTE, most=MAX_NOTES)
     if not reading.is_answer:
         return None
@@ -123,7 +118,7 @@ def read_notes(completion: Completion) -> list[tuple[str, str]] | None:
 
 
 def read_merged(completion: Completion, notes: Sequence[Note]) -> list[Note] | None:
-    """The merged notes of a reply, each with the quotes of those it names; None when none names one that is there."""
+    """The merged notes of a reply, with the quotes of the notes that they cite; None if none cites a valid one."""
     merged: list[Note] = []
     for item in read_items(completion.text, _MERGED, most=MAX_MERGED).items:
         named = [number for number in cast("Sequence[int]", item["numbers"]) if 1 <= number <= len(notes)]
@@ -135,7 +130,7 @@ def read_merged(completion: Completion, notes: Sequence[Note]) -> list[Note] | N
 
 
 def read_answer(completion: Completion, numbers: Collection[int]) -> tuple[str, list[int]] | None:
-    """The answer without marks of notes that are not there, and the numbers it cites; None for an empty one."""
+    """The answer without invalid citations, and the numbers it cites; None for an empty one."""
     text = without_thoughts(completion.text).strip()
     if not _CONTENT.search(text):
         return None
@@ -154,7 +149,7 @@ def read_answer(completion: Completion, numbers: Collection[int]) -> tuple[str, 
 
 
 def again(prompt: Prompt) -> Prompt:
-    """The same question for a second try, freer."""
+    """The same prompt for a retry, with a higher temperature."""
     return replace(prompt, temperature=SECOND_TRY)
 
 
@@ -188,7 +183,9 @@ def _prompt(system: str, told: str, asking: Asking, schema: dict[str, object] | 
 
 MAX_QUOTE_CHARACTERS = 600  # a paragraph: a longer quote proves nothing in particular
 LEAST_WEIGHT = 8
-"""Of letters and digits; those outside of Latin, Greek and Cyrillic weigh two. Less could stand anywhere."""
+"""Minimum weight of a quote in letters and digits; those outside of Latin, Greek and Cyrillic weigh two. Shorter ones
+could occur anywhere.
+"""
 
 _GAP = re.compile(r"(?:(?<!\s)\s++)?(?:\[\s*(?:\u2026|\.{3})\s*\]|\u2026|\.{3})\s*")
 _MARKS = "\"'`\uff02\u201c\u201d\u201e\u201f\u301d\u301e\u275d\u275e\u2018\u2019\u201a\u201b\u00ab\u00bb"
@@ -200,8 +197,8 @@ Span = tuple[int, int]
 
 
 def find_quotes(given: str, text: str, start: int, end: int) -> list[Span]:
-    """The places, within `text[start:end]`, of a quote: one for each of its parts that an ellipsis divides, in their
-    order. None when a part is not there, is too short to tell anything, or all of it is longer than a quote may be.
+    """The places of a quote within `text[start:end]`, one per part between ellipses, in order. Empty if a part is
+    missing or too short, or the whole is too long for a quote.
     """
     given = given.strip()
     if len(given) > 2 * MAX_QUOTE_CHARACTERS:
@@ -262,20 +259,18 @@ def _weight(words: str) -> int:
     return sum(1 if ord(character) < _NARROW_BELOW else 2 for character in words if character.isalnum())
 
 
-LEAST_ROOM = 200
-"""Fewer tokens than this make no piece worth reading."""
-
+LEAST_ROOM = 200  # tokens; smaller pieces are not worth reading
 OVERLAP_CHARACTERS = 300
-"""Where nothing parts two pieces, so much of the one is shown with the next, from the beginning of a sentence."""
+"""Characters of a piece repeated in the next one, from the start of a sentence, if nothing separates them."""
 
 _CHARACTERS_A_TOKEN = 2.5  # of ASCII, as `tokens` counts
-_FIRST_BORDER = 0.5  # of what fits: a section that ends earlier is no reason to leave the rest empty
+_FIRST_BORDER = 0.5  # of what fits: ending at an earlier section would leave too much room unused
 _ENDS = (". ", "! ", "? ", ".\n", "。", "！", "？", "؟ ", "। ")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Characters `start` until before `end` of a text; those before `own` were in the piece before, too."""
+    """Characters `start` to `end` (exclusive) of a text. Those before `own` are also in the previous piece."""
 
     index: int
     start: int
@@ -284,9 +279,9 @@ class Piece:
 
 
 def cut(text: str, room: int, headings: Sequence[Heading] = (), pages: Sequence[int] = ()) -> list[Piece]:
-    """The pieces of a text in order, each of at most `room` tokens (see `narrative.tokens`); together they hold all of
-    it. `headings` and `pages` ascend by offset. A border is the highest heading within the second half of what fits;
-    where there is none an empty line, the begin of a page, a line, a sentence, a word, or whatever character comes.
+    """The pieces of a text in order, each of at most `room` tokens (see `narrative.tokens`), covering all of it.
+    `headings` and `pages` ascend by offset. A piece ends at the highest heading within the second half of what fits.
+    Without one it ends at an empty line, page start, line, sentence, word or any character.
     """
     room = max(room, LEAST_ROOM)
     offsets = [heading.offset for heading in headings]
@@ -302,7 +297,7 @@ def cut(text: str, room: int, headings: Sequence[Heading] = (), pages: Sequence[
 
 
 def _fitting(text: str, start: int, room: int) -> int:
-    """The last offset up to which the text from `start` weighs no more than the room."""
+    """The last offset up to which the text from `start` fits the room."""
     most = min(len(text), start + int(room * _CHARACTERS_A_TOKEN))
     if tokens(text[start:most]) <= room:
         return most
@@ -312,7 +307,7 @@ def _fitting(text: str, start: int, room: int) -> int:
 def _border(
     text: str, span: tuple[int, int], headings: tuple[Sequence[Heading], Sequence[int]], pages: Sequence[int]
 ) -> tuple[int, bool]:
-    """Where a piece that may reach until the end of `span` ends, and whether something parts it from the next one."""
+    """The end of a piece that may reach the end of `span`, and whether it is a natural border."""
     start, limit = span
     if limit >= len(text):
         return len(text), True
@@ -336,7 +331,7 @@ def _border(
 
 
 def _overlap(text: str, start: int, end: int) -> int:
-    """Where the next piece begins so that it holds the last sentences of this one."""
+    """The start of the next piece, so that it includes the last sentences of this one."""
     least = end - min(OVERLAP_CHARACTERS, (end - start) // 10)
     begins = [place + len(mark) for mark in (*_ENDS, "\n") if 0 <= (place := text.find(mark, least, end)) < end - 2]
     return min(begins, default=end)

@@ -1,9 +1,8 @@
-"""When two sentences say the same, and which sentences would deny one: by words alone, and with care.
+"""Decides by words whether two sentences say the same, and which sentences deny one.
 
-A wrong merge hides something that was said; a missed one only repeats it. So nothing but articles, a few words without
-content, spellings and the order around "is" may differ: never a name, a number, a date, a negation, a preposition, a
-tense or who does what to whom. Pairs that rules leave open are put to a model; whatever its answer lacks or garbles
-counts as "other", so a failing model merges nothing and retires nothing.
+Cautious: a wrong merge hides a statement, a missed one only repeats it. So only articles, a few empty words, spellings
+and the order around "is" may differ. Names, numbers, dates, negations, prepositions, tenses and roles never may. Open
+pairs go to a model; missing or garbled answers count as "other", so a failing model merges and retires nothing.
 """
 
 import re
@@ -16,12 +15,8 @@ from mnemic.text.normalise import key_words, late_pattern, stored_pattern, store
 from mnemic.text.replies import list_schema, object_schema, read_items, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
 
-MAX_CHARS = 1000
-"""Longer texts are compared by their key alone."""
-
-MAX_DENIAL_CHARS = 160
-"""A longer text is no plain sentence."""
-
+MAX_CHARS = 1000  # longer texts are compared by their key alone
+MAX_DENIAL_CHARS = 160  # a longer text is no plain sentence
 _FILLERS = frozenset(("a", "an", "the", "that", "also", "currently", "now", "presently"))
 _SPELLINGS = {
     **dict(zip(("two", "three", "four", "five", "six", "seven"), "234567", strict=True)),
@@ -58,7 +53,7 @@ _REGULAR_ES = ("s", "x", "z", "ch", "sh", "o")
 
 
 def same_statement(one: str, other: str) -> bool:
-    """True when both say the same in the same words but for articles, fillers and spelling."""
+    """True if both have the same words except for articles, fillers and spelling."""
     if max(len(one), len(other)) > MAX_CHARS:
         return False
     first, second = _content(one), _content(other)
@@ -66,16 +61,15 @@ def same_statement(one: str, other: str) -> bool:
 
 
 _NAME = late_pattern(r"(?<=[\w,;:] )(?!I\b)[A-Z][\w.+#-]*[\w+#]|\b\w*\d[\w.:-]*")
-_STEM_CHARS = 5
-"""Names are one if they begin with the same letters, as Postgres and PostgreSQL."""
-
+_STEM_CHARS = 5  # names with the same first letters are one, such as Postgres and PostgreSQL
 SAME_DECISION = 0.75
-"""Cosine from which two sentences that name the same things say the same. Of made pairs 5 of 8 wordings of one decision
-are above, and of 10 pairs of decisions that differ only two, which name other things."""
+"""Cosine from which two sentences about the same things say the same. In a made-up set, 5 of 8 rewordings of one
+decision are above it. So are two of 10 pairs of different decisions, which name different things.
+"""
 
 
 def names_same_things(one: str, other: str) -> bool:
-    """False when each of two sentences names something, or has a number or a negation, that the other lacks."""
+    """False if each of two sentences has a name, number or negation that the other lacks."""
     first, second = (set(_NAME.findall(text)) for text in (one, other))
     lacking = [{n.casefold()[:_STEM_CHARS] for n in first}, {n.casefold()[:_STEM_CHARS] for n in second}]
     negations = [len(_NEGATION.findall(text.casefold())) for text in (one, other)]
@@ -83,7 +77,7 @@ def names_same_things(one: str, other: str) -> bool:
 
 
 def may_be_same(one: str, other: str) -> bool:
-    """False when a number, a date or the number of negations differs: then nobody's judgement makes them one."""
+    """False if a number, a date or the number of negations differs. Then no judgement can merge them."""
     first, second = " ".join(_content(one)), " ".join(_content(other))
     return sorted(_NUMBER.findall(first)) == sorted(_NUMBER.findall(second)) and len(_NEGATION.findall(first)) == len(
         _NEGATION.findall(second)
@@ -91,8 +85,8 @@ def may_be_same(one: str, other: str) -> bool:
 
 
 def denials(text: str) -> list[str]:
-    """The sentences that a plain sentence denies, as their words: "User is not vegetarian" denies "user is vegetarian",
-    and the other way round. Few, and none of a text that is no such sentence.
+    """The sentences that a plain sentence denies: "User is not vegetarian" denies "user is vegetarian", and vice versa.
+    Few, and none for other texts.
     """
     if len(text) > MAX_DENIAL_CHARS:
         return []
@@ -120,7 +114,7 @@ def _forms(match: re.Match[str], forms: tuple[str, ...]) -> Iterator[str]:
 
 
 def third_form(verb: str) -> str:
-    """The form of a verb that goes with "User"."""
+    """The verb form for "User"."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     if verb.endswith("y") and verb[-2:-1] not in "aeiou":
@@ -156,8 +150,8 @@ def _spelled(word: str) -> str:
 
 
 def _swapped(words: list[str]) -> list[str]:
-    """What stands around "is" the other way round: "Rex is User's dog" for "User's dog is Rex". The words as they are
-    when there is no single "is", or a "not".
+    """The words around "is" swapped: "Rex is User's dog" for "User's dog is Rex". Unchanged without a single "is", or
+    with a "not".
     """
     if words.count("is") != 1 or "not" in words:
         return words
@@ -165,8 +159,8 @@ def _swapped(words: list[str]) -> list[str]:
     return [*words[place + 1 :], "is", *words[:place]]
 
 
-MAX_PAIRS = 10  # of one prompt: bounds its length, and that of the reply
-REPLY_TOKENS = 512  # ten verdicts of about 40 tokens, with some to spare
+MAX_PAIRS = 10  # per prompt: bounds its length, and that of the reply
+REPLY_TOKENS = 512  # ten verdicts of about 40 tokens, with a margin
 TIMEOUT_S = 15.0  # a write waits for it; on a timeout the rules decide
 MAX_STATEMENT_CHARS = 400  # a statement is one or two sentences
 
@@ -177,7 +171,7 @@ _ITEM = object_schema(
 
 
 def judge_prompt(pairs: Sequence[tuple[str, str]]) -> Prompt:
-    """Asks how the second statement of each pair stands to the first; at most `MAX_PAIRS` pairs are put."""
+    """The prompt for how the second statement of each pair relates to the first; at most `MAX_PAIRS` pairs."""
     lines = [
         f"pair {number}\nOLD: {_shown(old)}\nNEW: {_shown(new)}"
         for number, (old, new) in enumerate(pairs[:MAX_PAIRS], start=1)
@@ -192,7 +186,7 @@ def judge_prompt(pairs: Sequence[tuple[str, str]]) -> Prompt:
 
 
 def read_judgements(completion: Completion, pairs: int) -> list[Judgement]:
-    """One judgement for each pair; OTHER for one that is told twice, differently, and for all of a cut reply."""
+    """One judgement per pair; OTHER for a pair with two different ones, and for all of a cut reply."""
     found: dict[int, set[Judgement]] = {}
     if completion.finish is not Finish.LENGTH:
         for item in read_items(without_thoughts(completion.text), _ITEM, most=MAX_PAIRS).items:

@@ -1,6 +1,5 @@
-"""Where sentences begin and end, by rules, and how a passage that is too long is shortened.
-
-It would rather leave two sentences together than cut one in the middle of a name or a number.
+"""Splits text into sentences by rules, and shortens long passages. In doubt two sentences stay together rather than one
+being cut inside a name or a number.
 """
 
 import re
@@ -14,15 +13,13 @@ from mnemic.text.languages import detect, words
 Span = tuple[int, int]
 
 _FULL_STOPS = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362"
-"""Marks that end a sentence whatever follows: Chinese and Japanese, Arabic, Urdu, Hindi, Armenian, Ethiopic."""
+"""Marks that always end a sentence: Chinese and Japanese, Arabic, Urdu, Hindi, Armenian, Ethiopic."""
 
 _CLOSERS = "\"')\\]}\u00bb\u201d\u2019\u300d\u300f\uff09\u3011*_`"
 _END = re.compile(f"(?P<marks>[.!?\u2026{_FULL_STOPS}]++)(?P<closers>[{_CLOSERS}]*+)")
 _NEXT_WORD = re.compile(r"\s*+[\"'(\[\u00ab\u201c\u2018*_]*+(?P<word>\w{1,20})")
 _LAST_WORD = re.compile(r"(?<![\w.])[\w.]++$")
-_LOOK_BACK = 24
-"""Characters looked at before a full stop; no abbreviation is longer."""
-
+_LOOK_BACK = 24  # characters examined before a full stop; no abbreviation is longer
 _FENCE = re.compile(r"\s*(```|~~~)")
 _LIST_MARKER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])$")
 _ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
@@ -35,19 +32,18 @@ _ABBREVIATIONS = words(
     "etc vs cf al approx dept est inc ltd co corp jr sr ave blvd ph.d "
     "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu"
 )
-"""The end of a sentence only where a new one plainly begins."""
+"""The end of a sentence only if a new one clearly starts."""
 
 _BEFORE_NUMBERS = words("no nos fig figs eq vol p pp sec ch art ca tel ext")
 
 
 def sentences(text: str) -> list[Span]:
-    """Half-open spans of character offsets, one per sentence, in order and without overlap.
+    """Half-open character spans, one per sentence, in order, without overlap, covering all but white space.
 
-    Only white space lies outside of them, and none at the ends of a span. A sentence ends at `.`, `!`, `?` or an
-    ellipsis before white space, at the full stops and question marks of Chinese, Japanese, Arabic, Urdu, Hindi,
-    Armenian and Amharic, at a blank line, and at the end of a line unless the next one goes on in lower case. Closing
-    quotes and brackets belong to the sentence. Abbreviations, initials, list numbers and decimal numbers do not end
-    one. A fenced code block is one span. No string raises.
+    A sentence ends at `.`, `!`, `?` or an ellipsis before white space, and at the full stops and question marks of
+    Chinese, Japanese, Arabic, Urdu, Hindi, Armenian and Amharic. It also ends at a blank line, and at the end of a line
+    unless the next one continues in lower case. Closing quotes and brackets belong to it. Abbreviations, initials, list
+    numbers and decimal numbers do not end one. A fenced code block is one span. No string raises.
     """
     spans: list[Span] = []
     for start, end, is_code in _blocks(text):
@@ -61,7 +57,7 @@ def sentences(text: str) -> list[Span]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Lines that belong together, as (start, end, is_code); they cover the whole text."""
+    """Lines that belong together, as (start, end, is_code), covering the whole text."""
     start = position = 0
     fence = ""
     for line in text.splitlines(keepends=True):
@@ -81,7 +77,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _cuts(text: str, start: int, end: int) -> Iterator[int]:
-    """Offsets within the block after which a new sentence begins."""
+    """Offsets within the block after which a new sentence starts."""
     begin = start
     for mark in _END.finditer(text, start, end):
         if _ends_sentence(text, mark, begin):
@@ -106,7 +102,7 @@ def _ends_sentence(text: str, mark: re.Match[str], begin: int) -> bool:
 
 
 def _is_ordinal(sentence: str, before: str, following: str) -> bool:
-    """Whether the full stop makes the number before it an ordinal, in a language that writes them so."""
+    """True if the full stop makes the number before it an ordinal, in a language that writes them so."""
     if _ORDINAL.search(before) is None:
         return False
     dates = detect(sentence).dates
@@ -115,7 +111,7 @@ def _is_ordinal(sentence: str, before: str, following: str) -> bool:
 
 
 def _is_abbreviation(before: str, following: str) -> bool:
-    """Whether the full stop after `before` (the end of the sentence so far) belongs to its last word."""
+    """True if the full stop after `before` (the end of the sentence so far) belongs to an abbreviation."""
     if _LIST_MARKER.fullmatch(before):
         return True
     last = _LAST_WORD.search(before)
@@ -128,23 +124,20 @@ def _is_abbreviation(before: str, following: str) -> bool:
     return is_short and not (following[:1].isupper() and following.lower() in STOP_WORDS)
 
 
-CUT_MARK = " […]"
-"""Ends what was shortened."""
-
-Fits = Callable[[str], bool]
-"""Whether a text has room; a text that begins like a longer one that fits must fit too."""
+CUT_MARK = " […]"  # ends a shortened text
+Fits = Callable[[str], bool]  # whether a text has room; if it has, so has every start of it
 
 _analyser = Analyser()
 
 
 def cut_at_sentence(text: str, fits: Fits) -> str:
-    """The longest beginning of whole sentences that fits together with `CUT_MARK`, marked; "" when there is none."""
+    """The longest start of whole sentences that fits with `CUT_MARK`, marked; "" if there is none."""
     return _longest(text, [end for _, end in sentences(text)], fits)
 
 
 def cut_at_word(text: str, fits: Fits) -> str:
-    """The longest beginning of whole words that fits together with `CUT_MARK`, marked; of characters where the first
-    word alone is too long; "" when there is none.
+    """The longest start of whole words that fits with `CUT_MARK`, marked; "" if none does. If the first word alone is
+    too long, it is cut by characters.
     """
     ends = [end for _, end in _analyser.token_spans(text)]
     return _longest(text, ends, fits) or _longest(text, range(1, len(text) + 1), fits)

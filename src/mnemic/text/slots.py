@@ -1,8 +1,6 @@
-"""Which attribute a plain sentence fills, and with what: "User lives in Porto" fills `home` with "Porto".
-
-Rules, and careful ones: a sentence counts only when it says that one thing and nothing else, of the user ("User", "I")
-or of somebody who is named; "Anna lives in Porto" fills `home of anna`. So two sentences with one slot and the same
-value say the same, and with other values they cannot both hold.
+"""Finds the attribute (slot) and value in a plain sentence: "User lives in Porto" fills `home` with "Porto". Cautious
+rules: a sentence counts only if it says that alone, about the user ("User", "I") or a named person. "Anna lives in
+Porto" fills `home of anna`. So equal values of a slot mean the same, and different ones contradict each other.
 """
 
 import re
@@ -12,9 +10,7 @@ from enum import StrEnum
 from mnemic.text.languages import SlotRules, detect
 from mnemic.text.normalise import key_words, late_pattern
 
-MAX_CHARS = 160
-"""A longer sentence says more than one thing."""
-
+MAX_CHARS = 160  # a longer sentence says more than one thing
 _ALIASES = {
     **dict.fromkeys(("location", "residence", "city", "lives in", "home city", "address city", "current city"), "home"),
     **dict.fromkeys(("occupation", "profession", "job title", "role at work", "position"), "job"),
@@ -37,7 +33,7 @@ _ORDINAL = late_pattern(r"^(\d+)(?:st|nd|rd|th)$")
 
 
 class Relation(StrEnum):
-    """How two values of one slot relate: COMPATIBLE ones may both hold, as "Lisbon" and "Lisbon, Portugal" do."""
+    """How two values of one slot relate. COMPATIBLE ones may both hold, as "Lisbon" and "Lisbon, Portugal" do."""
 
     SAME = "same"
     COMPATIBLE = "compatible"
@@ -46,7 +42,7 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A slot, by its one name, and the value that fills it."""
+    """A slot, by its canonical name, and its value."""
 
     slot: str
     value: str
@@ -54,7 +50,7 @@ class Filled:
 
 
 def slot_of(text: str) -> Filled | None:
-    """The slot that a sentence fills, when it says nothing else; None otherwise."""
+    """The slot that a sentence fills if it says nothing else, or None."""
     sentence = text.strip().rstrip(".!。！").strip()
     if len(sentence) > MAX_CHARS:
         return None
@@ -77,19 +73,19 @@ def slot_of(text: str) -> Filled | None:
 
 
 def canonical(slot: str) -> str:
-    """The one name of a slot, whatever a model called it."""
+    """The canonical name of a slot, whatever a model called it."""
     name = " ".join(slot.casefold().replace("_", " ").split())
     name = name.replace("favorite", "favourite").replace("color", "colour")
     return _ALIASES.get(name, name)
 
 
 def is_single(slot: str) -> bool:
-    """True for a slot (by its one name) that holds one value at a time; every other may hold many."""
+    """True for a slot (canonical name) with one value at a time; all others may have many."""
     return slot.partition(" of ")[0] in _SINGLE or slot.startswith(_SINGLE_BEGINNINGS)
 
 
 def relation(slot: str, one: str, other: str) -> Relation:
-    """How two values of a slot stand to each other."""
+    """How two values of a slot relate."""
     if slot.startswith("likes "):
         if one == other:
             return Relation.SAME
@@ -119,7 +115,7 @@ def _preference(sentence: str, rules: SlotRules) -> Filled | None:
 
 
 def _owner(match: re.Match[str], rules: SlotRules) -> str | None:
-    """How the slot of somebody else is told from the user's: "" for the user; None where nobody is named."""
+    """The owner's part of the slot's name: "" for the user; None if no person is named."""
     who = match.groupdict().get("who")
     if who is None:
         return ""

@@ -1,20 +1,16 @@
-"""WordPiece tokenising as uncased BERT models expect it (Devlin et al. 2018; Wu et al. 2016).
+"""WordPiece tokenisation for uncased BERT models (Devlin et al. 2018; Wu et al. 2016).
 
-It gives the token ids of the `tokenizers` package without depending on it. Two differences are known. The names of
-special tokens ("[SEP]") inside a text are ordinary text here, so no text can forge the structure of the model's input.
-Characters that entered Unicode after that package's tables were made follow this Python's tables.
+Returns the ids of the `tokenizers` package without depending on it, with two known differences. Names of special tokens
+("[SEP]") inside a text are ordinary text, so no text can forge the structure of the input. Characters newer than that
+package's Unicode tables follow this Python's tables.
 """
 
 import string
 import unicodedata
 from collections.abc import Sequence
 
-MAX_WORD_CHARACTERS = 100
-"""A longer word becomes one unknown token."""
-
-MAX_CACHED_WORDS = 50_000
-"""Words whose pieces are remembered, about 10 MB; a full cache is emptied and fills again."""
-
+MAX_WORD_CHARACTERS = 100  # a longer word becomes one unknown token
+MAX_CACHED_WORDS = 50_000  # words whose pieces are cached, about 10 MB; a full cache is emptied
 _CJK_RANGES = (  # of BERT's own tokenizer
     range(0x3400, 0x4DC0),
     range(0x4E00, 0xA000),
@@ -29,10 +25,10 @@ _REPLACEMENT_CHARACTER = "\ufffd"
 
 
 class WordPiece:
-    """The tokeniser of one vocabulary. It may be used from several threads at once."""
+    """The tokeniser of one vocabulary. Thread-safe."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        """`vocabulary`: the pieces in the order of their ids; `KeyError` without "[UNK]", "[CLS]" and "[SEP]"."""
+        """`vocabulary`: the pieces in order of their ids; `KeyError` without "[UNK]", "[CLS]" and "[SEP]"."""
         ids = {piece: index for index, piece in enumerate(vocabulary)}
         self._unknown, self._start, self._end = ids["[UNK]"], ids["[CLS]"], ids["[SEP]"]
         self._first = ids
@@ -41,9 +37,8 @@ class WordPiece:
         self._cache: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str, max_tokens: int) -> list[int]:
-        """The ids of [CLS], the text's pieces and [SEP], at most `max_tokens` (2 or more) in all: the end is cut.
-
-        A text without a single word (blank, or only control characters) has no ids at all.
+        """The ids of [CLS], the text's pieces and [SEP], at most `max_tokens` (2 or more); the end is cut. A text
+        without words (blank, or only control characters) has no ids.
         """
         limit = max_tokens - 1
         ids = [self._start]
@@ -58,7 +53,7 @@ class WordPiece:
         return ids
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        """The greedy longest matches from the left; one unknown token when some part of the word matches nothing."""
+        """The greedy longest matches from the left; one unknown token if a part of the word matches nothing."""
         if len(word) > MAX_WORD_CHARACTERS:
             return (self._unknown,)
         pieces: list[int] = []
@@ -80,14 +75,14 @@ class WordPiece:
 
 
 def split_words(text: str) -> list[str]:
-    """The words and punctuation marks of a text: lower case, without accents; CJK characters stand alone."""
+    """A text's words and punctuation marks, lower case, without accents; CJK characters are single words."""
     if not text.isascii():
         text = unicodedata.normalize("NFD", text)
     return text.translate(_replacements).split()
 
 
 class _Replacements(dict[int, str]):
-    """What each character becomes before the text is split at spaces; filled as characters are met."""
+    """Each character's replacement before the text is split at spaces; filled on demand."""
 
     def __missing__(self, code: int) -> str:
         replacement = self[code] = _replace(chr(code))

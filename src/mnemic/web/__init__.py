@@ -1,4 +1,3 @@
-"""What the doors over HTTP share: keys and rights, the scope of a request, limits, problems, health, metrics, audit.
-
-It needs the extra `server`; importing this package alone does not.
+"""Shared by the HTTP doors: keys and rights, scopes, limits, problems, health, metrics and audit. Needs the extra
+`server`. Importing this package alone does not.
 """

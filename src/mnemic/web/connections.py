@@ -1,24 +1,27 @@
-"""Connections of the server: how many may be open, how long each may take, and how several processes share them.
+"""Connections of the server: limits on their number and duration, and how processes share them.
 
-Nobody has shown a key by then, and the parser of requests waits for ever. Here a head comes within a time and a size, a
-body at some pace, and an answer is taken in time; else the connection ends. A new connection replaces the one that has
-been idle longest. If all are busy, the new one is refused.
+These limits apply before a key is checked, because the HTTP parser has no timeouts. Request headers have a size and a
+time limit, bodies a minimum rate, and clients a time limit for reading the response. A new connection replaces the
+longest idle one. If none is idle, it is refused.
 
-Processes that listen on one socket wake together. So a process takes one connection at a time, and waits a moment
-before each while it has more than another that answers. Why uvicorn's own settings and processes do not do:
-docs/decisions/0025-several-processes.md.
+Without API keys a connection must come from the server's own account or root's, who can read the store anyway. Linux
+names the account of the other end of a loopback connection; elsewhere `serve` prints that it does not look.
+
+Processes that listen on one socket wake together. So each accepts one connection at a time, and pauses first if another
+process has fewer. docs/decisions/0025-several-processes.md says why uvicorn's own limits do not suffice.
 """
 
 import asyncio
 import errno
 import logging
+import os
 import socket
 import struct
 import sys
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
-from functools import partial
+from functools import cache, cached_property, partial
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from types import FrameType
@@ -31,11 +34,11 @@ from mnemic.web.limits import Board, Doing
 from mnemic.web.problems import Problem, problem_response
 
 IPV6_HOLDER_BITS = 64
-"""A host with an IPv6 address usually owns this whole network."""
+"""Prefix length of the IPv6 network that counts as one client: a host usually owns all of it."""
 
 
 class Entered(Enum):
-    """Whether a connection has a place."""
+    """The result of asking for a place."""
 
     YES = "yes"
     ADDRESS_FULL = "address_full"
@@ -46,14 +49,14 @@ class Held(Protocol):
     """A connection that holds a place."""
 
     def make_room(self) -> None:
-        """End at once; it is idle."""
+        """Close at once. Called only while idle."""
         ...
 
 
 class Places:
-    """The places of one server. `most` connections in all, and `most_of_address` of one address of another machine;
-    0 is no limit. A network of 64 bits counts as one address of IPv6. The addresses of this machine share `most`
-    alone: behind a proxy on it, everybody comes from there. Not safe to use from several threads.
+    """Open connections of one server: at most `most`, and `most_of_address` per remote address; 0 is no limit. An IPv6
+    /64 network counts as one address. Local addresses share only `most`, because a local proxy hides its clients. Not
+    thread-safe.
     """
 
     def __init__(self, most: int = 0, most_of_address: int = 0) -> None:
@@ -66,7 +69,7 @@ class Places:
         return len(self._holders)
 
     def enter(self, held: Held, address: str) -> Entered:
-        """Give an idle connection a place, where need be that of another; it has none unless the answer is YES."""
+        """Add an idle connection, if necessary in place of another. It is added only if the result is YES."""
         holder = holder_of(address)
         is_address_full = bool(holder) and 0 < self._most_of_address <= self._of_address[holder]
         if is_address_full and not self._make_room(holder):
@@ -79,7 +82,7 @@ class Places:
         return Entered.YES
 
     def leave(self, held: Held) -> None:
-        """Give the place back; one that has none changes nothing."""
+        """Remove a connection. Does nothing if it has no place."""
         holder = self._holders.pop(held, None)
         if holder is None:
             return
@@ -89,17 +92,17 @@ class Places:
             del self._of_address[holder]
 
     def busy(self, held: Held) -> None:
-        """A request of this connection is being answered from now on."""
+        """Mark the connection as answering a request."""
         self._idle.pop(held, None)
 
     def idle(self, held: Held) -> None:
-        """It has been answered."""
+        """Mark the connection as idle."""
         if held in self._holders:
             self._idle.pop(held, None)
             self._idle[held] = None
 
     def _make_room(self, holder: str | None) -> bool:
-        """End the connection that has been idle longest, of one holder or of all; False when none is idle."""
+        """Close the longest idle connection (of one holder, or of all). False if none is idle."""
         found = next((each for each in self._idle if holder is None or self._holders[each] == holder), None)
         if found is None:
             return False
@@ -109,7 +112,7 @@ class Places:
 
 
 def holder_of(address: str) -> str:
-    """Who is counted for an address: itself, its network of IPv6, or "" for this machine and for what is no address."""
+    """The client that an address counts for: the address, its IPv6 network, or "" if it is local or invalid."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:
@@ -122,26 +125,82 @@ def holder_of(address: str) -> str:
     return "" if ip.is_loopback else str(ip)
 
 
+CONNECTION = "mnemic.connection"
+"""The key of the connection in a request's state."""
+
+_ROOT = 0
+_SOCK_DIAG, _BY_FAMILY, _IS_REQUEST, _ANY_STATE = 4, 20, 1, 0xFFFFFFFF
+_ASKED = struct.Struct("=IHHII BBxxI 4s16s16sI8s")  # nlmsghdr and inet_diag_req_v2 of Linux's <linux/inet_diag.h>
+_ANSWERED = struct.Struct("=4xH10x xBxx 48x 12xII")  # nlmsghdr and inet_diag_msg
+_ANY_COOKIE = b"\xff" * 8
+_OPEN = {1, 4, 5, 8}  # TCP_ESTABLISHED, TCP_FIN_WAIT1, TCP_FIN_WAIT2, TCP_CLOSE_WAIT
+_LISTENS = 10
+_Address = tuple[str, int]
+
+
+@cache
+def tells_accounts() -> bool:
+    """True if this system shows which account opened a loopback connection."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        state, account, _ = _ask_kernel(listening.getsockname(), ("0.0.0.0", 0))  # noqa: S104 -- the other end of none
+    return state == _LISTENS and account == os.geteuid()
+
+
+def account_of(connected: socket.socket) -> int | None:
+    """The account at the other end of a loopback connection; None if its socket is closed or on another machine.
+
+    The kernel shows closed sockets as root's, and a port may have another owner by then.
+    """
+    try:
+        state, account, inode = _ask_kernel(connected.getpeername()[:2], connected.getsockname()[:2])
+        connected.getpeername()  # fails if the connection was reset; else its port had no other owner
+    except OSError:
+        return None
+    return account if state in _OPEN and inode else None
+
+
+def _ask_kernel(end: _Address, other: _Address) -> tuple[int, int, int]:
+    """State, account and inode of the socket with these ends, by Linux's sock_diag; zeros if there is none."""
+    if sys.platform != "linux":
+        return 0, 0, 0
+    addresses = [ip_address(host) for host, _ in (end, other)]
+    family = socket.AF_INET if addresses[0].version == 4 else socket.AF_INET6  # noqa: PLR2004
+    ports = struct.pack("!HH", end[1], other[1])
+    packed = [address.packed for address in addresses]
+    head = _ASKED.size, _BY_FAMILY, _IS_REQUEST, 0, 0
+    asked = _ASKED.pack(*head, family, socket.IPPROTO_TCP, _ANY_STATE, ports, *packed, 0, _ANY_COOKIE)
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
+            kernel.send(asked)
+            answer = kernel.recv(4096)
+    except OSError:  # forbidden, or a kernel without it
+        return 0, 0, 0
+    kind, *found = _ANSWERED.unpack_from(answer.ljust(_ANSWERED.size, b"\0"))
+    return tuple(found) if kind == _BY_FAMILY else (0, 0, 0)
+
+
 HEAD_BYTES = 64 * 1024
-"""Of the request line and the headers together, without the piece of at most 256 KB that they begin in."""
+"""Limit of request line plus headers, in addition to the first read of up to 256 KB."""
 
 HEAD_WITHIN_S = 20.0
-"""From the moment that a connection is open, or that something of the next request has come."""
+"""Time limit for request headers, from the connection's opening or the request's first byte."""
 
-LOOK_S = 20.0  # between two looks; shorter cuts slow but honest uploads
+LOOK_S = 20.0  # between two checks of a body; shorter cuts slow but honest uploads
 BODY_BYTES = 16 * 1024
-"""What must come of a body, unless it ends, from one look to the next: less than 1 KB a second is no upload."""
+"""Minimum of body bytes per `LOOK_S`, unless the body ends: below 1 KB a second it is no upload."""
 
 TAKEN_WITHIN_S = 60.0
-"""How long a caller may leave an answer lying while there is more of it."""
+"""How long a client may stop reading an unfinished response."""
 
 KEEP_ALIVE_S = 65
-"""How long a connection may stay without a next request: longer than the minute for which proxies keep theirs."""
+"""Idle limit in seconds. Longer than the 60 s of most proxies, so that they close first."""
 
 LAST_WORD_S = 1.0
-"""How long a connection that has asked nothing may still ask when the server ends: its request may be on the way."""
+"""How long new connections may still send a request at shutdown: one may be on its way."""
 
-NOT_LINGERING = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # of 0 s: closing resets at once
+NOT_LINGERING = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # SO_LINGER of 0 s: closing resets at once
 URL_BYTES = 65_535  # the parser counts in 16 bits
 TOO_LARGE = Problem(431, "too_large", "The headers are too large", f"At most {HEAD_BYTES} bytes are read.")
 TOO_LONG = Problem(414, "too_large", "The URL is too long", f"At most {URL_BYTES} bytes are read.", "send a body")
@@ -162,23 +221,28 @@ class _Part(Enum):
 
 
 class Connection(HttpToolsProtocol):
-    """One connection of the server. `places`, where given, bound how many there are."""
+    """One connection of the server. `places`, if given, limits the number of connections."""
 
     _part = _Part.NOTHING
     _head_bytes = 0
     _body_bytes = 0
     _begins = False
     _is_last = False
-    url = b""  # of the request, as far as it has come
+    url = b""  # of the current request, as far as received
 
     def __init__(self, *given: Any, places: Places | None = None, **named: Any) -> None:
         super().__init__(*given, **named)
         self._places = Places() if places is None else places
 
+    @cached_property
+    def is_own(self) -> bool:
+        """True if the server's own account or root opened it, or if the system does not show it."""
+        return not tells_accounts() or account_of(self.transport.get_extra_info("socket")) in (_ROOT, os.geteuid())
+
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Wait for a request, but not for ever; none of a connection that has no place."""
+        """Wait for a request for a limited time, or refuse the connection if there is no place."""
         super().connection_made(transport)
-        self._head, self._body, self._answer = (_Timer(self.loop, self._cut) for _ in range(3))
+        self._head, self._body, self._answer = (_Timer(self.loop, self._abort) for _ in range(3))
         entered = self._places.enter(self, self.client[0] if self.client else "")
         if entered is Entered.YES:
             self._head.start(HEAD_WITHIN_S)
@@ -186,14 +250,14 @@ class Connection(HttpToolsProtocol):
         self._refuse(REFUSALS[entered])
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any longer."""
+        """Stop all timers and give the place back."""
         self._places.leave(self)
         for timer in (self._head, self._body, self._answer):
             timer.stop()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Some more bytes of requests."""
+        """Parse received bytes, enforce the size limit of headers, and start or stop the timers."""
         if self.transport.is_closing():
             return
         self._begins = False
@@ -212,17 +276,18 @@ class Connection(HttpToolsProtocol):
         else:
             self._head.stop()
         if self._part is _Part.BODY:
-            self._body.keep(LOOK_S, self._look)
+            self._body.keep(LOOK_S, self._check_body)
         else:
             self._body.stop()
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """A request starts."""
         super().on_message_begin()
+        cast("dict[str, Any]", self.scope)["state"][CONNECTION] = self
         self._part, self._begins, self._head_bytes = _Part.HEAD, True, 0
 
     def on_headers_complete(self) -> None:
-        """Its head has come; its body may follow."""
+        """Its headers are complete. A body may follow."""
         super().on_headers_complete()
         self._part, self._body_bytes = _Part.BODY, 0
         self._places.busy(self)
@@ -230,14 +295,14 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_response_complete(self) -> None:
-        """It is answered; the next may have come already."""
+        """Its response is complete. The next request may already be buffered."""
         has_next = bool(self.pipeline)
         super().on_response_complete()
         if not has_next:
             self._places.idle(self)
 
     def shutdown(self) -> None:
-        """The server ends: what is being answered is finished, and a first request that is on the way is answered."""
+        """Shut down: finish running responses, and answer a first request that is on its way."""
         if cast("RequestResponseCycle | None", self.cycle) is None and not self.transport.is_closing():
             self._is_last = True
             self._head.start(LAST_WORD_S)
@@ -245,48 +310,48 @@ class Connection(HttpToolsProtocol):
             super().shutdown()
 
     def retire(self) -> None:
-        """The server ends soon and another goes on: the next answer says that it is the last of this connection."""
+        """Prepare to close while another process continues: the next response says `Connection: close`."""
         self._is_last = True
         cycle = cast("RequestResponseCycle | None", self.cycle)
         if cycle is not None and not cycle.response_started:
             cycle.keep_alive = False
 
     def make_room(self) -> None:
-        """Let a newcomer have the place. What the system still holds of the last answer goes its way."""
+        """Close for a newcomer. Bytes of the last response in the system's buffer are still sent."""
         if self.transport.get_write_buffer_size():
-            self._cut()
+            self._abort()
         else:
             self.transport.close()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; what comes behind the body is none, or it could name a user after the gate has looked. Blanks
-        around a value are not part of it (RFC 9112), and the parser leaves those behind it.
+        """Store a header. Trailers are dropped, as they could name a user after the gate has checked. Trailing blanks
+        are removed (RFC 9112); the parser leaves them.
         """
         if self._part is not _Part.BODY:
             super().on_header(name, value.strip(b" \t"))
 
     def on_body(self, body: bytes) -> None:
-        """A piece of its body."""
+        """A part of the body."""
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """It is whole."""
+        """The request is complete."""
         super().on_message_complete()
         self._part = _Part.NOTHING
 
     def pause_writing(self) -> None:
-        """The caller takes nothing of the answer for now."""
+        """The client does not read the response at the moment."""
         super().pause_writing()
         self._answer.start(TAKEN_WITHIN_S)
 
     def resume_writing(self) -> None:
-        """The caller takes it."""
+        """The client reads again."""
         super().resume_writing()
         self._answer.stop()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what the parser refuses as every other error is answered."""
+        """Answer a request that the parser refuses, like every other error."""
         del msg
         self._refuse(TOO_LONG if len(self.url) > URL_BYTES else UNREADABLE)
 
@@ -298,17 +363,17 @@ class Connection(HttpToolsProtocol):
         self.transport.write(b"\r\n".join([*head, b"", bytes(answer.body)]))
         self.transport.close()
 
-    def _look(self) -> None:
-        """End a body that does not arrive or that no one waits for; one that the server is not ready to take waits."""
+    def _check_body(self) -> None:
+        """Close if the body is too slow or the response already complete. Never if the server itself does not read."""
         is_held = self.flow.read_paused or self.cycle.waiting_for_100_continue
         if self.cycle.response_complete or (self._body_bytes < BODY_BYTES and not is_held):
-            self._cut()
+            self._abort()
             return
         self._body_bytes = 0
-        self._body.start(LOOK_S, self._look)
+        self._body.start(LOOK_S, self._check_body)
 
-    def _cut(self) -> None:
-        """End the connection at once, and discard an answer that no one read."""
+    def _abort(self) -> None:
+        """Close at once and discard an unread response."""
         connected = self.transport.get_extra_info("socket")
         if connected is not None:
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NOT_LINGERING)
@@ -316,7 +381,7 @@ class Connection(HttpToolsProtocol):
 
 
 class _Timer:
-    """Does something unless it is stopped in time: by default `last`."""
+    """Calls `last`, or another callback, unless stopped in time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, last: Callable[[], None]) -> None:
         self._loop, self._last = loop, last
@@ -327,7 +392,7 @@ class _Timer:
         self._handle = self._loop.call_later(within_s, then or self._last)
 
     def keep(self, within_s: float, then: Callable[[], None] | None = None) -> None:
-        """Begin to count, or go on."""
+        """Start the timer, or leave it running."""
         if self._handle is None:
             self.start(within_s, then)
 
@@ -338,13 +403,13 @@ class _Timer:
 
 
 LEAVES_S = 0.005
-"""How long a connection is left to the others."""
+"""Pause before a process accepts while another has fewer connections."""
 
 RETIRES_WITHIN_S = 5.0
-"""How long a connection may stay open while its process retires, so that what is asked on it next is answered still."""
+"""How long connections of a retiring process stay open, so that a request already on its way is answered."""
 
-RETIRE_LOOK_S = 0.05  # between two looks: bounds how late a retiring process ends
-NO_ROOM_S = 1.0  # a pause; requests that run may give files back meanwhile
+RETIRE_LOOK_S = 0.05  # between two checks: bounds how late a retiring process ends
+NO_ROOM_S = 1.0  # a pause; requests that run may close files meanwhile
 BEAT_S = 1.0  # a heartbeat: the supervisor kills a process that misses it for long
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _log = logging.getLogger("mnemic.web")
@@ -354,7 +419,7 @@ Others = Callable[[int], float]
 
 
 class SharingServer(uvicorn.Server):
-    """Process `number` on a bound socket. `ready` is called when it answers, `worker_fails` every second."""
+    """Process `number` on a bound socket. Calls `ready` when it accepts requests, `worker_fails` every second."""
 
     def __init__(
         self,
@@ -373,41 +438,41 @@ class SharingServer(uvicorn.Server):
         self._retires = False
 
     def retire(self) -> None:
-        """End, as a signal makes it, but let connections end first: whoever keeps one is told with an answer, and
-        finds no request of theirs unanswered.
+        """Shut down as a signal does, but let connections end first: clients with a kept connection learn of it in a
+        response, so none of their requests goes unanswered.
         """
         self._retires = not self.should_exit
         self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal ends it without that."""
+        """Shut down on a signal, without `retire`."""
         self._retires = False
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, when all else is ready."""
+        """Listen, once everything else is ready."""
         assert sockets is not None  # noqa: S101 -- see the docstring of the class
         (listening,) = sockets
         await super().startup(sockets=[])
         listening.setblocking(False)
         listening.listen(self.config.backlog)
         connections = self.server_state.connections
-        self._accepting = _Accepting(listening, self._made, lambda: len(connections), self._others)
+        self._accepting = _Accepting(listening, self._made, lambda: len(connections), self._exchange_counts)
         self._board.show(self._number, Doing.ANSWERING)
         self._beat()
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more; what waits is for the others. Then end as any server does."""
+        """Stop accepting, leave waiting connections to other processes, then shut down."""
         if self._accepting is not None:
             await self._accepting.stop()
         self._board.show(self._number, Doing.NOTHING)
-        await self._retired()
+        await self._wait_for_connections()
         await super().shutdown(sockets)
         if self._beating is not None:
             self._beating.cancel()
 
-    async def _retired(self) -> None:
+    async def _wait_for_connections(self) -> None:
         connections = self.server_state.connections
         if self._retires:
             for connection in connections:
@@ -422,7 +487,7 @@ class SharingServer(uvicorn.Server):
         make = self.config.http_protocol_class
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg] -- what uvicorn calls it with
 
-    def _others(self, own: int) -> float:
+    def _exchange_counts(self, own: int) -> float:
         self._board.connections(self._number, own)
         return self._board.fewest_connections(self._number)
 
@@ -433,41 +498,41 @@ class SharingServer(uvicorn.Server):
 
 
 class _Accepting:
-    """Takes connections one by one; `others` says how many that of them has which has fewest, and is told our own."""
+    """Accepts connections one at a time. `others` gets our number and returns the lowest of another process."""
 
     def __init__(
         self, listening: socket.socket, make: Callable[[], asyncio.Protocol], count: Callable[[], int], others: Others
     ) -> None:
-        self._listening, self._make, self._count, self._others = listening, make, count, others
+        self._listening, self._make, self._count, self._exchange_counts = listening, make, count, others
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.TimerHandle | None = None
         self._begun: set[asyncio.Task[None]] = set()
-        self._loop.add_reader(listening, self._come)
+        self._loop.add_reader(listening, self._accept_in_turn)
 
     async def stop(self) -> None:
-        """Take no more; afterwards what was taken is among the connections."""
+        """Stop accepting. Afterwards every accepted connection is registered."""
         self._loop.remove_reader(self._listening)
         if self._waiting is not None:
             self._waiting.cancel()
         await asyncio.gather(*self._begun)
 
-    def _come(self) -> None:
-        """A connection waits: leave it to the others for a moment, or take it."""
+    def _accept_in_turn(self) -> None:
+        """A connection waits: leave it to another process for a moment, or accept it."""
         own = self._count() + len(self._begun)
-        if own > self._others(own):
+        if own > self._exchange_counts(own):
             self._pause(LEAVES_S)
         else:
-            self._take()
+            self._accept()
 
     def _pause(self, for_s: float) -> None:
         self._loop.remove_reader(self._listening)
-        self._waiting = self._loop.call_later(for_s, self._go_on)
+        self._waiting = self._loop.call_later(for_s, self._resume)
 
-    def _go_on(self) -> None:
-        self._loop.add_reader(self._listening, self._come)
-        self._take()
+    def _resume(self) -> None:
+        self._loop.add_reader(self._listening, self._accept_in_turn)
+        self._accept()
 
-    def _take(self) -> None:
+    def _accept(self) -> None:
         try:
             taken, _ = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -479,13 +544,13 @@ class _Accepting:
             self._pause(NO_ROOM_S)
             return
         taken.setblocking(False)
-        beginning = self._loop.create_task(self._begin(taken))
+        beginning = self._loop.create_task(self._start_connection(taken))
         self._begun.add(beginning)
         beginning.add_done_callback(self._begun.discard)
-        self._others(self._count() + len(self._begun))
+        self._exchange_counts(self._count() + len(self._begun))
 
-    async def _begin(self, taken: socket.socket) -> None:
+    async def _start_connection(self, taken: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(self._make, taken)
-        except OSError:  # it is gone already
+        except OSError:  # the client closed it already
             taken.close()

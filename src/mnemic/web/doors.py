@@ -13,10 +13,12 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.routing import BaseRoute, Router
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mnemic.api import Mnemic
@@ -163,6 +165,7 @@ def application(doors: Sequence[Door], gate: Gate, health: Health, metrics: Metr
 
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("app", router)  # told so, routes raise what `Front` answers
+        _check_method(routes, scope)
         await router(scope, receive, send)
 
     open_paths = [*ALWAYS_OPEN, *(path for door in doors for path in door.open_paths)]
@@ -172,3 +175,11 @@ def application(doors: Sequence[Door], gate: Gate, health: Health, metrics: Metr
         return gate.limits.file_bytes if path.startswith(file_paths) else gate.limits.body_bytes
 
     return Front(Guarded(BodyLimit(inner, limit_of), gate, open_paths), metrics)
+
+
+def _check_method(routes: Sequence[BaseRoute], scope: Scope) -> None:
+    """Raise 405 if routes of this path take other methods alone; the last door would answer that there is no route."""
+    found = [(route, route.matches(scope)[0]) for route in routes if isinstance(route, Route)]
+    others = {method for route, match in found if match is Match.PARTIAL for method in route.methods or ()}
+    if others and all(match is not Match.FULL for _, match in found):
+        raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(others))})

@@ -1,8 +1,8 @@
 """The gate: every request of every door passes it, and gets its caller and its scope here and nowhere else.
 
-Without a good key nothing is read or done. While the store holds no key, none is needed, and the server listens to its
-own machine only. Then the danger is a page in a browser: a request must name this machine as its host, and may not come
-from another site's page.
+Without a good key nothing is read or done. While the store holds no key, none is needed, and the server answers its own
+account on its own machine only. Then the danger is a page in a browser: a request must name this machine as its host,
+and may not come from another site's page.
 
 The org is the key's; user and agent too where it is bound. Otherwise they, and always the session, are named by query
 parameters (`user`, …) or headers (`Mnemic-User`, …). What the key does not allow is refused, never ignored.
@@ -29,8 +29,9 @@ from mnemic.api.doors import Admission, acting_as
 from mnemic.errors import ForbiddenError, InvalidInputError, MnemicError, UnauthorisedError
 from mnemic.model.records import ApiKey, AuditEntry, Right
 from mnemic.model.scope import Level, Partition, Scope
+from mnemic.web.connections import CONNECTION
 from mnemic.web.limits import BUSY, Board, Buckets, Limits
-from mnemic.web.problems import ProblemError
+from mnemic.web.problems import Problem, ProblemError
 
 DEFAULT_ORG = "default"
 HEADER_PREFIX = "mnemic-"
@@ -151,6 +152,13 @@ def _decode_id(header: str) -> str:
 BEARER = "bearer "
 KEY_HEADER = "x-api-key"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+OTHER_ACCOUNT = Problem(
+    403,
+    "forbidden",
+    "This server belongs to another account",
+    "Without API keys it only answers the account that runs it.",
+    "ask that account for a key (`mnemic keys create`) and send it as `Authorization: Bearer mn_…`",
+)
 CHECKS_AT_ONCE = 4  # threads that look keys up: guesses must not take those of real requests
 _CALLER = "mnemic.caller"
 _NO_HOST = re.compile(r"[@/?#\\\s]")
@@ -186,6 +194,8 @@ class Gate:
             if self._always:
                 raise UnauthorisedError("this server needs an API key")
             _check_origin(request)
+            if not is_own(request):
+                raise ProblemError(OTHER_ACCOUNT)
             return Caller()
         self._attempts.check(address, take=0)
         self._rates.check(_hash(token))  # before any work; a key with another secret has a bucket of its own
@@ -220,6 +230,12 @@ class Guarded:
 def caller_of(request: HTTPConnection) -> Caller:
     """Who came through the gate with this request."""
     return request.scope[_CALLER]
+
+
+def is_own(request: HTTPConnection) -> bool:
+    """True if the request comes from the server's account, as far as the system tells, or from this process."""
+    connection = request.scope.get("state", {}).get(CONNECTION)
+    return connection is None or connection.is_own
 
 
 def scope_of(request: HTTPConnection) -> Scope:

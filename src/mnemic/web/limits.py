@@ -1,7 +1,6 @@
-"""How much one caller, and all together, may ask at a time; shared by the processes of one server.
-
-The numbers are in shared memory, and nothing waits there, so a process that dies holds up no other. Each is written by
-one process, but for the levels of rates: of two requests in the same microsecond one is not counted.
+"""Rate and concurrency limits, per caller and in total, shared by the processes of a server. The numbers are in shared
+memory without locks, so a process that dies blocks no other. Each number has one writer, except rate levels: of two
+requests in the same microsecond, one may not be counted.
 """
 
 from __future__ import annotations
@@ -24,27 +23,27 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mnemic.model.document import MEBIBYTE
 from mnemic.web.problems import Problem, ProblemError
 
-SLOT_NUMBERS = 8  # of a process: five are used; 64 bytes are a cache line of its own
-SETS, WAYS, ENTRY_NUMBERS = 2048, 8, 3  # 16,384 callers in 8 places a set; an entry is its mark, level and time
+SLOT_NUMBERS = 8  # per process: five are used; 64 bytes are a cache line of its own
+SETS, WAYS, ENTRY_NUMBERS = 2048, 8, 3  # 16,384 callers, 8 per set; an entry is a mark, level and time
 NUMBER_BYTES = 8  # of a 64-bit float
 TABLES = 2  # one for rates, one for refused keys
 TABLE_NUMBERS = SETS * WAYS * ENTRY_NUMBERS
 NAME_BITS = 52
-"""Of a hash, so that it is a whole number that a float holds."""
+"""Bits of a hash: few enough for an exact whole number in a float."""
 
 
 class Doing(IntEnum):
-    """What the process of a slot does."""
+    """What a slot's process does."""
 
     NOTHING = 0
     STARTING = 1
     ANSWERING = 2
     PAUSED = 3
-    """It died, and is started again later."""
+    """The process died and will be restarted later."""
 
 
 class Slot(NamedTuple):
-    """A process as the others see it: `beat_s` ago its event loop turned; `worker_fails` the last time it looked."""
+    """A process as others see it. `beat_s`: seconds since its event loop ran; `worker_fails`: its last report."""
 
     doing: Doing
     connections: int
@@ -54,19 +53,19 @@ class Slot(NamedTuple):
 
 
 class Levels(Protocol):
-    """Where token buckets keep how full they are: the level, and the moment it was true."""
+    """Storage for the levels of token buckets: (level, time)."""
 
     def get(self, name: str) -> tuple[float, float] | None:
-        """The level of a bucket; None for one that was never put, or not for long."""
+        """The level of a bucket. None if it was never stored, or dropped since."""
         ...
 
     def put(self, name: str, level: float, at: float) -> None:
-        """Keep the level of a bucket."""
+        """Store the level of a bucket."""
         ...
 
 
 class Board:
-    """Shared numbers of `slots` processes. The processes inherit `fd`; its creator closes it last."""
+    """Shared numbers of `slots` processes. Processes inherit `fd`; its creator closes it last."""
 
     def __init__(self, slots: int, fd: int) -> None:
         self.fd = fd
@@ -76,7 +75,7 @@ class Board:
 
     @classmethod
     def make(cls, slots: int) -> Board:
-        """A new, unused slot."""
+        """Create a board with unused slots."""
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("mnemic-board")
         else:
@@ -86,17 +85,17 @@ class Board:
         return cls(slots, fd)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the memory."""
         self._numbers.release()
         self._memory.close()
         os.close(self.fd)
 
     def slots(self) -> list[Slot]:
         """All processes, in order."""
-        return [self._slot(number) for number in range(self._count)]
+        return [self._read_slot(number) for number in range(self._count)]
 
     def show(self, number: int, doing: Doing) -> None:
-        """Say what a process does; one that begins or died has no connections, and its worker has not failed."""
+        """Record what a process does. A starting or dead one has no connections and no failing worker."""
         place = number * SLOT_NUMBERS
         if doing is not Doing.ANSWERING:
             self._numbers[place + 1] = 0.0
@@ -109,35 +108,35 @@ class Board:
         self._numbers[number * SLOT_NUMBERS + 3] += 1.0
 
     def beat(self, number: int, *, worker_fails: bool) -> None:
-        """Say that the event loop of a process turns."""
+        """Record that a process's event loop runs."""
         place = number * SLOT_NUMBERS
         self._numbers[place + 2] = time.monotonic()
         self._numbers[place + 4] = float(worker_fails)
 
     def connections(self, number: int, count: int) -> None:
-        """Say how many connections a process has."""
+        """Record how many connections a process has."""
         self._numbers[number * SLOT_NUMBERS + 1] = float(count)
 
     def fewest_connections(self, but: int) -> float:
-        """Of the other processes that answer; infinity where none does."""
+        """The fewest connections of any other accepting process; infinity if there is none."""
         places = range(0, self._count * SLOT_NUMBERS, SLOT_NUMBERS)
         numbers, own = self._numbers, but * SLOT_NUMBERS
         answering = float(Doing.ANSWERING)
         return min((numbers[at + 1] for at in places if at != own and numbers[at] == answering), default=math.inf)
 
     def levels(self, table: int) -> Levels:
-        """One of the tables of levels, of which there are `TABLES`."""
+        """One of the `TABLES` tables of levels."""
         first = self._count * SLOT_NUMBERS + table * TABLE_NUMBERS
         return _SharedLevels(self._numbers[first : first + TABLE_NUMBERS])
 
-    def _slot(self, number: int) -> Slot:
+    def _read_slot(self, number: int) -> Slot:
         place = number * SLOT_NUMBERS
         doing, connections, beat, deaths, fails = self._numbers[place : place + 5]
         return Slot(Doing(int(doing)), int(connections), max(time.monotonic() - beat, 0.0), int(deaths), bool(fails))
 
 
 class _SharedLevels:
-    """The `Levels` of a table: a name has eight places, and a new one takes that of the oldest level there."""
+    """The `Levels` of a table. Each name has a set of eight entries; a new name replaces the set's oldest."""
 
     def __init__(self, numbers: memoryview[float]) -> None:
         self._numbers = numbers
@@ -149,7 +148,7 @@ class _SharedLevels:
     def put(self, name: str, level: float, at: float) -> None:
         place = self._place(name)
         if place is None:
-            first, mark = _first_and_mark(name)
+            first, mark = _locate_name(name)
             places = range(first, first + WAYS * ENTRY_NUMBERS, ENTRY_NUMBERS)
             place = min(places, key=lambda each: self._numbers[each + 2])
             self._numbers[place] = mark
@@ -157,7 +156,7 @@ class _SharedLevels:
         self._numbers[place + 2] = at
 
     def _place(self, name: str) -> int | None:
-        first, mark = _first_and_mark(name)
+        first, mark = _locate_name(name)
         places = range(first, first + WAYS * ENTRY_NUMBERS, ENTRY_NUMBERS)
         return next((each for each in places if self._numbers[each] == mark), None)
 
@@ -165,8 +164,8 @@ class _SharedLevels:
 _: type[Levels] = _SharedLevels
 
 
-def _first_and_mark(name: str) -> tuple[int, float]:
-    """Where the places of a name begin, and the number that stands for it, never 0."""
+def _locate_name(name: str) -> tuple[int, float]:
+    """The first place of a name's set, and its mark, which is never 0."""
     digest = int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest())
     return digest % SETS * WAYS * ENTRY_NUMBERS, float((digest >> 64) % (1 << NAME_BITS) + 1)
 
@@ -175,15 +174,15 @@ def _size(slots: int) -> int:
     return (slots * SLOT_NUMBERS + TABLES * TABLE_NUMBERS) * NUMBER_BYTES
 
 
-_MOST_BUCKETS = 10_000  # callers: bounds memory; the oldest begin with a full bucket again
+_MOST_BUCKETS = 10_000  # callers: bounds memory; a dropped one starts with a full bucket again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """`rate_per_s` requests of one key, with `burst` at once (0: no limit; requests without a key have none).
-    `attempts_per_s`, `attempts`: the same for keys that are not accepted, of one address. `in_flight`: requests of a
-    door that are answered or wait for a thread at one time; `threads` answer what is quick, 0: as suits machine and
-    store. `body_bytes` of a request, `file_bytes` of one that brings a file.
+    """`rate_per_s`: requests per key, with `burst` at once (0: no limit; requests without a key have none).
+    `attempts_per_s`, `attempts`: the same for rejected keys, per address. `in_flight`: running or queued requests per
+    door. `threads`: for quick work, 0: by machine and store. `body_bytes`: size limit of a request, `file_bytes` of an
+    upload.
     """
 
     rate_per_s: float = 100.0
@@ -197,17 +196,17 @@ class Limits:
 
 
 class OwnLevels:
-    """The levels of buckets in this process, of the 10,000 asked for last."""
+    """Levels in this process, of the last 10,000 buckets used."""
 
     def __init__(self) -> None:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def get(self, name: str) -> tuple[float, float] | None:
-        """The level of a bucket; None for one that was never put, or not for long."""
+        """The level of a bucket. None if it was never stored, or dropped since."""
         return self._levels.get(name)
 
     def put(self, name: str, level: float, at: float) -> None:
-        """Keep the level of a bucket."""
+        """Store the level of a bucket."""
         self._levels[name] = level, at
         self._levels.move_to_end(name)
         while len(self._levels) > _MOST_BUCKETS:
@@ -218,8 +217,8 @@ _: type[Levels] = OwnLevels
 
 
 class Buckets:
-    """Token buckets by name: each holds `size`, and fills by `per_s` a second. `levels` is where they are kept, which
-    several processes may share; None: in this one.
+    """Token buckets by name. Each holds `size` and refills by `per_s` a second. `levels`: their storage, which
+    processes may share; None: in this process.
     """
 
     def __init__(
@@ -229,7 +228,7 @@ class Buckets:
         self._levels = levels or OwnLevels()
 
     def check(self, name: str, take: float = 1.0) -> None:
-        """Take from a bucket. Raises `ProblemError` (429) when it does not hold one; `take=0` only looks."""
+        """Take `take` from a bucket; 0 only checks. Raises `ProblemError` (429) if it holds less than one."""
         if not self._per_s:
             return
         now = self._clock()
@@ -242,8 +241,8 @@ class Buckets:
 
 
 class Bound:
-    """An ASGI application with at most `limit` requests at a time; more are answered 503 before any work. One key has
-    at most three quarters of them, and more get status 429, so that slow senders cannot block everyone.
+    """An ASGI application limited to `limit` concurrent requests. More get status 503 before any work. One key may use
+    three quarters of them and gets status 429 above, so that slow clients cannot block everyone.
     """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
@@ -274,8 +273,8 @@ class Bound:
 
 
 class BodyLimit:
-    """An ASGI application whose requests have at most `limit_of(path)` bytes of body; larger ones are answered 413, as
-    soon as their length is told or that much has come.
+    """An ASGI application with a body limit of `limit_of(path)` bytes. Larger requests get status 413 as soon as their
+    declared length or the received bytes exceed it.
     """
 
     def __init__(self, app: ASGIApp, limit_of: Callable[[str], int]) -> None:
@@ -301,7 +300,7 @@ class BodyLimit:
 
 
 class _Counted:
-    """Counts what is received; what is answered after too much came is left to `BodyLimit`."""
+    """Counts received bytes. `BodyLimit` answers if there are too many."""
 
     def __init__(self, receive: Receive, send: Send, limit: int) -> None:
         self._receive, self._send, self._left = receive, send, limit

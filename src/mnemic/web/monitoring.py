@@ -1,7 +1,5 @@
-"""Monitoring of a server: health, metrics and the log.
-
-`/health/live` and `/health/ready` need no key and tell no texts. `/metrics` is in the format of Prometheus
-(docs/reference/metrics.md). The log is JSON lines on the standard error: the time, the level and what is known.
+"""Health, metrics and log of a server. `/health/live` and `/health/ready` need no key and show no stored text.
+`/metrics` is in the Prometheus format (docs/reference/metrics.md). The log is JSON lines on standard error.
 """
 
 import json
@@ -32,8 +30,8 @@ _OWN = frozenset(vars(logging.makeLogRecord({})))
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one line of JSON. Of an exception it tells the type alone: its text may hold memories.
-    `always` is told in every line.
+    """Formats a record as one line of JSON, with the fields of `always`. An exception appears only as its type, because
+    its text may hold memories.
     """
 
     def __init__(self, always: Mapping[str, object] | None = None) -> None:
@@ -41,7 +39,7 @@ class JsonLines(logging.Formatter):
         self._always = dict(always or {})
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """The record as one line."""
         line: dict[str, object] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -56,7 +54,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(level: str, **always: object) -> None:
-    """Let the loggers of Mnemic and of the server write JSON lines from `level` on; `always` stands in each."""
+    """Log Mnemic and the server as JSON lines from `level` on, with the fields of `always`."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines(always))
     for name in ("mnemic", "uvicorn"):
@@ -67,14 +65,14 @@ def log_to_stderr(level: str, **always: object) -> None:
 
 
 Look = Callable[[], Sequence[Finding]]
-"""Looks at a part of the server that Mnemic does not know, such as its worker."""
+"""Checks a part of the server outside Mnemic, such as its worker."""
 
 FEWER = "the others ended, and are started again after a pause; the server's log says how they ended"
 NOT_READY = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def processes(board: Board) -> list[Finding]:
-    """How the processes of a server do, seen from any of them."""
+    """Findings about the server's processes, as seen from any of them."""
     slots = board.slots()
     answering = sum(slot.doing is Doing.ANSWERING for slot in slots)
     is_well = answering == len(slots)
@@ -84,7 +82,7 @@ def processes(board: Board) -> list[Finding]:
 
 
 class Health:
-    """The two probes. Ready: the store answers, and no further look finds anything broken."""
+    """The two probes. Ready: the store answers, and no further check finds anything broken."""
 
     def __init__(self, mnemic: Mnemic, looks: Sequence[Look] = ()) -> None:
         self._mnemic, self._looks = mnemic, looks
@@ -95,11 +93,11 @@ class Health:
         return [Route("/health/live", self.live), Route("/health/ready", self.ready)]
 
     async def live(self, _request: Request) -> Response:
-        """The process answers."""
+        """200 if the process answers."""
         return JSONResponse({"condition": Condition.OK.value})
 
     async def ready(self, _request: Request) -> Response:
-        """Whether requests may be sent here, and if not, why not."""
+        """200 if requests may be sent here, else 503 with the reasons."""
         diagnosis = await run_sync(self._look, limiter=self._one)
         is_ready = diagnosis.condition is not Condition.BROKEN
         findings = [
@@ -116,14 +114,14 @@ class Health:
         return Diagnosis(tuple(findings))
 
 
-# from a cached answer (1 ms) to a slow model (30 s)
+# seconds, from a cached answer (1 ms) to a slow model (30 s)
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Where several processes count together: in files of `folder`, which the client of Prometheus was told of
-    (`FOLDER_VARIABLE`) before it was imported; what a process counted stays there when it has ended.
+    """Storage for metrics of several processes: files in `folder`. Set `FOLDER_VARIABLE` before importing the
+    Prometheus client. The counts of ended processes stay.
     """
 
     folder: str
@@ -134,7 +132,7 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """Counts what the doors answer, in a registry that may hold more. `shared`: shown is the sum of processes."""
+    """Counts responses in a registry that may hold more. `shared`: show the sum over processes."""
 
     def __init__(self, registry: CollectorRegistry | None = None, shared: Shared | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -156,12 +154,12 @@ class Metrics:
 
     @contextmanager
     def in_flight(self) -> Generator[None]:
-        """Counts a request while it is being answered."""
+        """Count a request as in flight during the block."""
         with self._in_flight.track_inprogress():
             yield
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One request was answered; status 0: the caller went away before."""
+        """Count a response. Status 0: the client disconnected before it."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
@@ -170,13 +168,13 @@ class Metrics:
         return [Route("/metrics", self.show)]
 
     async def show(self, request: Request) -> Response:
-        """Everything that is counted, of all orgs together."""
+        """All metrics, over all orgs."""
         caller_of(request).require_store()
-        shown = await run_sync(lambda: generate_latest(self._whole()), limiter=self._one)
+        shown = await run_sync(lambda: generate_latest(self._collect_counts()), limiter=self._one)
         return Response(shown, media_type=None, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    def _whole(self) -> CollectorRegistry:
-        """What this process counts, or all of them together."""
+    def _collect_counts(self) -> CollectorRegistry:
+        """The metrics of this process, or the sum over all."""
         if self._shared is None:
             return self.registry
         whole = CollectorRegistry()
@@ -186,7 +184,7 @@ class Metrics:
 
 
 class _Processes(Collector):
-    """How many processes there are, and how they do."""
+    """The number of processes and their state."""
 
     def __init__(self, board: Board) -> None:
         self._board = board

@@ -1,4 +1,4 @@
-"""From an exception to an answer: one table of statuses, and bodies of `application/problem+json` (RFC 9457)."""
+"""Turns exceptions into `application/problem+json` responses (RFC 9457), with one table of statuses."""
 
 import json
 import math
@@ -13,13 +13,13 @@ from mnemic import errors as failures
 from mnemic.wire import PROBLEM_PREFIX
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_S = 1  # the least that the header can say
+RETRY_S = 1  # the smallest value of the header
 _NO_HEADERS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What went wrong, as a door tells it. `kind` ends the `type`; `errors` says where in the request, and what."""
+    """A problem as a client sees it. `kind` is the end of `type`; `errors` locates the mistakes in the request."""
 
     status: int
     kind: str
@@ -31,7 +31,7 @@ class Problem:
 
 
 class ProblemError(Exception):
-    """Raised by a door for what only a door knows, such as a body that is too large."""
+    """Raised for problems of HTTP alone, such as a body that is too large."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.title)
@@ -43,7 +43,7 @@ class _Row:
     status: int
     title: str
     hint: str = ""
-    is_told: bool = True  # whether the caller sees the message of the exception
+    is_told: bool = True  # whether clients see the exception's message
 
 
 STATUSES: Mapping[type[failures.MnemicError], _Row] = {
@@ -77,7 +77,7 @@ HTTP_KINDS: Mapping[int, tuple[str, str, str]] = {
     405: ("no_method", "This route does not allow this method", "see the header Allow"),
     413: ("too_large", "The request is too large", "send less at once"),
 }
-"""What frameworks raise by status alone: kind, title and hint."""
+"""Kind, title and hint of errors that frameworks raise with only a status."""
 
 UNEXPECTED = Problem(500, "unexpected", "Something went wrong", hint="see the server's log")
 
@@ -107,12 +107,12 @@ def _http_problem(error: HTTPException) -> Problem:
     told = " ".join(str(error.detail).split())
     detail = (
         title if told in ("", HTTPStatus(error.status_code).phrase) else told
-    )  # the framework's own says nothing more
+    )  # the framework's own text adds nothing
     return Problem(error.status_code, kind, title, detail, hint=hint, headers=error.headers or _NO_HEADERS)
 
 
 def problem_response(problem: Problem) -> Response:
-    """The answer."""
+    """The response for a problem."""
     body: dict[str, object] = {
         "type": PROBLEM_PREFIX + problem.kind,
         "title": problem.title,

@@ -1,7 +1,5 @@
-"""Nouns as JSON: the one form in which every door that speaks text answers.
-
-Answers for the names and values on the wire, not for where they are sent. What is built here holds only mappings with
-text keys, lists, texts, numbers, truth values and None, so that `json.dumps` takes it as it is.
+"""Nouns as JSON, in the one form that every door uses. Sending them is not part of this module. Results hold only
+mappings with text keys, lists, texts, numbers, booleans and None, so `json.dumps` accepts them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,24 +14,23 @@ from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Partition
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-"""What JSON has itself; subclasses, such as the members of an enumeration, are not among them."""
+"""JSON's own types. Subclasses, such as enumeration members, are not included."""
 
 SECRET = frozenset({"secret_hash"})
-"""What no door tells: with the hash of a key its secret can be guessed at leisure."""
+"""Fields that no door returns. The hash of a key would allow offline guessing of its secret."""
 
 PROBLEM_PREFIX = "urn:mnemic:problem:"
-"""What comes before the kind of an error in the `type` of a problem."""
+"""The prefix of an error's kind in the `type` of a problem."""
 
-_OWNER_SEPARATOR = "\x1f"  # before it: the user of a session (mnemic.model.scope)
+_OWNER_SEPARATOR = "\x1f"  # precedes it: the user of a session (mnemic.model.scope)
 
 
 def to_wire(noun: object) -> Any:
-    """The JSON form of a noun, or of a list or mapping of them.
+    """The JSON form of a noun, or of a list or mapping of nouns.
 
-    Keys are the fields of the noun, in their order. Times are ISO 8601 in UTC with six decimals and a Z, enumerations
-    their text. A partition gives the keys `org`, `level` and `owner` (the id of the session, user, agent or org), and
-    for a session of one user `owner_user`. A message has the kind "message" and a passage "document", so that `kind`
-    tells what every item is. A recall also says `is_fallback`.
+    Keys are the noun's fields, in order. Times are ISO 8601 in UTC with six decimals and a Z, enumerations their text.
+    A partition becomes `org`, `level` and `owner` (the id of the session, user, agent or org), plus `owner_user` for a
+    user's session. `kind` is "message" for messages and "document" for passages. A recall also has `is_fallback`.
     """
     kind = type(noun)
     if kind in _PLAIN:
@@ -68,7 +65,7 @@ def _time(moment: datetime) -> str:
 
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
-    """The fields of a noun that go over the wire."""
+    """The fields of a noun that are sent."""
     return tuple(field.name for field in fields(kind) if field.name not in SECRET)
 
 
@@ -96,7 +93,7 @@ def _place(partition: Partition) -> dict[str, str]:
 
 
 def place_from_wire(told: Mapping[str, Any]) -> Partition:
-    """The partition that these keys tell of."""
+    """The partition in these keys."""
     user, owner = told.get("owner_user"), told["owner"]
     owner = owner if user is None else f"{user}{_OWNER_SEPARATOR}{owner}"
     return Partition(told["org"], Level(told["level"]), owner)

@@ -1,6 +1,5 @@
-"""From the wire back to nouns and to the events of a chat, by the annotations of what is wanted.
-
-What the wire does not tell stays empty. Unknown fields are left out, so an older client understands a newer server.
+"""Parses the wire form back into nouns and chat events, by type annotations. Missing fields get empty values. Unknown
+fields are ignored, so older clients understand newer servers.
 """
 
 import types
@@ -17,11 +16,11 @@ from mnemic.model.scope import Partition
 from mnemic.wire import SECRET, place_from_wire, to_wire
 
 ABSENT = {"dedup_key": "", "secret_hash": ""}
-"""What a field is that was not told."""
+"""Values of fields that are never sent."""
 
 
 def from_wire(kind: Any, value: Any) -> Any:
-    """What `kind` (a type, or an annotation of one) looked like before `to_wire`. Raises `BadReplyError`."""
+    """The inverse of `to_wire` for `kind`, a type or annotation. Raises `BadReplyError`."""
     try:
         return _read(kind, value)
     except (TypeError, ValueError, KeyError, LookupError) as error:
@@ -32,12 +31,12 @@ def from_wire(kind: Any, value: Any) -> Any:
 
 @cache
 def hints_of(kind: type) -> dict[str, Any]:
-    """The annotations of a dataclass, resolved."""
+    """The resolved annotations of a dataclass."""
     return get_type_hints(kind)
 
 
 def wire_fields(kind: type) -> list[Field[Any]]:
-    """The fields of a dataclass that are on the wire under their own names."""
+    """The fields of a dataclass that are sent under their own names."""
     return [
         field
         for field in fields(cast("Any", kind))
@@ -46,7 +45,7 @@ def wire_fields(kind: type) -> list[Field[Any]]:
 
 
 def choice_of(kinds: Sequence[Any], value: Any) -> Any:
-    """Of the members of a union, the one that a value on the wire belongs to."""
+    """The member of a union that a value belongs to."""
     if value is None:
         return type(None)
     nouns = [kind for kind in kinds if is_dataclass(kind)]
@@ -85,7 +84,7 @@ def _read_collection(origin: Any, inner: tuple[Any, ...], value: Any) -> Any:
     if origin is Literal:
         return value
     if issubclass(origin, Mapping):
-        key, item = (*inner, int)[:2] if inner else (Any, Any)  # a Counter names its keys alone
+        key, item = (*inner, int)[:2] if inner else (Any, Any)  # a Counter has only a key type
         return {_read(key, name): _read(item, each) for name, each in cast("Mapping[str, Any]", value).items()}
     if issubclass(origin, tuple):
         each = list(_members(inner, value))
@@ -127,18 +126,18 @@ PROGRESS: Mapping[str, tuple[str, ...]] = {
     "ingest": ("done", "total", "source"),
     "research": ("done", "total", "what"),
 }
-"""Of verbs that tell how far they have come: what stands in such an event, in the order of the call of `progress`."""
+"""The fields of a progress event by verb, in the order of the `progress` callback's arguments."""
 
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 def event_to_wire(event: ChatEvent) -> dict[str, Any]:
-    """As `{"event": "said", "text": "…"}`."""
+    """An event as `{"event": "said", "text": "…"}`."""
     return {EVENT: _NAMES[type(event)], **to_wire(event)}
 
 
 def event_from_wire(told: Mapping[str, Any]) -> ChatEvent | None:
-    """What `event_to_wire` was given; None for an event that this version does not know. Raises `BadReplyError`."""
+    """The inverse of `event_to_wire`. None for an unknown event. Raises `BadReplyError`."""
     name = told.get(EVENT)
     if not isinstance(name, str):
         raise BadReplyError("the server sent an event without a name")

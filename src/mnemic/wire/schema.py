@@ -1,4 +1,4 @@
-"""The JSON schema of what `to_wire` makes of a type, for descriptions such as OpenAPI's."""
+"""JSON schemas of what `to_wire` returns, for descriptions such as OpenAPI."""
 
 import types
 from collections.abc import Iterable, Mapping
@@ -25,11 +25,11 @@ PLAIN: Mapping[Any, Schema] = {
 
 
 USER = "owner_user"
-"""Told of a session of one user alone."""
+"""Present only for a user's session."""
 
 
 class Schemas:
-    """Schemas by the name of their noun; `of` gives one, and notes what it refers to under `place`."""
+    """Schemas by noun. `of` returns one, and collects those it refers to, under `place`."""
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -64,7 +64,7 @@ class Schemas:
         if not is_dataclass(kind):
             return {}
         if kind.__name__ not in self.named:
-            self.named[kind.__name__] = {}  # nouns may hold each other
+            self.named[kind.__name__] = {}  # nouns may contain each other
             self.named[kind.__name__] = self._noun(kind)
         return {"$ref": f"{self._place}{kind.__name__}"}
 

@@ -41,6 +41,18 @@ def test_trust_follows_the_role_unless_said(mnemic: Mnemic):
     assert [m.trust for m in turn.messages] == expected
 
 
+@pytest.mark.requirement("P-09")
+@pytest.mark.parametrize("role, highest", [("assistant", "assistant"), ("system", "assistant"), ("tool", "tool")])
+def test_a_caller_lowers_the_trust_of_a_role_and_never_raises_it(mnemic: Mnemic, role: str, highest: str):
+    messages = [{"role": role, "content": f"{role} {trust}", "trust": trust} for trust in ("user", "imported")]
+    turn = mnemic.capture(ANNA, messages)
+    assert [m.trust for m in turn.messages] == [Trust(highest), Trust.IMPORTED]
+    lines = [line.replace(f'"trust":"{highest}"', '"trust":"user"') for line in mnemic.export(ANNA)]
+    with Mnemic.open("memory://") as other:
+        other.import_(ANNA, "\n".join(lines))
+        assert {m.trust for m in other.messages(ANNA)} == {Trust(highest), Trust.IMPORTED}
+
+
 def test_a_scope_without_a_session_starts_a_new_one(mnemic: Mnemic):
     scope = Scope(user="anna")
     first, second = mnemic.capture(scope, user="one"), mnemic.capture(scope, user="two")

@@ -156,7 +156,7 @@ class TestGems:
         assert indexed_text(memory) == f"{kept.gem}\n{kept.context}\n{kept.snippet}"
         said = [mnemic.get(ANNA, entry.source_id).text for entry in memory.provenance]
         assert said == ["I decided to use pgvector.", "That is a good choice."]
-        assert {(entry.extractor, entry.version) for entry in memory.provenance} == {("curate", "scripted curator-1")}
+        assert {(entry.extractor, entry.version) for entry in memory.provenance} == {("curate", "scripted curator-2")}
 
     @pytest.mark.requirement("T-23")
     def test_the_same_decision_on_another_night_is_merged_with_its_reason(self, store: Store, clock: Clock):
@@ -204,6 +204,30 @@ class TestGems:
         (memory,) = gems(mnemic)
         assert memory.access_count == 2
         assert memory.valid_to is None
+
+    @pytest.mark.requirement("T-36")
+    def test_the_curator_sees_what_came_before_what_it_kept_and_how_that_was_marked(self, store: Store, clock: Clock):
+        mnemic, llm = opened(store, clock, curator())
+        for what in ("use pgvector", "drop Redis"):
+            decide(mnemic, what)
+            clock.turn(days=1)
+            mnemic.curate(ANNA)
+        for memory in gems(mnemic):
+            mnemic.feedback(ANNA, memory.id, "outdated" if "Redis" in memory.text else "relevant")
+        decide(mnemic, "use pgvector and drop Redis")
+        clock.turn(days=1)
+        mnemic.curate(ANNA)
+        shown = llm.prompts[-1].messages[-1].content
+        before, kept = (
+            shown.partition(f"---BEGIN {part}---\n")[2].partition(f"\n---END {part}---")[0]
+            for part in ("BEFORE", "KEPT")
+        )
+        assert "I decided to drop Redis" in before
+        assert "I decided to use pgvector and drop Redis" not in before
+        assert sorted(kept.splitlines()) == [
+            "- User decided to drop Redis (marked outdated)",
+            "- User decided to use pgvector (marked still relevant)",
+        ]
 
     @pytest.mark.requirement("T-32")
     def test_a_gem_is_put_before_the_model_in_a_later_conversation(self, store: Store, clock: Clock):

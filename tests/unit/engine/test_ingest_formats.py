@@ -13,7 +13,6 @@ from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.api import Mnemic
 from mnemic.engine.engine import Engine, ReaderPool
 from mnemic.model.item import Chunk
-from mnemic.text.chunking import ChunkConfig
 from tests.conformance.document_files import docx, paragraph, pdf, pptx
 from tests.unit.engine.ingest_kit import chunks, documents, outcomes, put
 from tests.unit.engine.kit import ANNA
@@ -47,13 +46,34 @@ def test_a_question_about_a_pdf_is_answered_with_the_page(mnemic: Mnemic, tmp_pa
 
 
 @pytest.mark.requirement("J-47", "P-12")
-def test_a_passage_over_several_pages_is_cited_with_its_first_and_its_last(mnemic: Mnemic, tmp_path: Path):
+def test_short_pages_are_passages_of_their_own_and_cited_by_their_page(mnemic: Mnemic, tmp_path: Path):
     put(tmp_path, {"trees.pdf": pdf([f"The {tree} grows slowly here." for tree in TREES], title="Trees")})
-    mnemic.ingest(ANNA, tmp_path / "trees.pdf", config=ChunkConfig(15, 0, 1))
-    assert [(chunk.page, chunk.last_page) for chunk in chunks(mnemic, "trees.pdf")] == [(1, 3), (4, 5)]
-    (citation, *_) = mnemic.context(ANNA, "how does the oak grow?").citations
-    assert (citation.page, citation.last_page) == (1, 3)
-    assert f"Source: trees.pdf, pages 1-3 [{citation.number}]" in mnemic.context(ANNA, "oak").blocks["documents"]
+    mnemic.ingest(ANNA, tmp_path / "trees.pdf")
+    assert [(chunk.page, chunk.last_page) for chunk in chunks(mnemic, "trees.pdf")] == [(n, n) for n in range(1, 6)]
+    (citation, *_) = mnemic.context(ANNA, "how does the ash grow?").citations
+    assert (citation.page, citation.last_page) == (3, 3)
+    assert f"Source: trees.pdf, page 3 [{citation.number}]" in mnemic.context(ANNA, "ash").blocks["documents"]
+
+
+@pytest.mark.requirement("J-47", "P-12")
+def test_forty_decks_and_papers_are_cited_by_the_page_of_the_answer(mnemic: Mnemic, tmp_path: Path):
+    subjects = ("rent", "deposit", "heating", "garden", "parking", "keys")
+    answers: dict[str, tuple[str, int]] = {}
+    for number in range(20):
+        lines = [f"The {subject} of house{number} is code{number}x{page}." for page, subject in enumerate(subjects, 1)]
+        papers, slides = (
+            pdf([line.replace("house", "flat") for line in lines]),
+            pptx([("Plan", line, "") for line in lines]),
+        )
+        put(tmp_path, {f"paper{number}.pdf": papers, f"deck{number}.pptx": slides})
+        page = number % len(subjects) + 1
+        for name, home in ((f"paper{number}.pdf", "flat"), (f"deck{number}.pptx", "house")):
+            answers[f"What is the {subjects[page - 1]} of {home}{number}?"] = (name, page)
+    mnemic.ingest(ANNA, tmp_path)
+    cited = {question: mnemic.context(ANNA, question).citations[0] for question in answers}
+    found = {question: (Path(each.source).name, each.page) for question, each in cited.items()}
+    assert found == answers
+    assert all(each.last_page == each.page for each in cited.values())
 
 
 def test_no_passage_begins_or_ends_with_what_every_page_repeats(mnemic: Mnemic, tmp_path: Path):

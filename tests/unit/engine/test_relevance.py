@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from mnemic.api import Mnemic
 from mnemic.config import Config, load_config
 from mnemic.engine import recall
+from mnemic.engine.context_silence import strong_enough
 from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item
@@ -248,3 +250,28 @@ def test_the_four_levels_feed_one_context(real: Mnemic):
     facts = real.context(now, "Plan my trip with tea, ask about refunds and your persona").blocks["facts"]
     places = [facts.index(word) for word in ("pirate", "Refunds", "Oslo", "tea")]
     assert places == sorted(places)
+
+
+def test_a_fact_is_left_out_where_a_message_answers_far_better(real: Mnemic):
+    real.remember(ANNA, "User is an aunt")
+    real.capture(replace(ANNA, session="cats"), user="I live in Lyon with my husband and our two cats, Mio and Fynn.")
+    shown = [hit.text for hit in real.context(ANNA, "How many cats do I have?").recall]
+    assert any("Mio and Fynn" in text for text in shown)
+    assert "User is an aunt" not in shown
+
+
+def test_a_fact_that_may_have_replaced_what_a_message_said_stays_beside_it(real: Mnemic):
+    bea = Scope(user="bea", session="s1")
+    real.capture(bea, user="Hi! I'm Bea and I live in Lyon.")
+    real.capture(bea, user="We moved to Lille.")
+    real.remember(bea, "User is an aunt")
+    real.work()
+    sure = {"Hi! I'm Bea and I live in Lyon.": 0.999, "User moved to Lille": 0.3, "User is an aunt": 0.3}
+    hits = [replace(hit, relevance=sure[hit.text]) for hit in real.recall(bea, "home?", limit=20) if hit.text in sure]
+    assert {hit.text for hit in strong_enough(hits, "home?")} == {*sure} - {"User is an aunt"}
+
+
+def test_small_talk_stands_in_no_context_beside_the_fact_that_answers(real: Mnemic):
+    real.capture(replace(ANNA, session="tea"), user="Good morning! Will it rain today?", assistant="Clear all day.")
+    real.capture(replace(ANNA, session="tea"), user="Thanks! See you tomorrow.", assistant="Bye!")
+    assert [hit.text for hit in real.context(ANNA, "Where do I live?").recall] == [FACTS[0]]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemic.model.chat import Prompt
-from mnemic.model.item import CATEGORIES, Message
+from mnemic.model.item import Message
 from mnemic.text.curator import curator_prompt, gem_records, message_chars, reply_tokens, room_of
-from mnemic.text.gems import checked_gems
+from mnemic.text.gems import checked_gems, known_categories
 from mnemic.text.narrative import ToldTurn, divided, numbered, tokens, told, turn_tokens
 from tests.unit.text.gem_cases import DAY, TALK, turns
 
@@ -50,7 +50,7 @@ def texts(prompt: Prompt) -> tuple[str, str]:
 def test_the_curator_is_told_who_it_is_and_what_it_keeps(talk: tuple[tuple[str, str], ...], words: tuple[str, ...]):
     order, _ = texts(curator_prompt(numbered(turns(talk)), 8192))
     assert [word for word in words if word not in order] == []
-    assert all(category in order for category in CATEGORIES)
+    assert all(category in order for category in known_categories())
 
 
 @pytest.mark.requirement("R-29")

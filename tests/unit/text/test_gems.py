@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.model.item import CATEGORIES, IMPORTANCE_WORDS, Gem, importance_word, turn_range
-from mnemic.text.gems import MAX_GEMS, REPLY_SCHEMA, checked_gems, read_gems
+from mnemic.model.item import IMPORTANCE_WORDS, Gem, importance_word, turn_range
+from mnemic.text.gems import MAX_GEMS, checked_gems, known_categories, read_gems, reply_schema
 from mnemic.text.narrative import numbered
 from tests.broken_replies.corpus import cases as broken_replies
 from tests.unit.text.gem_cases import CASES, DAY, SOUND, TALK, Case, turns
@@ -135,7 +135,7 @@ def test_whatever_a_gem_holds_it_is_whole_or_refused(changes: Mapping[str, objec
         gem = found.gem
         assert 0 <= gem.confidence <= 1
         assert gem.importance in IMPORTANCE_WORDS
-        assert set(gem.categories) <= set(CATEGORIES)
+        assert set(gem.categories) <= set(known_categories())
         assert gem.categories
         assert gem.date == gem.timestamp[:10] == "2026-05-01"
         assert gem.turn_range == turn_range(gem.source_turns)
@@ -157,8 +157,8 @@ def test_words_of_importance_and_numbers_lead_to_each_other():
 
 
 def test_a_model_is_held_to_what_it_must_give():
-    schema: Any = REPLY_SCHEMA
+    schema: Any = reply_schema()
     (gems,) = schema["properties"].values()
     asked = gems["items"]["properties"]
     assert set(asked) <= set(SOUND)
-    assert asked["categories"]["items"]["enum"] == list(CATEGORIES)
+    assert asked["categories"]["items"]["enum"] == list(known_categories())

@@ -1,6 +1,5 @@
-"""The keyring as a JSON file that only its owner may read, replaced as a whole under a lock. A master key encrypts
-every secret in it. Names of orgs are keyed hashes. A destroyed key leaves its id and two moments, so that a restore can
-explain it.
+"""The keyring as a JSON file that only its owner may read, replaced atomically under a lock. A master key encrypts
+every secret. Org names are keyed hashes. A destroyed key leaves its id and two times, so that a restore can explain it.
 """
 
 import base64
@@ -25,16 +24,16 @@ from mnemic.adapters.indexes.hnsw import lease_at_once
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.ports.files import DataKey, Destroy, Keyring
 
-FORMAT, VERSION = "mnemic-keyring", 1  # raise the version when an older Mnemic must not read the file
-SHORTEST_MASTER = 16  # characters: 64 bits if it is hexadecimal, and scrypt slows down each guess
+FORMAT, VERSION = "mnemic-keyring", 1  # raise the version if an older Mnemic must not read the file
+SHORTEST_MASTER = 16  # characters: 64 bits if hexadecimal, and scrypt slows down each guess
 _NONCE_BYTES = 12  # 96 bits, as NIST SP 800-38D recommends for GCM
 _SCRYPT = {"n": 1 << 15, "r": 8, "p": 1, "maxmem": 1 << 26}
-_PAUSE_S = 0.02  # between two tries for the lock, which is held for milliseconds
+_PAUSE_S = 0.02  # between two attempts to lock; locks last milliseconds
 
 
 @dataclass(slots=True)
 class _Held:
-    """What a keyring holds: by id the keys, each with the keyed hash of its org."""
+    """The content of a keyring: keys by id, each with the keyed hash of its org."""
 
     id: str
     salt: bytes
@@ -42,18 +41,18 @@ class _Held:
     keys: dict[str, tuple[str, DataKey]] = field(default_factory=dict[str, tuple[str, DataKey]])
 
     def name(self, org: str | None) -> str:
-        """The keyed hash of an org, or of what belongs to none."""
+        """The keyed hash of an org, or of rows without one."""
         said = b"shared" if org is None else b"org\x1f" + org.encode("utf-8", "surrogatepass")
         return hmac.new(self.naming, said, hashlib.sha256).hexdigest()
 
     def of(self, org: str | None) -> list[DataKey]:
-        """The keys that an org has, or had."""
+        """All keys of an org, destroyed ones included."""
         name = self.name(org)
         return [key for named, key in self.keys.values() if named == name]
 
 
 class FileKeyring:
-    """The `Keyring` port over a file at `path`, made with the first key; waits `lock_wait_s` for another process."""
+    """The `Keyring` port over a file at `path`, created with the first key. Waits `lock_wait_s` for other processes."""
 
     def __init__(self, path: str | Path, master: str | None = None, *, lock_wait_s: float = 10.0) -> None:
         if master is not None and len(master) < SHORTEST_MASTER:
@@ -156,7 +155,7 @@ class FileKeyring:
         return self._wrapping[salt]
 
     def _write(self, held: _Held) -> None:
-        """Replace the file; what it was is overwritten before this returns, also when a process died meanwhile."""
+        """Replace the file. Old content, also of a process that died, is overwritten before this returns."""
         wrapping = self._wrapping_key(held.salt, is_needed=self._master is not None)
         told = {
             "format": FORMAT,
@@ -189,7 +188,7 @@ class FileKeyring:
         return None
 
     def _clear(self) -> None:
-        """Overwrite and remove what a write leaves, or left when its process died: keys may be in it."""
+        """Overwrite and remove leftovers of a write, perhaps of a dead process, because they may contain keys."""
         for left in (self._path_beside("new"), self._path_beside("old")):
             if not left.exists():
                 continue
@@ -200,7 +199,7 @@ class FileKeyring:
             self._settle()
 
     def _settle(self) -> None:
-        """Make what names were given in the folder durable."""
+        """Make new names in the folder durable."""
         if hasattr(os, "O_DIRECTORY"):
             folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:

@@ -1,6 +1,4 @@
-"""The manifest of a backup as JSON and back, and private folders for work in files. Nothing read from a file is
-trusted.
-"""
+"""The manifest of a backup as JSON and back, and private folders for files. Nothing read from a file is trusted."""
 
 import hashlib
 import json
@@ -23,21 +21,21 @@ from mnemic.ports.files import Told
 
 FORMAT = "mnemic-backup"
 PLAIN, SEALED = 1, 2
-"""Versions of the format: a Mnemic that knows of no sealed backups refuses one as newer than itself."""
+"""Versions of the format. A Mnemic without sealed backups refuses version 2 as newer."""
 
-_MOST_COUNTS = 100_000  # entries a manifest may have; bounds the memory that a forged one takes
+_MOST_COUNTS = 100_000  # entries in a manifest; bounds the memory that a forged one takes
 _KEY_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def to_text(manifest: Manifest) -> str:
-    """The manifest as JSON for people and programs."""
+    """The manifest as readable JSON."""
     told = {"format": FORMAT, "version": PLAIN if manifest.sealed is None else SEALED, **asdict(manifest)}
     told["made_at"] = manifest.made_at.isoformat()
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
 def from_text(text: bytes, newest_schema: int) -> Manifest:
-    """The inverse. Raises `InvalidInputError` when it is no manifest, `ConfigError` when it is of a newer Mnemic."""
+    """Parse a manifest. Raises `InvalidInputError` if it is none, `ConfigError` if a newer Mnemic wrote it."""
     try:
         told: object = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -46,7 +44,7 @@ def from_text(text: bytes, newest_schema: int) -> Manifest:
 
 
 def from_json(told: object, newest_schema: int) -> Manifest:
-    """The same of what the text says."""
+    """Parse a manifest's JSON value, like `from_text`."""
     try:
         return _checked_manifest(cast("Mapping[str, Any]", told), newest_schema)
     except InvalidInputError:
@@ -86,7 +84,7 @@ def _sealing(told: Mapping[str, Any]) -> Sealing:
 
 
 def _key_id(text: object) -> str:
-    """The id of a key, which names a part of the file."""
+    """A valid key id, which also names a part of the file."""
     if not _KEY_ID.fullmatch(str(text)):
         raise ValueError(text)
     return str(text)
@@ -109,20 +107,20 @@ _PIECE_BYTES = 1 << 20  # read at once to hash a file: bounds memory
 
 
 def member(key: str) -> str:
-    """The name in the file of the part that a key opens."""
+    """The file name of the part for this key."""
     return f"parts/{key}.sealed"
 
 
 def check_sums(packed: ZipFile, sealed: Sealing, told: Told) -> None:
-    """Every part is what was written, as far as checksums tell. Raises `InvalidInputError`."""
+    """Check every part's checksum. Raises `InvalidInputError`."""
     for number, part in enumerate(sealed.parts):
         check_part(packed, part)
         told("checking", number + 1, len(sealed.parts))
-    _sum(packed, sealed.shared)  # whose checksum is that of the zip file alone
+    _sum(packed, sealed.shared)  # checksummed only by the zip file
 
 
 def check_part(packed: ZipFile, part: SealedPart) -> None:
-    """The same of one part."""
+    """Check one part's checksum."""
     if _sum(packed, part.key) != (part.sha256, part.size):
         raise InvalidInputError(f"the part {part.key} has changed since it was written")
 
@@ -137,13 +135,13 @@ def _sum(packed: ZipFile, key: str) -> tuple[str, int]:
 
 
 _LOCK = "in-use"
-_BEGINNING_S = 60.0  # a folder so young may be another's, who has not come to lock it
+_BEGINNING_S = 60.0  # a younger folder may belong to a process that has not locked it yet
 
 
 @contextmanager
 def scratch_folder(parent: Path, name: str) -> Generator[Path]:
-    """A new folder in `parent` that only its owner may enter, removed at the end with all it holds. Folders of this
-    name whose process died are removed first. Raises `OSError`.
+    """A new folder in `parent` that only its owner may enter, removed at the end with its content. First removes such
+    folders of dead processes. Raises `OSError`.
     """
     prefix, suffix = f".{name[:50]}.", ".unfinished"
     for old in parent.glob(f"{_literal(prefix)}*{suffix}"):
@@ -163,10 +161,10 @@ def _remove_if_left(folder: Path) -> None:
         with lease_at_once(folder / _LOCK) as is_left:
             if is_left:
                 shutil.rmtree(folder, ignore_errors=True)
-    except OSError:  # it went away meanwhile, or is another user's
+    except OSError:  # it is gone already, or another user's
         return
 
 
 def _literal(text: str) -> str:
-    """A text for a pattern of file names, where it stands for itself."""
+    """A text escaped for a file name pattern."""
     return "".join(f"[{each}]" if each in "*?[" else each for each in text)

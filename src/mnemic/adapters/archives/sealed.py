@@ -1,9 +1,8 @@
 """Encrypts backups in chunks with AES-256-GCM (NIST SP 800-38D) as a STREAM (Hoang, Reyhanitabar, Rogaway and Vizár
-2015): the nonce counts the chunks and marks the last, so that cut, moved or foreign chunks fail. Every part has its own
-key (HKDF, RFC 5869), so that no nonce repeats under one key.
-
-A part holds the rows of one org as JSON lines: `{"table": …, "columns": […]}`, then a list per row. The part without an
-org begins with the manifest, so that missing, foreign or changed parts are noticed.
+2015): the nonce counts chunks and marks the last, so that cut, moved or foreign chunks fail. Every part has its own key
+(HKDF, RFC 5869), so that no nonce repeats under a key. A part holds one org's rows as JSON lines: `{"table": …,
+"columns": […]}`, then a list per row. The part without an org starts with the manifest, so that missing, foreign or
+changed parts are detected.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ from mnemic.ports.store import SHARED_TABLES, Rows
 
 KEY_BYTES = 32  # of AES-256
 _CHUNK_BYTES = 1 << 20  # sealed at once: bounds memory; each chunk adds a tag of 16 bytes
-_TAG_BYTES = 16  # of GCM's full tag; shorter ones are easier to forge
+_TAG_BYTES = 16  # GCM's full tag; shorter ones are easier to forge
 _COMPRESSION_LEVEL = 1  # zlib's fastest: vectors hardly shrink at any level, texts do at each
 _NAME = "mnemic sealed part, format 1"
 
 
 class PartCipher:
-    """Seals and opens one part of one backup; both names are bound to every chunk."""
+    """Seals and opens one part of one backup. Every chunk is bound to both ids."""
 
     def __init__(self, secret: bytes, backup: str, part: str) -> None:
         self._bound = f"{_NAME}\x1f{backup}\x1f{part}".encode()
@@ -50,7 +49,7 @@ class PartCipher:
         self._cipher = AESGCM(HKDF(SHA256(), KEY_BYTES, salt=None, info=self._bound).derive(secret))
 
     def sealed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """The ciphertext of these bytes, piece by piece."""
+        """The ciphertext of these bytes, in pieces."""
         held, number = bytearray(), 0
         for piece in _deflate(pieces):
             held += piece
@@ -61,8 +60,8 @@ class PartCipher:
         yield self._encrypt_chunk(number, bytes(held), is_last=True)
 
     def opened(self, source: IO[bytes]) -> Iterator[bytes]:
-        """The inverse, of a file that gives as many bytes as it is asked for. Each piece is authentic when it comes;
-        that none is missing is known at the end. Raises `InvalidInputError`.
+        """Decrypt a file whose `read(n)` returns n bytes until its end. Each piece is authentic; only the end proves
+        that none is missing. Raises `InvalidInputError`.
         """
         unpacker, number = zlib.decompressobj(), 0
         chunk = source.read(_CHUNK_BYTES + _TAG_BYTES)
@@ -95,7 +94,7 @@ def _inflate(
     unpacker: zlib._Decompress,  # pyright: ignore[reportPrivateUsage] -- it has no public name
     packed: bytes,
 ) -> Iterator[bytes]:
-    """What deflated bytes hold, never more than a chunk at a time."""
+    """Decompress deflated bytes, at most a chunk at a time."""
     piece = unpacker.decompress(packed, _CHUNK_BYTES)
     while piece:
         yield piece
@@ -106,15 +105,15 @@ def _nonce(number: int, *, is_last: bool) -> bytes:
     return number.to_bytes(11) + bytes([is_last])
 
 
-_ROWS_AT_ONCE = 500  # bounds the memory of one block when a row holds a long text
+_ROWS_AT_ONCE = 500  # bounds the memory of a block with long texts
 Block = tuple[str, Sequence[str], Sequence[Sequence[object]]]
-"""Some rows of a table: its name, their columns, and they."""
+"""Rows of a table: (name, columns, rows)."""
 
 
 def write_parts(
     packed: ZipFile, rows: Rows, keyring: str, keys: Mapping[str | None, DataKey], manifest: Manifest, told: Told
 ) -> Manifest:
-    """Write every org's rows as parts, and last what belongs to none; the manifest with their checksums."""
+    """Write each org's rows as a part, and last the rows without an org. Returns the manifest with checksums."""
     work = _Writing(packed, rows, secrets.token_hex(16), told, total=rows.count())
     common = [name for name in rows.tables if name in SHARED_TABLES]
     own = [name for name in rows.tables if name not in SHARED_TABLES]
@@ -128,8 +127,8 @@ def write_parts(
 
 
 def open_parts(packed: ZipFile, manifest: Manifest, keyring: Keyring, path: Path, told: Told) -> tuple[LostOrg, ...]:
-    """Write all rows whose keys are there into a store at `path`; the orgs whose keys are not. Raises `ConfigError`
-    when nothing can be opened with this keyring, `InvalidInputError` when anything is not as it was written.
+    """Write all rows with available keys into a store at `path`. Returns the orgs without keys. Raises `ConfigError` if
+    this keyring opens nothing, `InvalidInputError` if anything was changed.
     """
     reading = _Reading(packed, manifest, keyring, told)
     make_empty(path, manifest.schema)
@@ -139,7 +138,7 @@ def open_parts(packed: ZipFile, manifest: Manifest, keyring: Keyring, path: Path
 
 
 def check_parts(packed: ZipFile, manifest: Manifest, keyring: Keyring, told: Told) -> tuple[LostOrg, ...]:
-    """Open all whose keys are there, and write nothing; as `open_parts` else."""
+    """Like `open_parts`, without writing."""
     reading = _Reading(packed, manifest, keyring, told)
     for _ in reading.blocks():
         pass
@@ -148,7 +147,7 @@ def check_parts(packed: ZipFile, manifest: Manifest, keyring: Keyring, told: Tol
 
 @dataclass(slots=True)
 class _Writing:
-    """Parts on their way into a file."""
+    """Writes parts into a file."""
 
     packed: ZipFile
     rows: Rows
@@ -168,7 +167,7 @@ class _Writing:
         return SealedPart(key.id, size, digest.hexdigest())
 
     def lines(self, tables: Iterable[str], org: str | None) -> Iterator[bytes]:
-        """The rows of an org, or of what belongs to none."""
+        """The rows of an org, or of none, as lines."""
         for table in tables:
             rows = self.rows.of(table, org)
             heading: list[object] = [{"table": table, "columns": [*self.rows.tables[table]]}]
@@ -185,7 +184,7 @@ class _Writing:
 
 
 class _Reading:
-    """Parts on their way out of a file."""
+    """Reads parts from a file."""
 
     def __init__(self, packed: ZipFile, manifest: Manifest, keyring: Keyring, told: Told) -> None:
         if manifest.sealed is None:
@@ -206,7 +205,7 @@ class _Reading:
         )
 
     def blocks(self) -> Iterator[Block]:
-        """Rows, some of a table at a time, first what belongs to no org."""
+        """Blocks of rows, those without an org first."""
         lines = self._lines(self._shared)
         if manifests.from_json(next(lines, None), self._manifest.schema) != self._manifest:
             raise InvalidInputError("its manifest was changed")
@@ -219,7 +218,7 @@ class _Reading:
             self._told("opening", number + 1, len(self._sealed.parts))
 
     def _check_lost(self) -> None:
-        """What cannot be opened is at least what was written."""
+        """Unreadable parts must at least have the right checksums."""
         lost = {each.key for each in self.lost}
         for part in self._sealed.parts:
             if part.key in lost:

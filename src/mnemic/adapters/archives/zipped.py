@@ -1,5 +1,5 @@
-"""Backups as zip files: `manifest.json` to read, `rows.db` with the rows as a file of the embedded store, or, of one
-that is sealed, an encrypted part for each org in its place.
+"""Backups as zip files: `manifest.json`, and `rows.db` with the rows as a file of the embedded store. A sealed backup
+has an encrypted part per org instead.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from mnemic.ports.store import Rows
 ROWS, MANIFEST = "rows.db", "manifest.json"
 _MANIFEST_BYTES = 50_000_000  # bounds the memory that a forged manifest takes
 _PIECE_BYTES = 1 << 20  # copied at once: bounds memory
-_COMPRESSION_LEVEL = 1  # deflate's quickest level: vectors hardly shrink at any, and texts do at each
+_COMPRESSION_LEVEL = 1  # deflate's fastest: vectors hardly shrink at any level, texts do at each
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
 class ZipArchive:
-    """The `Archive` port; `keyring` has the keys of sealed backups."""
+    """The `Archive` port. `keyring` has the keys of sealed backups."""
 
     def __init__(self, keyring: Keyring | None = None) -> None:
         self._keyring = keyring
@@ -187,13 +187,13 @@ def _unpack(source: Path, folder: Path, keyring: Keyring | None, told: Told) -> 
 
 @contextmanager
 def _refusing(source: Path) -> Generator[None]:
-    """What is wrong with a backup, with its name."""
+    """Add the backup's name to errors."""
     try:
         yield
     except ConfigError as error:
         raise ConfigError(f"{source} cannot be read here: {error}") from error
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a place before the beginning of the file
+        if error.errno != errno.EINVAL:  # a position before the beginning of the file
             raise
         raise InvalidInputError(
             f"{source} is damaged or not a backup: it is not a complete zip file; use another one"
@@ -216,7 +216,7 @@ def _open_sealed(
 def _check_sealed(
     packed: zipfile.ZipFile, manifest: Manifest, sealed: Sealing, keyring: Keyring | None, told: Told
 ) -> Checked:
-    """With its keys every part is opened; without them their checksums are compared."""
+    """Open every part if there are keys, else compare checksums."""
     if keyring is None:
         check_sums(packed, sealed, told)
         return Checked(manifest, is_opened=False)
@@ -226,7 +226,7 @@ def _check_sealed(
 
 
 def _check_rows(opened: _Opened) -> None:
-    """The rows open as a store, which brings them up to date, are sound and hold what the manifest says."""
+    """Open the rows as a store, which migrates them, and compare them with the manifest."""
     try:
         check_copy(opened.rows)
         store = opened.open_rows()
@@ -253,7 +253,7 @@ def _manifest(packed: zipfile.ZipFile) -> Manifest:
 
 
 def _check_packed(path: Path, manifest: Manifest, keyring: Keyring | None, told: Told) -> None:
-    """Read again what was written. Raises `UnavailableError` when it is not the same."""
+    """Read the written file again. Raises `UnavailableError` if it differs."""
     with zipfile.ZipFile(path) as packed:
         if manifest.sealed is None:
             is_same = _digest(packed, manifest.size, told) == manifest.sha256
@@ -279,7 +279,7 @@ def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:
 
 
 def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told: Told) -> str:
-    """Copy a file of a size that is known; the SHA-256 of what came. More than that is damage, or an attack."""
+    """Copy a file of known size and return its SHA-256. More data means damage or an attack."""
     digest, done = hashlib.sha256(), 0
     while piece := source.read(_PIECE_BYTES):
         done += len(piece)
@@ -297,14 +297,14 @@ def _check_replaceable(target: Path, *, is_replacing: bool) -> None:
     try:
         with zipfile.ZipFile(target) as packed:
             _manifest(packed)
-    except ConfigError:  # a backup of a newer Mnemic is one
+    except ConfigError:  # a newer Mnemic's backup is one too
         return
     except (InvalidInputError, OSError, KeyError, *_UNREADABLE) as error:
         raise ConflictError(f"{target} is not a backup; remove it yourself, or choose another name") from error
 
 
 def _publish(packed: Path, target: Path, *, is_replacing: bool) -> None:
-    """Put the whole file in its place at once, and make that durable."""
+    """Move the finished file into place atomically and durably."""
     if is_replacing:
         packed.replace(target)
     else:
@@ -332,7 +332,7 @@ def _create_file(path: Path) -> IO[bytes]:
 
 @contextmanager
 def _room_for(what: str) -> Generator[None]:
-    """Errors of files as Mnemic's."""
+    """Translate file errors."""
     try:
         yield
     except OSError as error:

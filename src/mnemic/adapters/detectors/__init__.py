@@ -1,1 +1,1 @@
-"""Detectors of secrets."""
+"""Secret detectors."""

@@ -1,12 +1,7 @@
-"""What the secrets of well-known issuers look like: data in `tokens.toml`, read when a text is first searched.
-
-Whether what stands behind a word like `password` is one, or a placeholder, a piece of code or plain prose.
-
-The default detector: forms of known issuers, private keys, logins in addresses, and values after words like
-`password`. Misses secrets without a known form or announcing word, and split or disguised ones.
-
-Detectors of secrets by name: `rules`, or one from a package with an entry point of the group `mnemic.detectors`: a
-callable without arguments that returns a `Detector`. Mnemic's own names win.
+"""The default secret detector, and detectors by name: `rules`, or an entry point of the group `mnemic.detectors` (a
+callable without arguments that returns a `Detector`; Mnemic's own names win). `rules` finds formats of known issuers
+(`tokens.toml`, read on first use), private keys, logins in URLs, and values after words like `password` unless they are
+placeholders, code or prose. It misses secrets without a known format or announcing word, and split or disguised ones.
 """
 
 from __future__ import annotations
@@ -31,7 +26,7 @@ _WORD = "[A-Za-z0-9_-]"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of a secret. Where the expression has a group `secret`, only that is the secret."""
+    """A secret's format. If the expression has a group `secret`, only that is the secret."""
 
     kind: str
     needs: tuple[str, ...]
@@ -41,7 +36,7 @@ class Form:
 
 @cache
 def load_forms(name: str = "tokens") -> tuple[Form, ...]:
-    """Every form of a file, in order: `tokens` (issued) or `spoken` (as people write them)."""
+    """All formats of a file, in order: `tokens` (issued) or `spoken` (as people write them)."""
     text = resources.files(__package__ or "").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     compile_form = _compile_alone if name == "tokens" else _compile_spoken
     return tuple(
@@ -60,14 +55,14 @@ def _compile_alone(expression: str) -> re.Pattern[str]:
 
 
 def _compile_spoken(expression: str) -> re.Pattern[str]:
-    """A number ends where no date, price, measure or count of digits goes on."""
+    """Compile a pattern whose numbers must not continue as a date, price, measure or count of digits."""
     return late_pattern(
         rf"(?i)(?<![a-z0-9_]){expression}(?![0-9a-z_]|[.,:/-]\d| ?(?:%|€|\$|£)|{stored_texts(__name__)['unit']})"
     )
 
 
 KEY_BESIDE = late_pattern(r"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
-"""The secret half of an AWS key pair: it has no beginning of its own, and is looked for near the other half only."""
+"""The secret half of an AWS key pair. It has no prefix, so it is only searched near the other half."""
 
 
 _pattern = partial(stored_pattern, __name__)
@@ -78,13 +73,13 @@ _UUID = late_pattern(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _LINK = late_pattern(r"(?i)^(?:https?:|ftp:|www\.|[\w.+-]+@[\w-]+\.[a-z]{2,}\W?$)")
 _PATH = late_pattern(r"^\.{0,2}/|^[A-Za-z]:\\|^~/")
 _FEW_LETTERS = 5
-"""A long value of fewer different characters is a mask, such as `xxxxxxxx`."""
+"""A long value with fewer distinct characters is a mask, such as `xxxxxxxx`."""
 # shorter values are mostly words; 80 characters suffice to see disorder and bound the time
 _LEAST_KEY_CHARS, _JUDGED_CHARS = 12, 80
 _LEAST_ENTROPY = 2.8
-"""Bits per character: random hexadecimal of 16 has about 3.2, words and identifiers with a number mostly less."""
+"""Bits per character: 16 random hexadecimal digits have about 3.2, words and numbered identifiers mostly less."""
 _PATH_ENTROPY = 4.3
-"""What begins like a path is one, unless it is that much out of order: a key in base64 may begin with a slash."""
+"""A value that looks like a path is one, unless its entropy is higher: a base64 key may start with a slash."""
 # characters; a PIN has 4 digits. In prose 6, since short words abound. 21 digits or more are data
 _LEAST_SETTING, _LEAST_SAID, _MOST_DIGITS = 4, 6, 20
 _SYMBOLS = frozenset("!@#$%^&*+=?~")
@@ -96,18 +91,18 @@ def _stand_ins() -> frozenset[str]:
 
 
 def is_stand_in(value: str) -> bool:
-    """True for what examples and masks put in the place of a secret, such as `your-api-key-here` or `****`."""
+    """True for placeholders and masks, such as `your-api-key-here` or `****`."""
     is_mask = len(value) > 2 * _FEW_LETTERS and len(set(value)) < _FEW_LETTERS
     return is_mask or value.lower() in _stand_ins() or bool(_STAND_IN.search(value))
 
 
 def is_mixed(value: str) -> bool:
-    """True when letters and digits stand in one value."""
+    """True if a value has both letters and digits."""
     return any(c.isalpha() for c in value) and any(c.isdigit() for c in value)
 
 
 def is_key(value: str, *, takes_uuid: bool) -> bool:
-    """True when a value looks as if a machine had drawn it: a dozen letters and digits at least, in no order."""
+    """True if a value looks machine-generated: at least a dozen letters and digits in random order."""
     value = value[:_JUDGED_CHARS]
     if len(value) < _LEAST_KEY_CHARS or is_stand_in(value) or _CODE.search(value) or _LINK.search(value):
         return False
@@ -118,8 +113,8 @@ def is_key(value: str, *, takes_uuid: bool) -> bool:
 
 
 def is_password(value: str, *, is_quoted: bool, is_setting: bool) -> bool:
-    """True when a value after a word for password may be one. `is_setting`: it fills a line or field such as
-    `PASSWORD=…`, where any word counts; elsewhere a plain word does not.
+    """True if a value after a word for password may be one. `is_setting`: it fills a line or field such as
+    `PASSWORD=…`, where any word counts. Elsewhere a plain word does not.
     """
     if len(value) < _LEAST_SETTING or is_stand_in(value) or any(e.search(value) for e in (_LINK, _PATH, _MEASURE)):
         return False
@@ -134,19 +129,19 @@ def is_password(value: str, *, is_quoted: bool, is_setting: bool) -> bool:
 
 
 def _entropy_bits(value: str) -> float:
-    """The Shannon entropy of the characters, in bits per character."""
+    """The Shannon entropy in bits per character."""
     return -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values())
 
 
 PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET = "password", "api-key", "private-key", "aws-secret-key"
-BESIDE_CHARS = 400  # characters either side of a key id: both halves stand within a few lines of a file
+BESIDE_CHARS = 400  # characters on either side of a key id: both halves are within a few lines
 
 _HINT = _pattern("hint")
 _TOLD = _pattern("told")
-"""What must follow within `_REACH_CHARS` characters of a hint; most of what is written about passwords ends here."""
+"""Must follow a hint within `_REACH_CHARS` characters. This dismisses most texts about passwords."""
 _REACH_CHARS = 110  # characters; longer finds values that belong to another sentence
 _LEAD = 16
-"""The most characters of a word for a secret before the part of it that `_HINT` finds."""
+"""Maximum length of a word for a secret before the part that `_HINT` finds."""
 _LOOSE_KEYS = ("secret", "token", "credential", "credentials", "令牌")
 _SET = _pattern("set")
 _SAID = _pattern("said")
@@ -167,13 +162,12 @@ _FIELD_START = frozenset("?&;\n\r")
 
 
 class RuleDetector:
-    """Finds secrets by rules. Makes no use of anything but the text."""
+    """Finds secrets by rules, from the text alone."""
 
     name = "rules"
 
     @property
     def capabilities(self) -> DetectorCapabilities:
-        """As the port promises."""
         kinds = {
             *(form.kind for form in (*load_forms(), *load_forms("spoken"))),
             PASSWORD,
@@ -184,19 +178,18 @@ class RuleDetector:
         return DetectorCapabilities(kinds=tuple(sorted(kinds)), is_local=True)
 
     def find(self, text: str) -> list[SecretSpan]:
-        """As the port promises."""
         lowered = text.lower()
-        if len(lowered) != len(text):  # positions must agree; then words in upper case are not found
+        if len(lowered) != len(text):  # positions must agree; then upper-case words are not found
             lowered = text
         found = [*_find_announced(text, lowered), *_find_spoken(text, lowered)]
         if _RUN.search(text) is not None:
             found += _find_issued(text, lowered)
             if "private key" in lowered:
-                found += _private_keys(text)
+                found += _find_private_keys(text)
         if "://" in text:
-            found += _logins(text, _LOGIN)
+            found += _find_logins(text, _LOGIN)
         if "curl" in lowered or "--user" in lowered:
-            found += _logins(text, _CURL)
+            found += _find_logins(text, _CURL)
         return sorted(found)
 
 
@@ -225,7 +218,7 @@ def _find_spoken(text: str, lowered: str) -> Iterator[SecretSpan]:
 
 
 def _is_strong(value: str) -> bool:
-    """True for a password and no name: digits or signs between letters, and at least three sorts of characters."""
+    """True for passwords, not names: digits or signs between letters, and at least three kinds of characters."""
     sorts = sum(
         (any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value)), _has_symbol(value))
     )
@@ -233,7 +226,7 @@ def _is_strong(value: str) -> bool:
 
 
 def _is_mixed_password(value: str) -> bool:
-    """True for a password that is no word, whatever word announces it."""
+    """True for a password that is not a word, whatever announces it."""
     return (is_mixed(value) or _has_symbol(value)) and is_password(value, is_quoted=False, is_setting=False)
 
 
@@ -248,7 +241,7 @@ _JUDGES: dict[str, Callable[[str], bool]] = {
 }
 _BETWEEN = late_pattern(r"[A-Za-z][0-9!@#$%^&*+=?~]{1,8}[A-Za-z]")
 _LEAST_SORTS = 3
-"""Of lower case, upper case, digits and signs: `Office365` has three too, but nothing between its letters."""
+"""Lower case, upper case, digits and signs. `Office365` also has three, but nothing between its letters."""
 
 
 def _find_key_pair(text: str, start: int, end: int) -> Iterator[SecretSpan]:
@@ -260,8 +253,8 @@ def _find_key_pair(text: str, start: int, end: int) -> Iterator[SecretSpan]:
             yield SecretSpan(*match.span(), AWS_SECRET)
 
 
-def _private_keys(text: str) -> Iterator[SecretSpan]:
-    """A key in armour, whole; without its end (a log that was cut) as far as it looks like one."""
+def _find_private_keys(text: str) -> Iterator[SecretSpan]:
+    """A whole armoured key. Without its end (a truncated log), as far as it looks like one."""
     for head in _HEAD.finditer(text):
         body = _BODY.match(text, head.end())
         end = body.end() if body else head.end()
@@ -272,7 +265,7 @@ def _private_keys(text: str) -> Iterator[SecretSpan]:
         yield SecretSpan(head.start(), end, PRIVATE_KEY)
 
 
-def _logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:
+def _find_logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:
     for match in expression.finditer(text):
         value = match.group("secret")
         if value.lower() not in _WORDS_OF_LOGIN and value[0] not in "$%{<[*" and not is_stand_in(value):
@@ -280,13 +273,13 @@ def _logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:
 
 
 def _find_announced(text: str, lowered: str) -> Iterator[SecretSpan]:
-    """Values behind words for passwords and keys: set, given as an argument, or said in a sentence."""
+    """Values after words for passwords and keys: settings, arguments, or in a sentence."""
     taken = 0
     for hint in _HINT.finditer(lowered):
         is_argument = hint.start() > 0 and lowered[hint.start() - 1] == "-"
         if not is_argument and not _TOLD.search(lowered, hint.start(), hint.end() + _REACH_CHARS):
             continue
-        for start in _starts(text, hint.start()):
+        for start in _find_starts(text, hint.start()):
             if start >= taken:
                 spans = list(_find_value_at(text, start))
                 taken = max((span.end for span in spans), default=taken)
@@ -302,8 +295,8 @@ def _find_value_at(text: str, start: int) -> Iterator[SecretSpan]:
         yield from _judge_value(match, "bare", len(match["bare"]), is_setting=True)
 
 
-def _starts(text: str, hint: int) -> Iterator[int]:
-    """Where a word for a secret may begin that has its telling part at `hint`: there, or at a word before it."""
+def _find_starts(text: str, hint: int) -> Iterator[int]:
+    """Where a word for a secret may start whose hint is at `hint`: there, or at the word before."""
     for place in range(max(0, hint - _LEAD), hint):
         if text[place] != " " and (place == 0 or not text[place - 1].isalnum()):
             yield place
@@ -320,7 +313,7 @@ def _find_said(text: str, match: re.Match[str]) -> Iterator[SecretSpan]:
 
 
 def _judge_value(match: re.Match[str], group: str, length: int, *, is_setting: bool) -> Iterator[SecretSpan]:
-    """The first `length` characters of a group, if they may be what the word before them says."""
+    """The first `length` characters of a group, if they may be the announced secret."""
     value, start = match[group][:length], match.start(group)
     if match["pass"]:
         if is_password(value, is_quoted=group == "quoted", is_setting=is_setting):
@@ -343,7 +336,7 @@ def _set(text: str, match: re.Match[str]) -> Iterator[SecretSpan]:
 
 
 def _is_setting(text: str, match: re.Match[str], end: int) -> bool:
-    """True when name and value fill a line, or a field of an address or a connection string."""
+    """True if name and value fill a line, or a field of a URL or connection string."""
     if match["sign"] not in ("=", ":") or (match["sign"] == ":" and match["close"]):
         return False
     if end < len(text) and text[end] not in _FIELD_START:
@@ -376,5 +369,5 @@ def open_detector(name: str) -> Detector:
 
 
 def detector_names() -> list[str]:
-    """Every name that `open_detector` knows, in order; those of other packages too."""
+    """Every name that `open_detector` knows, in order, including those of other packages."""
     return sorted({*_OWN, *(point.name for point in importlib.metadata.entry_points(group=GROUP))})

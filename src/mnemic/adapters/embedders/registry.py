@@ -1,6 +1,4 @@
-"""Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `onnx:FOLDER`, or one from a package's entry point of the
-group `mnemic.embedders` (see `adapters.named_parts`).
-"""
+"""Embedders by name, such as `minilm` or `onnx:FOLDER`, or by an entry point in the group `mnemic.embedders`."""
 
 from pathlib import Path
 from typing import cast
@@ -10,7 +8,7 @@ from mnemic.errors import ConfigError
 from mnemic.ports.models import Embedder
 
 MODELS = {"bge-small-en-v1.5-q": "fastembed", "mxbai-embed-large": "ollama", "nomic-embed-text": "ollama"}
-"""Models that can be asked for without saying by what they run."""
+"""Models that need no technology in their name."""
 
 
 def open_embedder(name: str, options: Options | None = None) -> Embedder:

@@ -1,6 +1,4 @@
-"""Embeds with the package sentence-transformers: any model, by name or from a local folder. Brings torch, and fetches a
-model at first use unless a folder is named.
-"""
+"""Embeds with the package sentence-transformers (needs torch). Downloads a model by name unless given a folder."""
 
 import threading
 from collections.abc import Sequence
@@ -16,11 +14,11 @@ from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-BATCH_TEXTS = 32  # the package's own default; larger needs more memory
+BATCH_TEXTS = 32  # the package's default; larger needs more memory
 
 
 class SentenceTransformersEmbedder:
-    """Embeds with a sentence-transformers model; the prefixes of known models are added here, others can be said."""
+    """A sentence-transformers model. Prefixes of known models are added here; configure others."""
 
     capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
 
@@ -32,8 +30,8 @@ class SentenceTransformersEmbedder:
         query_prefix: str | None = None,
         document_prefix: str | None = None,
     ) -> None:
-        """`model`: a name or a folder. `device`: "cpu", "cuda", …. Loads no model. Raises `ConfigError` when the extra
-        `sentence-transformers` is not installed.
+        """`model`: a name or folder. `device`: "cpu", "cuda", …. Loads no model. Raises `ConfigError` without the
+        extra.
         """
         self._package: Any = import_extra("sentence_transformers", "sentence-transformers")
         self._known = known_model(model).with_prefixes(query_prefix, document_prefix)
@@ -43,7 +41,7 @@ class SentenceTransformersEmbedder:
 
     @property
     def space(self) -> Space:
-        """The space of the model, which is loaded to learn its dims and length. Raises `ConfigError`."""
+        """The model's space. Loads the model to learn its dims and length. Raises `ConfigError`."""
         return self._space
 
     @cached_property
@@ -59,10 +57,10 @@ class SentenceTransformersEmbedder:
         return rows_of(texts, self.space.dims, lambda wanted: self._encode(wanted, self._known.query_prefix))
 
     def close(self) -> None:
-        """Nothing to let go of: the model goes with this object."""
+        """Nothing to do."""
 
     def _encode(self, texts: list[str], prefix: str) -> Vectors:
-        """One call at a time: torch uses all cores by itself. Prompts of the model's own files are not used."""
+        """Embed one call at a time: torch uses all cores. The model's own prompts are not used."""
         try:
             with self._lock:
                 rows = self._model.encode(
@@ -90,7 +88,7 @@ class SentenceTransformersEmbedder:
 
 
 def _dims(model: Any) -> int:
-    """The number of components, by the method's name of today or of before version 5.3."""
+    """The number of dims, by the current method name or the one before version 5.3."""
     ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     return ask()
 

@@ -1,1 +1,1 @@
-"""Indexes: how candidates are found."""
+"""Indexes find candidates."""

@@ -1,4 +1,4 @@
-"""The keyword index on disk, by SQLite's FTS5, for partitions whose words should not be held in memory."""
+"""The keyword index on disk, in SQLite's FTS5, for partitions too large for memory."""
 
 import json
 import os
@@ -22,20 +22,20 @@ from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
 
 SQL = named_statements("mnemic.adapters.indexes", "fts5.sql")
-APPLICATION_ID = 0x4D4E4932  # "MNI2": another layout gets another number, and the file is rebuilt
-_SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within milliseconds
+APPLICATION_ID = 0x4D4E4932  # "MNI2"; another layout gets another number, and the file is rebuilt
+_SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches within milliseconds
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PASSING = (*_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class DamagedIndexError(Exception):
-    """The file cannot be read, or is of another analyser or layout: `IndexFile.start_afresh` is the remedy."""
+    """The file is unreadable, or of another analyser or layout. `IndexFile.start_afresh` fixes it."""
 
 
 class IndexFile:
-    """A derived SQLite file at `path`, made when missing, for terms of one `analyser`. Raises `ConfigError` for another
-    program's database, `UnavailableError` when locked for `lock_wait_s` or the disk fails.
+    """A derived SQLite file at `path`, created if missing, for terms of one `analyser`. Raises `ConfigError` for
+    another program's database, `UnavailableError` if it is locked for `lock_wait_s` or the disk fails.
     """
 
     def __init__(self, path: str | Path, *, analyser: str, lock_wait_s: float) -> None:
@@ -48,14 +48,14 @@ class IndexFile:
 
     @property
     def is_missing(self) -> bool:
-        """True before the first transaction ever, and after somebody removed the file."""
+        """True before the first transaction, and after the file was removed."""
         return not self.path.exists()
 
     @contextmanager
     def transaction(self, *, is_writing: bool) -> Generator[sqlite3.Connection]:
-        """One transaction; it is taken back when its block raises. Raises `DamagedIndexError`."""
+        """A transaction, rolled back if its block raises. Raises `DamagedIndexError`."""
         if self.is_missing:
-            self.close()  # a removed file should also be closed by connections that still hold it
+            self.close()  # connections that hold a removed file should close it too
         with self._guard:
             generation = self._generation
             connection = self._idle.pop() if self._idle else None
@@ -66,12 +66,12 @@ class IndexFile:
                 yield connection
                 connection.execute(SQL["commit"])
             finally:
-                with suppress(sqlite3.Error):  # the first error is the one to tell
+                with suppress(sqlite3.Error):  # the first error is the one to raise
                     connection.rollback()
                 self._give_back(connection, generation)
 
     def start_afresh(self) -> None:
-        """Remove the file; the next transaction creates an empty one. Readers of the old one can finish."""
+        """Remove the file. The next transaction creates an empty one. Readers of the old one can finish."""
         with self._guard:
             self._generation += 1
             idle, self._idle = self._idle, []
@@ -84,7 +84,7 @@ class IndexFile:
                 raise UnavailableError(f"the damaged index {self.path} cannot be removed: {error}") from error
 
     def close(self) -> None:
-        """Let go of all connections; they are made again when needed."""
+        """Close all connections. They are reopened when needed."""
         with self._guard:
             self._generation += 1
             idle, self._idle = self._idle, []
@@ -101,7 +101,7 @@ class IndexFile:
     def _connect(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
-            with suppress(FileExistsError, PermissionError):  # of missing rights SQLite tells
+            with suppress(FileExistsError, PermissionError):  # SQLite reports missing permissions
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
             raise UnavailableError(f"the folder of the index {self.path} cannot be made: {error}") from error
@@ -142,7 +142,7 @@ class IndexFile:
         connection.execute(SQL["sign"].format(application_id=APPLICATION_ID))
 
     def _write_ahead(self, connection: sqlite3.Connection) -> None:
-        """Switch to WAL, which needs the file alone for a moment and, unlike a transaction, does not wait for it."""
+        """Switch to WAL. That needs exclusive access for a moment and, unlike a transaction, does not wait for it."""
         deadline = time.monotonic() + self._lock_wait_s
         while True:
             try:
@@ -170,32 +170,32 @@ def _translate_errors(path: Path) -> Generator[None]:
 
 _PLAIN = re.compile(r"[a-z0-9]+")
 Row = tuple[str, bool, str, float, int, int | None, bool, int, str]
-"""Agent, is_active, kind, importance, observed_at, expires_at, is_flagged, length, terms."""
+"""(agent, is_active, kind, importance, observed_at, expires_at, is_flagged, length, terms)."""
 
 
 def token(term: str) -> str:
-    """The one word, of a to z and digits only, by which FTS5 knows a term; different terms have different ones."""
+    """A term as one FTS5 word of only a to z and digits, distinct for each term."""
     return f"w{term}" if _PLAIN.fullmatch(term) else f"x{term.encode('utf-8', 'surrogatepass').hex()}"
 
 
 def partition_token(pid: int) -> str:
-    """The word that every row of a partition has in its first column."""
+    """The word in the first column of all rows of a partition."""
     return f"p{pid}"
 
 
 def packed(terms: Sequence[str]) -> str:
-    """Terms between single blanks of their own, so that `occurrences` can count them without taking them apart."""
+    """Terms surrounded by single blanks, so that `occurrences` can count them without splitting."""
     return "".join(f" {term} " for term in terms)
 
 
 def occurrences(packed_terms: str, term: str) -> int:
-    """How often a term is among packed ones."""
+    """The number of times a term is in packed ones."""
     return packed_terms.count(f" {term} ")
 
 
 class PartitionWriter:
-    """Writes rows of one partition in one transaction; `finish` writes the statistics. Expiring rows are left out:
-    readers count them, because time changes their number without a write.
+    """Writes rows of one partition in one transaction; `finish` writes the statistics. These leave out expiring rows,
+    which readers count, because time changes their number without a write.
     """
 
     def __init__(self, connection: sqlite3.Connection, pid: int) -> None:
@@ -206,7 +206,7 @@ class PartitionWriter:
         self._terms: Counter[tuple[str, bool, str]] = Counter()
 
     def take(self, change: Change) -> None:
-        """Put the item in the place of its older form; nothing is written when they are the same."""
+        """Replace the item's older form, unless nothing changed."""
         new = None if change.is_gone else _row(change)
         key = {"pid": self._pid, "item_id": change.item_id}
         found = self._connection.execute(SQL["item"], key).fetchone()
@@ -220,11 +220,10 @@ class PartitionWriter:
             self._add(change.item_id, new)
 
     def forget(self, item_id: str) -> None:
-        """Remove an item."""
         self.take(Change(item_id=item_id, is_gone=True))
 
     def finish(self) -> None:
-        """Bring the statistics up to date with what was taken."""
+        """Update the statistics."""
         numbers: dict[tuple[str, bool], int] = {}
         for group in sorted(set(self._items) | set(self._lengths)):
             gid = numbers[group] = self._group(group)
@@ -297,15 +296,15 @@ def _row(change: Change) -> Row:
     )
 
 
-MAX_MATCH_TERMS = 256  # rarest first: the many terms of a whole page asked as a question add time and no candidates
+MAX_MATCH_TERMS = 256  # rarest first: more terms of a page-long query add time and no candidates
 Found = tuple[str, int, float, int, int, str]
-"""Id, length, importance, observed_at, is_flagged, packed terms."""
+"""(id, length, importance, observed_at, is_flagged, packed terms)."""
 
 
 class Fts5Index:
-    """The `Index` port over a derived SQLite file, which processes may share and anyone may delete. Returns the best
+    """The `Index` port over a derived SQLite file that processes may share and anyone may delete. Returns the best
     `keyword_limit` rows by FTS5's order, with exact statistics of visible rows. A damaged file, or one of another
-    `analyser`, is made again. One file serves one store: a replaced store needs `apply(…, is_complete=True)`.
+    `analyser`, is rebuilt. A file serves one store: a replaced store needs `apply(…, is_complete=True)`.
     """
 
     capabilities = IndexCapabilities(has_vectors=False, is_exact=False, is_durable=True)
@@ -335,9 +334,9 @@ class Fts5Index:
         since: int | None = None,
         is_complete: bool = False,
     ) -> None:
-        """As the port. The transaction's lock is the lease: a second process with the same changes writes nothing.
-        `since`: the version before the changes; an index behind it takes none. `is_complete`: replace all, even newer
-        rows.
+        """Like the port's. The transaction's lock is the lease: a second process with the same changes writes nothing.
+        `since`: the version before the changes; an older index ignores them. `is_complete`: replace all rows, even
+        newer ones.
         """
         try:
             with self._file.transaction(is_writing=True) as connection:
@@ -354,7 +353,7 @@ class Fts5Index:
         return joined(self.evidence(query), len(query.terms))
 
     def evidence(self, query: IndexQuery, also: Collection[str] = ()) -> list[Evidence]:
-        """What each partition of the query holds; rows of the ids `also` that the query admits are among it."""
+        """The evidence of each partition of the query, including permitted rows with the ids `also`."""
         try:
             with self._file.transaction(is_writing=False) as connection:
                 return [
@@ -378,7 +377,7 @@ class Fts5Index:
             self._file.start_afresh()
 
     def settle(self) -> None:
-        """Makes nothing in the background."""
+        """Nothing to do: there is no background work."""
 
     def close(self) -> None:
         self._file.close()
@@ -463,7 +462,7 @@ def _evidence(
 def _statistics(
     connection: sqlite3.Connection, terms: Sequence[str], parameters: dict[str, object]
 ) -> tuple[int, float, Counter[str]]:
-    """Items, total length and document frequencies of the visible rows, those that will expire counted now."""
+    """Items, total length and document frequencies of the visible rows, including expiring ones as of now."""
     items, total_length = cast("tuple[int, int]", connection.execute(SQL["totals"], parameters).fetchone())
     frequencies: Counter[str] = Counter(dict(connection.execute(SQL["frequencies"], parameters).fetchall()))
     for length, packed_terms in cast("list[tuple[int, str]]", connection.execute(SQL["expiring"], parameters)):
@@ -474,7 +473,7 @@ def _statistics(
 
 
 def _match(pid: int, terms: Sequence[str], frequencies: Counter[str]) -> str:
-    """The FTS5 query: any of the terms, within the partition; empty when no visible row has one of them."""
+    """The FTS5 query for any of the terms in the partition. Empty if no visible row has one."""
     known = sorted((term for term in terms if frequencies[term] > 0), key=lambda term: frequencies[term])
     words = " OR ".join(f'"{token(term)}"' for term in known[:MAX_MATCH_TERMS])
     return f'partition : "{partition_token(pid)}" AND terms : ({words})' if words else ""

@@ -1,8 +1,6 @@
-"""Graphs of near neighbours (HNSW) over the vectors of large tables, by the package `usearch`, made in a thread of
-their own and kept in files.
-
-A graph only names slots that are likely near; the caller computes cosines from the table. So a stale graph costs recall
-or time, and never gives a wrong answer. The holder of a file's lease writes it, under another name first; other
+"""HNSW graphs over the vectors of large tables, by the package `usearch`, built in a separate thread and stored in
+files. A graph only proposes near slots; the caller computes cosines from the table. So a stale graph costs recall or
+time, but never gives a wrong result. The holder of a file's lease writes it under a temporary name first; other
 processes read it. It may be deleted. `usearch` and `faiss` are never loaded in one process.
 """
 
@@ -37,19 +35,19 @@ CONNECTIVITY = 16  # usearch's default; more links find more, and need more memo
 EXPANSION_ADD = 64  # usearch's default is 128; 64 builds faster, for slightly worse links
 EXPANSION_SEARCH = 100  # candidates per search; fewer are faster and miss more of the nearest rows
 SPARE_ROWS = 5_000
-"""Rows that are scanned beside a graph, in about a millisecond."""
+"""Rows scanned in addition to a graph, in about a millisecond."""
 GONE_SHARE = 0.1
 """A graph with a larger share of deleted rows is rebuilt."""
-_SPARE_SHARE = 0.01  # of the live rows may be scanned beside a large graph; lower rebuilds it more often
-_HEAD = 4  # numbers of a vector by which a row is known to be the same as when the graph was made
-_CHUNK = 64  # vectors per call: about 10 ms, after which a program that closes is noticed
+_SPARE_SHARE = 0.01  # of the live rows may be scanned in addition to a large graph; lower rebuilds it more often
+_HEAD = 4  # leading numbers of a vector that identify a row as unchanged since the graph was built
+_CHUNK = 64  # vectors per call: about 10 ms, after which a closing program is noticed
 _IDS_END = "\0"
 _UNREADABLE = (zipfile.BadZipFile, OSError, ValueError, KeyError, EOFError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of a table at one moment. Entries at its first `rows` slots never change."""
+    """The rows of a table at one moment. Entries in its first `rows` slots never change."""
 
     rows: int
     live: Slots
@@ -58,9 +56,8 @@ class Source:
 
 
 class Graph:
-    """Slots that are likely near a vector; immutable, searched by one thread at a time. Covers its table's first `rows`
-    slots except `rest`. `size` counts its vectors, `gone` those already removed when it was made; `is_new`: not grown
-    from another.
+    """Proposes near slots. Immutable; one thread searches at a time. Covers its table's first `rows` slots except
+    `rest`. `size`: number of vectors, `gone`: already removed when it was built; `is_new`: not grown from another.
     """
 
     def __init__(self, index: Any, slots: Slots, source: Source, *, is_new: bool = False) -> None:
@@ -75,7 +72,7 @@ class Graph:
         self.gone = self.size - (len(source.live) - len(self.rest))
 
     def nearest(self, vector: Floats, limit: int) -> Slots:
-        """About the `limit` slots nearest to the vector; the rows of some may be dead."""
+        """About the `limit` nearest slots. Some may be dead."""
         if self.size == 0 or limit <= 0:
             return NO_SLOTS
         keys: NDArray[np.uint64] = self._index.search(vector, min(limit, self.size), threads=1).keys
@@ -83,7 +80,7 @@ class Graph:
         return found[found >= 0]
 
     def grown(self, source: Source, stop: threading.Event) -> Graph | None:
-        """A graph of all live rows of a later moment of the same table; None when stopped on the way."""
+        """A graph of all live rows at a later moment of the same table. None if stopped."""
         index, slots = self._index.copy(), self._slots.copy()
         alive = np.zeros(source.rows, dtype=np.bool_)
         alive[source.live] = True
@@ -93,7 +90,7 @@ class Graph:
         return _fill_graph(index, slots, source.live[~known[source.live]], source, stop)
 
     def write(self, file: BinaryIO, source: Source) -> None:
-        """Write it, and by which ids and first numbers of their vectors its rows can be known again."""
+        """Write the graph, with ids and leading numbers of vectors that identify its rows later."""
         held = self._slots >= 0
         heads = np.zeros((self.size, min(_HEAD, source.vectors.shape[1])), dtype=np.float32)
         heads[held] = source.vectors[self._slots[held], : heads.shape[1]]
@@ -104,7 +101,7 @@ class Graph:
 
 
 def is_due(graph: Graph | None, rows: int, live: int) -> bool:
-    """Whether a table of `rows` slots, `live` of them alive, should have another graph than the one it has."""
+    """Whether a table with `rows` slots, `live` of them alive, needs a new graph."""
     if graph is None:
         return True
     lacking = rows - graph.rows + len(graph.rest)
@@ -112,12 +109,12 @@ def is_due(graph: Graph | None, rows: int, live: int) -> bool:
 
 
 def is_available() -> bool:
-    """True when `usearch` is installed and may be loaded: it and `faiss` in one process have crashed."""
+    """True if `usearch` is installed and may be loaded: with `faiss` in one process it has crashed."""
     return importlib.util.find_spec("usearch") is not None and "faiss" not in sys.modules
 
 
 def made(source: Source, stop: threading.Event) -> Graph | None:
-    """A graph of all live rows; None when stopped on the way. Raises `ConfigError` as `read` does."""
+    """A graph of all live rows, None if stopped. Raises `ConfigError` like `read`."""
     index = _usearch().Index(
         ndim=source.vectors.shape[1],
         metric="cos",
@@ -130,8 +127,8 @@ def made(source: Source, stop: threading.Event) -> Graph | None:
 
 
 def read(path: Path, source: Source) -> Graph | None:
-    """Load a graph for the rows it shares with the table; None when missing, damaged or of other dims. Raises
-    `ConfigError` when `faiss` is loaded in this process.
+    """Load a graph for the rows it shares with the table. None if it is missing, damaged or has other dims. Raises
+    `ConfigError` if `faiss` is loaded in this process.
     """
     usearch = _usearch()
     try:
@@ -167,9 +164,7 @@ def _usearch() -> Any:
             "usearch and faiss crash when they are used in one process, and faiss is loaded: "
             "use the MemoryBackend `faiss` in another process, or run `pip uninstall usearch`"
         )
-    importlib.import_module(
-        "onnxruntime"
-    )  # first: the process dies when it is loaded after usearch (2.26.6 and 1.31.1)
+    importlib.import_module("onnxruntime")  # first: loading it after usearch kills the process (2.26.6 and 1.31.1)
     return importlib.import_module("usearch.index")
 
 
@@ -189,17 +184,17 @@ else:
 
 @contextmanager
 def lease(path: Path, stop: threading.Event) -> Generator[bool]:
-    """Wait for the lease of the lock file at `path`; yields False when `stop` was set before it was free."""
+    """Wait for the lease of the lock file at `path`. Yields False if `stop` is set first."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         yield _wait_for_lock(descriptor, stop)
     finally:
-        os.close(descriptor)  # gives the lease up
+        os.close(descriptor)  # releases the lease
 
 
 @contextmanager
 def lease_at_once(path: Path) -> Generator[bool]:
-    """The lease of a lock file without waiting: yields False when another process, or thread, has it."""
+    """Take the lease of a lock file without waiting. Yields False if another process or thread has it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
@@ -223,7 +218,7 @@ def _wait_for_lock(descriptor: int, stop: threading.Event) -> bool:
     return False
 
 
-_SAVED_SHARE = 0.1  # a file that lacks less than that is not written again
+_SAVED_SHARE = 0.1  # a file that lacks less is not rewritten
 _NICENESS = 10  # half of the way to the lowest priority: a search never waits for a rebuild
 _log = logging.getLogger("mnemic.index")
 
@@ -239,14 +234,14 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What a file was when this process last read or wrote it."""
+    """The state of a file when this process last read or wrote it."""
 
     changed_ns: int
     size: int
 
 
 class GraphKeeper:
-    """Graphs for the tables of one index; `folder` None: in memory only."""
+    """Graphs for the tables of one index. `folder` None: only in memory."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -260,8 +255,8 @@ class GraphKeeper:
     def ask(
         self, partition: Partition, source: Callable[[], Source], held: Graph | None, done: Callable[[Graph], None]
     ) -> None:
-        """Have a graph made of `source`, or grown from the one `held`, and given to `done` by the thread; without the
-        package nothing happens. A partition that was asked for and is not done yet is not asked for twice.
+        """Build a graph from `source`, or grow the one `held`, in the thread, and pass it to `done`. Without the
+        package this does nothing. A pending partition is not queued twice.
         """
         with self._guard:
             if partition in self._asked or self._is_closed or not is_available():
@@ -273,12 +268,12 @@ class GraphKeeper:
         self._tasks.put(_Task(partition, source(), held, done, stop))
 
     def wait(self) -> None:
-        """Until all graphs that were asked for are done."""
+        """Wait until all requested graphs are done."""
         with self._guard:
             self._guard.wait_for(lambda: not self._asked)
 
     def forget(self, partition: Partition) -> None:
-        """Remove the file of a partition, and give up a graph that is being made for it."""
+        """Remove a partition's file and cancel its pending graph."""
         with self._guard:
             if partition in self._asked:
                 self._asked[partition].set()
@@ -286,7 +281,7 @@ class GraphKeeper:
                 self._path(self._folder, partition).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Stop at once, also in the middle of a graph."""
+        """Stop at once, even while building a graph."""
         with self._guard:
             self._is_closed = True
             for stop in self._asked.values():
@@ -303,7 +298,7 @@ class GraphKeeper:
                 graph = None if task.stop.is_set() else self._graph(task)
                 if graph is not None and not task.stop.is_set():
                     task.done(graph)
-            except (RuntimeError, MemoryError) as error:  # of usearch: the exact scan goes on without a graph
+            except (RuntimeError, MemoryError) as error:  # from usearch: the exact scan continues without a graph
                 _log.error("the graph of a large partition cannot be made: %s", error)
             finally:
                 with self._guard:
@@ -311,9 +306,9 @@ class GraphKeeper:
                     self._guard.notify_all()
 
     def _graph(self, task: _Task) -> Graph | None:
-        """The graph for a task, None when stopped. A folder that cannot be used costs the file, not the graph."""
+        """The graph for a task, None if stopped. If the folder is unusable, only the file is lost."""
         if self._folder is None:
-            return _new(task, task.held)
+            return _choose_graph(task, task.held)
         path = self._path(self._folder, task.partition)
         best = task.held or self._read(path, task.source)
         if best is not None and not is_due(best, task.source.rows, len(task.source.live)):
@@ -323,17 +318,17 @@ class GraphKeeper:
             with lease(path.with_suffix(".lock"), task.stop) as is_held:
                 if not is_held:
                     return None
-                newer = self._read(path, task.source)  # another process may have made it meanwhile
+                newer = self._read(path, task.source)  # another process may have built it meanwhile
                 held = newer if best is None or (newer and newer.size > best.size) else best
-                best = _new(task, held)
+                best = _choose_graph(task, held)
                 if best is not None and best is not held and self._is_worth_writing(path, best):
                     self._write(path, best, task)
         except OSError as error:
             _log.warning("the graph of a large partition is not kept in a file: %s", error)
-        return best if best is not None or task.stop.is_set() else _new(task, None)
+        return best if best is not None or task.stop.is_set() else _choose_graph(task, None)
 
     def _read(self, path: Path, source: Source) -> Graph | None:
-        """The graph in the file, None when it has not changed since it was last read or written here."""
+        """The graph in the file. None if it is unchanged since this process last read or wrote it."""
         known = self._known.get(path)
         if not path.exists() or (known is not None and known.changed_ns == path.stat().st_mtime_ns):
             return None
@@ -367,8 +362,8 @@ class GraphKeeper:
         return folder / f"{digest.hexdigest()}.graph"
 
 
-def _new(task: _Task, held: Graph | None) -> Graph | None:
-    """The graph held when it will do, else one grown from it, else one made from nothing; None when stopped."""
+def _choose_graph(task: _Task, held: Graph | None) -> Graph | None:
+    """The held graph if it suffices, else one grown from it, else a new one. None if stopped."""
     live = len(task.source.live)
     if held is None or held.size - live > GONE_SHARE * held.size:
         return made(task.source, task.stop)

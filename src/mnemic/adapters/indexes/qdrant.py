@@ -1,4 +1,4 @@
-"""Vectors in Qdrant and words in a file beside: an index that holds no row in memory and survives the process."""
+"""Vectors in Qdrant and words in a local file: an index that holds no rows in memory and survives the process."""
 
 import hashlib
 import logging
@@ -25,14 +25,14 @@ from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
 
-_MOST_VERSIONS = 65_536  # partitions; bounds the cache's memory; when full it starts empty
+_MOST_VERSIONS = 65_536  # partitions; bounds the cache's memory; a full cache is emptied
 _log = logging.getLogger("mnemic.qdrant")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which collection of which Qdrant (see `QdrantLink`) holds the vectors of `space` for the store of the id `store`.
-    Several stores may share a collection; what lies there of one is never seen by another.
+    """The collection in a Qdrant (see `QdrantLink`) for vectors of `space` of the store with the id `store`. Several
+    stores may share a collection without seeing each other.
     """
 
     url: str
@@ -43,17 +43,17 @@ class Place:
 
 
 class QdrantIndex:
-    """The `Index` port over a Qdrant collection and `words`, whose file has the right counts. A partition is as far as
-    the part that is behind. Rows come in by words and by Qdrant's graph; `words` decides which are returned, so that
-    stale points are never candidates. Cosine statistics are of a sample beyond `qdrant_search.SAMPLE_ROWS` rows.
+    """The `Index` port over a Qdrant collection and `words`, whose file has the exact counts. A partition's version is
+    the older of both. Words and Qdrant's graph propose rows; `words` decides which are returned, so that stale points
+    are never candidates. Above `qdrant_search.SAMPLE_ROWS` rows, cosine statistics come from a sample.
 
-    While Qdrant is away only words find rows, and `Candidates.missing` says so; afterwards it is brought up to date.
+    While Qdrant is down, only words find rows, and `Candidates.missing` reports it. Qdrant is updated afterwards.
     """
 
     capabilities = IndexCapabilities(has_vectors=True, is_exact=False, is_durable=True)
 
     def __init__(self, words: Fts5Index, place: Place, options: QdrantOptions | None = None) -> None:
-        """Opens no connection yet; see `look`. Raises `ConfigError` for a URL that cannot be one."""
+        """Opens no connection yet; see `look`. Raises `ConfigError` for an invalid URL."""
         options = options or QdrantOptions()
         self._words, self._name = words, place.collection
         self._wanted = Wanted(place.collection, place.space.id, place.space.model, place.space.dims)
@@ -67,9 +67,7 @@ class QdrantIndex:
         self._guard = threading.Lock()
 
     def look(self) -> None:
-        """Look whether the collection is there and as it must be. Raises `ConfigError` when it is not; a Qdrant that is
-        away is waited for in the background.
-        """
+        """Check the collection. Raises `ConfigError` if it is unusable. During an outage, retries in the background."""
         try:
             self._link.ask(lambda _: None)
         except BackendError as error:
@@ -122,7 +120,7 @@ class QdrantIndex:
             _log.debug("a partition is dropped when Qdrant is back: %s", error)
 
     def settle(self) -> None:
-        """Makes nothing in the background; Qdrant makes its graphs by itself."""
+        """Nothing to do: Qdrant builds its graphs itself."""
 
     def close(self) -> None:
         self._link.close()
@@ -163,7 +161,7 @@ class QdrantIndex:
             )
 
     def _evidence(self, query: IndexQuery, sought: Sought, looked: Looked) -> Evidence:
-        """The rows of one partition: found by words, near the vector, or beside one of these."""
+        """The rows of one partition: found by words, near the vector, or next to one of these."""
         alone = replace(query, partitions=(sought.partition,))
         held = {*sought.ids}
         (words,) = self._words.evidence(alone, also=[i for i in looked.spots if i not in held])
@@ -189,7 +187,7 @@ _served: type[ServedIndex] = QdrantIndex
 
 @dataclass(frozen=True, slots=True)
 class QdrantCollection:
-    """Where the vectors are to lie, as the configuration says it; `options` are the fields of `QdrantOptions`."""
+    """The configuration of the collection. `options` are the fields of `QdrantOptions`."""
 
     url: str
     name: str
@@ -198,9 +196,9 @@ class QdrantCollection:
 
 
 def open_qdrant(store: Store, space: Space, collection: QdrantCollection, folder: Path | None) -> QdrantIndex:
-    """The vectors of `space` in the collection, the words in `folder` (None: the user's cache folder). Raises
-    `ConfigError` for unknown options, a collection of another program, and a store that ends with the process; a
-    Qdrant that is away is waited for in the background.
+    """An index with vectors of `space` in the collection and words in `folder` (None: the user's cache folder). Raises
+    `ConfigError` for unknown options, another program's collection, and a store that ends with the process. If Qdrant
+    is down, it is retried in the background.
     """
     if not store.capabilities.is_durable:
         raise ConfigError("a store in memory cannot use a Qdrant collection, which outlives it; use a store in a file")
@@ -221,7 +219,7 @@ def open_qdrant(store: Store, space: Space, collection: QdrantCollection, folder
 
 
 def own_name(store: Store) -> str:
-    """What a store is called where several share an index: made of its own secret, so that no two are called alike."""
+    """A unique name for a store in a shared index, derived from its secret."""
     with store.read() as work:
         key = work.erasure.key()
     if not key:

@@ -1,6 +1,6 @@
-"""A collection of Qdrant: its points, its checks, and the connection with its breaker, which opens at the first
-failure. While it is open no call waits: a thread asks every `probe_s` seconds whether Qdrant is back. Points never hold
-text; owners are hashes.
+"""A Qdrant collection: its points and checks, and the connection with its circuit breaker, which opens at the first
+failure. While it is open no call waits; a thread tries Qdrant every `probe_s` seconds. Points never hold text, and
+owners are hashes.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from mnemic.model.scope import Partition
 
 ACTIVE, INACTIVE, GONE, STATE = "active", "inactive", "gone", "state"
 SAMPLE_SPAN = 1 << 16
-"""Rows are numbered below this by their ids, so that a filter can take the same part of them every time."""
+"""Rows get a number below this from their ids, so that a filter always takes the same sample."""
 
 KEYWORD, INTEGER = models.PayloadSchemaType.KEYWORD, models.PayloadSchemaType.INTEGER
 FIELDS: dict[str, models.PayloadSchemaType | models.KeywordIndexParams] = {
@@ -46,7 +46,7 @@ FIELDS: dict[str, models.PayloadSchemaType | models.KeywordIndexParams] = {
     "gone_at": INTEGER,
     "sample": INTEGER,
 }
-"""The payload indexes of a collection. `partition` is the tenant: points of one lie together."""
+"""The payload indexes of a collection. `partition` is the tenant: its points are stored together."""
 
 SHOWN = ["item", "session", "position", "author", "role", "question"]
 NOBODY = ""
@@ -57,8 +57,8 @@ _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a partition is: `version` of the store in this life of it, its `epoch`; 0 while it is being filled, and
-    then `beat` grows. Rows of another epoch are left over from a life before and are not seen.
+    """A partition's `version` in the store and its `epoch`. Version 0: it is being filled, and `beat` grows. Rows of
+    other epochs are leftovers and are not seen.
     """
 
     epoch: str
@@ -68,7 +68,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a row stands in the talk it comes from; `talk` and its neighbours None for what stands nowhere."""
+    """A row's position in its conversation. `talk` and its neighbours are None outside of one."""
 
     session: str | None
     talk: str | None
@@ -80,13 +80,13 @@ class Spot:
 
 
 def key_of(store: str, partition: Partition) -> str:
-    """The anonymous name of a partition, the same in every process of the store."""
+    """The anonymous name of a partition, equal in every process of the store."""
     whole = json.dumps([store, partition.org, partition.level.value, partition.owner])
     return _digest(whole, 16)
 
 
 def state_id(key: str) -> str:
-    """The id of the point that says how far a partition is."""
+    """The id of a partition's state point."""
     return str(uuid5(_NAMESPACE, key))
 
 
@@ -96,7 +96,7 @@ def row_id(key: str, epoch: str, item_id: str) -> str:
 
 
 def state_point(key: str, store: str, partition: Partition, state: State) -> models.PointStruct:
-    """The point that says how far a partition is, and for people whose it is."""
+    """The point with a partition's state, and its owner for people."""
     payload = {
         "what": STATE,
         "store": store,
@@ -112,7 +112,7 @@ def state_point(key: str, store: str, partition: Partition, state: State) -> mod
 
 
 def state_of(payload: dict[str, Any]) -> State:
-    """What a state point says."""
+    """The state in a state point."""
     return State(str(payload["epoch"]), int(payload["version"]), int(payload["beat"]))
 
 
@@ -147,7 +147,7 @@ def row_point(key: str, epoch: str, change: Change, version: int, now_s: int) ->
 
 
 def spot_of(payload: dict[str, Any]) -> Spot:
-    """Where a row stands, as its payload says."""
+    """A row's position, from its payload."""
     session, position = payload.get("session"), int(payload.get("position", 0))
     if session is None:
         return Spot(None, None, None, None, "", is_assistant=False, is_question=False)
@@ -173,7 +173,7 @@ def among(field: str, values: Collection[str]) -> models.FieldCondition:
 
 
 def between(field: str, *, least: int | None = None, below: int | None = None) -> models.FieldCondition:
-    """The field is a number from `least`, and below `below`."""
+    """The field is a number from `least` to below `below`."""
     return models.FieldCondition(key=field, range=models.Range(gte=least, lt=below))
 
 
@@ -183,7 +183,7 @@ def named(ids: Sequence[str]) -> models.HasIdCondition:
 
 
 def visible(key: str, epoch: str, query: IndexQuery) -> list[models.Condition]:
-    """Conditions that a row must meet for the query to see it. The first is its partition."""
+    """Conditions for rows that the query may see, first its partition."""
     return [
         is_("partition", key),
         is_("epoch", epoch),
@@ -194,7 +194,7 @@ def visible(key: str, epoch: str, query: IndexQuery) -> list[models.Condition]:
 
 
 def narrowings(key: str, epoch: str, query: IndexQuery, most_named: int) -> list[list[models.Condition]]:
-    """Lists of conditions, of which a row must meet one. Each names at most `most_named` ids; none admits nothing."""
+    """Alternative lists of conditions, with at most `most_named` ids each. An empty result admits nothing."""
     kinds: list[models.Condition] = [among("kind", query.kinds)] if query.kinds else []
     if query.allowed is None:
         return [kinds]
@@ -216,10 +216,10 @@ def _digest(text: str, size: int) -> str:
 MEMORY = ":memory:"
 REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 PASSING = (*REFUSED, HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
-"""Answers below 500 after which Qdrant is as good as away: the collection may be gone, or made again."""
+"""Statuses below 500 that count as an outage: the collection may be missing or being recreated."""
 
 FAILURES = (ApiException, QdrantException, OSError, ValueError, RuntimeError, KeyError, sqlite3.Error)
-"""What the client raises; of a local collection also plain errors, such as ValueError for one that is missing."""
+"""Exceptions of the client. A local collection also raises plain ones, such as ValueError if it is missing."""
 
 _log = logging.getLogger("mnemic.qdrant")
 _Answer = TypeVar("_Answer")
@@ -227,10 +227,9 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QdrantOptions:
-    """`timeout_s`: whole seconds to wait for an answer. `probe_s`: seconds between two looks whether Qdrant is back.
-    `batch_rows`: points in one request. `claim_s`: how long a partition that another process is filling may show no
-    progress until this one fills it instead. `m`, `ef_construct`: of the HNSW graphs of a collection that is made here;
-    `ef_search`: of a search.
+    """`timeout_s`: of a request, whole seconds. `probe_s`: interval of probes during an outage. `batch_rows`: points
+    per request. `claim_s`: another process's fill without progress for this long is taken over. `m`, `ef_construct`:
+    HNSW parameters of new collections; `ef_search`: of a search.
     """
 
     timeout_s: int = 5
@@ -252,9 +251,9 @@ class QdrantOptions:
 
 
 class QdrantLink:
-    """One Qdrant: a server at `http(s)://…`, a folder that one process uses, or `:memory:`. `prepare` is called before
-    first use and after every outage, and raises `ConfigError` for an unusable collection. `catch_up` runs when Qdrant
-    is back, before other calls.
+    """A Qdrant: a server at `http(s)://…`, a folder for one process, or `:memory:`. Calls `prepare` before first use
+    and after every outage; it raises `ConfigError` for an unusable collection. Calls `catch_up` after an outage, before
+    other calls.
     """
 
     def __init__(
@@ -266,7 +265,7 @@ class QdrantLink:
         prepare: Callable[[QdrantClient], None],
         catch_up: Callable[[], None],
     ) -> None:
-        """Opens no connection yet. Raises `ConfigError` for a URL that cannot be one."""
+        """Opens no connection yet. Raises `ConfigError` for an invalid URL."""
         self.is_local = "://" not in url
         self.address = address(url)
         self._url, self._options, self._api_key = url, options, api_key
@@ -281,7 +280,7 @@ class QdrantLink:
         self._prober: threading.Thread | None = None
 
     def ask(self, call: Callable[[QdrantClient], _Answer]) -> _Answer:
-        """What `call` answers. Raises `UnavailableError` while Qdrant is away, else `BackendError`."""
+        """The result of `call`. Raises `UnavailableError` during an outage, else `BackendError`."""
         away = self._away
         if away is not None and threading.current_thread() is not self._prober:
             raise UnavailableError(away)
@@ -293,7 +292,7 @@ class QdrantLink:
             raise self._note_failure(error) from error
 
     def close(self) -> None:
-        """Stop probing and let go of the connections."""
+        """Stop probing and close the connections."""
         self._closing.set()
         prober = self._prober
         if prober is not None and prober is not threading.current_thread():
@@ -304,7 +303,7 @@ class QdrantLink:
             client.close()
 
     def _ready(self) -> QdrantClient:
-        """The client, when the collection was seen to be as it must be."""
+        """The client, once the collection has been checked."""
         if self._closing.is_set():
             raise UnavailableError(f"the index in Qdrant ({self.address}) is closed")
         client = self._client
@@ -328,7 +327,7 @@ class QdrantLink:
         return QdrantClient(url=self._url, timeout=self._options.timeout_s, headers=headers, check_compatibility=False)
 
     def _note_failure(self, error: Exception) -> BackendError:
-        """The error to tell; those that mean that Qdrant is away open the breaker."""
+        """The error to raise. Outages open the breaker."""
         told = f"Qdrant at {self.address} cannot be used: {reason(error)}"
         if isinstance(error, UnexpectedResponse) and not _is_away(error.status_code or 0):
             return BackendError(told)
@@ -357,7 +356,7 @@ class QdrantLink:
 
 
 def _check_free(folder: Path) -> None:
-    """Look before the client does, which leaves a file open where another one has the folder."""
+    """Check the folder's lock before the client does, which would leave a file open."""
     folder.mkdir(parents=True, exist_ok=True)
     with lease_at_once(folder / ".lock") as is_free:
         if not is_free:
@@ -365,7 +364,7 @@ def _check_free(folder: Path) -> None:
 
 
 def address(url: str) -> str:
-    """The place without login and options."""
+    """The URL without login and options."""
     if "://" not in url:
         return url
     parts = urlsplit(url)
@@ -378,7 +377,7 @@ def address(url: str) -> str:
 
 
 def reason(error: Exception) -> str:
-    """What went wrong, in one line."""
+    """The error in one line."""
     if isinstance(error, UnexpectedResponse):
         if error.status_code in REFUSED:
             return f"it refuses the key ({error.status_code}); QDRANT_API_KEY, or memory.index.qdrant.api-key, holds it"
@@ -393,15 +392,15 @@ def _is_away(status: int) -> bool:
 
 DEFAULT_COLLECTION = "true_recall"
 LAYOUT = 1
-"""Of the payloads; another one means another collection."""
+"""Version of the payloads. Another one needs another collection."""
 
 OLDEST = (1, 17)
-"""Upserts that only insert, or look at what is there, came with it: they keep two writers apart."""
+"""The first version with conditional and insert-only upserts, which separate concurrent writers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The collection that an index needs: its name, and the space of its vectors by id, model and dims."""
+    """The collection that an index needs: its name, and the space of its vectors (id, model, dims)."""
 
     name: str
     space: str
@@ -410,21 +409,19 @@ class Wanted:
 
 
 def prepare(client: QdrantClient, wanted: Wanted, options: QdrantOptions, *, is_local: bool, address: str) -> None:
-    """Make the collection, or look at the one that is there. Raises `ConfigError` for a server that is too old and for
-    a collection that holds something else.
-    """
+    """Create or check the collection. Raises `ConfigError` if the server is too old or the content is not ours."""
     if not is_local:
         _check_server(client, address)
     if not client.collection_exists(wanted.name):
         try:
             _make(client, wanted, options)
-        except (UnexpectedResponse, ValueError) as error:  # another process makes it at this moment
+        except (UnexpectedResponse, ValueError) as error:  # another process is creating it
             if isinstance(error, UnexpectedResponse) and error.status_code != HTTPStatus.CONFLICT:
                 raise
     info = client.get_collection(wanted.name)
     _check(info, wanted, address)
     for field, schema in FIELDS.items():
-        if not is_local and field not in info.payload_schema:  # a local collection knows no payload indexes
+        if not is_local and field not in info.payload_schema:  # a local collection has no payload indexes
             client.create_payload_index(wanted.name, field, schema, wait=True)
 
 
@@ -438,7 +435,7 @@ def _make(client: QdrantClient, wanted: Wanted, options: QdrantOptions) -> None:
 
 
 def said_of(wanted: Wanted) -> dict[str, object]:
-    """What a collection says of itself."""
+    """The metadata of a collection."""
     return {"mnemic_layout": LAYOUT, "mnemic_space": wanted.space, "mnemic_model": wanted.model}
 
 

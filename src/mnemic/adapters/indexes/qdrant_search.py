@@ -1,8 +1,7 @@
-"""The rows of partitions in Qdrant, written by several processes without a lock, and searches over them.
-
-A row carries the version it was written at and never gives way to an older one; removed rows stay as points for a
-while. A point of its own holds a partition's version, which only grows. A forgotten partition begins another epoch; a
-writer to the former one finds out and removes its rows.
+"""The rows of partitions in Qdrant, written by several processes without a lock, and searches over them. A row carries
+its version and is never replaced by an older one. Removed rows stay as points for a while. A partition's version is a
+point of its own and only grows. A forgotten partition starts a new epoch; a writer to the old one notices that and
+removes its rows.
 """
 
 import threading
@@ -24,13 +23,13 @@ from mnemic.model.scope import Partition
 
 _MOST_STATES = 65_536  # partitions; bounds the cache's memory; others are read from the server again
 _GONE_KEPT_S = 3600  # seconds: a slower process that still writes the row must see that it is gone
-_POLL_S = 0.05  # between two looks whether another process has filled the partition
+_POLL_S = 0.05  # between two checks whether another process has filled the partition
 _PAGE = 1000  # points per request: bounds the size of one answer
 _Operations = list[models.UpdateOperation]
 
 
 class QdrantVectors:
-    """Rows by partition in the collection `name`, those of `store` (an id of it) apart from those of any other."""
+    """Rows by partition in the collection `name`, separate for each `store` id."""
 
     def __init__(
         self, link: layout.QdrantLink, name: str, *, store: str, dims: int, options: layout.QdrantOptions
@@ -42,25 +41,25 @@ class QdrantVectors:
         self._locks = [threading.Lock() for _ in range(64)]
 
     def key(self, partition: Partition) -> str:
-        """What the partition is called in the collection."""
+        """The partition's name in the collection."""
         return layout.key_of(self._store, partition)
 
     def known(self, partition: Partition) -> layout.State | None:
-        """How far the partition was when this process last heard of it; None when it never did."""
+        """The partition's last known state, None if unknown."""
         with self._guard:
             return self._known.get(partition)
 
     def held(self, partition: Partition) -> layout.State | None:
-        """The same, asked for when it is not known. May be behind what other processes have written since."""
+        """The partition's state, fetched if unknown. May be older than other processes' writes."""
         return self.known(partition) or self.fetched(partition)
 
     def fetched(self, partition: Partition) -> layout.State | None:
-        """How far the partition is now; None when nothing of it is there, and while others fill it."""
+        """The partition's current state. None if it is missing or being filled."""
         state = self._read(partition)
         return self.hear(partition, state if state is not None and state.version else None)
 
     def hear(self, partition: Partition, state: layout.State | None) -> layout.State | None:
-        """Remember how far a partition is; the answer is `state`."""
+        """Cache and return a partition's state."""
         with self._guard:
             self._known.pop(partition, None)
             if state is not None:
@@ -70,8 +69,8 @@ class QdrantVectors:
         return state
 
     def apply(self, partition: Partition, changes: Sequence[Change], version: int, since: int | None) -> None:
-        """Write changes that follow the version `since` (None: whatever is held), and be at `version`; nothing is
-        written when another process has done so, or has forgotten the partition meanwhile.
+        """Write changes that follow the version `since` (None: any), and move to `version`. Does nothing if another
+        process did that, or has forgotten the partition.
         """
         last = list({change.item_id: change for change in changes}.values())
         self._check(last)
@@ -81,29 +80,29 @@ class QdrantVectors:
             if not is_there and not since:
                 self._fill(partition, [change for change in last if not change.is_gone], version, state)
             elif state is not None and is_there and (since or 0) <= state.version < version:
-                self._follow(partition, last, version, state)
+                self._extend(partition, last, version, state)
             else:
                 self.hear(partition, state if is_there else None)
 
     def drop(self, partition: Partition) -> None:
-        """Forget the partition; when Qdrant is away, as soon as it is back."""
+        """Forget the partition. During an outage, as soon as Qdrant is back."""
         self.hear(partition, None)
         with self._guard:
             self._owed[partition] = None
         self._drop(partition)
 
     def pay(self) -> None:
-        """Drop what could not be dropped. Raises `BackendError` when that cannot be done yet either."""
+        """Drop what could not be dropped before. Raises `BackendError` if that still fails."""
         for partition in self.owed():
             self._drop(partition)
 
     def owed(self) -> list[Partition]:
-        """Partitions that are still to be dropped."""
+        """Partitions still to be dropped."""
         with self._guard:
             return list(self._owed)
 
     def remove_strangers(self, known: Collection[Partition]) -> int:
-        """Remove partitions of this store that are not among these; how many there were."""
+        """Remove other partitions of this store. Returns their number."""
         keys = {self.key(partition) for partition in known}
         strangers = [key for key in self._keys() if key not in keys]
         for key in strangers:
@@ -141,8 +140,8 @@ class QdrantVectors:
             if offset is None:
                 return
 
-    def _follow(self, partition: Partition, changes: Sequence[Change], version: int, state: layout.State) -> None:
-        """Write changes over what is held."""
+    def _extend(self, partition: Partition, changes: Sequence[Change], version: int, state: layout.State) -> None:
+        """Write changes to an existing partition."""
         key = self.key(partition)
         forward: models.UpdateOperation = _set(
             {"version": version},
@@ -155,7 +154,7 @@ class QdrantVectors:
         batches = [*self._batches(key, state.epoch, changes, version)] or [[]]
         if any(change.is_gone for change in changes):
             batches[-1].append(
-                _removal_of(
+                _make_removal(
                     [
                         layout.is_("partition", key),
                         layout.is_("what", layout.GONE),
@@ -169,8 +168,8 @@ class QdrantVectors:
         self._settle(partition, state.epoch)
 
     def _fill(self, partition: Partition, changes: Sequence[Change], version: int, left: layout.State | None) -> None:
-        """Begin the partition with all its rows, unless another process does so at this moment; then wait for it."""
-        left = self._left_by_others(partition, left)
+        """Start the partition with all its rows, or wait if another process does."""
+        left = self._wait_for_others(partition, left)
         if left is not None and left.version:
             self.hear(partition, left)
             return
@@ -178,7 +177,7 @@ class QdrantVectors:
         if not self._is_claimed(partition, mine, left):
             return
         others = [layout.is_("partition", key), models.Filter(must_not=[layout.is_("epoch", mine.epoch)])]
-        self._link.ask(lambda client: self._update(client, [_removal_of(others)]))
+        self._link.ask(lambda client: self._update(client, [_make_removal(others)]))
         whose = [layout.named([layout.state_id(key)]), layout.is_("epoch", mine.epoch)]
         for beat, batch in enumerate(self._batches(key, mine.epoch, changes, version), start=1):
             batch.append(_set({"beat": beat}, whose))
@@ -186,8 +185,8 @@ class QdrantVectors:
         self._link.ask(lambda client: self._update(client, [_set({"version": version}, whose)]))
         self._settle(partition, mine.epoch)
 
-    def _left_by_others(self, partition: Partition, state: layout.State | None) -> layout.State | None:
-        """Wait until no other process fills the partition: it is filled, or shows no progress."""
+    def _wait_for_others(self, partition: Partition, state: layout.State | None) -> layout.State | None:
+        """Wait until no other process fills the partition: it is done, or makes no progress."""
         seen, until = state, time.monotonic() + self._options.claim_s
         while state is not None and not state.version and time.monotonic() < until:
             time.sleep(_POLL_S)
@@ -197,7 +196,7 @@ class QdrantVectors:
         return state
 
     def _is_claimed(self, partition: Partition, mine: layout.State, left: layout.State | None) -> bool:
-        """Put `mine` in the place of what was seen, where that is still there; whether it is."""
+        """Replace the state that was seen by `mine`. False if it has changed."""
         key = self.key(partition)
         claim = models.PointsList(
             points=[layout.state_point(key, self._store, partition, mine)],
@@ -209,15 +208,15 @@ class QdrantVectors:
         return state is not None and state.epoch == mine.epoch
 
     def _settle(self, partition: Partition, epoch: str) -> None:
-        """Look how far the partition is; where it was forgotten meanwhile, remove what was written to its old life."""
+        """Refresh the partition's state. If it was forgotten meanwhile, remove what was written to the old epoch."""
         state = self._read(partition)
         if state is None or state.epoch != epoch:
             mine = [layout.is_("partition", self.key(partition)), layout.is_("epoch", epoch)]
-            self._link.ask(lambda client: self._update(client, [_removal_of(mine)]))
+            self._link.ask(lambda client: self._update(client, [_make_removal(mine)]))
         self.hear(partition, state if state is not None and state.version else None)
 
     def _batches(self, key: str, epoch: str, changes: Sequence[Change], version: int) -> Iterator[_Operations]:
-        """Upserts that leave rows of the same and of later versions as they are."""
+        """Upserts that do not touch rows of the same or later versions."""
         now_s = int(time.time())
         older = models.Filter(must=[layout.between("version", below=version)])
         for start in range(0, len(changes), self._options.batch_rows):
@@ -230,10 +229,10 @@ class QdrantVectors:
 
 
 def _all_of(key: str) -> _Operations:
-    return [_removal_of([layout.is_("partition", key)])]
+    return [_make_removal([layout.is_("partition", key)])]
 
 
-def _removal_of(must: Sequence[models.Condition]) -> models.UpdateOperation:
+def _make_removal(must: Sequence[models.Condition]) -> models.UpdateOperation:
     return models.DeleteOperation(delete=models.FilterSelector(filter=models.Filter(must=list(must))))
 
 
@@ -255,7 +254,7 @@ _Points = list[models.ScoredPoint]
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """One partition to look at: `ids` of rows that were found by other ways, of `items` visible ones."""
+    """A partition to search: `ids` of rows found otherwise, of `items` visible ones."""
 
     partition: Partition
     ids: Sequence[str]
@@ -264,9 +263,8 @@ class Sought:
 
 @dataclass(slots=True)
 class Looked:
-    """What Qdrant knows of a partition at `version` (0: nothing, or not any more): of rows near the vector, of those
-    asked for and of those beside them by id their cosines and where they stand (`spots`); the population of the visible
-    vectors. `nearest`: what each request for near rows found.
+    """Qdrant's data about a partition at `version` (0: none). Cosines and positions (`spots`) by id of rows near the
+    vector, requested rows and their neighbours; statistics of the visible vectors. `nearest`: results of each search.
     """
 
     version: int = 0
@@ -278,7 +276,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    """One request of a batch: for which partition, what for, and by how much its numbers are to be multiplied."""
+    """One request of a batch: its partition, purpose, and a factor for its numbers."""
 
     place: int
     what: str
@@ -295,7 +293,7 @@ class QdrantSearch:
         self._link, self._name, self._vectors, self._options = link, name, vectors, options
 
     def look(self, query: IndexQuery, sought: Sequence[Sought]) -> list[Looked]:
-        """What is known of each partition, in one request, and in another one where neighbours are wanted."""
+        """The data of each partition, in one request, plus one for neighbours."""
         if not sought:
             return []
         known = [self._vectors.held(each.partition) for each in sought]
@@ -341,7 +339,7 @@ class QdrantSearch:
         return [*asks, _Ask(place, "sample", sample, layout.SAMPLE_SPAN / below)]
 
     def _of(self, query: IndexQuery, place: int, must: _Must, limit: int) -> list[_Ask]:
-        """Asks for where some rows stand, those without a vector too, and how near they are."""
+        """Requests for the positions of rows, also without a vector, and their cosines."""
         if not limit:
             return []
         spots = models.QueryRequest(filter=models.Filter(must=must), limit=limit, with_payload=layout.SHOWN)
@@ -363,7 +361,7 @@ class QdrantSearch:
         )
 
     def _params(self, limit: int, *, is_exact: bool) -> models.SearchParams | None:
-        """How to search; a local collection always compares all rows and warns when it is told how."""
+        """Search parameters. None for a local collection, which always compares all rows and warns about parameters."""
         if self._link.is_local:
             return None
         return (
@@ -375,7 +373,7 @@ class QdrantSearch:
     def _look_beside(
         self, query: IndexQuery, sought: Sequence[Sought], known: Sequence[layout.State | None], found: Sequence[Looked]
     ) -> None:
-        """Add the messages just before and after those that were found, as far as the query admits them."""
+        """Add the permitted messages just before and after the found ones."""
         asks: list[_Ask] = []
         for place, (each, state, looked) in enumerate(zip(sought, known, found, strict=True)):
             talks = _neighbouring_spots(looked.spots.values())
@@ -397,7 +395,7 @@ class QdrantSearch:
 
 
 def surroundings(ids: Sequence[str], spots: dict[str, layout.Spot], words: frozenset[str]) -> Surroundings:
-    """Where these rows stand, in their order; of those that are not known nothing is said."""
+    """The positions of these rows, in order. Unknown rows have none."""
     here = [spots.get(item_id) for item_id in ids]
     place_of = {spot.talk: place for place, spot in enumerate(here) if spot is not None and spot.talk is not None}
     codes: dict[str, int] = {}
@@ -437,12 +435,12 @@ def _take(found: Looked, ask: _Ask, points: _Points) -> None:
 
 
 def _choose(found: Looked, limit: int) -> None:
-    """Of what several requests found near take the nearest, and nothing of the others."""
+    """Keep the nearest rows of all searches together."""
     for item_id in sorted(found.nearest, key=lambda each: -found.nearest[each][0])[:limit]:
         found.cosines[item_id], found.spots[item_id] = found.nearest[item_id]
 
 
 def _neighbouring_spots(spots: Collection[layout.Spot]) -> set[str]:
-    """The places just before and after some rows that are not places of these."""
+    """The positions just before and after some rows, without theirs."""
     held = {spot.talk for spot in spots}
     return {talk for spot in spots for talk in (spot.before, spot.after) if talk is not None and talk not in held}

@@ -1,7 +1,4 @@
-"""The rows of one partition in memory, laid out for vectorised search.
-
-The exact index: every visible row of a partition, in memory, within a byte budget.
-"""
+"""The exact index: every row of a partition in memory, within a byte budget, laid out for vectorised search."""
 
 import threading
 from collections import OrderedDict
@@ -24,13 +21,13 @@ from mnemic.ranking.bm25 import CollectionStatistics
 _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with tracemalloc
 _POSTING_BYTES = 8  # two 32-bit numbers: row and count
 _SPARSE_ROWS = 1024  # smaller tables are not rebuilt: their gaps take less than 1 MiB
-_BATCH_ROWS = 20_000  # taken in at once, so that a partition that loads needs little more memory than it will hold
+_BATCH_ROWS = 20_000  # processed at once, so that loading a partition needs little extra memory
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 
 
 class Table:
     """One partition: postings, columns and vectors by slot. Not thread-safe; its index holds the lock. A changed item
-    gets a new slot; `is_sparse` tells when to rebuild. A table without terms finds by vector alone.
+    gets a new slot. `is_sparse` shows when to rebuild. Without terms, a table finds rows by vector only.
     """
 
     def __init__(self, *, holds_terms: bool = True, common_rows: int = COMMON_ROWS) -> None:
@@ -51,32 +48,32 @@ class Table:
 
     @property
     def bytes_held(self) -> int:
-        """About how much memory the table takes."""
+        """The approximate memory of the table in bytes."""
         return self._rows * (_ROW_BYTES + self._columns.dims * 4) + self._words.held * _POSTING_BYTES
 
     @property
     def rows(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return len(self._slots)
 
     def source(self) -> Source:
-        """What a graph is made of, as it is now."""
+        """The current rows, to build a graph from."""
         columns, rows = self._columns, self._rows
         live = np.flatnonzero(columns.alive[:rows] & columns.has_vector[:rows])
         return Source(rows, live, columns.ids, columns.vectors)
 
     @property
     def is_graph_due(self) -> bool:
-        """True when there are vectors, and no graph or one that lacks too much."""
+        """True if there are vectors, and no graph or a stale one."""
         return self._columns.dims > 0 and is_due(self.graph, self._rows, len(self._slots))
 
     @property
     def is_sparse(self) -> bool:
-        """True when more than half of the slots are dead, and there are enough of them to matter."""
+        """True if more than half of the slots are dead, and enough to matter."""
         return self._rows > _SPARSE_ROWS and len(self._slots) * 2 < self._rows
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Take in changes, in order."""
+        """Apply changes, in order."""
         batch = list({change.item_id: change for change in changes}.values())
         columns = self._make_room(batch)
         for start in range(0, len(batch), _BATCH_ROWS):
@@ -85,7 +82,7 @@ class Table:
             self._append([change for change in part if not change.is_gone], columns)
 
     def _lose(self, changes: Sequence[Change], columns: views.Columns) -> None:
-        """What changed is dead where it stood."""
+        """Mark the old slots of changed items dead."""
         if not self._slots:  # as while a partition loads
             return
         for change in changes:
@@ -95,11 +92,11 @@ class Table:
                 self._views.lose(dead, columns)
 
     def counted(self, query: IndexQuery) -> Counted:
-        """How often the query's terms occur, and the statistics of the rows that it may see."""
+        """Counts of the query's terms, and the statistics of the rows that it may see."""
         return self._words.counted(query.terms, self._view(query))
 
     def search(self, query: IndexQuery, best: BestByKeyword | None = None) -> views.Evidence:
-        """The candidates of this partition and its statistics; `best` None: all rows that share a term."""
+        """The candidates and statistics of this partition. `best` None: all rows that share a term."""
         columns, view = self._columns, self._view(query)
         narrowed = self._narrow_rows(query, view)
         near = self._find_near(query, view, narrowed)
@@ -133,7 +130,7 @@ class Table:
         )
 
     def surroundings(self, ids: Sequence[str], words: frozenset[str]) -> Surroundings:
-        """Where these items stand, in their order; those that are not held stand nowhere."""
+        """The positions of these items, in order. Unknown ones have none."""
         columns = self._columns
         slots = np.array([self._slots.get(i, -1) for i in ids], dtype=np.int64)
         held = np.flatnonzero(slots >= 0)
@@ -148,7 +145,7 @@ class Table:
         return Surroundings(**parts)
 
     def neighbours(self, ids: Collection[str], steps: int) -> list[str]:
-        """The ids of the messages up to `steps` before and after these items."""
+        """The ids of messages up to `steps` before and after these items."""
         columns = self._columns
         places = np.array(sorted(self._slots[i] for i in ids if i in self._slots), dtype=np.int64)
         for _ in range(steps):
@@ -157,7 +154,7 @@ class Table:
         return list(columns.ids[places])
 
     def cosines(self, vector: Floats, ids: Collection[str]) -> dict[str, float]:
-        """The cosine of each of these items that has a vector to the unit vector given."""
+        """The cosine of each of these items with a vector to a unit vector."""
         slots = np.array([self._slots[i] for i in ids if i in self._slots], dtype=np.int64)
         slots = slots[self._columns.has_vector[slots]]
         found = views.cosines_at(self._columns, vector, slots)
@@ -171,10 +168,10 @@ class Table:
         return self._columns
 
     def _append(self, changes: Sequence[Change], columns: views.Columns) -> None:
-        """Put rows behind the others, column by column."""
+        """Append rows column by column."""
         if not changes:
             return
-        rows = cast("Any", Change._make(zip(*changes, strict=True)))  # each field a column now
+        rows = cast("Any", Change._make(zip(*changes, strict=True)))  # a column per field
         first, end = self._rows, self._rows + len(changes)
         self._put_vectors(rows.vector, first, columns)
         columns.ids[first:end] = rows.item_id
@@ -215,7 +212,7 @@ class Table:
     def _place(
         self, sessions: Sequence[str | None], positions: Sequence[int], first: int, columns: views.Columns
     ) -> None:
-        """Put messages between the ones before and the ones after them."""
+        """Link messages to the ones before and after them."""
         placed: list[tuple[int, int, int, int]] = []
         for slot, (session, position) in enumerate(zip(sessions, positions, strict=True), first):
             if session is not None:
@@ -230,7 +227,7 @@ class Table:
         columns.before[after[leads]] = slots[leads]
 
     def _sharing(self, counted: Counted, wanted: NDArray[np.bool_]) -> views.Slots:
-        """The wanted rows that hold one of the terms."""
+        """The wanted rows that contain one of the terms."""
         chosen = np.zeros(self._rows, dtype=np.bool_)
         for slots in counted.slots:
             chosen[slots] = wanted[slots]
@@ -251,7 +248,7 @@ class Table:
         )
 
     def _place_slots(self, slots: views.Slots) -> views.Slots:
-        """The place of each slot among these, -1 for the others. The caller resets these slots to -1 afterwards."""
+        """The index of each slot among these, -1 for others. The caller resets these slots to -1 afterwards."""
         if self._places.shape[0] != self._columns.capacity + 1:
             self._places = np.full(self._columns.capacity + 1, -1, dtype=np.int64)
         self._places[slots] = np.arange(slots.shape[0])
@@ -269,7 +266,7 @@ class Table:
         return views.scanned(columns, sought) if self.graph is None else views.walked(columns, sought, self.graph)
 
     def _narrow_rows(self, query: IndexQuery, view: views.View) -> NDArray[np.bool_] | None:
-        """The visible rows that the query admits, None when these are all."""
+        """The visible rows that the query admits, None for all."""
         if not query.kinds and query.allowed is None:
             return None
         columns, rows = self._columns, self._rows
@@ -294,17 +291,16 @@ def _number_values(codes: dict[str, int], values: Sequence[str | None]) -> list[
 
 
 class ScanIndex:
-    """The `Index` port by exact scan of partitions with up to `exact_rows` items (None: of all).
+    """The `Index` port by exact scan of partitions up to `exact_rows` items (None: all).
 
-    In a larger one about the best `keyword_rows` of the rows that share a term come in, by BM25, instead of all of
-    them; exactly the best where no term is in more than `common_rows` rows (see `words`). Where `graphs` has one for
-    it, the nearest vectors are those that the graph names and those it lacks, and the mean and deviation of the cosines
-    are estimated from `dense.SAMPLE_ROWS` visible vectors. Cosines, counts, lengths and document frequencies are exact,
-    of the visible rows, and of the moment of the search.
+    In larger ones, only about the best `keyword_rows` rows by BM25 are candidates instead of all that share a term;
+    exactly the best if no term is in more than `common_rows` rows (see `words`). If `graphs` has a graph, it proposes
+    the nearest vectors together with a scan of the rows it lacks, and `dense.SAMPLE_ROWS` visible vectors give the mean
+    and deviation of cosines. Cosines, counts, lengths and document frequencies are always exact and current.
 
-    Partitions that were not searched for longest are forgotten when all together hold more than `budget_bytes`; they
-    come back from the store's rows when they are next asked for. One that is being caught up with (its version was
-    asked or changes came) is kept until it has been searched, so that a search always ends.
+    Above `budget_bytes` in total, the least recently searched partitions are dropped and loaded again from the store
+    when needed. One that is being updated (its version was read or changes came) stays until it is searched, so that a
+    search always completes.
     """
 
     def __init__(
@@ -338,7 +334,7 @@ class ScanIndex:
             return table.version
 
     def apply(self, partition: Partition, changes: Sequence[Change], version: int, *, holds_terms: bool = True) -> None:
-        """As the port says; a partition that is new here is held without its terms when not `holds_terms`."""
+        """Like the port's. Without `holds_terms`, a new partition is stored without its terms."""
         with self._guard:
             table = self._tables.setdefault(partition, Table(holds_terms=holds_terms, common_rows=self._common_rows))
             self._tables.move_to_end(partition)
@@ -361,7 +357,7 @@ class ScanIndex:
             return views.joined(found, len(query.terms))
 
     def evidence(self, partition: Partition, query: IndexQuery, best: BestByKeyword | None = None) -> views.Evidence:
-        """What one partition holds for `query`; with all rows that share a term, or only the best of them."""
+        """One partition's evidence for `query`, with all rows that share a term, or only the best."""
         with self._guard:
             table = self._tables.get(partition)
             if table is None:
@@ -371,7 +367,7 @@ class ScanIndex:
             return table.search(query, best)
 
     def best(self, query: IndexQuery) -> BestByKeyword | None:
-        """How to choose among the rows that share a term, where one of the partitions is large."""
+        """How to choose among the rows that share a term if a partition is large."""
         with self._guard:
             return self._best(query)
 
@@ -383,23 +379,23 @@ class ScanIndex:
         return BestByKeyword(max(self._keyword_rows, query.dense_limit), statistics)
 
     def cosines(self, partition: Partition, vector: Floats, ids: Collection[str]) -> dict[str, float]:
-        """The cosine of each of these items that is held with a vector to the unit vector given."""
+        """The cosine of each of these items with a vector to a unit vector."""
         with self._guard:
             return self._tables[partition].cosines(vector, ids) if partition in self._tables else {}
 
     def neighbours(self, partition: Partition, ids: Collection[str], steps: int) -> list[str]:
-        """The ids of the messages up to `steps` before and after these items, as far as they are held."""
+        """The ids of messages up to `steps` before and after these items, if loaded."""
         with self._guard:
             return self._tables[partition].neighbours(ids, steps) if partition in self._tables else []
 
     def surroundings(self, partition: Partition, ids: Sequence[str], words: frozenset[str]) -> Surroundings:
-        """Where these items stand in the talk they come from, as far as they are held."""
+        """The positions of these items in their conversations, if loaded."""
         with self._guard:
             table = self._tables.get(partition)
             return Surroundings.nowhere(len(ids)) if table is None else table.surroundings(ids, words)
 
     def trim(self) -> None:
-        """Forget what was not searched for longest, until the rest is within the budget."""
+        """Drop the least recently searched partitions until the rest fits the budget."""
         with self._guard:
             for partition in list(self._tables)[:-1]:
                 if self._bytes_held <= self._budget_bytes:
@@ -413,7 +409,7 @@ class ScanIndex:
             self._graphs.forget(partition)
 
     def forget(self, partition: Partition) -> None:
-        """As `drop`, but what is on disk stays for the next time."""
+        """Like `drop`, but keeps files for the next time."""
         with self._guard:
             table = self._tables.pop(partition, None)
             self._awaited.discard(partition)
@@ -432,26 +428,26 @@ class ScanIndex:
             self._bytes_held = 0
 
     def rows(self, partition: Partition) -> int:
-        """How many items of the partition are held."""
+        """The number of loaded items of the partition."""
         with self._guard:
             return self._tables[partition].rows if partition in self._tables else 0
 
     def graph_rows(self, partition: Partition) -> int:
-        """How many vectors the graph in use for the partition holds, 0 without one."""
+        """The number of vectors in the partition's graph, 0 without one."""
         with self._guard:
             graph = self._tables[partition].graph if partition in self._tables else None
             return graph.size if graph else 0
 
     @property
     def bytes_held(self) -> int:
-        """About how much memory all partitions take."""
+        """The approximate memory of all partitions in bytes."""
         return self._bytes_held
 
     def _is_large(self, table: Table) -> bool:
         return self._exact_rows is not None and table.rows > self._exact_rows
 
     def _want_graph(self, partition: Partition, table: Table) -> None:
-        """Have a graph made, and use it when it is there and the table still is; until then the scan finds vectors."""
+        """Request a graph, and use it once it is built if the table still exists. Until then the scan finds vectors."""
 
         def use(graph: Graph) -> None:
             with self._guard:

@@ -1,5 +1,5 @@
-"""Small partitions wholly in memory; of large ones the vectors in memory and the words on disk. Further embedding
-spaces have an index each, kept in step, and vectors of two spaces are never compared.
+"""Small partitions wholly in memory; large ones with vectors in memory and words on disk. Each further embedding space
+has its own index, kept in step. Vectors of two spaces are never compared.
 """
 
 import logging
@@ -25,9 +25,9 @@ _log = logging.getLogger("mnemic.index")
 
 
 class TieredIndex:
-    """The `Index` port: beyond `threshold_rows` items `keyword` finds words and `scan` vectors. A growing partition is
-    forgotten once and reloaded into both. What `keyword` kept is compared with the store first. If its file fails, the
-    partition is loaded wholly into memory: same answers, more memory.
+    """The `Index` port: above `threshold_rows` items `keyword` finds words and `scan` vectors. A growing partition is
+    dropped once and reloaded into both. The content of `keyword` is compared with the store first. If its file fails,
+    the partition is loaded wholly into memory: same results, more memory.
     """
 
     def __init__(self, scan: ScanIndex, keyword: Fts5Index, threshold_rows: int) -> None:
@@ -43,7 +43,7 @@ class TieredIndex:
     def version(self, partition: Partition) -> int:
         held = self._scan.version(partition)
         if held and self._is_large(partition):
-            held = min(held, self._or_whole(partition, lambda: self._keyword.version(partition), 0))
+            held = min(held, self._or_reload(partition, lambda: self._keyword.version(partition), 0))
         with self._guard:
             self._told[partition] = held
         return held
@@ -55,7 +55,7 @@ class TieredIndex:
             self._begin(partition, changes, version)
         elif self._is_large(partition):
             self._scan.apply(partition, changes, version, holds_terms=False)
-            self._or_whole(partition, lambda: self._keyword.apply(partition, changes, version, since=since), None)
+            self._or_reload(partition, lambda: self._keyword.apply(partition, changes, version, since=since), None)
         else:
             self._scan.apply(partition, changes, version)
             if self._scan.rows(partition) > self._threshold_rows and not self._is_whole(partition):
@@ -65,7 +65,7 @@ class TieredIndex:
     def search(self, query: IndexQuery) -> Candidates:
         best = self._scan.best(query)
         found = [
-            self._or_whole(partition, partial(self._search_divided, partition, query), nothing(len(query.terms)))
+            self._or_reload(partition, partial(self._search_divided, partition, query), nothing(len(query.terms)))
             if self._is_large(partition)
             else self._scan.evidence(partition, query, best)
             for partition in query.partitions
@@ -97,8 +97,8 @@ class TieredIndex:
         with self._guard:
             return partition in self._whole
 
-    def _or_whole(self, partition: Partition, call: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
-        """What a call on the file gives; `otherwise` when it fails: the partition is then forgotten, and comes back."""
+    def _or_reload(self, partition: Partition, call: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+        """A call on the file, or `otherwise` if it fails. The partition is then dropped and reloaded."""
         try:
             return call()
         except BackendError as error:
@@ -115,24 +115,24 @@ class TieredIndex:
             self._large.add(partition)
 
     def _begin(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
-        """Take in all of a partition; what was kept of one that is small by now must not outlive an erasure."""
+        """Load all of a partition. Words of a partition that became small must not survive an erasure."""
         live = len({change.item_id for change in changes} - {c.item_id for c in changes if c.is_gone})
         if self._is_whole(partition):
             self._scan.apply(partition, changes, version)
         elif live > self._threshold_rows or self._is_large(partition):
             self._mark_large(partition)
             self._scan.apply(partition, changes, version, holds_terms=False)
-            self._or_whole(partition, lambda: self._keyword.apply(partition, changes, version, is_complete=True), None)
+            self._or_reload(partition, lambda: self._keyword.apply(partition, changes, version, is_complete=True), None)
         else:
             self._scan.apply(partition, changes, version)
-            self._or_whole(partition, lambda: self._forget(partition), None)
+            self._or_reload(partition, lambda: self._forget(partition), None)
 
     def _forget(self, partition: Partition) -> None:
         if self._keyword.version(partition):
             self._keyword.drop(partition)
 
     def _search_divided(self, partition: Partition, query: IndexQuery) -> Evidence:
-        """Dense rows first, then keyword rows with the counts of the dense ones, then the cosines of them all."""
+        """Dense rows first, then keyword rows with the counts of the dense ones, then all cosines."""
         alone = replace(query, partitions=(partition,))
         dense = replace(alone, terms=())
         near = self._scan.evidence(partition, dense)
@@ -155,9 +155,9 @@ _: type[Index] = TieredIndex
 
 
 class SpacesIndex:
-    """The `Index` port over `main` and a scan per further space. Scans hold rows without words, so that a hit by a
-    further vector has its length, time and neighbours. The furthest part behind sets a partition's version; repeated
-    changes are harmless.
+    """The `Index` port over `main` and a scan per further space. Scans hold rows without words, so that a hit from a
+    further space has its length, time and neighbours. A partition's version is its oldest part's. Repeated changes are
+    harmless.
     """
 
     def __init__(self, main: Index, further: Sequence[ScanIndex]) -> None:
@@ -181,7 +181,7 @@ class SpacesIndex:
             index.search(replace(query, terms=(), vector=_vector_at(query.further, place), further=()))
             for place, index in enumerate(self._further)
         ]
-        joint = self._with_rows(query, found, near) if any(each.ids.size for each in near) else found
+        joint = self._append_rows(query, found, near) if any(each.ids.size for each in near) else found
         ids = [str(i) for i in joint.ids]
         return replace(
             joint,
@@ -201,15 +201,15 @@ class SpacesIndex:
         for index in (self._main, *self._further):
             index.close()
 
-    def _with_rows(self, query: IndexQuery, found: Candidates, near: Sequence[Candidates]) -> Candidates:
-        """What was found, and behind it the rows that only further vectors found."""
+    def _append_rows(self, query: IndexQuery, found: Candidates, near: Sequence[Candidates]) -> Candidates:
+        """The candidates, followed by rows found only in further spaces."""
         known = {str(i) for i in found.ids}
         added: dict[str, tuple[Candidates, int]] = {}
         for each in near:
             added |= {str(i): (each, row) for row, i in enumerate(each.ids) if str(i) not in known}
         if not added:
             return found
-        counts, cosines = self._looked_up(query, added)
+        counts, cosines = self._look_up_rows(query, added)
         rows = list(added.values())
         ids = np.array([*found.ids, *added], dtype=np.object_)
         return replace(
@@ -224,7 +224,7 @@ class SpacesIndex:
             surroundings=self._surroundings(query, [str(i) for i in ids]),
         )
 
-    def _looked_up(self, query: IndexQuery, wanted: Collection[str]) -> tuple[Floats, Floats]:
+    def _look_up_rows(self, query: IndexQuery, wanted: Collection[str]) -> tuple[Floats, Floats]:
         """The counts of the query's terms in these rows, and their cosines in the first space, in order."""
         only = {"allowed": frozenset(wanted), "messages_until": None, "dense_limit": len(wanted), "neighbours": 0}
         found = self._main.search(replace(query, further=(), **only))
@@ -250,7 +250,7 @@ class SpacesIndex:
         )
 
     def _surroundings(self, query: IndexQuery, ids: Sequence[str]) -> Surroundings:
-        """Where all candidates stand; each stands in one partition, and sessions of two partitions differ."""
+        """The positions of all candidates. Each is in one partition, and sessions of two partitions differ."""
         whole, sessions = Surroundings.nowhere(len(ids)), 0
         for partition in query.partitions:
             here = self._further[0].surroundings(partition, ids, query.words)
@@ -268,7 +268,7 @@ class SpacesIndex:
 
 
 def _collect_flags(found: Candidates, rows: Sequence[tuple[Candidates, int]]) -> NDArray[np.bool_] | None:
-    """The flags of what was found, and of rows of others behind it."""
+    """The flags of the candidates and of the rows added after them."""
     beside = np.array([each.flagged is not None and each.flagged[row] for each, row in rows], dtype=np.bool_)
     own = np.zeros(found.ids.shape, dtype=np.bool_) if found.flagged is None else found.flagged
     joint = np.concatenate([own, beside])

@@ -1,6 +1,5 @@
-"""The growing arrays of a table, the views of its visible rows, and merging the evidence of several partitions.
-
-The rows of a table that are nearest to a vector: by exact scan, or by a graph and an exact scan of what it lacks.
+"""The growing arrays of a table, views of its visible rows, merging of partitions, and nearest-vector search by exact
+scan or by a graph plus a scan of the rest.
 """
 
 from array import array
@@ -20,7 +19,7 @@ _EMPTY = np.zeros(0, dtype=np.int32)
 
 
 class Postings:
-    """The slots that hold one term, ascending, and how often each does."""
+    """The slots with one term, ascending, and the number of occurrences in each."""
 
     __slots__ = ("counts", "slots")
 
@@ -29,14 +28,14 @@ class Postings:
         self.counts = array("i")
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Both as arrays; while somebody holds one, nothing can be added."""
+        """Both as arrays. Nothing can be added while one is in use."""
         if not self.slots:
             return _EMPTY, _EMPTY
         return np.frombuffer(self.slots, dtype=np.int32), np.frombuffer(self.counts, dtype=np.int32)
 
 
 class Columns:
-    """Arrays with room for `capacity` slots; of a row that is written only `alive`, `before` and `after` change."""
+    """Arrays with room for `capacity` slots. Of a written row, only `alive`, `before` and `after` change."""
 
     def __init__(self, dims: int) -> None:
         self.dims = dims
@@ -64,9 +63,7 @@ class Columns:
         self.vectors = np.zeros((capacity, self.dims), dtype=np.float32)
 
     def ensure(self, rows: int) -> None:
-        """Make room for `rows` slots, and for a quarter more, so that what was read does not move with the next row:
-        room that is not used takes no memory.
-        """
+        """Make room for `rows` slots and a quarter more, so that new rows rarely move old ones. Unused room is free."""
         capacity = self.capacity
         if rows <= capacity:
             return
@@ -77,19 +74,19 @@ class Columns:
                 getattr(self, name)[:capacity] = values
 
     def take_vectors_of(self, dims: int) -> None:
-        """Make room for vectors, of which there was none so far."""
+        """Make room for the first vectors."""
         self.dims = dims
         self.vectors = np.zeros((self.capacity, dims), dtype=np.float32)
 
     def beside(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The slots said just before or just after these; some may be named twice."""
+        """The slots of the messages just before or after these, perhaps with repeats."""
         found = np.concatenate([self.before[slots], self.after[slots]])
         return found[found >= 0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The rows and the statistics of one partition at `version`: parts of `Candidates`."""
+    """The rows and statistics of one partition at `version`: parts of `Candidates`."""
 
     ids: NDArray[np.object_]
     counts: Floats
@@ -101,7 +98,7 @@ class Evidence:
     total_length: float
     document_frequencies: NDArray[np.int64]
     population: tuple[int, float, float]
-    """Vectors, sum of their cosines, sum of the squares."""
+    """Number of vectors, sum of cosines, sum of their squares."""
     version: int
     flagged: NDArray[np.bool_]
     surroundings: Surroundings | None = None
@@ -110,7 +107,7 @@ class Evidence:
 
 
 def nothing(terms: int) -> Evidence:
-    """The evidence of a partition without indexed rows, for a query with this number of terms."""
+    """The evidence of a partition without rows, for a query with this number of terms."""
     floats = np.zeros(0, dtype=np.float32)
     return Evidence(
         ids=np.zeros(0, dtype=np.object_),
@@ -129,7 +126,7 @@ def nothing(terms: int) -> Evidence:
 
 
 def joined(found: Sequence[Evidence], terms: int) -> Candidates:
-    """The evidence of the partitions of a query, in its order, as if their rows lay in one."""
+    """Merge the evidence of a query's partitions, in order, as if they were one."""
     parts = [nothing(terms), *found]
     vectors = sum(part.population[0] for part in parts)
     mean = sum(part.population[1] for part in parts) / vectors if vectors else 0.0
@@ -158,14 +155,14 @@ def joined(found: Sequence[Evidence], terms: int) -> Candidates:
     )
 
 
-_SHORT_ROWS = 1_024  # a list that is counted each time
-_LOST_ROWS = 4_096  # losses that are remembered
-_VIEWS = 8  # readers whose views are kept: an agent more costs one pass over the columns
+_SHORT_ROWS = 1_024  # a shorter list is counted each time
+_LOST_ROWS = 4_096  # remembered losses
+_VIEWS = 8  # readers whose views are kept: one more agent costs one pass over the columns
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some of the visible rows with a vector: `slots (n,)`, `vectors (n, dims)`, drawn when there were `of` of them."""
+    """A sample of the visible rows with a vector: `slots (n,)`, `vectors (n, dims)`, drawn from `of` rows."""
 
     slots: NDArray[np.int64]
     vectors: NDArray[np.float32]
@@ -174,10 +171,9 @@ class Sample:
 
 @dataclass(slots=True)
 class View:
-    """The visible rows of one kind of reader at any time within `since <= now < until`.
-
-    `mask` has an entry per slot of the columns' capacity. Over the visible rows: `items`, `total_length`, `vectors`.
-    `frequencies`: of a term how many of the first so many of its rows were visible when so many were `lost`.
+    """The visible rows of one kind of reader at any time within `since <= now < until`. `mask` has an entry per slot.
+    Over the visible rows: `items`, `total_length`, `vectors`. `frequencies`, per term: how many of its first rows were
+    visible at a number of `lost` rows.
     """
 
     agent: int
@@ -193,8 +189,8 @@ class View:
     lost: list[int] = field(default_factory=list[int])
 
     def holding(self, term: str, slots: NDArray[np.int32]) -> int:
-        """How many visible rows are among the `slots` of a term, which ascend and only ever grow: of a long list from
-        what was counted before, what was written since, and what was lost since.
+        """The number of visible rows among a term's `slots`, which ascend and only grow. For a long list: the earlier
+        count, updated by what was written and lost since.
         """
         if len(slots) <= _SHORT_ROWS:
             return int(np.count_nonzero(self.mask[slots]))
@@ -207,7 +203,7 @@ class View:
         return count
 
     def take(self, slot: int, columns: Columns) -> None:
-        """Count a new row in, when it is visible."""
+        """Count a new row in if it is visible."""
         expires = int(columns.expires[slot])
         is_ours = columns.agents[slot] in (0, self.agent)
         if expires <= self.since or not is_ours or not (columns.active[slot] or self.include_inactive):
@@ -217,7 +213,7 @@ class View:
         self._count(slot, columns, 1)
 
     def lose(self, slot: int, columns: Columns) -> None:
-        """Count a row out, when it was visible."""
+        """Count a row out if it was visible."""
         if self.mask[slot]:
             self.mask[slot] = False
             self.lost.append(slot)
@@ -233,13 +229,13 @@ class View:
 
 
 class Views:
-    """The views of a table that were asked for last."""
+    """The most recently used views of a table."""
 
     def __init__(self) -> None:
         self._views: dict[tuple[int, bool], View] = {}
 
     def of(self, columns: Columns, now: int, agent: int, *, include_inactive: bool) -> View:
-        """The view at `now` of who sees what is private to `agent` (0: not private)."""
+        """The view at `now` for a reader with the private rows of `agent` (0: none)."""
         key = (agent, include_inactive)
         view = self._views.pop(key, None)
         if view is None or not view.since <= now < view.until or view.mask.shape[0] != columns.capacity:
@@ -250,13 +246,13 @@ class Views:
         return view
 
     def take(self, slots: range, columns: Columns) -> None:
-        """New rows were written; the columns had room for them already."""
+        """Update for new rows, for which the columns already had room."""
         for view in self._fitting_views(columns):
             for slot in slots:
                 view.take(slot, columns)
 
     def lose(self, slot: int, columns: Columns) -> None:
-        """A row died."""
+        """Update for a dead row."""
         for view in self._fitting_views(columns):
             view.lose(slot, columns)
 
@@ -284,13 +280,13 @@ def _make_view(columns: Columns, now: int, agent: int, *, include_inactive: bool
 Slots = NDArray[np.int64]
 NO_SLOTS: Slots = np.zeros(0, dtype=np.int64)
 SAMPLE_ROWS = 2048  # the standard deviation of 2,048 rows is off by less than 2 %
-_STALE_SHARE = 0.1  # of the rows may come or go before the sample is drawn again; lower draws more often
-_MOST_OVERFETCH = 8  # rows asked of a graph for one that is wanted; beyond that a scan of the wanted rows is quicker
+_STALE_SHARE = 0.1  # of the rows may come or go before a new sample is drawn; lower draws more often
+_MOST_OVERFETCH = 8  # rows asked of a graph per wanted one; above that a scan of the wanted rows is faster
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """The `limit` rows nearest to `vector` among the visible ones, or among those of `narrowed (rows,)` if given."""
+    """The `limit` rows nearest to `vector` among the visible ones, or among `narrowed (rows,)` if given."""
 
     vector: Floats
     limit: int
@@ -299,14 +295,14 @@ class Sought:
     narrowed: NDArray[np.bool_] | None
 
     def wanted(self) -> NDArray[np.bool_]:
-        """Of each row whether it may be found, `(rows,)`."""
+        """For each row, whether it may be found, `(rows,)`."""
         return self.view.mask[: self.rows] if self.narrowed is None else self.narrowed
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """`slots`: the nearest that are wanted, in no order. `population`: how many visible vectors, the sum of their
-    cosines and that of the squares. `cosines (rows,)`, NaN without a vector, where they were all computed, else None.
+    """`slots`: the nearest wanted rows, unordered. `population`: number of visible vectors, sum of their cosines and of
+    the squares. `cosines (rows,)`: NaN without a vector; None if not all were computed.
     """
 
     slots: Slots
@@ -315,14 +311,14 @@ class Near:
 
 
 class Nearest(Protocol):
-    """What names slots near a vector among the first `rows` slots of a table, except for those of `rest`."""
+    """Proposes slots near a vector among the first `rows` slots of a table, except `rest`."""
 
     rows: int
     size: int
     rest: Slots
 
     def nearest(self, vector: Floats, limit: int) -> Slots:
-        """About the `limit` slots nearest to the vector; some may be dead."""
+        """About the `limit` nearest slots. Some may be dead."""
         ...
 
 
@@ -330,13 +326,13 @@ NOTHING_NEAR = Near(NO_SLOTS, (0, 0.0, 0.0), None)
 
 
 def distinct(slots: Slots) -> Slots:
-    """Each slot once, ascending; for a few thousand quicker than `np.unique`, which hashes."""
+    """The slots without repeats, ascending. For a few thousand faster than `np.unique`, which hashes."""
     ordered = np.sort(slots)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.shape[0] else ordered
 
 
 def cosines_at(columns: Columns, vector: Floats | None, slots: Slots) -> Floats:
-    """The cosine of each of these rows to the unit vector given, `(n,) float32`; NaN without a vector."""
+    """The cosines of these rows to a unit vector, `(n,) float32`, NaN without a vector."""
     found: Floats = np.full(len(slots), np.nan, dtype=np.float32)
     if vector is not None and columns.dims:
         has = columns.has_vector[slots]
@@ -345,7 +341,7 @@ def cosines_at(columns: Columns, vector: Floats | None, slots: Slots) -> Floats:
 
 
 def checked(columns: Columns, vector: Floats) -> Floats:
-    """The vector, when it can be compared with the stored ones; else `InvalidInputError`."""
+    """The vector, if it is comparable with the stored ones. Raises `InvalidInputError`."""
     if vector.shape[0] != columns.dims:
         raise InvalidInputError(
             f"the query has {vector.shape[0]} dimensions, the stored vectors have {columns.dims}: "
@@ -355,7 +351,7 @@ def checked(columns: Columns, vector: Floats) -> Floats:
 
 
 def scanned(columns: Columns, sought: Sought) -> Near:
-    """By exact scan of all rows."""
+    """Search by exact scan of all rows."""
     rows, view = sought.rows, sought.view
     cosines = products(columns.vectors[:rows], sought.vector)
     if view.vectors == rows:
@@ -374,8 +370,8 @@ def scanned(columns: Columns, sought: Sought) -> Near:
 
 
 def walked(columns: Columns, sought: Sought, graph: Nearest) -> Near:
-    """By graph, and by exact scan of what it lacks; by exact scan alone of the wanted rows when these are few. The
-    population is estimated from a sample of the visible vectors, the same one in search after search.
+    """Search by graph and an exact scan of what it lacks, or only by scan if few rows are wanted. The population is
+    estimated from a sample of the visible vectors, the same for every search.
     """
     population = sampled(columns, sought.vector, sought.view)
     if sought.limit <= 0:
@@ -395,7 +391,7 @@ def walked(columns: Columns, sought: Sought, graph: Nearest) -> Near:
 
 
 def sampled(columns: Columns, vector: Floats, view: View) -> tuple[int, float, float]:
-    """The population of the visible vectors, from at most `SAMPLE_ROWS` of them, drawn with a fixed seed."""
+    """The population, estimated from up to `SAMPLE_ROWS` visible vectors drawn with a fixed seed."""
     sample = view.sample
     if sample is None or abs(sample.of - view.vectors) > _STALE_SHARE * sample.of:
         sample = view.sample = _draw_sample(columns, view)

@@ -1,8 +1,6 @@
-"""The words of a table, and of a large one the best rows by BM25.
-
-Scoring all rows of a common term would take most of a search. So a large table scores all rows of rarer terms only.
-Common ones add their champions, the rows where they weigh most, kept between searches, and, if rarer terms match few
-rows, the rows with two common terms.
+"""The words of a table, and the best rows by BM25 of a large one. Scoring all rows of a common term would take most of
+a search, so a large table scores only rows of rarer terms. Common ones add their champions (the rows where they weigh
+most, cached between searches) and, if rarer terms match few rows, the rows with two common terms.
 """
 
 from __future__ import annotations
@@ -20,19 +18,19 @@ from mnemic.model.candidates import Floats
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner
 
 COMMON_ROWS = 8_192
-"""A term that more rows hold is a common one."""
+"""A term in more rows is common."""
 CHAMPIONS = 2_048
-"""Rows kept of each common term."""
+"""Rows cached per common term."""
 SCORED_ROWS = 4_096
-"""So many of the rows with a rarer term, the best by these, are scored with the common terms too."""
+"""The best rows by rarer terms that are also scored with the common terms."""
 PAIRED_ROWS = 65_536
-"""Terms that more rows hold are not looked for together with others."""
+"""Terms in more rows are not combined with others."""
 PAIRS = 3  # each further pair costs one intersection, and its terms are more common
 _FRESH_SHARE = 0.02  # champions are chosen again after this share of the posting was written
-_FRESH_ROWS = 1_024  # beside the share, so that a small posting is not sorted again after each write
-_RUN_ROWS = 1_024  # fewer are added to the postings of their terms at once
-_MOST_RUNS = 64  # a search looks through each of them; fewer mean more merging on writes
-_SPLIT_ROWS = 256  # split at once: the memory that their words take is used again for those of the next
+_FRESH_ROWS = 1_024  # in addition to the share, so that a small posting is not sorted after each write
+_RUN_ROWS = 1_024  # fewer are added directly to the postings of their terms
+_MOST_RUNS = 64  # a search looks through each; fewer mean more merging on writes
+_SPLIT_ROWS = 256  # split at once; the next ones reuse the memory of their words
 _NO_POSTING = Postings()
 _NO_SLOTS = np.zeros(0, dtype=np.int32)
 _NO_STARTS = np.zeros(0, dtype=np.int64)
@@ -42,7 +40,7 @@ _BM25 = Bm25()
 
 @dataclass(frozen=True, slots=True)
 class Champions:
-    """The rows of a posting that its term weighs most in, and the sums of all weights and of their squares."""
+    """The rows of a posting where its term weighs most, and the sums of all weights and of their squares."""
 
     length: int
     slots: Slots
@@ -52,7 +50,7 @@ class Champions:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The query's terms, each with its slots and their counts, and the statistics of the visible rows."""
+    """The query's terms with their slots and counts, and the statistics of the visible rows."""
 
     terms: Sequence[str]
     slots: Sequence[NDArray[np.int32]]
@@ -60,7 +58,7 @@ class Counted:
     statistics: CollectionStatistics
 
     def of(self, places: Slots) -> Floats:
-        """How often each of these slots, which ascend, holds each term, `(n, t)`."""
+        """The count of each term in these ascending slots, `(n, t)`."""
         found = np.zeros((places.shape[0], len(self.slots)), dtype=np.float32)
         for column, (held, times) in enumerate(zip(self.slots, self.counts, strict=True)):
             at, is_held = _find_places(held, places)
@@ -70,7 +68,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class BestByKeyword:
-    """Of the rows that share a term, about the best `rows` by BM25 come in, with the statistics of the whole query."""
+    """Choose about the best `rows` by BM25 among those that share a term, with the statistics of the whole query."""
 
     rows: int
     statistics: CollectionStatistics
@@ -78,8 +76,8 @@ class BestByKeyword:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What many rows hold, by the number of the term, then by slot: `slots` and `counts` from `starts[i]` up to
-    `starts[i + 1]` are those of the term `codes[i]`; the codes ascend.
+    """The terms of many rows, by term number, then slot: `slots` and `counts` from `starts[i]` to `starts[i + 1]`
+    belong to the term `codes[i]`. Codes ascend.
     """
 
     codes: NDArray[np.int64]
@@ -89,12 +87,12 @@ class _Run:
 
     @classmethod
     def of(cls, codes: NDArray[np.int64], slots: NDArray[np.int32], counts: NDArray[np.int32]) -> _Run:
-        """Of a code for each slot, in order."""
+        """A run from a code per slot, in order."""
         starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])) if len(codes) else _NO_STARTS
         return cls(codes[starts], np.append(starts, len(codes)), slots, counts)
 
     def append_to(self, posting: Postings, code: int) -> None:
-        """Add what a term has here to its posting."""
+        """Add a term's entries to its posting."""
         place = int(np.searchsorted(self.codes, code))
         if place < len(self.codes) and self.codes[place] == code:
             start, end = self.starts[place : place + 2].tolist()
@@ -102,7 +100,7 @@ class _Run:
             posting.counts.frombytes(self.counts[start:end].tobytes())
 
     def followed_by(self, later: _Run) -> _Run:
-        """This and a run of later slots as one."""
+        """This run merged with one of later slots."""
         codes = np.concatenate([np.repeat(run.codes, np.diff(run.starts)) for run in (self, later)])
         order = np.argsort(codes, kind="stable")
         slots, counts = np.append(self.slots, later.slots), np.append(self.counts, later.counts)
@@ -110,7 +108,7 @@ class _Run:
 
 
 class Words:
-    """Postings by term. Not safe for threads; its index holds the lock."""
+    """Postings by term. Not thread-safe; its index holds the lock."""
 
     def __init__(self, common_rows: int = COMMON_ROWS) -> None:
         self.held = 0
@@ -122,14 +120,14 @@ class Words:
         self._scores: Floats = np.zeros(0, dtype=np.float32)  # all 0 between two uses
 
     def post(self, texts: Sequence[str], first: int) -> NDArray[np.intp]:
-        """Add the terms of rows, from slot `first` on; returns how many each has, `(rows,)`. Many rows are one run over
-        all terms, because a list per term would take most of the loading time.
+        """Add the terms of rows from slot `first` on. Returns the number of terms of each, `(rows,)`. Many rows are one
+        run over all terms, because a list per term would take most of the loading time.
         """
         rows = len(texts)
         parts = [self._encode_words(texts[start : start + _SPLIT_ROWS]) for start in range(0, rows, _SPLIT_ROWS)]
         codes = np.concatenate(parts).astype(np.int64)
         places = np.repeat(np.arange(rows), [text.count(" ") + 1 for text in texts])
-        if "" in self._codes:  # what a row without terms is split into
+        if "" in self._codes:  # the result of splitting a row without terms
             is_term = codes != self._codes[""]
             codes, places = codes[is_term], places[is_term]
         keys, counts = np.unique(codes * rows + places, return_counts=True)
@@ -147,19 +145,19 @@ class Words:
         return lengths
 
     def _encode_words(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        """The numbers of all words of these texts, in order; an empty text is one word without a letter."""
+        """The numbers of all words of these texts, in order. An empty text is one empty word."""
         words = " ".join(texts).split(" ")
         return np.fromiter(map(self._codes.__getitem__, words), np.int32, len(words))
 
     def _keep(self, run: _Run) -> None:
-        """Keep a run; of many, small ones become one, so that there are never many to look through."""
+        """Keep a run. Small ones are merged, to keep their number low."""
         self._runs.append(run)
         while len(self._runs) > _MOST_RUNS and len(self._runs[-2].slots) <= len(self._runs[-1].slots):
             later = self._runs.pop()
             self._runs[-1] = self._runs[-1].followed_by(later)
 
     def _posting(self, term: str) -> Postings:
-        """The posting of a term that is known; made of the runs when it is first asked for."""
+        """The posting of a known term, built from the runs on first use."""
         posting = self._postings.get(term)
         if posting is None:
             posting, code = self._postings.setdefault(term, Postings()), self._codes[term]
@@ -168,7 +166,7 @@ class Words:
         return posting
 
     def counted(self, terms: Sequence[str], view: View) -> Counted:
-        """How often these terms occur, and the statistics of the rows in view."""
+        """Counts of these terms, and the statistics of the rows in view."""
         found = [(self._posting(term) if term in self._codes else _NO_POSTING).arrays() for term in terms]
         frequencies = [view.holding(term, slots) for term, (slots, _) in zip(terms, found, strict=True)]
         statistics = CollectionStatistics.of(view.items, view.total_length, frequencies)
@@ -199,7 +197,7 @@ class Words:
     def best_among(
         self, counted: Counted, columns: Columns, wanted: NDArray[np.bool_], best: BestByKeyword
     ) -> tuple[Slots, _Sums]:
-        """As `best`, of the wanted rows, and always exact: all that share a term are scored."""
+        """Like `best` for the wanted rows, but always exact: all that share a term are scored."""
         everything = range(len(counted.slots))
         places, _, sums = self._score_rows(counted, columns, wanted, best.statistics, everything, best.rows)
         return places, sums
@@ -213,7 +211,7 @@ class Words:
         terms: Sequence[int],
         limit: int,
     ) -> tuple[Slots, Floats, _Sums]:
-        """The best wanted rows that hold one of some terms, their scores, and the sums over all such rows."""
+        """The best wanted rows with one of some terms, their scores, and the sums over all such rows."""
         if self._scores.shape[0] != columns.capacity:
             self._scores = np.zeros(columns.capacity, dtype=np.float32)
         idf, sums = _BM25.idf(whole), self._scores
@@ -222,7 +220,7 @@ class Words:
             [_NO_WEIGHTS, *(_weigh_term(counted, columns, whole, place) * idf[place] for place in terms)]
         )
         start = 0
-        for place in terms:  # a term names a row once, several may name the same
+        for place in terms:  # a term names a row once, several terms may name the same row
             end = start + len(counted.slots[place])
             sums[held[start:end]] += added[start:end]
             start = end
@@ -237,7 +235,7 @@ class Words:
     def _choose_champions(
         self, counted: Counted, columns: Columns, whole: CollectionStatistics, place: int
     ) -> Champions:
-        """A common term's champions, chosen again when many rows were written since; those rows are included."""
+        """A common term's champions, chosen again if many rows were written since. These are included."""
         term, slots, counts = counted.terms[place], counted.slots[place], counted.counts[place]
         known = self._champions.get(term)
         if known is None or len(slots) - known.length > _FRESH_ROWS + _FRESH_SHARE * known.length:
@@ -258,13 +256,13 @@ _Sums = tuple[float, float]
 
 
 def _weigh_term(counted: Counted, columns: Columns, whole: CollectionStatistics, place: int) -> Floats:
-    """What a term adds to each row that holds it, before its own weight."""
+    """A term's contribution to each of its rows, before its own weight."""
     lengths = columns.lengths[counted.slots[place]]
     return _BM25.saturated(counted.counts[place], lengths, whole.average_length)
 
 
 def _take_largest(places: NDArray[np.int32] | Slots, scores: Floats, limit: int) -> tuple[Slots, Floats]:
-    """The places with the highest scores, in the order given, and these scores."""
+    """Indices and values of the highest scores, in the original order."""
     if places.shape[0] <= limit:
         return places.astype(np.int64), scores
     chosen = np.sort(np.argpartition(scores, places.shape[0] - limit)[-limit:])
@@ -272,7 +270,7 @@ def _take_largest(places: NDArray[np.int32] | Slots, scores: Floats, limit: int)
 
 
 def _find_shared_rows(postings: Sequence[NDArray[np.int32]]) -> list[Slots]:
-    """The rows that the rarest of some terms shares with each of the next rarest."""
+    """The rows that the rarest term shares with each of the next rarest."""
     first, *others = sorted(postings, key=len)
     if len(first) > PAIRED_ROWS:
         return []
@@ -281,12 +279,12 @@ def _find_shared_rows(postings: Sequence[NDArray[np.int32]]) -> list[Slots]:
 
 
 def _add_sums(one: _Sums, other: _Sums, rows: int) -> _Sums:
-    """The sums of what is added up of two terms that stand in rows independently of each other."""
+    """Add the sums of two terms, assuming that they occur independently."""
     return one[0] + other[0], one[1] + other[1] + 2 * one[0] * other[0] / rows
 
 
 def _find_places(held: NDArray[np.int32], places: Slots) -> tuple[Slots, NDArray[np.bool_]]:
-    """Where each of some ascending slots is in a posting, and whether it is."""
+    """The position of each of some ascending slots in a posting, and whether it is there."""
     if not held.shape[0]:
         return np.zeros(places.shape, dtype=np.int64), np.zeros(places.shape, dtype=np.bool_)
     at = np.searchsorted(held, places.astype(np.int32))

@@ -1,1 +1,1 @@
-"""Language models: any OpenAI-compatible server, llama.cpp in this process, and scripted answers for tests."""
+"""Language models: any OpenAI-compatible server, llama.cpp in this process, and scripted replies for tests."""

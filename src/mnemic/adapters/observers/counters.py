@@ -1,4 +1,4 @@
-"""Counts and durations in this process, for `health` and tests, and several observers as one."""
+"""Counts and durations in this process, for `health` and tests, and several observers combined."""
 
 import threading
 from collections import Counter, deque
@@ -12,7 +12,7 @@ _KEPT_TIMINGS = 1000  # per name: enough for a 99th percentile, and bounds memor
 
 
 class CounterObserver(Observer):
-    """The `Observer` port over dictionaries. `counts` are by name and tags, `timings_ms` hold the last thousand."""
+    """The `Observer` port over dictionaries. `counts` are by name and tags, `timings_ms` keep the last thousand."""
 
     def __init__(self) -> None:
         self.counts: Counter[Key] = Counter()
@@ -32,7 +32,7 @@ _: type[Observer] = CounterObserver
 
 
 class SeveralObservers(Observer):
-    """The `Observer` port over others, in their order."""
+    """The `Observer` port over several others, in order."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = tuple(observers)
@@ -69,7 +69,7 @@ class _Spans(Span):
 
 
 def observers_of(observer: Observer) -> tuple[Observer, ...]:
-    """The observers that an observer stands for."""
+    """The observers that an observer combines."""
     return observer.observers if isinstance(observer, SeveralObservers) else (observer,)
 
 

@@ -19,16 +19,16 @@ from mnemic.errors import ConfigError
 from mnemic.ports.observer import Attribute, Observer, Span
 
 TRACES_PATH = "/v1/traces"
-SEND_TIMEOUT_S = 5.0  # sent by a thread of its own; a collector that is down must not pile up batches
+SEND_TIMEOUT_S = 5.0  # sent by a separate thread; if the collector is down, batches must not pile up
 CLOSE_TIMEOUT_MS = 3000  # how long closing may wait for the last spans
 _NS_PER_MS = 1_000_000  # spans count nanoseconds
 
 
 class OpenTelemetryObserver(Observer):
-    """The `Observer` port over a tracer of its own; counts and timings are left to others."""
+    """The `Observer` port over its own tracer. Ignores counts and timings."""
 
     def __init__(self, processor: SpanProcessor) -> None:
-        """`processor` is given every span that ends."""
+        """`processor` receives every finished span."""
         self._provider = TracerProvider(resource=Resource.create({"service.name": "mnemic"}), shutdown_on_exit=False)
         self._provider.add_span_processor(processor)
         self._tracer = self._provider.get_tracer("mnemic")
@@ -51,8 +51,8 @@ class OpenTelemetryObserver(Observer):
 
 
 def sending_to(address: str) -> OpenTelemetryObserver:
-    """Sends spans by OTLP over HTTP, many together, from a thread of its own. `address`: of the collector, with or
-    without the path. Raises `ConfigError` for one that cannot be.
+    """Sends batches of spans by OTLP over HTTP from a separate thread. `address`: the collector's URL, with or without
+    the path. Raises `ConfigError` if it is invalid.
     """
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -64,7 +64,7 @@ def sending_to(address: str) -> OpenTelemetryObserver:
 
 
 class _Opened(AbstractContextManager[Span]):
-    """A span that is told by its type what left the block."""
+    """A span that records the type of an error that leaves the block."""
 
     def __init__(self, tracer: trace.Tracer, opened: AbstractContextManager[trace.Span], name: str) -> None:
         self._tracer, self._opened, self._name = tracer, opened, name
@@ -79,7 +79,7 @@ class _Opened(AbstractContextManager[Span]):
     ) -> None:
         if kind is not None:
             self._span.set_attribute("error.type", kind.__name__)
-            self._span.set_status(Status(StatusCode.ERROR))  # without a description: it might quote what is stored
+            self._span.set_status(Status(StatusCode.ERROR))  # without a description: it might quote stored text
         self._opened.__exit__(kind, error, trace_back)
 
 

@@ -1,4 +1,4 @@
-"""Counts and durations as metrics of Prometheus; `mnemic serve` shows them at `/metrics`."""
+"""Counts and durations as Prometheus metrics. `mnemic serve` shows them at `/metrics`."""
 
 import re
 import threading

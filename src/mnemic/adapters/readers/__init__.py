@@ -1,1 +1,1 @@
-"""Readers of files: text, code, PDF, office documents, web pages, e-books, notebooks, mail."""
+"""File readers: text, code, PDF, office documents, web pages, e-books, notebooks, mail."""

@@ -1,4 +1,4 @@
-"""Opens the archives and XML of office files and e-books, within limits of unpacking and without entities."""
+"""Opens archives and XML of office files and e-books, with limits on unpacking and without entities."""
 
 import io
 import posixpath
@@ -15,12 +15,12 @@ from mnemic.model.document import MEBIBYTE, ReadLimits
 from mnemic.ports.files import UnreadableError
 
 RATIO_FLOOR_BYTES = 10 * MEBIBYTE
-"""Small archives may be packed very well: a blank sheet is a thousand equal rows."""
+"""Smaller archives are not checked for their ratio: a blank sheet is a thousand equal rows."""
 
 ENCRYPTED_FLAG = 0x1  # bit 0 of the zip format's general purpose flags
-PIECE_BYTES = 1 << 16  # unpacked between two checks of the limit, so that a zip bomb passes it by no more
+PIECE_BYTES = 1 << 16  # unpacked between two checks of the limit, so that a zip bomb exceeds it by at most this
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""Of the container of older office files; a modern one is in it when it is encrypted."""
+"""The container of older office files. Modern ones use it when encrypted."""
 
 ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}"
@@ -29,10 +29,10 @@ _ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSErro
 
 
 class Archive:
-    """A zip file in memory; a member is unpacked when it is asked for, and the sum is counted against the limits."""
+    """A zip file in memory. Members are unpacked on request; their total counts against the limits."""
 
     def __init__(self, data: bytes, name: str, limits: ReadLimits, kind: str) -> None:
-        """`kind`: what the file should be, for messages. Raises `UnreadableError`."""
+        """`kind`: the expected type, for messages. Raises `UnreadableError`."""
         self._name, self._limits, self._kind = name, limits, kind
         self._unpacked = 0
         if data.startswith(OLE_SIGNATURE) and ENCRYPTED_STREAM in data:
@@ -51,7 +51,7 @@ class Archive:
         self.names = frozenset(member.filename for member in members)
 
     def read(self, member: str) -> bytes:
-        """The bytes of a member, unpacked piece by piece, because the size it declares may be a lie."""
+        """The bytes of a member, unpacked in pieces because its declared size may be wrong."""
         if member not in self.names:
             raise refusals.broken(self._name, self._kind, f"its part {member!r} is missing")
         pieces: list[bytes] = []
@@ -68,11 +68,10 @@ class Archive:
         return b"".join(pieces)
 
     def xml(self, member: str) -> ET.Element:
-        """The root element of a member."""
         return ET.fromstring(self.check(member))  # noqa: S314 - it is well-formed and defines no entities
 
     def check(self, member: str) -> bytes:
-        """The bytes of a member that is well-formed XML without entities of its own."""
+        """The bytes of a member, checked to be well-formed XML without its own entities."""
         data = self.read(member)
         try:
             _refuse_entities(data)
@@ -83,7 +82,7 @@ class Archive:
         return data
 
     def related(self, member: str) -> Iterator[tuple[str, str, str]]:
-        """Of each part that a member (or the archive: "") refers to: the id, the last word of its type, its name."""
+        """For each part that a member (or the archive: "") refers to: id, last word of its type, name."""
         folder, file = posixpath.split(member)
         listing = posixpath.join(folder, "_rels", f"{file}.rels")
         if listing not in self.names:
@@ -95,11 +94,11 @@ class Archive:
                 yield relation.get("Id", ""), relation.get("Type", "").rpartition("/")[2], place
 
     def part(self, kind: str, member: str = "") -> str | None:
-        """The name of the first part of a type that a member refers to and that is there; None without one."""
+        """The first existing part of a type that a member refers to, None without one."""
         return next((name for _, type_, name in self.related(member) if type_ == kind and name in self.names), None)
 
     def core_properties(self) -> dict[str, str]:
-        """Title, creator and so on of an office file, as far as it has them."""
+        """Title, creator and so on of an office file, if present."""
         place = self.part("core-properties")
         if place is None:
             return {}

@@ -1,6 +1,6 @@
 """The process that reads files for `SandboxReader`. A message is its length (8 bytes, big-endian) and its bytes: first
-the set-up as JSON, then per file its head as JSON and its bytes, each answered by one JSON message. Readers' prints are
-dropped, so that none passes for an answer. Ends with its input, or when a file takes too long.
+the configuration as JSON, then per file a JSON header and its bytes, each answered by one JSON message. Output that
+readers print is dropped, so that it cannot pass for an answer. Ends with its input, or if a file takes too long.
 """
 
 import faulthandler
@@ -18,10 +18,10 @@ from mnemic.ports.files import Reader, Unreadable, UnreadableError
 
 LENGTH_BYTES = 8  # of a 64-bit length
 GRACE_S = 5.0
-"""How much later than the parent's the child's own alarm rings: for when there is no parent any more."""
+"""How much later than the parent's timeout the child's own fires, in case the parent is gone."""
 
 OUT_OF_MEMORY = 3
-"""The exit code after memory ran out: what is left of the process is not to be trusted."""
+"""The exit code after memory ran out. The process is then unreliable."""
 
 
 def send(stream: BinaryIO, message: bytes) -> None:
@@ -32,7 +32,7 @@ def send(stream: BinaryIO, message: bytes) -> None:
 
 
 def receive(stream: BinaryIO) -> bytes | None:
-    """Read one message; None when the other side is gone."""
+    """Read one message, None at the end of the stream."""
     head = stream.read(LENGTH_BYTES)
     if len(head) < LENGTH_BYTES:
         return None
@@ -74,7 +74,7 @@ def serve() -> None:
 
 
 def answered(reader: Reader, data: bytes, name: str, limits: ReadLimits) -> bytes:
-    """The document, or why there is none, as JSON."""
+    """The document as JSON, or the reason why there is none."""
     try:
         document = reader.read(data, name, limits)
     except MnemicError as error:
@@ -88,7 +88,7 @@ def answered(reader: Reader, data: bytes, name: str, limits: ReadLimits) -> byte
 
 
 def document_from(facts: dict[str, Any]) -> ReadDocument:
-    """The document of an answer. Raises `MnemicError`, `KeyError`, `TypeError` or `ValueError` for anything else."""
+    """Parse an answer. Raises `MnemicError`, `KeyError`, `TypeError` or `ValueError` if it is invalid."""
     from mnemic.model.document import Heading
 
     return ReadDocument(
@@ -104,7 +104,7 @@ def document_from(facts: dict[str, Any]) -> ReadDocument:
 
 
 def limit_memory(memory_bytes: int) -> None:
-    """Limit what this process may ask of the system, where the system knows how."""
+    """Limit the memory of this process, if the system supports it."""
     if sys.platform == "win32":
         return
     resource = importlib.import_module("resource")

@@ -1,5 +1,5 @@
-"""Reads Word documents (DOCX) without deleted tracked changes, comments, headers and footers. Has no pages, because
-Word lays them out only when it shows a document.
+"""Reads Word documents (DOCX) without deleted tracked changes, comments, headers and footers. There are no pages,
+because Word only lays them out for display.
 """
 
 import re
@@ -15,7 +15,7 @@ from mnemic.ports.files import Reader, ReaderCapabilities
 KIND = "a Word document"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MAX_NESTING = 100
-"""Tables in text boxes in tables: deeper than this is made by no writer."""
+"""Limit of nested tables and text boxes. No writer creates more."""
 
 _HIDDEN = frozenset({"del", "moveFrom", "Fallback", "delText", "instrText", "pPr", "rPr", "sectPr", "tblPr", "object"})
 _BLOCKS = frozenset({"p", "tbl"})
@@ -25,7 +25,7 @@ _HEADING_NAME = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 
 
 class DocxReader:
-    """The words of a Word document in their order, with the headings that its styles mark."""
+    """The text of a Word document in order, with headings from its styles."""
 
     name = "docx"
     capabilities = ReaderCapabilities(media_types=(MEDIA_TYPE,), extensions=(".docx", ".docm", ".dotx"))
@@ -49,7 +49,7 @@ class DocxReader:
 
 
 class _Body:
-    """Walks through paragraphs and tables, whatever they are wrapped in."""
+    """Walks through paragraphs and tables at any nesting."""
 
     def __init__(self, draft: DocumentDraft, levels: dict[str, int], name: str) -> None:
         self.title = ""
@@ -94,7 +94,7 @@ class _Body:
 
 
 def _inner(parent: ET.Element, kinds: frozenset[str]) -> Iterator[ET.Element]:
-    """The outermost elements of these kinds within the parent, in order, hidden ones left out."""
+    """The outermost visible elements of these kinds in the parent, in order."""
     waiting = list(reversed(parent))
     while waiting:
         element = waiting.pop()
@@ -106,7 +106,7 @@ def _inner(parent: ET.Element, kinds: frozenset[str]) -> Iterator[ET.Element]:
 
 
 def _words(paragraph: ET.Element) -> Iterator[str]:
-    """The text of a paragraph, without that of paragraphs within it."""
+    """The text of a paragraph, without nested paragraphs."""
     waiting = list(reversed(paragraph))
     while waiting:
         element = waiting.pop()
@@ -120,7 +120,7 @@ def _words(paragraph: ET.Element) -> Iterator[str]:
 
 
 def _style(paragraph: ET.Element) -> tuple[str, bool, int]:
-    """The style's id, whether it is an item of a list, and the outline level it has itself, 0 without one."""
+    """The style's id, whether it is a list item, and its own outline level, 0 without one."""
     style, is_item, level = "", False, 0
     for properties in paragraph:
         if local(properties.tag) == "pPr":
@@ -135,7 +135,7 @@ def _style(paragraph: ET.Element) -> tuple[str, bool, int]:
 
 
 def _levels(styles: ET.Element) -> dict[str, int]:
-    """The outline level of each style that marks headings, its own or that of the style it is based on."""
+    """The outline level of each heading style, its own or inherited."""
     levels: dict[str, int] = {}
     based: dict[str, str] = {}
     for style in styles:
@@ -156,7 +156,7 @@ def _levels(styles: ET.Element) -> dict[str, int]:
 
 
 def _level_of(style: ET.Element) -> int:
-    """What the style says of itself, by its outline level or else by its name."""
+    """The style's own level, by its outline level or its name."""
     named = 0
     for each in style.iter():
         kind, value = local(each.tag), _value(each)

@@ -1,4 +1,4 @@
-"""A document while it is being read: paragraphs, headings and pages come in, one text with exact offsets comes out."""
+"""Builds a document from paragraphs, headings and pages, as one text with exact offsets."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ _NO_TITLES = frozenset({"(anonymous)", "untitled", "untitled document"})
 
 
 def clean(text: str) -> str:
-    """The text with line feeds alone, without NUL and without halves of surrogate pairs."""
+    """The text with line feeds only, without NUL and lone surrogates."""
     return _UNWANTED.sub("", _LINE_ENDS.sub("\n", text))
 
 
 class DocumentDraft:
-    """Collects the text of one file; everything that comes in is cleaned and counted against the limits."""
+    """Collects the cleaned text of one file and enforces the limits."""
 
     def __init__(self, name: str, limits: ReadLimits) -> None:
         self._name = name
@@ -32,34 +32,34 @@ class DocumentDraft:
 
     @property
     def length(self) -> int:
-        """Characters written so far: where the next thing begins, after a page was begun."""
+        """Characters so far. After a new page, where the next text begins."""
         return self._length
 
     def paragraph(self, text: str) -> None:
-        """Add a passage of its own, set off by a blank line; a blank one is left out."""
+        """Add a paragraph, set off by a blank line. Skips a blank one."""
         self._add(clean(text).strip("\n").rstrip(), "\n\n")
 
     def line(self, text: str) -> None:
-        """Add a line right below the last one; a blank one is left out."""
+        """Add a line directly below the last one. Skips a blank one."""
         self._add(clean(text).strip(), "\n")
 
     def verbatim(self, text: str) -> None:
-        """Add a text as it is, apart from cleaning; it must be the first thing and keeps its blank lines."""
+        """Add cleaned text with its blank lines. Must come first."""
         self._append(clean(text))
 
     def heading(self, level: int, title: str) -> None:
-        """Add a heading as a passage of its own."""
+        """Add a heading as its own paragraph."""
         title = " ".join(clean(title).split())
         if title:
             self._add(title, "\n\n")
             self.mark_heading(self._length - len(title), level, title)
 
     def mark_heading(self, offset: int, level: int, title: str) -> None:
-        """Note a heading that stands in the text already, at `offset`."""
+        """Record a heading that is already in the text, at `offset`."""
         self._headings.append(Heading(offset, max(level, 1), title[:TITLE_CHARACTERS]))
 
     def page(self) -> None:
-        """Begin a page; what comes next stands on it, behind a blank line."""
+        """Start a page, after a blank line."""
         if len(self._pages) >= self._limits.max_pages:
             raise refusals.too_many_pages(self._name, self._limits)
         if self._length and self._parts[-1] != "\n\n":
@@ -69,7 +69,7 @@ class DocumentDraft:
     def document(
         self, media_type: str, *, title: str | None = None, metadata: Mapping[str, object] | None = None
     ) -> ReadDocument:
-        """The whole. Raises `UnreadableError` when it holds no text."""
+        """The finished document. Raises `UnreadableError` if it has no text."""
         text = "".join(self._parts)
         if not text.strip():
             raise refusals.empty(self._name)
@@ -88,7 +88,7 @@ class DocumentDraft:
         return given if given and given.lower() not in _NO_TITLES else PurePath(self._name).stem or self._name
 
     def row(self, cells: Sequence[object]) -> None:
-        """Add one row of a table as a line: its cells with bars between them, blank ones at the end left out."""
+        """Add a table row as a line: cells separated by bars, without blank ones at the end."""
         texts = [" ".join(clean(str(cell)).split()) if cell is not None else "" for cell in cells]
         while texts and not texts[-1]:
             texts.pop()

@@ -1,4 +1,4 @@
-"""Reads e-books (EPUB): the chapters in their order, with their headings."""
+"""Reads e-books (EPUB): chapters in order, with their headings."""
 
 import posixpath
 import urllib.parse
@@ -19,7 +19,7 @@ CHAPTERS = ("application/xhtml+xml", "text/html")
 
 
 class EpubReader:
-    """The text of a book's spine; an e-book has no pages of its own."""
+    """The text of a book's spine. E-books have no pages."""
 
     name = "epub"
     capabilities = ReaderCapabilities(media_types=("application/epub+zip",), extensions=(".epub",))
@@ -45,7 +45,7 @@ class EpubReader:
 
 
 def _chapters(package: ET.Element, folder: str) -> list[str]:
-    """The members of the archive that the spine names, in its order."""
+    """The archive members of the spine, in order."""
     items = {each.get("id", ""): each for each in package.iter() if local(each.tag) == "item"}
     spine = [items.get(each.get("idref", "")) for each in package.iter() if local(each.tag) == "itemref"]
     return [
@@ -56,7 +56,7 @@ def _chapters(package: ET.Element, folder: str) -> list[str]:
 
 
 def _encrypted_members(archive: Archive) -> set[str]:
-    """The members that a key is needed for; fonts are often among them, which does not matter."""
+    """The encrypted members. Often these are fonts, which does not matter."""
     if ENCRYPTION not in archive.names:
         return set()
     references = (each for each in archive.xml(ENCRYPTION).iter() if local(each.tag) == "CipherReference")

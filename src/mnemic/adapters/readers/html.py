@@ -1,7 +1,6 @@
-"""Reads HTML as a browser would show it, without scripts, styles and hidden parts; also for e-books and mail.
-
-The markup is cut into tags and texts by the states of the HTML standard (13.2.5), in one pass that never looks back:
-`html.parser` takes a minute for 400 kB of `<!--`, as it looks for the end of each.
+"""Reads HTML as a browser would show it, without scripts, styles and hidden parts; also for e-books and mail. Splits
+markup by the states of the HTML standard (13.2.5) in one forward pass: `html.parser` takes a minute for 400 kB of
+`<!--`, because it searches for the end of each.
 """
 
 import html
@@ -17,10 +16,10 @@ from mnemic.text.normalise import stored_texts
 
 _NAMES = stored_texts(__name__)
 SKIPPED, VOID, BLOCKS, IN_HEAD = (frozenset(_NAMES[key].split()) for key in ("skipped", "void", "blocks", "in_head"))
-"""Elements whose content is not shown, that have none, that stand on lines of their own, and that a head is made of."""
+"""Elements whose content is hidden, that have none, that form blocks, and that belong to a head."""
 
 RAW = frozenset(["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"])
-"""Elements whose content is text up to their own end, whatever tags stand in it."""
+"""Elements whose content is text up to their own end tag."""
 
 _UNESCAPED = RAW - {"textarea", "title"}
 _TAG_NAME = re.compile(r"[A-Za-z][^\s/>]*")
@@ -40,19 +39,19 @@ _LEFT_OPEN = {
     **dict.fromkeys(("td", "th"), (frozenset({"tr", "table"}), frozenset({"td", "th", "tr"}))),
     **dict.fromkeys(("dd", "dt"), (frozenset({"dl"}), frozenset({"dd", "dt"}))),
 }
-"""Elements that may stay open by the standard: the ends of others, and the beginnings of others, that end them too."""
+"""Elements with optional end tags: the end tags and start tags of others that close them."""
 
 _NONE = (frozenset[str](), frozenset[str]())
 
 
 def declared_encoding(data: bytes) -> str | None:
-    """The encoding that a page names in its head."""
+    """The encoding declared in a page's head."""
     found = _CHARSET.search(data[:DECLARATION_BYTES])
     return found[1].decode("ascii", "replace") if found else None
 
 
 class MarkupText:
-    """Feeds the text of markup into a draft; call `feed` with all of it, then `close`."""
+    """Adds the text of markup to a draft. Call `feed` once with all of it, then `close`."""
 
     def __init__(self, draft: DocumentDraft) -> None:
         self.title = ""
@@ -67,7 +66,7 @@ class MarkupText:
         self._skipped: Counter[str] = Counter()
 
     def feed(self, text: str) -> None:
-        """Read markup. A tag or comment that does not end takes the rest with it, as in a browser."""
+        """Read markup. An unfinished tag or comment swallows the rest, as in a browser."""
         place = 0
         while place < len(text):
             start = text.find("<", place)
@@ -78,7 +77,7 @@ class MarkupText:
             place = self._read_markup(text, start) if start < len(text) else start
 
     def _read_markup(self, text: str, start: int) -> int:
-        """Read what begins at a `<`; where the rest goes on."""
+        """Read a construct that starts with `<`. Returns where to continue."""
         is_end = text.startswith("</", start)
         name = _TAG_NAME.match(text, start + 1 + is_end)
         if name is not None:
@@ -150,7 +149,7 @@ class MarkupText:
             self._words.append(data if self._verbatim else re.sub(r"\s+", " ", data))
 
     def close(self) -> None:
-        """The markup has ended."""
+        """End the markup."""
         self._end_row()
         self._flush()
 
@@ -197,7 +196,7 @@ class MarkupText:
             self._draft.paragraph(text)
 
     def _ends_skipping(self, tag: str) -> bool:
-        """Whether what is skipped ends here by the standard, though nothing closed it."""
+        """Whether hidden content ends here by the standard, though nothing closed it."""
         if len(self._skipping) != 1:
             return False
         skipped = self._skipping[0]
@@ -224,7 +223,7 @@ class MarkupText:
 
 
 def _skip_comment(text: str, start: int) -> int:
-    """Where a comment ends; a declaration, too, and what the standard calls a bogus comment."""
+    """The end of a comment, a declaration, or what the standard calls a bogus comment."""
     end = re.compile(r">")
     if text.startswith("<!--", start):
         start += 4
@@ -234,7 +233,7 @@ def _skip_comment(text: str, start: int) -> int:
 
 
 def _read_attributes(text: str, place: int) -> tuple[dict[str, str], int]:
-    """The attributes of a tag from behind its name on, the first of a name, and where it ends; -1 when it does not."""
+    """A tag's attributes after its name (the first of equal names) and its end, -1 without one."""
     found: dict[str, str] = {}
     while match := _ATTRIBUTE.match(text, place):
         place = match.end()
@@ -251,12 +250,12 @@ def _read_attributes(text: str, place: int) -> tuple[dict[str, str], int]:
 def _unescape(text: str) -> str:
     try:
         return html.unescape(text)
-    except ValueError:  # a reference by a number of thousands of digits
+    except ValueError:  # a numeric reference with thousands of digits
         return text
 
 
 class HtmlReader:
-    """The visible text of a page; nothing that it names is fetched."""
+    """The visible text of a page. Fetches nothing that it refers to."""
 
     name = "html"
     capabilities = ReaderCapabilities(

@@ -1,4 +1,4 @@
-"""Reads mail (EML): who wrote what to whom and when, the text, forwarded messages, and the names of attachments."""
+"""Reads mail (EML): sender, recipients, date, text, forwarded messages, and names of attachments."""
 
 import email
 import email.policy
@@ -17,11 +17,11 @@ KIND = "a mail"
 HEADERS = ("Subject", "From", "To", "Cc", "Date")
 ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _FAULTS = (ValueError, LookupError, AttributeError, TypeError, IndexError)
-"""What the parser of the standard library has been seen to raise for malformed headers."""
+"""Exceptions of the standard library's parser for malformed headers."""
 
 
 class MailReader:
-    """The plain text of a message, or else the text of its HTML; attachments are named, not read."""
+    """The plain text of a message, or else the text of its HTML. Attachments are named, not read."""
 
     name = "eml"
     capabilities = ReaderCapabilities(media_types=("message/rfc822",), extensions=(".eml",))
@@ -74,7 +74,7 @@ class _Mail:
             self._draft.paragraph(_text(part))
 
     def _best(self, part: EmailMessage, depth: int) -> None:
-        """Of several forms of one text, the plain one where it says anything, else the last."""
+        """Of alternative forms, the plain one unless it is blank, else the last."""
         forms = _children(part)
         plain = (form for form in forms if form.get_content_type() == "text/plain" and _text(form).strip())
         chosen = next(plain, forms[-1] if forms else None)

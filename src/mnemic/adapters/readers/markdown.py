@@ -1,4 +1,4 @@
-"""Reads Markdown: as it stands, with its headings found."""
+"""Reads Markdown unchanged and finds its headings."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
 
 
 class MarkdownReader:
-    """The text is the file's own, so that offsets are those of the file; a front matter stays in it."""
+    """The file's own text, with front matter, so that offsets match the file."""
 
     name = "markdown"
     capabilities = ReaderCapabilities(media_types=("text/markdown",), extensions=(".md", ".markdown", ".mdx"))
@@ -62,7 +62,7 @@ def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
 
 
 def _without_closing(title: str) -> str:
-    """The title without the hashes that may end it behind a blank."""
+    """The title without closing hashes."""
     rest = title.rstrip("#")
     return rest.rstrip() if not rest or rest[-1] in " \t" else title
 

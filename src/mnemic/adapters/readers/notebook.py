@@ -1,4 +1,4 @@
-"""Reads notebooks (IPYNB): texts, code and the text that the code printed."""
+"""Reads notebooks (IPYNB): texts, code and its printed output."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ MEDIA_TYPE = "application/x-ipynb+json"
 
 
 class NotebookReader:
-    """The cells in their order; code and its output in fences. Errors and pictures among the outputs are left out."""
+    """The cells in order; code and output in fences. Leaves out errors and pictures."""
 
     name = "ipynb"
     capabilities = ReaderCapabilities(media_types=(MEDIA_TYPE,), extensions=(".ipynb",))
@@ -50,7 +50,7 @@ class NotebookReader:
 
 
 def _markdown(source: str, draft: DocumentDraft) -> str:
-    """Write a cell of text; its first heading of the highest level, "" without one."""
+    """Write a text cell. Returns its first heading of the highest level, "" without one."""
     source = source.strip("\n").rstrip()
     if not source.strip():
         return ""
@@ -63,7 +63,7 @@ def _markdown(source: str, draft: DocumentDraft) -> str:
 
 
 def _cells(book: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The cells; notebooks before format 4 keep them in worksheets."""
+    """The cells. Notebooks before format 4 have them in worksheets."""
     sheets = [book, *_objects(book.get("worksheets"))]
     for sheet in sheets:
         yield from _objects(sheet.get("cells"))

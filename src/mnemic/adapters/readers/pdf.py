@@ -1,6 +1,4 @@
-"""Reads PDF with PDFium (pypdfium2, extra `documents`): text in reading order by page, and the outline. No OCR, forms
-or annotations.
-"""
+"""Reads PDF with PDFium (extra `documents`): text in reading order by page, and the outline. No OCR or annotations."""
 
 import re
 import threading
@@ -14,21 +12,21 @@ from mnemic.model.document import ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, ReaderCapabilities
 
 ENCRYPTED_CODES = (4, 5)
-"""Of FPDF_GetLastError: a password is needed, or an unknown way of encryption is used."""
+"""Of FPDF_GetLastError: a password is needed, or the encryption is unknown."""
 
 MAX_OUTLINE = 5_000  # entries; bounds the time that a forged outline takes
 MAX_OUTLINE_DEPTH = 15  # levels; an outline may refer to itself
 METADATA = ("Author", "Subject", "Keywords", "CreationDate", "ModDate")
 
 _HYPHEN = re.compile("[\x02\ufffe]\n?")
-"""Where PDFium saw a word parted at the end of a line."""
+"""PDFium's marks for hyphenation at the end of a line."""
 
 _ONE_AT_A_TIME = threading.Lock()
-"""PDFium has state of its own and is not made for several threads."""
+"""PDFium has global state and is not thread-safe."""
 
 
 class PdfReader:
-    """Text layer and outline of a PDF."""
+    """The text layer and outline of a PDF."""
 
     name = "pdf"
     capabilities = ReaderCapabilities(media_types=("application/pdf",), extensions=(".pdf",), signatures=(b"%PDF-",))
@@ -86,7 +84,7 @@ def _page_text(file: Any, number: int) -> str:
 
 
 def _outline(file: Any, starts: list[int], texts: list[str]) -> Iterator[tuple[int, int, str]]:
-    """Offset, level and title of each entry: where its words stand on its page, else where the page begins."""
+    """Offset, level and title of each entry: its words on the page, else the page's beginning."""
     for index, entry in enumerate(file.get_toc(max_depth=MAX_OUTLINE_DEPTH)):
         if index >= MAX_OUTLINE:
             return

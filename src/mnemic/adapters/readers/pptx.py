@@ -1,4 +1,4 @@
-"""Reads presentations (PPTX): a page per slide with its title, texts, tables and speaker's notes."""
+"""Reads presentations (PPTX): a page per slide with title, texts, tables and speaker notes."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.prese
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _FURNITURE = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
-"""Placeholders for the number, the date and the like, which say nothing of their own."""
+"""Placeholders for slide number, date and the like, without content."""
 
 
 class PptxReader:
-    """The texts of the slides in the order of the show; hidden slides are left out."""
+    """The texts of the visible slides, in order."""
 
     name = "pptx"
     capabilities = ReaderCapabilities(media_types=(MEDIA_TYPE,), extensions=(".pptx", ".pptm", ".ppsx"))
@@ -50,7 +50,7 @@ class PptxReader:
 
 
 def _slide(slide: ET.Element, draft: DocumentDraft) -> str:
-    """Write a slide, its title first; the title."""
+    """Write a slide, title first. Returns the title."""
     draft.page()
     title = ""
     rest: list[ET.Element] = []
@@ -78,7 +78,7 @@ def _notes(notes: ET.Element, draft: DocumentDraft) -> None:
 
 
 def _shapes(root: ET.Element) -> Iterator[ET.Element]:
-    """Every shape with text and every table, in their order, those of groups and diagrams too."""
+    """Every shape with text and every table in order, including groups and diagrams."""
     waiting = [root]
     while waiting:
         element = waiting.pop()
@@ -90,7 +90,7 @@ def _shapes(root: ET.Element) -> Iterator[ET.Element]:
 
 
 def _placeholder(shape: ET.Element) -> str:
-    """What the shape stands in for; a placeholder that does not say is a body; "" for a shape of its own."""
+    """The type of a placeholder (default: body), "" for other shapes."""
     for element in shape.iter():
         if local(element.tag) == "ph":
             return element.get("type", "body")

@@ -1,19 +1,19 @@
-"""The readers' error messages for users: what is wrong, and what helps."""
+"""The readers' error messages for users: the problem, and what helps."""
 
 from mnemic.model.document import MEBIBYTE, ReadLimits
 from mnemic.ports.files import Unreadable, UnreadableError
 
 SHOWN = 80
-"""Characters of a file's name in a message."""
+"""Maximum characters of a file name in a message."""
 
 
 def empty(name: str) -> UnreadableError:
-    """The file was read and holds no words."""
+    """The file has no words."""
     return _error(Unreadable.EMPTY, f"{_quote(name)} holds no text")
 
 
 def scanned(name: str, pages: int) -> UnreadableError:
-    """The pages are pictures."""
+    """The pages are images."""
     return _error(
         Unreadable.SCANNED,
         f"{_quote(name)} holds no text on its pages ({pages}); they seem to be pictures of text: run it through text "
@@ -22,22 +22,22 @@ def scanned(name: str, pages: int) -> UnreadableError:
 
 
 def encrypted(name: str) -> UnreadableError:
-    """The file cannot be opened without a password or a key."""
+    """The file needs a password or a key."""
     return _error(Unreadable.ENCRYPTED, f"{_quote(name)} is encrypted: save it without a password and try again")
 
 
 def broken(name: str, kind: str, detail: object) -> UnreadableError:
-    """The file is not what its type promises, or damaged."""
+    """The file is damaged, or not of its declared type."""
     return _error(Unreadable.BROKEN, f"{_quote(name)} cannot be read as {kind}; it may be damaged ({detail})")
 
 
 def unknown(name: str, what: str) -> UnreadableError:
-    """No reader takes this."""
+    """No reader accepts this file."""
     return _error(Unreadable.UNKNOWN, f"{_quote(name)} is {what}, and there is no reader for that")
 
 
 def too_large(name: str, limits: ReadLimits) -> UnreadableError:
-    """The bytes of the file are beyond the limit."""
+    """The file exceeds the size limit."""
     return _error(
         Unreadable.TOO_LARGE,
         f"{_quote(name)} is larger than the limit of {limits.max_bytes / MEBIBYTE:g} MiB: split it, or raise the limit",
@@ -45,7 +45,7 @@ def too_large(name: str, limits: ReadLimits) -> UnreadableError:
 
 
 def too_long(name: str, limits: ReadLimits) -> UnreadableError:
-    """The text of the file is beyond the limit."""
+    """The text exceeds the limit."""
     return _error(
         Unreadable.TOO_LARGE,
         f"{_quote(name)} holds more text than the limit of {limits.max_characters:,} characters: split it, or raise "
@@ -54,7 +54,7 @@ def too_long(name: str, limits: ReadLimits) -> UnreadableError:
 
 
 def too_many_pages(name: str, limits: ReadLimits) -> UnreadableError:
-    """There are more pages than the limit."""
+    """There are too many pages."""
     return _error(
         Unreadable.TOO_MANY_PAGES,
         f"{_quote(name)} has more pages than the limit of {limits.max_pages:,}: split it, or raise the limit",
@@ -62,12 +62,12 @@ def too_many_pages(name: str, limits: ReadLimits) -> UnreadableError:
 
 
 def bomb(name: str, what: str) -> UnreadableError:
-    """Unpacking the file would cost far more than its size suggests."""
+    """Unpacking the file would take far more than its size suggests."""
     return _error(Unreadable.BOMB, f"{_quote(name)} is not opened: {what}, which honest documents do not")
 
 
 def timed_out(name: str, limits: ReadLimits) -> UnreadableError:
-    """Reading took too long and was ended."""
+    """Reading took too long and was stopped."""
     return _error(
         Unreadable.TIMEOUT,
         f"{_quote(name)} was not read within {limits.timeout_s:g} s, so reading it was ended; raise the limit if it "
@@ -76,7 +76,7 @@ def timed_out(name: str, limits: ReadLimits) -> UnreadableError:
 
 
 def out_of_memory(name: str, limits: ReadLimits) -> UnreadableError:
-    """Reading took too much memory and was ended."""
+    """Reading took too much memory and was stopped."""
     return _error(
         Unreadable.MEMORY,
         f"{_quote(name)} needs more memory than the limit of {limits.memory_bytes / MEBIBYTE:g} MiB: split it, or "
@@ -85,7 +85,7 @@ def out_of_memory(name: str, limits: ReadLimits) -> UnreadableError:
 
 
 def crashed(name: str, code: int | None) -> UnreadableError:
-    """The process that read the file ended by itself."""
+    """The process that read the file crashed."""
     return _error(
         Unreadable.CRASH,
         f"{_quote(name)} made the program that reads it fail (exit code {code}); it may be damaged",

@@ -1,5 +1,5 @@
-"""Chooses the reader of a file: Mnemic's own, or a package's entry point of the group `mnemic.readers`, a callable
-without arguments that returns a `Reader`, for other formats. Text formats go by name, others by their bytes.
+"""Chooses the reader of a file: Mnemic's own, or for other formats an entry point of the group `mnemic.readers` (a
+callable without arguments that returns a `Reader`). Text formats are chosen by name, others by their bytes.
 """
 
 import codecs
@@ -33,15 +33,15 @@ OWN = (
     "text:CodeReader",
     "text:TextReader",
 )
-"""Module and class of each; the packages of extras are imported when a file is read."""
+"""Module and class of each reader. Packages of extras are imported on first use."""
 
 MARKDOWN_EXTENSIONS = (".md", ".markdown", ".mdx")
 _TEXTUAL = frozenset({"text", "code", "markdown", "csv", "eml", "ipynb"})
-"""Readers of texts that may hold, quote or begin with anything: there the name of the file is believed."""
+"""Readers of texts with arbitrary content: these are chosen by file name."""
 
 PDF_SIGNATURE = b"%PDF-"
 PDF_SEARCHED_BYTES = 1024
-"""A PDF may begin a little later than its file."""
+"""A PDF header may come a little after the file's beginning."""
 
 _BINARY_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "a picture"),
@@ -62,7 +62,7 @@ _MEMBERS = (("word/", ".docx"), ("ppt/", ".pptx"), ("xl/", ".xlsx"), ("META-INF/
 
 
 def file_type(name: str) -> str:
-    """What a file is by its name: "markdown", "pdf", "code" or "text"."""
+    """The type by file name: "markdown", "pdf", "code" or "text"."""
     extension = PurePath(name).suffix.lower()
     if extension in MARKDOWN_EXTENSIONS:
         return "markdown"
@@ -72,28 +72,28 @@ def file_type(name: str) -> str:
 
 
 def own_readers() -> list[Reader]:
-    """Mnemic's own readers, one of each."""
+    """One instance of each of Mnemic's readers."""
     return [_load(f"mnemic.adapters.readers.{place}") for place in OWN]
 
 
 def all_readers(more: Sequence[str] = ()) -> list[Reader]:
-    """`more` (each "module:callable"), Mnemic's own, then those of packages. May raise `ConfigError`."""
+    """Readers in order: `more` (each "module:callable"), Mnemic's own, those of packages. May raise `ConfigError`."""
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
     return [*map(_load, more), *own_readers(), *(_load(point.value) for point in points)]
 
 
 class AnyReader:
-    """Reads what any of several readers takes, each file by the one for it, in this process."""
+    """Reads each file in this process with the first reader that accepts it."""
 
     name = "any"
 
     def __init__(self, readers: Sequence[Reader] | None = None) -> None:
-        """`readers`: in the order in which they are asked; None means all that are installed."""
+        """`readers`: in order of preference. None: all installed ones."""
         self._readers = list(readers) if readers is not None else all_readers()
         self.capabilities = joined([reader.capabilities for reader in self._readers])
 
     def reader_for(self, data: bytes, name: str) -> Reader:
-        """The reader of a file. Raises `UnreadableError` when there is none."""
+        """The reader of a file. Raises `UnreadableError` if there is none."""
         extension = PurePath(name).suffix.lower()
         by_name = self._by_extension(extension)
         by_bytes = self._by_bytes(data)
@@ -109,7 +109,7 @@ class AnyReader:
         return reader
 
     def named(self, name: str, media_type: str) -> str:
-        """The name of a file with an extension of its media type, where its own tells nothing."""
+        """The file name with an extension of its media type, if its own means nothing."""
         if self._by_extension(PurePath(name).suffix.lower()) is not None:
             return name
         kind = media_type.partition(";")[0].strip().lower()
@@ -135,7 +135,7 @@ class AnyReader:
 
 
 def joined(capabilities: Sequence[ReaderCapabilities]) -> ReaderCapabilities:
-    """What several readers take together."""
+    """The combined capabilities."""
     return ReaderCapabilities(
         media_types=tuple(dict.fromkeys(each for one in capabilities for each in one.media_types)),
         extensions=tuple(dict.fromkeys(each for one in capabilities for each in one.extensions)),
@@ -144,7 +144,7 @@ def joined(capabilities: Sequence[ReaderCapabilities]) -> ReaderCapabilities:
 
 
 def _extension_of(data: bytes) -> str:
-    """The extension that the members of a zip file suggest; "" when they do not, or when it is none."""
+    """The extension that a zip file's members suggest, "" if none."""
     if not data.startswith(b"PK\x03\x04"):
         return ""
     try:
@@ -155,7 +155,7 @@ def _extension_of(data: bytes) -> str:
 
 
 def _known_binary(data: bytes, name: str) -> str | None:
-    """What the bytes are when they are surely nothing to read. Raises `UnreadableError` when they are encrypted."""
+    """The type of a known binary format, None for others. Raises `UnreadableError` if it is encrypted."""
     if data.startswith(OLE_SIGNATURE):
         if ENCRYPTED_STREAM in data:
             raise refusals.encrypted(name)

@@ -1,5 +1,5 @@
-"""Reads files in a process of their own, so that a parser that hangs, crashes or eats memory fails one file only. The
-process is reused, and replaced when a file takes too long.
+"""Reads files in a separate process, so that a parser that hangs, crashes or uses too much memory fails one file only.
+The process is reused, and replaced if a file takes too long.
 """
 
 import json
@@ -18,29 +18,27 @@ from mnemic.model.document import MEBIBYTE, ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, ReaderCapabilities, Unreadable, UnreadableError
 
 MAX_FILES = 500
-"""Files that one process reads before it is replaced: what parsers leak must not add up."""
+"""Files per process before it is replaced, because parsers leak memory."""
 
 START_TIMEOUT_S = 60.0  # a cold disk needs seconds to load the parsers
 LEAST_S, S_PER_MEGABYTE = 15.0, 10.0
-"""What a file may take by its size, up to the limit: readers are linear, and a small file must not hold others up."""
+"""Seconds for a file, by its size, up to the limit: readers are linear, and small files must not block others."""
 
-EXIT_TIMEOUT_S = 10.0  # how long a killed process may take to be gone
+EXIT_TIMEOUT_S = 10.0  # how long a killed process may take to exit
 _CODE = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from mnemic.adapters.readers.child import serve; serve()"
 )
 _MEMORY_SIGNS = (child.OUT_OF_MEMORY, -6)
-"""Exit codes after memory ran out: our own, and that of `abort`, by which native code ends."""
+"""Exit codes after memory ran out: our own, and that of `abort` in native code."""
 
 
 class SandboxReader:
-    """Any reader that is installed, one file at a time; `read` from several threads waits its turn."""
+    """The installed readers, one file at a time. Other threads wait in `read`."""
 
     name = "sandbox"
 
     def __init__(self, readers: Sequence[str] = ()) -> None:
-        """`readers`: further "module:callable" names, asked before installed ones. Starts nothing. Raises `ConfigError`
-        when one cannot be loaded.
-        """
+        """`readers`: "module:callable" names, tried before installed ones. Starts nothing. May raise `ConfigError`."""
         self._readers = list(readers)
         self._lock = threading.Lock()
         self._process: _Process | None = None
@@ -49,7 +47,7 @@ class SandboxReader:
 
     @property
     def process_id(self) -> int | None:
-        """Of the process that reads, as far as one runs."""
+        """The id of the reading process, if one is running."""
         return None if self._process is None else self._process.id
 
     def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
@@ -95,7 +93,7 @@ class SandboxReader:
                 raise refusals.out_of_memory(name, limits) from ended
             raise refusals.crashed(name, ended.code) from ended
         finally:
-            if not is_answered:  # also when Ctrl-C came between question and answer: they would never match again
+            if not is_answered:  # also after Ctrl-C between question and answer: they would never match again
                 self._end()
         return _document(reply)
 
@@ -106,7 +104,7 @@ class SandboxReader:
 
 
 class _EndedError(Exception):
-    """The process is gone: ended because it was late, or by itself with an exit code."""
+    """The process is gone: stopped after a timeout, or with its own exit code."""
 
     def __init__(self, *, is_late: bool, code: int | None) -> None:
         super().__init__(f"ended with {code}")
@@ -114,7 +112,7 @@ class _EndedError(Exception):
 
 
 class _Process:
-    """One process and the pipes to it."""
+    """A process and its pipes."""
 
     def __init__(self, readers: list[str]) -> None:
         self.files = 0
@@ -142,7 +140,7 @@ class _Process:
         return self._popen.pid
 
     def ask(self, data: bytes, name: str, limits: ReadLimits) -> dict[str, Any]:
-        """The answer to one file. Raises `_EndedError` when there will be none."""
+        """The answer for one file. Raises `_EndedError` if the process ends."""
         self.files += 1
         return self._exchange([json.dumps({"name": name, "limits": asdict(limits)}).encode(), data], limits.timeout_s)
 
@@ -185,7 +183,7 @@ class _Process:
 
 
 def _document(reply: dict[str, Any]) -> ReadDocument:
-    """The document of an answer; raises the error that it holds."""
+    """The document in an answer. Raises the error in it."""
     if reply.get("error") == "unreadable":
         raise UnreadableError(str(reply["message"]), reason=Unreadable(reply["reason"]))
     if "error" in reply:

@@ -1,4 +1,4 @@
-"""Reads tables of values between commas, semicolons, tabs or bars."""
+"""Reads tables with values separated by commas, semicolons, tabs or bars."""
 
 import csv
 import io
@@ -9,12 +9,13 @@ from mnemic.adapters.readers.text import decode, is_binary
 from mnemic.model.document import ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, ReaderCapabilities
 
-SAMPLE_LINES = 20  # show which character divides the columns
+SAMPLE_LINES = 20  # enough to detect the separator
 SEPARATORS = ",;\t|"
+MAX_COLUMNS = 16_384  # as many as a spreadsheet has; such a row would be a passage of thousands of numbers
 
 
 class CsvReader:
-    """A line per row, with bars between its values."""
+    """A line per row, with bars between values."""
 
     name = "csv"
     capabilities = ReaderCapabilities(
@@ -32,6 +33,8 @@ class CsvReader:
         csv.field_size_limit(limits.max_characters)
         try:
             for row in csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text)):
+                if len(row) > MAX_COLUMNS:
+                    raise refusals.broken(name, "a table", f"a row has {len(row):,} columns, at most {MAX_COLUMNS:,}")
                 draft.row(row)
         except csv.Error as error:
             raise refusals.broken(name, "a table", error) from error
@@ -39,7 +42,7 @@ class CsvReader:
 
 
 def _separator(text: str) -> str:
-    """The separator that parts most of the first lines into equally many values, more values first."""
+    """The separator that splits most of the first lines into the same number of values; more values win."""
     lines = text.split("\n", SAMPLE_LINES)[:SAMPLE_LINES]
 
     def agreement(separator: str) -> tuple[int, int]:

@@ -18,29 +18,29 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-SAMPLE_BYTES = 64 * 1024  # show the encoding; the whole file would take long to guess
+SAMPLE_BYTES = 64 * 1024  # enough to detect the encoding; the whole file would take too long
 MIN_ZERO_SHARE = 0.4
-"""Of every second byte of a text in UTF-16 that is mostly in Latin letters, digits and blanks."""
+"""Minimum share of zeros among every second byte of a mostly Latin text in UTF-16."""
 
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 MAX_CONTROL_SHARE = 0.01
-"""Texts hold hardly any control characters; about a tenth of random bytes are some."""
+"""Maximum share in a text. Of random bytes, about a tenth are control characters."""
 
 
 _WESTERN = frozenset("àáâãäåæçèéêëìíîïñòóôõöøùúûüýÿßœÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝŒªº¡¿“”‘’„‚–—…•€«»°§£´·©®™\xa0")
-"""What texts in Western European languages hold beside ASCII. The letters of Windows-1252 for others (š, ž, ð, þ) are
-not here: in a text that is not in it they stand for something else.
+"""Non-ASCII characters of texts in Western European languages. Other letters of Windows-1252 (š, ž, ð, þ) are excluded:
+in a text of another encoding they stand for something else.
 """
 
 _FOREIGN = re.compile(r"[^\W\d_a-zA-Z]{3}|[a-zA-Z][‚„¿¡]|[a-zA-Z][‘“”…•€«»°§£´©®™][a-zA-Z]")
-"""Three letters beyond ASCII side by side, as in no Western European word but in every word of other scripts; marks in
-the middle of a word, as where é is a byte of DOS.
+"""Signs of another encoding: three adjacent letters outside ASCII, as in no Western European word but every word of
+other scripts, and marks inside a word, as where é is a byte of DOS.
 """
 
 
 def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
-    """The text and its encoding's name. `declared`: the file's own claim, tried after the sure signs. Never fails: the
-    last resort is Windows-1252 with replacement characters.
+    """The text and its encoding's name. `declared`: the file's own claim, tried after byte order mark and UTF-8. Never
+    fails: the last resort is Windows-1252 with replacement characters.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -62,7 +62,7 @@ def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the bytes are no text in any encoding: too many control characters among the first."""
+    """Whether the bytes are no text in any encoding: too many control characters at the beginning."""
     sample = data[:SAMPLE_BYTES]
     if any(sample.startswith(mark) for mark, _ in _MARKS) or _wide(sample):
         return False
@@ -70,7 +70,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def _wide(data: bytes) -> str | None:
-    """UTF-16 without a mark: in the texts of most scripts one of two bytes is often zero, the other hardly ever."""
+    """UTF-16 without a byte order mark: in most scripts every second byte is often zero, the others hardly ever."""
     sample = data[: SAMPLE_BYTES - SAMPLE_BYTES % 2]
     pairs = len(sample) // 2
     if len(data) % 2 or not pairs:
@@ -91,19 +91,19 @@ def _known_encoding(declared: str | None) -> str | None:
 
 
 def _western(data: bytes) -> str | None:
-    """Windows-1252, if that gives a text in a Western language. Statistics mistake French or Spanish for Czech."""
+    """Windows-1252, if the result is a Western language. Statistics mistake French or Spanish for Czech."""
     text = data[:SAMPLE_BYTES].decode("cp1252", "replace")
     others = [character for character in text if not character.isascii()]
     if not _WESTERN.issuperset(others) or _FOREIGN.search(text):
         return None
-    if "õ" in text and not {"ã", "ç"} & set(text):  # Hungarian, where ő stands in this place
+    if "õ" in text and not {"ã", "ç"} & set(text):  # Hungarian, with ő in this position
         return None
     letters = sum(character.isascii() and character.isalpha() for character in text)
     return "cp1252" if len(others) <= letters else None
 
 
 def _guess(data: bytes) -> str | None:
-    """What charset-normalizer takes it for, where it is installed."""
+    """The guess of charset-normalizer, if installed."""
     if importlib.util.find_spec("charset_normalizer") is None:
         return None
     package: Any = importlib.import_module("charset_normalizer")
@@ -118,7 +118,7 @@ _CODE = """
     .zig .nim .vb .asm .s .f90 .tex .ini .cfg .conf
 """
 CODE_EXTENSIONS = tuple(_CODE.split())
-"""Of source code and of what is written like it; web pages are code too (O-38), but have a reader of their own."""
+"""Source code and similar. Web pages are code too (O-38), but have their own reader."""
 
 
 class TextReader:
@@ -141,7 +141,7 @@ class TextReader:
 
 
 class CodeReader(TextReader):
-    """Source code, character by character; its title is the name of its file."""
+    """Source code, unchanged. The title is the file name."""
 
     name = "code"
     capabilities = ReaderCapabilities(

@@ -18,7 +18,7 @@ MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 class XlsxReader:
-    """The filled cells of every sheet that can be seen, with bars between the values of a row."""
+    """The filled cells of every visible sheet, with bars between the values of a row."""
 
     name = "xlsx"
     capabilities = ReaderCapabilities(

@@ -1,1 +1,1 @@
-"""Second judges of what was found: late interaction, cross-encoders."""
+"""Rerankers: late interaction, cross-encoders, language models."""

@@ -1,5 +1,5 @@
-"""Reranks with an ONNX cross-encoder in this process, from a local folder or fetched once from a hub. A folder with
-uncased BERT tokens needs no package; other tokens, and fetching, need the extra `cross-encoder`.
+"""Reranks with an ONNX cross-encoder in this process, from a local folder or downloaded once. A folder with uncased
+BERT tokens needs no package; other tokens, and downloads, need the extra `cross-encoder`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 """Apache-2.0, English, 22 million parameters, trained on MS MARCO passages."""
 
 MAX_TOKENS = 512
-"""Of query and text together; the position table of BERT models ends there."""
+"""Query and text together. The position table of BERT models ends here."""
 
 LEAST_TOKENS = 5
-"""What frames a pair, and a token of each."""
+"""The frame of a pair, and a token of each text."""
 
 MAX_TEXTS = 100  # bounds the time of a recall: each is a run of the model over query and text
 WEIGHT = 2.0
-"""So that it decides among candidates of like scores. Not measured here: a reranker of your own data is."""
+"""Lets it decide among candidates with similar scores. Not measured here, because it depends on the data."""
 
 THREADS = 2  # leaves the other cores to further recalls
 
 
 class CrossEncoderReranker:
-    """Scores pairs with a model that has one output per pair, such as the ms-marco MiniLM and BGE rerankers."""
+    """Scores pairs with a model of one output, such as the ms-marco MiniLM and BGE rerankers."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class CrossEncoderReranker:
         max_tokens: int = MAX_TOKENS,
         weight: float = WEIGHT,
     ) -> None:
-        """`model`: the folder of `tokenizer.json` (or `vocab.txt`) and `model.onnx`, an ONNX file in it, or a
-        repository to fetch once. `weight`: as in `RerankerCapabilities`. Loads nothing. Raises `ConfigError` for too
+        """`model`: a folder with `model.onnx` and `tokenizer.json` (or `vocab.txt`), an ONNX file in it, or a
+        repository to download once. `weight`: as in `RerankerCapabilities`. Loads nothing. Raises `ConfigError` for too
         few tokens.
         """
         if max_tokens < LEAST_TOKENS:
@@ -94,7 +94,7 @@ class CrossEncoderReranker:
 
 
 class _Loaded:
-    """A model in memory."""
+    """A loaded model."""
 
     def __init__(self, model: Path, threads: int, max_tokens: int) -> None:
         folder, file = onnx_models.find_graph(model)
@@ -107,7 +107,7 @@ class _Loaded:
 
 
 def _fetch_folder(repository: str) -> Path:
-    """The folder of a repository's files, in the hub's cache on this machine."""
+    """The folder of a repository in the hub's local cache."""
     hub: Any = import_extra("huggingface_hub", "cross-encoder")
     try:
         files = [

@@ -16,21 +16,21 @@ from mnemic.ports.models import Reranker, RerankerCapabilities, Scores, Vectors
 from mnemic.text.wordpiece import WordPiece
 
 THREADS = 2
-"""Of one run: it judges whole texts, many at once."""
+"""Per run: it scores many whole texts at once."""
 
 MAX_TEXTS = 200  # bounds the time of a recall; twice the cross-encoder's, since the model is small
 WEIGHT = 0.25
-"""Measured: the most that took nothing away from any set (docs/decisions/0009-rerankers.md)."""
+"""Measured: the highest weight that harmed no test set (docs/decisions/0009-rerankers.md)."""
 
 HIDDEN_STATES = "SkipLayerNormalization.320"
-"""The name, within the shipped graph, of the token vectors before they are pooled, `(n, tokens, 384) float32`."""
+"""The name of the token vectors before pooling in the shipped graph, `(n, tokens, 384) float32`."""
 
 
 class MaxSimReranker:
-    """The sum, over the word pieces of the query, of the best cosine with any word piece of the text."""
+    """The sum over the query's word pieces of the highest cosine with any word piece of the text."""
 
     def __init__(self, *, threads: int = THREADS) -> None:
-        """Loads nothing; the first text does."""
+        """Loads nothing until the first text."""
         self._threads = threads
         self._lock = threading.Lock()
         self._loaded: tuple[WordPiece, Session] | None = None
@@ -55,7 +55,7 @@ class MaxSimReranker:
         return [float((asked @ each.T).max(axis=1).sum()) if asked.size and each.size else 0.0 for each in said]
 
     def _token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
-        """Of each text, the unit vectors of its word pieces, `(pieces, 384)`, without those of its start and end."""
+        """The unit vectors of each text's word pieces, `(pieces, 384)`, without its start and end."""
         tokenizer, session = self._load()
         tokens = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
         found = [np.zeros((0, 0), dtype=np.float32)] * len(texts)
@@ -79,9 +79,9 @@ class MaxSimReranker:
 
 
 def _further_output(name: str) -> bytes:
-    """What makes a float value of an ONNX graph an output when it is appended to the file.
+    """The bytes that, appended to an ONNX file, make a float value of its graph an output.
 
-    A file is one protobuf message, and repeated fields of concatenated messages are joined (protobuf's encoding guide,
+    A file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding guide,
     "Last One Wins"). Numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12, ValueInfoProto.name 1
     and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
     """
@@ -90,7 +90,7 @@ def _further_output(name: str) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited field; numbers up to 15 and contents up to 127 bytes have one-byte heads."""
+    """A length-delimited field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
     return bytes([number << 3 | 2, len(content)]) + content
 
 

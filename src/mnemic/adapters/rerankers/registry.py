@@ -1,6 +1,6 @@
-"""Rerankers by name: `maxsim`, `cross-encoder`, `cross-encoder:FOLDER`, one from a package's entry point of the group
-`mnemic.rerankers`, or the configured language model. It rates one text per call, so that no score depends on
-neighbours. Texts stand between marks that they cannot close, and only a number is read from the reply.
+"""Rerankers by name: `maxsim`, `cross-encoder`, `cross-encoder:FOLDER`, an entry point of the group `mnemic.rerankers`,
+or the configured language model. That rates one text per call, so that no score depends on other texts. Texts are
+between marks that they cannot close, and only a number is read from the reply.
 """
 
 import re
@@ -39,9 +39,9 @@ def _cross_encoder(model: str | None, options: Options) -> Reranker:
 _RERANKERS = NamedParts[Reranker]("reranker", {"cross-encoder": _cross_encoder, "maxsim": _maxsim})
 
 
-MAX_TEXTS = 10  # each is a call of its own to the model
+MAX_TEXTS = 10  # each is a separate call of the model
 TEXT_CHARS = 2_000  # about 500 tokens: fits any model's context with the instruction
-MOST = 10.0  # of the scale that the prompt names
+MOST = 10.0  # of the scale in the prompt
 
 _SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -74,7 +74,7 @@ class LlmReranker:
         )
 
     def close(self) -> None:
-        """Holds nothing of its own."""
+        """Nothing to do: the model is not ours."""
 
     def _score(self, query: str, text: str) -> float:
         shown = text[:TEXT_CHARS].replace("</text>", "< /text>")

@@ -1,4 +1,4 @@
-"""What every reranker does with scores: nothing for blank texts, a checked finite number for all others."""
+"""Checks of reranker scores: a finite number per text, and no call for blank ones."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,1 +1,1 @@
-"""Stores: where rows are kept."""
+"""Stores keep rows."""

@@ -1,4 +1,4 @@
-"""What every store refuses before it writes anything, and how its unit of work makes the ports that are used."""
+"""Checks that every store makes before it writes, and lazy creation of ports."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
@@ -29,7 +29,7 @@ def lazy_port(make: Callable[[Any], PortT]) -> PortT:
 
 
 def check_documents(documents: Sequence[Document]) -> None:
-    """Raises `InvalidInputError` for a document that is to be stored as erased, or whose source holds U+0000."""
+    """Raise `InvalidInputError` for a document with the status erased, or U+0000 in its source."""
     for document in documents:
         if document.status == DocumentStatus.ERASED:
             raise InvalidInputError(f"document {document.id} cannot be stored as erased; erase it")
@@ -38,8 +38,8 @@ def check_documents(documents: Sequence[Document]) -> None:
 
 
 def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
-    """Raises `InvalidInputError` for chunks of another document, partition or agent, and for an index that comes twice;
-    `ConflictError` for an id that comes twice.
+    """Raise `InvalidInputError` for chunks of another document, partition or agent, and for repeated indexes;
+    `ConflictError` for repeated ids.
     """
     place = (document.id, document.partition, document.private_agent)
     for chunk in chunks:
@@ -52,7 +52,7 @@ def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
 
 
 def refuse_document(id: str, source: str) -> ConflictError:
-    """Why a document is not put."""
+    """The error for a document that cannot be put."""
     return ConflictError(
         f"document {id} cannot be stored: another one in its place has the source {source!r}, "
         "or it was erased, or it is private to another agent"
@@ -60,17 +60,16 @@ def refuse_document(id: str, source: str) -> ConflictError:
 
 
 def is_readable(memory: Memory) -> bool:
-    """True for a memory that the graph reads; keep the statements `unread` and `readable` equal to it.
-
-    What expires leaves no lasting trace, and what waits for review says nothing yet. A superseded one says how it was
-    until its end; without an end another memory says the same for it.
+    """True if the graph reads this memory. Keep the statements `unread` and `readable` equal to it. Expiring memories
+    leave no lasting trace, and unreviewed ones do not count yet. A superseded one was true until its end; without an
+    end, another memory says the same.
     """
     is_past = memory.state is State.SUPERSEDED and memory.valid_to is not None
     return (memory.state is State.ACTIVE or is_past) and memory.expires_at is None
 
 
 def check_sheets(sheets: Sequence[Sheet]) -> None:
-    """Raises `InvalidInputError` for sheets that say something twice, or name a relation's end that they lack."""
+    """Raise `InvalidInputError` for sheets with repetitions, or without an end of a relation."""
     if len({sheet.item_id for sheet in sheets}) < len(sheets):
         raise InvalidInputError("two sheets are about one item")
     for sheet in sheets:

@@ -1,10 +1,8 @@
-"""The connection to Redis: short time-outs, and a breaker that opens at an outage's first failure. While it is open no
-call waits: a thread asks every `probe_s` seconds whether Redis is back. Missed updates are noted, and repaired before
+"""The window with a copy in Redis that several processes share, so that a hit reads no row. The rows stay the only
+truth. A copy is extended while it is known to be complete, and dropped when in doubt: a message is missing or erased,
+or the server restarted. The connection has short timeouts and a circuit breaker that opens at the first failure. While
+it is open no call waits; a thread tries Redis every `probe_s` seconds. Missed updates are noted, and repaired before
 other calls.
-
-The window with a copy in Redis, which several processes share: a hit reads no row. The rows stay the only truth. A
-copy is extended while it is known to be complete, and dropped when in doubt: a message is missing or erased, or the
-server restarted.
 """
 
 import json
@@ -36,7 +34,7 @@ from mnemic.ports.store import Store, UnitOfWork
 
 READ, WRITE = "read", "write"
 MOST_MISSED = 10_000
-"""Of more sessions than this nothing is noted one by one: all copies are let go when Redis is back."""
+"""With more missed sessions, nothing is noted individually: all copies are dropped when Redis is back."""
 
 _FAILURES = (RedisError, OSError)
 _log = logging.getLogger("mnemic.redis")
@@ -46,8 +44,8 @@ _Missed = TypeVar("_Missed", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisOptions:
-    """How long to wait for Redis: to connect, for one answer, and between two looks whether it is back, in seconds. The
-    copy of what waits for the curator lives `staging_ttl_hours` after its last write.
+    """Timeouts in seconds: to connect, for one answer, and between probes. The copy of messages pending for the curator
+    expires `staging_ttl_hours` after its last write.
     """
 
     connect_timeout_s: float = 0.25
@@ -63,9 +61,7 @@ class RedisOptions:
 
 
 class RedisLink(Generic[_Missed]):
-    """One Redis, used by many threads. `repair` is given each thing that was missed when Redis is back, and raises what
-    the client raises when it is away again.
-    """
+    """A thread-safe Redis. After an outage, `repair` gets each missed update, and raises if Redis is down again."""
 
     def __init__(
         self,
@@ -75,7 +71,7 @@ class RedisLink(Generic[_Missed]):
         repair: Callable[[_Missed], object],
         everything: _Missed,
     ) -> None:
-        """Opens no connection yet. Raises `ConfigError` for a bad URL. `everything` stands for too much to note."""
+        """Opens no connection yet. Raises `ConfigError` for an invalid URL. `everything`: too many missed updates."""
         self.client: Any = _client(url, options)  # its methods are typed in part only
         self.address = _address(url)
         self._observer, self._repair, self._probe_s = observer, repair, options.probe_s
@@ -89,9 +85,7 @@ class RedisLink(Generic[_Missed]):
     def ask(
         self, operation: str, call: Callable[[], _Answer], missed: _Missed | None = None, *, is_urgent: bool = False
     ) -> _Answer | None:
-        """What `call` answers, None when Redis is away; then `missed` is repaired later. An urgent call is tried even
-        when Redis was away a moment ago.
-        """
+        """The result of `call`. None during an outage; `missed` is repaired later. An urgent call is always tried."""
         if not is_urgent and self._misses(missed):
             self._count(operation)
             return None
@@ -103,7 +97,7 @@ class RedisLink(Generic[_Missed]):
             return None
 
     def close(self) -> None:
-        """Stop probing and let go of the connections."""
+        """Stop probing and close the connections."""
         self._closing.set()
         prober = self._prober
         if prober is not None and prober is not threading.current_thread():
@@ -115,7 +109,7 @@ class RedisLink(Generic[_Missed]):
         self._observer.count("agent.memory.redis.failure", operation=operation)
 
     def _misses(self, missed: _Missed | None) -> bool:
-        """True while Redis is away; what is missed is then noted, in one step with looking."""
+        """True during an outage; notes `missed` in the same step."""
         with self._guard:
             if self._is_down:
                 self._note(missed)
@@ -152,7 +146,7 @@ class RedisLink(Generic[_Missed]):
             return
 
     def _repair_all(self) -> None:
-        """Repair all that was missed; with nothing left, and in one step with looking, calls go to Redis again."""
+        """Repair all missed updates, then let calls through, in one step with the last check."""
         while True:
             with self._guard:
                 missed = next(iter(self._missed), None)
@@ -176,7 +170,7 @@ def _client(url: str, options: RedisOptions) -> Redis:
             socket_connect_timeout=options.connect_timeout_s,
             socket_timeout=options.timeout_s,
             protocol=2,
-            # Once more at once: a server, or what stands before it, may have closed an idle connection.
+            # One immediate retry: a server or proxy may have closed an idle connection.
             retry=Retry(NoBackoff(), 1, (RedisConnectionError,)),
         )
     except (ValueError, TypeError) as error:
@@ -187,7 +181,7 @@ def _client(url: str, options: RedisOptions) -> Redis:
 
 
 def _address(url: str) -> str:
-    """The address without login and options."""
+    """The URL without login and options."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -197,14 +191,14 @@ STAGING = "mem:"
 PATTERNS = (f"{SESSIONS}*", f"{STAGING}*")
 _PENDING, _STATE = ":pending", ":state"
 _MANGLED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-"""What reading an entry that somebody else wrote, or broke, can raise."""
+"""Exceptions from parsing a foreign or broken entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A session of a partition and the keys of its copies: `ai:session:<org/user/session>` and `mem:<org/user>`, each
-    part percent-encoded, so that sessions of two users never share a key. Without a user that part is empty, and
-    staging is the session's.
+    """A session of a partition and the keys of its copies: `ai:session:<org/user/session>` and `mem:<org/user>`,
+    percent-encoded, so that sessions of two users never share a key. Without a user that part is empty, and staging is
+    the session's.
     """
 
     partition: Partition
@@ -212,7 +206,7 @@ class Place:
 
     @property
     def keys(self) -> tuple[str, str, str, str, str]:
-        """Window, pending, the state of these, staging, and its state."""
+        """The keys of window, pending, their state, staging, and its state."""
         owner = _owner(self.partition)
         window = (
             f"{SESSIONS}{owner}"
@@ -224,7 +218,7 @@ class Place:
 
 
 def partition_of_key(key: str) -> Partition | None:
-    """Whose copy a key holds; None for a key that is none of ours."""
+    """The partition of a key's copy, None for a foreign key."""
     prefix = next((each for each in (SESSIONS, STAGING) if key.startswith(each)), None)
     if prefix is None:
         return None
@@ -261,7 +255,7 @@ def encoded(message: Message) -> str:
 
 
 def decoded(entries: Sequence[bytes], place: Place) -> list[Message]:
-    """The messages of a session in entries, in their order; whatever is no message of it is passed over."""
+    """The messages of a session in entries, in order. Skips anything else."""
     read = (_message(entry, place) for entry in entries)
     return [message for message in read if message is not None]
 
@@ -318,10 +312,10 @@ def _part(name: str) -> str:
 
 
 MOST_ELSEWHERE = 1000
-"""Maximum length of a pending or staging list; rows are never cut."""
+"""Maximum length of a pending or staging list. Rows are never cut."""
 
 MOST_AT_ONCE = 200
-"""With more new messages than this, the copy is loaded again from the store on the next read."""
+"""With more new messages, the copy is loaded again from the store on the next read."""
 
 _EVER = datetime.max.replace(tzinfo=UTC)
 _EVERYTHING = "everything"
@@ -329,8 +323,8 @@ _MissedWindow = Place | Partition | str
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What Redis holds of a session: versions of the copies, and the window's messages where they can be believed."""
+class _State:
+    """The state of a session in Redis: versions of the copies, and the window's messages unless stale."""
 
     window_version: bytes
     staging_version: bytes
@@ -338,16 +332,16 @@ class _Look:
     is_whole: bool = False
 
     def latest(self, limit: int) -> list[Message] | None:
-        """The last `limit` messages, None when the copy does not hold them."""
+        """The last `limit` messages, None if the copy lacks them."""
         if self.messages is None or (limit > len(self.messages) and not self.is_whole):
             return None
         return self.messages[-limit:]
 
 
 class RedisWindow:
-    """The `Window` port over Redis (5 or newer, or compatible) and the rows of `store`: `most` messages of a session,
-    for `ttl_s` seconds after the last. While Redis is away the rows answer; while the store is away too, this process's
-    last messages.
+    """The `Window` port over Redis (5 or newer, or compatible) and the rows of `store`: `most` messages per session,
+    for `ttl_s` seconds after the last. Without Redis the rows answer; if the store is down too, this process's last
+    messages.
     """
 
     def __init__(
@@ -360,7 +354,7 @@ class RedisWindow:
         most: int = 20,
         options: RedisOptions | None = None,
     ) -> None:
-        """Opens no connection yet. Raises `ConfigError` for a URL that cannot be one."""
+        """Opens no connection yet. Raises `ConfigError` for an invalid URL."""
         options = options or RedisOptions()
         self._store, self._observer, self._ttl_s, self._most = store, observer, ttl_s, most
         self._ttl_ms = max(int(ttl_s * 1e3), 1)
@@ -385,7 +379,7 @@ class RedisWindow:
         call = self._call(place, "push", *told, *map(encoded, messages))
         done = self._link.ask(WRITE, call, place)
         if done is not None and 0 in done:
-            self._refill(place, messages[-1].created_at, is_window=not done[0], is_staging=not done[1])
+            self._restore_copies(place, messages[-1].created_at, is_window=not done[0], is_staging=not done[1])
 
     def latest(self, partition: Partition, session: str, limit: int, now: datetime) -> list[Message]:
         if limit <= 0:
@@ -399,7 +393,7 @@ class RedisWindow:
             return within_ttl(shown, now, self._ttl_s)
         self._observer.count("mnemic.window.cold")
         try:
-            return self._from_rows(place, limit, now, look)
+            return self._read_rows(place, limit, now, look)
         except BackendError as error:
             heard = self._heard.get(place)
             if heard is None:
@@ -413,7 +407,7 @@ class RedisWindow:
         for session in sessions:
             self._drop(Place(partition, session))
         if sessions:
-            self._refill(Place(partition, sessions[0]), now, is_window=False)
+            self._restore_copies(Place(partition, sessions[0]), now, is_window=False)
 
     def clear(self, partition: Partition, session: str) -> bool:
         place = Place(partition, session)
@@ -426,7 +420,7 @@ class RedisWindow:
             if place.partition in wanted:
                 self._heard.forget(place)
         is_done = True
-        for missed in wanted:  # noted one by one for when Redis is back; gone over together
+        for missed in wanted:  # noted one by one for when Redis is back; sent together
             is_done = is_done and self._link.ask(WRITE, self._link.client.ping, missed, is_urgent=True) is not None
         if is_done and wanted:
             is_done = self._link.ask(WRITE, lambda: self._delete(wanted), _EVERYTHING, is_urgent=True) is not None
@@ -450,22 +444,22 @@ class RedisWindow:
     def _call(self, place: Place, name: str, *arguments: object) -> Callable[[], list[Any]]:
         return lambda: cast("list[Any]", self._script(keys=place.keys, args=[name, *cast("list[Any]", arguments)]))
 
-    def _look(self, place: Place) -> _Look | None:
-        """What Redis holds, None when it is away."""
+    def _look(self, place: Place) -> _State | None:
+        """The state in Redis, None during an outage."""
         found = self._link.ask(READ, self._call(place, "look", self._ttl_ms, self._staging_ttl_ms))
         if found is None:
             return None
         versions: tuple[bytes, bytes] = (found[0], found[1])
         if len(found) == len(versions):
-            return _Look(*versions)
+            return _State(*versions)
         last, count, whole, entries = found[2:]
         messages = decoded(entries, place)
         positions = [message.position for message in messages]
         is_sound = len(messages) == count and positions == sorted(set(positions)) and max(positions, default=0) <= last
-        return _Look(*versions, messages if is_sound else None, is_whole=bool(whole))
+        return _State(*versions, messages if is_sound else None, is_whole=bool(whole))
 
-    def _from_rows(self, place: Place, limit: int, now: datetime, look: _Look | None) -> list[Message]:
-        """The rows; a copy of them is left in Redis."""
+    def _read_rows(self, place: Place, limit: int, now: datetime, look: _State | None) -> list[Message]:
+        """The window from the rows. Leaves a copy in Redis."""
         with self._store.read() as work:
             rows = work.messages.latest(Visibility((place.partition,), None), place.session, max(limit, self._most))
             fill = None if look is None else self._window_fill(work, place, now, look)
@@ -475,8 +469,8 @@ class RedisWindow:
         self._heard.put(place, rows)
         return within_ttl(rows, now, self._ttl_s)[-limit:]
 
-    def _refill(self, place: Place, now: datetime, *, is_window: bool = True, is_staging: bool = True) -> None:
-        """Make copies of the rows where Redis has none; without them nothing is lost but time."""
+    def _restore_copies(self, place: Place, now: datetime, *, is_window: bool = True, is_staging: bool = True) -> None:
+        """Copy rows to Redis where copies are missing. Without them only time is lost."""
         look = self._look(place)
         if look is None:
             return
@@ -492,7 +486,7 @@ class RedisWindow:
                 self._link.ask(WRITE, fill)
 
     def _window_fill(
-        self, work: UnitOfWork, place: Place, now: datetime, look: _Look
+        self, work: UnitOfWork, place: Place, now: datetime, look: _State
     ) -> Callable[[], list[Any]] | None:
         """The call that copies a session's rows, None without an open one. The conversation is read first: a message
         added later is not counted, and is pushed later.
@@ -515,8 +509,8 @@ class RedisWindow:
         told = (ttl_ms, look.window_version, talk.messages, len(window), int(len(rows) <= self._most), len(pending))
         return self._call(place, "fill_window", *told, *map(encoded, [*pending, *window]))
 
-    def _staging_fill(self, work: UnitOfWork, place: Place, look: _Look) -> Callable[[], list[Any]] | None:
-        """The call that copies the partition's newest staged messages; None when they are in too many sessions."""
+    def _staging_fill(self, work: UnitOfWork, place: Place, look: _State) -> Callable[[], list[Any]] | None:
+        """The call that copies the partition's newest staged messages. None if they are in too many sessions."""
         talks = work.upkeep.idle(CURATED, _EVER, MOST_ELSEWHERE + 1, place.partition)
         if len(talks) > MOST_ELSEWHERE:
             return None
@@ -538,14 +532,14 @@ class RedisWindow:
         return self._link.ask(WRITE, call, place, is_urgent=is_urgent) is not None
 
     def _repair(self, missed: _MissedWindow) -> None:
-        """Let go of what Redis still holds of something that it was not told."""
+        """Drop copies that missed an update."""
         if isinstance(missed, Place):
             self._call(missed, "drop", self._ttl_ms, self._staging_ttl_ms)()
         else:
             self._delete({missed} if isinstance(missed, Partition) else None)
 
     def _delete(self, partitions: Collection[Partition] | None) -> int:
-        """Remove every key of some partitions, of all of them where none are named."""
+        """Remove every key of some partitions. None: of all."""
         client, deleted = self._link.client, 0
         for pattern in PATTERNS:
             for found in client.scan_iter(match=pattern, count=MOST_ELSEWHERE):

@@ -1,4 +1,4 @@
-"""The window over the store's rows alone, and the last resort of recent messages for when nothing else answers."""
+"""The window over the store's rows alone, and a last resort of recent messages in memory."""
 
 import threading
 from collections import OrderedDict, deque
@@ -14,17 +14,16 @@ from mnemic.ports.store import Store
 
 
 class StoreWindow:
-    """Reads the last messages of a session from `store`, as long as one was written within the last `ttl_s` seconds."""
+    """Reads the last messages of a session from `store`, if one was written within the last `ttl_s` seconds."""
 
     def __init__(self, store: Store, *, ttl_s: float) -> None:
         self._store = store
         self._ttl_s = ttl_s
 
     def push(self, messages: Sequence[Message]) -> None:
-        """The rows are there already."""
+        """Nothing to do: there is no copy."""
 
     def latest(self, partition: Partition, session: str, limit: int, now: datetime) -> list[Message]:
-        """The rows that are the window, read at this moment."""
         if limit <= 0:
             return []
         with self._store.read() as work:
@@ -32,35 +31,32 @@ class StoreWindow:
         return within_ttl(messages, now, self._ttl_s)
 
     def moved(self, partition: Partition, sessions: Sequence[str], now: datetime) -> None:
-        """There is no copy."""
+        """Nothing to do: there is no copy."""
 
     def clear(self, partition: Partition, session: str) -> bool:
-        """There is no copy."""
         del partition, session
         return True
 
     def forget(self, partitions: Collection[Partition]) -> bool:
-        """There is no copy."""
         del partitions
         return True
 
     def diagnose(self) -> list[Finding]:
-        """The store is looked at by itself."""
         return []
 
     def close(self) -> None:
-        """The opener closes the store."""
+        """Nothing to do: the store's opener closes it."""
 
 
 _: type[Window] = StoreWindow
 
 
-MOST_SESSIONS = 1000  # the oldest copies go first; bounds memory
+MOST_SESSIONS = 1000  # the oldest copies are dropped first; bounds memory
 _Place = TypeVar("_Place")
 
 
 class LastResort(Generic[_Place]):
-    """A list per recently used session; the oldest messages go beyond `most`. Thread-safe."""
+    """A list per recently used session, of up to `most` messages. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -68,30 +64,29 @@ class LastResort(Generic[_Place]):
         self._guard = threading.Lock()
 
     def add(self, place: _Place, messages: Sequence[Message]) -> None:
-        """Note messages behind those that are there."""
+        """Append messages."""
         with self._guard:
             self._list_of(place).extend(messages)
 
     def put(self, place: _Place, messages: Sequence[Message]) -> None:
-        """Note messages in the place of those that are there."""
+        """Replace the messages."""
         with self._guard:
             kept = self._list_of(place)
             kept.clear()
             kept.extend(messages)
 
     def get(self, place: _Place) -> list[Message] | None:
-        """The messages, oldest first; None when nothing is known of the session."""
+        """The messages, oldest first. None if the session is unknown."""
         with self._guard:
             kept = self._lists.get(place)
             return None if kept is None else list(kept)
 
     def forget(self, place: _Place) -> None:
-        """Let go of a session."""
         with self._guard:
             self._lists.pop(place, None)
 
     def places(self) -> list[_Place]:
-        """The sessions that are known."""
+        """The known sessions."""
         with self._guard:
             return list(self._lists)
 

@@ -1,4 +1,4 @@
-"""Makes a tool of a typed function: the model is told what its signature and its docstring say."""
+"""Turns a typed function into a tool. The model's description comes from its signature and docstring."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True, slots=True)
 class _Parameters:
-    """The parameters that the model fills, those that it must fill, and the one that takes the context."""
+    """The parameters that the model fills, the required ones, and the one that takes the context."""
 
     forms: Mapping[str, Form]
     required: tuple[str, ...]
@@ -41,7 +41,7 @@ class _Parameters:
 
 
 class FunctionTool(Generic[_P, _R]):
-    """A function as a tool. Called as before it is the same function as before."""
+    """A function as a tool. It can still be called as the plain function."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class FunctionTool(Generic[_P, _R]):
         timeout_s: float | None = None,
         is_read_only: bool = False,
     ) -> None:
-        """Raises `InvalidInputError` for a function that cannot be described to a model: without a docstring, with a
-        parameter that has no type or no description, or of a type that no JSON schema can say.
+        """Raises `InvalidInputError` for a function that cannot be described: without a docstring, or with a parameter
+        that lacks a type, a description or a JSON schema.
         """
         self._function = function
         self._timeout_s, self._is_read_only = timeout_s, is_read_only
@@ -68,26 +68,26 @@ class FunctionTool(Generic[_P, _R]):
         self.__name__, self.__doc__ = called, function.__doc__
 
     def __call__(self, *arguments: _P.args, **named: _P.kwargs) -> _R:
-        """Call the function itself."""
+        """Call the plain function."""
         return self._function(*arguments, **named)
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """The model's description of the tool."""
         return self._spec
 
     @property
     def is_read_only(self) -> bool:
-        """As it was declared."""
+        """As declared."""
         return self._is_read_only
 
     @property
     def timeout_s(self) -> float | None:
-        """As it was declared."""
+        """As declared."""
         return self._timeout_s
 
     def call(self, context: ToolContext, arguments: Mapping[str, object]) -> str:
-        """Check the arguments, call the function, and write what it returns: a text as it is, else as JSON."""
+        """Check the arguments, call the function, and return its result: text unchanged, else JSON."""
         known = self._parameters
         values = read_fields(known.forms, known.required, arguments, "the arguments")
         if known.context is not None:
@@ -116,11 +116,10 @@ def tool(
     timeout_s: float | None = None,
     is_read_only: bool = False,
 ) -> Any:
-    """Makes a tool of a function, as `@tool` or `@tool(timeout_s=5)`.
-
-    Its docstring says what it does and when to call it, and under `Args:` what each parameter is; the type hints say
-    what a parameter takes. A parameter of type `ToolContext` is filled by Mnemic. `is_read_only`: it changes nothing.
-    Raises `InvalidInputError` at once for what cannot be described to a model.
+    """Turn a function into a tool, as `@tool` or `@tool(timeout_s=5)`. Its docstring describes what it does and when to
+    call it, and its `Args:` section each parameter; type hints give the types. Mnemic fills a parameter of type
+    `ToolContext`. `is_read_only`: it changes nothing. Raises `InvalidInputError` at once if the function cannot be
+    described to a model.
     """
 
     def make(function: Callable[..., Any]) -> FunctionTool[..., Any]:
@@ -161,7 +160,7 @@ def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, st
 
 
 def _add_description(form: Form, about: str, default: object) -> Form:
-    """The form with its description, and with the default where JSON can say it; an optional one needs no null."""
+    """The form with its description, and the default if JSON can hold it. An optional one needs no null."""
     schema = dict(form.schema)
     choices = cast("list[Mapping[str, object]]", schema.get("anyOf", []))
     some = [each for each in choices if each != {"type": "null"}]
@@ -176,7 +175,7 @@ def _add_description(form: Form, about: str, default: object) -> Form:
 
 
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """The text before the first section, and the lines of its `Args:` section by parameter, each as one line."""
+    """The text before the first section, and the `Args:` entries by parameter, each as one line."""
     lines = inspect.cleandoc(docstring or "").splitlines()
     first = next((place for place, line in enumerate(lines) if _SECTION.fullmatch(line)), len(lines))
     paragraphs = re.split(r"\n\s*\n", "\n".join(lines[:first]).strip())
@@ -204,7 +203,7 @@ def _read_entries(lines: list[str]) -> dict[str, str]:
 
 
 def _make_plain(value: object) -> object:
-    """What JSON has no form for, in one it has."""
+    """A JSON form of a value that has none."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     if isinstance(value, datetime | date):

@@ -1,7 +1,5 @@
-"""What a type hint means to a model (a JSON schema), and how a model's argument becomes a value of that type.
-
-Models write numbers as texts and texts as numbers; what is meant is taken, what is not plain is refused in words that
-a model can correct itself by.
+"""Turns type hints into JSON schemas and a model's arguments into values. Models write numbers as texts and texts as
+numbers. Clear values are converted; unclear ones are refused with a message that lets the model correct itself.
 """
 
 import collections.abc
@@ -16,22 +14,21 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, g
 from mnemic.errors import InvalidInputError
 
 Read = Callable[[object, str], object]
-"""Makes a value of an argument; the second is its name, for messages. Raises `InvalidInputError`."""
+"""Converts an argument; the second parameter is its name, for messages. Raises `InvalidInputError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One type: the JSON schema of its values, and how they are read."""
+    """One type: the JSON schema of its values, and their reader."""
 
     schema: Mapping[str, object]
     read: Read
 
 
 def form_of(hint: object, place: str, within: tuple[object, ...] = ()) -> Form:
-    """The form of a type hint. Raises `InvalidInputError`, naming `place`, for one that no schema describes.
-
-    Known are str, int, float, bool, None, datetime, date, Literal, enumerations, dataclasses, lists and other sequences
-    and sets of them, dicts from texts, Optional and other unions, and `Annotated[…, "what it is"]`.
+    """The form of a type hint. Raises `InvalidInputError`, naming `place`, for a hint without a schema. Supports str,
+    int, float, bool, None, datetime, date, Literal, enumerations, dataclasses, lists, other sequences and sets, dicts
+    with text keys, Optional and other unions, and `Annotated[…, "description"]`.
     """
     form = _PLAIN.get(hint) or _made_of(hint, place, within) or _of_class(hint, place, within)
     if form is None:
@@ -43,7 +40,7 @@ def form_of(hint: object, place: str, within: tuple[object, ...] = ()) -> Form:
 
 
 def _made_of(hint: object, place: str, within: tuple[object, ...]) -> Form | None:
-    """The form of a hint that is made of others, such as `list[int]`."""
+    """The form of a composed hint, such as `list[int]`."""
     origin: Any = get_origin(hint)
     inner = cast("tuple[object, ...]", get_args(hint))
     form = None
@@ -73,16 +70,13 @@ def _of_class(hint: object, place: str, within: tuple[object, ...]) -> Form | No
 
 
 def described(hint: object) -> str:
-    """The text of an `Annotated[…, "text"]`; "" where there is none."""
+    """The text of an `Annotated[…, "text"]`, or ""."""
     notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((note for note in notes if isinstance(note, str)), "")
 
 
 def read_fields(forms: Mapping[str, Form], required: Iterable[str], given: object, place: str) -> dict[str, object]:
-    """The values of some named arguments; those that are not given are left out.
-
-    Raises `InvalidInputError` that tells everything that is wrong at once.
-    """
+    """The values of the given arguments. Raises `InvalidInputError` with all problems at once."""
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"{place} must be an object with {_names(forms)}, not {_shown(given)}")
     table = cast("Mapping[str, object]", given)
@@ -128,7 +122,7 @@ def _real(value: object, place: str) -> object:
 
 
 def _as_number(value: object) -> int | float | None:
-    """The finite number that is meant; None for what is none."""
+    """The finite number that a value holds, or None."""
     if isinstance(value, str):
         try:
             value = int(value)
@@ -195,7 +189,7 @@ _TYPES: Mapping[object, str] = {str: "string", bool: "boolean", int: "integer", 
 
 
 def _choice(values: Sequence[object], meant: Sequence[object]) -> Form:
-    """One of some values; the case of letters does not matter where they differ without it."""
+    """One of some values. Case is ignored if they differ without it."""
     exact = dict(zip(values, meant, strict=True))
     loose = {str(value).casefold(): one for value, one in exact.items()}
     schema: dict[str, object] = {"enum": list(values)}
@@ -216,7 +210,7 @@ def _choice(values: Sequence[object], meant: Sequence[object]) -> Form:
 
 
 def _union(forms: Sequence[Form]) -> Form:
-    """Any of several; the first that takes a value reads it, one of exactly its type before all others."""
+    """Any of several types. A form of exactly the value's type reads it first, else the first that accepts it."""
     some = [form for form in forms if form.schema != {"type": "null"}]
 
     def read(value: object, place: str) -> object:
@@ -241,7 +235,7 @@ def _list(entry: Form, build: Callable[[list[object]], object]) -> Form:
         entries = cast("list[object]", value)
         try:
             return build([entry.read(each, f"{place}[{number}]") for number, each in enumerate(entries)])
-        except TypeError as error:  # a set of what cannot be in one
+        except TypeError as error:  # a set of unhashable values
             raise InvalidInputError(f"{place!r} cannot hold {_shown(value)}") from error
 
     return Form({"type": "array", "items": entry.schema}, read)
@@ -273,7 +267,7 @@ def _record(kind: type, place: str, within: tuple[object, ...]) -> Form:
 
 
 def object_schema(properties: Mapping[str, object], required: Sequence[str]) -> dict[str, object]:
-    """The schema of an object with these properties and no others."""
+    """The schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),

@@ -1,7 +1,5 @@
-"""Mnemic's own tools: the clock, remember, recall, forget, and two that read documents, each within the caller's scope.
-
-What they answer was stored once, by anybody: it is given as data between markers, sanitised like the blocks of a
-context.
+"""Mnemic's own tools: clock, remember, recall, forget, and two that read documents, each within the caller's scope.
+Their results may hold text of any author, so they are sanitised data between markers, like the blocks of a context.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,12 +38,11 @@ _NO_DOCUMENTS = frozenset({MESSAGE, *(kind.value for kind in Kind if kind is not
 LEAST_CALLS, MAX_CALLS = 2, 200  # one to read and one to answer; 200 bound the cost of one tool call
 MAX_QUESTION_CHARS = 4000  # about 1,000 tokens: each of the calls carries the question
 TIMEOUT_S, DEADLINE_S = 300.0, 240.0  # the research ends a minute before the tool does, so that its answer arrives
-QUOTES = 3
-"""So many quotes of each citation are shown."""
+QUOTES = 3  # quotes shown per citation
 
 
 def open_toolbox(engine: Engine) -> Toolbox:
-    """The toolbox. A name of Mnemic's own stays Mnemic's: raises `ConfigError` for another tool of that name."""
+    """Open the toolbox. Raises `ConfigError` if another tool has the name of one of Mnemic's own."""
     own = (
         clock_tool(engine.settings.life.time_zone),
         *memory_tools(engine),
@@ -56,7 +53,7 @@ def open_toolbox(engine: Engine) -> Toolbox:
 
 
 def clock_tool(time_zone: str) -> Tool:
-    """The clock; it shows `time_zone` unless it is asked for another."""
+    """The clock, which shows `time_zone` by default."""
 
     @tool(is_read_only=True)
     def clock(context: ToolContext, zone: str = time_zone) -> str:
@@ -74,7 +71,7 @@ def clock_tool(time_zone: str) -> Tool:
 
 
 def memory_tools(engine: Engine) -> Sequence[Tool]:
-    """The tools over these parts. They see and change what the scope of the call may see, and nothing else."""
+    """The memory tools. They see and change only what the scope of the call may."""
 
     @tool
     def remember(
@@ -135,7 +132,7 @@ def memory_tools(engine: Engine) -> Sequence[Tool]:
 
 
 def document_tools(engine: Engine) -> Sequence[Tool]:
-    """The tools over the documents of the scope of the call."""
+    """The tools for the documents of the call's scope."""
 
     @tool(is_read_only=True)
     def search_documents(context: ToolContext, query: str, limit: int = 5) -> str:
@@ -156,7 +153,7 @@ def document_tools(engine: Engine) -> Sequence[Tool]:
 
 
 def research_tools(engine: Engine) -> Sequence[Tool]:
-    """The tool over the documents of the scope of the call."""
+    """The tool that researches one document of the call's scope."""
 
     @tool(is_read_only=True, timeout_s=TIMEOUT_S)
     def analyze_large_document(context: ToolContext, document: str, question: str, max_calls: int = 24) -> str:
@@ -210,7 +207,7 @@ def _make_excerpt(item: Item) -> Excerpt:
 
 
 def _make_excerpts(report: ResearchReport) -> Iterator[Excerpt]:
-    """The answer, and the quotes it cites: both come of what others wrote."""
+    """The answer and the quotes that it cites: both derive from other authors' text."""
     name = report.title or report.source
     yield Excerpt(f"{name} (what was found in it)", report.text)
     if not report.is_extractive:

@@ -1,7 +1,6 @@
-"""Finds tools, and calls them for a model within time and size, so that nothing a tool does ends the chat.
-
-Found are tools that installed packages bring, and those of modules that are named. A package makes its tools known by
-an entry point of the group `mnemic.tools`: a tool, several in a list or tuple, or a module that holds them.
+"""Finds tools in installed packages and named modules, and calls them within time and size limits, so that no tool ends
+the chat. A package registers its tools by an entry point of the group `mnemic.tools`: a tool, several in a list or
+tuple, or a module that holds them.
 """
 
 from __future__ import annotations
@@ -29,18 +28,16 @@ from mnemic.ports.models import Tool
 from mnemic.text.replies import json_values
 
 GROUP = "mnemic.tools"
-MAX_STUCK = 4
-"""Calls of one tool that nobody waits for any longer; with so many still running, it is not called again."""
-
+MAX_STUCK = 4  # abandoned calls of one tool that still run; with this many it is not called again
 CUT = "\n[cut: the result had {} characters]"
 _log = logging.getLogger("mnemic.tools")
 
 
 class Toolbox:
-    """Tools by name. Safe to use from several threads."""
+    """Tools by name. Thread-safe."""
 
     def __init__(self, tools: Iterable[Tool] = (), settings: AssistantSettings | None = None) -> None:
-        """Raises `ConfigError` when two tools have one name."""
+        """Raises `ConfigError` if two tools have the same name."""
         self._settings = settings or AssistantSettings()
         self._tools: dict[str, Tool] = {}
         self._stuck: Counter[str] = Counter()
@@ -56,11 +53,11 @@ class Toolbox:
         return len(self._tools)
 
     def with_tools(self, tools: Iterable[Tool]) -> Toolbox:
-        """These tools and more. Raises `ConfigError` for a name that is taken."""
+        """These tools and more. Raises `ConfigError` for a duplicate name."""
         return Toolbox([*self, *tools], self._settings)
 
     def only(self, names: Iterable[str]) -> Toolbox:
-        """The tools of these names. Raises `InvalidInputError` for one that is not there."""
+        """The tools with these names. Raises `InvalidInputError` for an unknown one."""
         wanted = list(dict.fromkeys(names))
         unknown = [name for name in wanted if name not in self._tools]
         if unknown:
@@ -69,11 +66,11 @@ class Toolbox:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What a model is told of each."""
+        """The models' descriptions of the tools."""
         return tuple(tool.spec for tool in self)
 
     def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
-        """Do what a model asks for. Raises nothing: what goes wrong is the text of the outcome."""
+        """Run a model's call. Raises nothing: an error becomes the text of the outcome."""
         begin = time.perf_counter()
         text, is_error = self._run(call, context)
         limit = self._settings.max_tool_result_chars
@@ -97,7 +94,7 @@ class Toolbox:
         return self._call_in_time(tool, context, arguments)
 
     def _call_in_time(self, tool: Tool, context: ToolContext, arguments: Mapping[str, object]) -> tuple[str, bool]:
-        """The call on a thread of its own: one that never ends holds nobody up, and dies with the process."""
+        """Run the call on its own thread. One that never ends blocks nothing and dies with the process."""
         name = tool.spec.name
         timeout = self._settings.tool_timeout_s if tool.timeout_s is None else tool.timeout_s
         answers: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
@@ -111,7 +108,7 @@ class Toolbox:
 
         if not tool.is_read_only:
             reach_out()
-        inside = copy_context()  # the tool acts for whoever asked
+        inside = copy_context()  # the tool acts for the caller
         threading.Thread(target=inside.run, args=(work,), name=f"mnemic-tool-{name}", daemon=True).start()
         try:
             return answers.get(timeout=timeout)
@@ -125,7 +122,7 @@ class Toolbox:
 
 
 def read_arguments(written: str) -> Mapping[str, object]:
-    """The arguments as a model wrote them, mended where it is plain what is meant. Raises `InvalidInputError`."""
+    """A model's arguments, repaired if their meaning is clear. Raises `InvalidInputError`."""
     if not written.strip():
         return {}
     given: object
@@ -154,8 +151,7 @@ def _attempt(tool: Tool, context: ToolContext, arguments: Mapping[str, object]) 
 
 def find_tools(modules: Iterable[str] = ()) -> tuple[Tool, ...]:
     """The tools of all installed packages, then those of `modules` (`package.module`, or the path of a `.py` file).
-
-    Raises `ConfigError` for what cannot be loaded and for a module without any tool.
+    Raises `ConfigError` for a module that cannot be loaded or has no tool.
     """
     found: list[Tool] = []
     points = importlib.metadata.entry_points(group=GROUP)
@@ -178,7 +174,7 @@ def _import_module(name: str) -> ModuleType:
 
 
 def _import_file(path: Path) -> ModuleType:
-    """A module of a file, known to others under a name that no package has."""
+    """Import a file as a module under a name that no package has."""
     name = f"mnemic_tools_of_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():

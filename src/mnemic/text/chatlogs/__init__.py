@@ -1,4 +1,4 @@
-"""Reads chat logs and exports of other programs into conversations; pure: from text to message drafts."""
+"""Reads other programs' chat logs and exports into conversations of message drafts, without I/O."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -21,15 +21,13 @@ _DOCUMENTS: dict[str, Callable[..., None]] = {
     "claude-ai": read_claude_ai,
     "sharegpt": read_sharegpt,
 }
-FORMATS = (*_LINES, *_DOCUMENTS)
-"""The formats that can be named; without a name the format is found out."""
+FORMATS = (*_LINES, *_DOCUMENTS)  # format names; without one the format is detected
 
 
 def read_log(text: str, format_: str | None = None, *, include_tools: bool = False) -> LogReading:
-    """The conversations of a log. Tool results are left out, and counted, unless `include_tools`.
-
-    Raises `InvalidInputError` when the text is of no known format, or not of the one named. Single broken lines are
-    reported in the answer, with their number, and do not stop the rest.
+    """The conversations of a log. Tool results are skipped and counted unless `include_tools`. Raises
+    `InvalidInputError` if the text has no known format, or not the named one. Broken lines are reported with their
+    number; the others are read.
     """
     if format_ is not None and format_ not in FORMATS:
         raise InvalidInputError(f"format {format_!r} is not known; there are {', '.join(FORMATS)}")
@@ -88,7 +86,7 @@ def _format_of_lines(text: str) -> str:
 
 
 def _embedded_lines(document: Any) -> list[tuple[int, Json]]:
-    """Records of formats that are usually lines, when they come as one document."""
+    """Records of formats that are usually lines but came as one document."""
     if document is None:
         return []
     mapping = as_mapping(document)

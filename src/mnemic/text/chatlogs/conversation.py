@@ -1,4 +1,4 @@
-"""What every reader gives, and what they share: texts out of content parts, times out of whatever a program writes."""
+"""The readers' result types and shared helpers: texts of content parts, and times in any program's format."""
 
 import hashlib
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Any, cast
 from mnemic.model.graph import MAX_NAME_CHARS
 from mnemic.model.item import MessageDraft, Role, Trust
 
-_MILLISECONDS_FROM = 1e11  # a Unix time above this is in milliseconds: in seconds it would lie after the year 5138
+_MILLISECONDS_FROM = 1e11  # a Unix time above this is in milliseconds: in seconds it would be after the year 5138
 _ROLES = {
     "user": Role.USER,
     "human": Role.USER,
@@ -34,14 +34,14 @@ Json = Mapping[str, Any]
 
 @dataclass(slots=True)
 class LoggedConversation:
-    """One conversation of a log, its messages in order. `session` is the log's own name for it."""
+    """One conversation of a log, its messages in order. `session`: the log's own name for it."""
 
     session: str
     title: str = ""
     messages: list[MessageDraft] = field(default_factory=list[MessageDraft])
 
     def exchanges(self) -> list[list[MessageDraft]]:
-        """The messages cut into turns: each begins with what the user says."""
+        """The messages as turns: each starts with a user's message."""
         turns: list[list[MessageDraft]] = []
         for message in self.messages:
             follows = message.role is not Role.USER and bool(turns)
@@ -54,7 +54,7 @@ class LoggedConversation:
 
 @dataclass(slots=True)
 class LogReading:
-    """Conversations; what was left out on purpose, counted by kind; and what could not be read, by line or place."""
+    """Conversations; skipped parts counted by kind; and unreadable parts by line or place."""
 
     format: str
     conversations: list[LoggedConversation] = field(default_factory=list[LoggedConversation])
@@ -73,7 +73,7 @@ def as_list(value: object) -> Sequence[Any]:
 
 
 def text_of(content: object) -> str:
-    """The texts of a content (a text, or a list of parts), joined by newlines and trimmed; other parts are left out."""
+    """The text parts of a content (a text, or a list of parts), joined by newlines and trimmed."""
     if isinstance(content, str):
         return content if content.strip() else ""
     texts: list[str] = []
@@ -86,7 +86,7 @@ def text_of(content: object) -> str:
 
 
 def time_of(value: object) -> datetime | None:
-    """A time given as ISO 8601, as Unix seconds or as Unix milliseconds; None for anything else."""
+    """A time given as ISO 8601, Unix seconds or Unix milliseconds; None for anything else."""
     try:
         if isinstance(value, str) and value.strip():
             moment = datetime.fromisoformat(value.strip())
@@ -99,15 +99,15 @@ def time_of(value: object) -> datetime | None:
 
 
 def role_of(value: object) -> Role | None:
-    """The role a program means; None for one nobody knows."""
+    """The role of a program's word; None if unknown."""
     return _ROLES.get(str(value).lower()) if isinstance(value, str) else None
 
 
 def draft_of(
     role: Role, text: str, *, when: object, external_id: object, place: int, name: str | None = None
 ) -> MessageDraft:
-    """A draft of an imported message. Its place and text give a missing id, so that a second import knows it."""
-    # 64 bits tell messages of one file apart
+    """A draft of an imported message. A missing id is made from its place and text, for a second import."""
+    # 64 bits distinguish the messages of one file
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     known = _name_of(external_id) or f"{place}:{digest}"
     return MessageDraft(
@@ -121,7 +121,7 @@ def draft_of(
 
 
 def _name_of(value: object) -> str | None:
-    """A short name or id, with half characters replaced; None where there is none."""
+    """A short name or id with lone surrogates replaced; None if there is none."""
     if not isinstance(value, str) or not value:
         return None
     return value.encode("utf-8", "replace").decode()[:MAX_NAME_CHARS]

@@ -1,4 +1,4 @@
-"""Whole JSON documents: the exports of ChatGPT and Claude.ai, ShareGPT, and plain lists of messages."""
+"""Readers of whole JSON documents (exports of ChatGPT and Claude.ai, ShareGPT, lists of messages) and of JSON lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from mnemic.text.chatlogs.conversation import (
 
 
 def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tools: bool) -> None:
-    """ChatGPT's `conversations.json`: each conversation a tree of nodes, of which the path to `current_node` counts."""
+    """ChatGPT's `conversations.json`: each conversation is a tree of nodes. The path to `current_node` is read."""
     for number, export in enumerate(conversations, start=1):
         mapping = as_mapping(export.get("mapping"))
         name = str(export.get("id") or export.get("conversation_id") or f"chatgpt-{number}")
@@ -41,7 +41,7 @@ def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tool
 
 
 def read_claude_ai(conversations: list[Json], reading: LogReading, *, include_tools: bool) -> None:
-    """Claude.ai's `conversations.json`: each conversation a list of messages of a human and an assistant."""
+    """Claude.ai's `conversations.json`: each conversation is a list of messages of a human and an assistant."""
     for number, export in enumerate(conversations, start=1):
         name = str(export.get("uuid") or f"claude-{number}")
         conversation = LoggedConversation(name, str(export.get("name") or ""))
@@ -69,7 +69,7 @@ def read_sharegpt(conversations: list[Json], reading: LogReading, *, include_too
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One message as an export has it; only the text is known to be one."""
+    """One message of an export. Only the text's type is checked."""
 
     role: object
     text: str
@@ -87,7 +87,7 @@ def _add(
     include_tools: bool,
     where: str = "",
 ) -> None:
-    """Append one message, or count why not."""
+    """Append one message, or count the reason for skipping it."""
     role = role_of(entry.role)
     if role is None:
         where = where or f"{conversation.session}, message {place}"
@@ -102,7 +102,7 @@ def _add(
 
 
 def _find_path(mapping: Json, current: object) -> list[str]:
-    """Node ids from the root to `current`; all nodes in order where the export says neither parent nor current node."""
+    """Node ids from the root to `current`. All in order if the export has no parents or no current node."""
     parents = {node: as_mapping(entry).get("parent") for node, entry in mapping.items()}
     if not any(parents.values()):
         return list(mapping)
@@ -111,7 +111,7 @@ def _find_path(mapping: Json, current: object) -> list[str]:
 
 
 def _climb(leaf: object, parents: Json) -> tuple[list[str], object]:
-    """The ids from a leaf up to the root, and the parent of the last of them, None of a root."""
+    """The ids from a leaf up to the root, and the parent of the last of them (None for a root)."""
     path: list[str] = []
     node = leaf
     while isinstance(node, str) and node in parents and node not in path:
@@ -124,7 +124,7 @@ Numbered = Iterable[tuple[int, Json]]
 
 
 def read_pi(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
-    """A pi or OpenClaw session: a header, then messages, or a tree of which the last leaf's path counts."""
+    """A pi or OpenClaw session: a header, then messages, or a tree whose path to the last leaf is read."""
     header: Json = {}
     entries: list[tuple[int, Json]] = []
     tree: list[Json] = []
@@ -148,7 +148,7 @@ def read_pi(records: Numbered, reading: LogReading, *, include_tools: bool) -> N
 
 
 def read_claude_code(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
-    """A Claude Code session: one record per message, several sessions in one file possible."""
+    """A Claude Code session: one record per message; a file may hold several sessions."""
     conversations: dict[str, LoggedConversation] = {}
     for number, record in records:
         if record.get("type") not in ("user", "assistant"):
@@ -161,7 +161,7 @@ def read_claude_code(records: Numbered, reading: LogReading, *, include_tools: b
 
 
 def read_generic(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
-    """One message per line: role, content (or text), and perhaps name, id, time and session."""
+    """One message per line: role, content (or text), and optional name, id, time and session."""
     conversations: dict[str, LoggedConversation] = {}
     for number, record in records:
         name = next((str(record[key]) for key in _SESSION_KEYS if record.get(key)), "imported")
@@ -184,11 +184,11 @@ def _add_line(
     *,
     include_tools: bool,
 ) -> None:
-    """Append one message, or count why not."""
+    """Append one message, or count the reason for skipping it."""
     role = message.get("role", record.get("type"))
     content = message.get("content", message.get("text"))
     results = [as_mapping(part) for part in as_list(content) if as_mapping(part).get("type") == "tool_result"]
-    text = text_of(content)  # a result is no text part, so that this is what the user says beside it
+    text = text_of(content)  # a result is no text part, so this is the user's own text beside it
     if role_of(role) is Role.USER and results and not text:
         role, text = Role.TOOL.value, "\n".join(filter(None, (text_of(result.get("content")) for result in results)))
     if role_of(role) is None:
@@ -201,8 +201,8 @@ def _add_line(
 
 
 def _path_to_last_leaf(records: list[Json]) -> set[str] | None:
-    """The ids from the last record up to the root, records of every type being nodes; None when they form no tree
-    (older versions, or a broken link on the way).
+    """The ids from the last record up to the root, over records of every type. None if they form no tree (older
+    versions, or a broken link on the way).
     """
     ids = [record.get("id") for record in records]
     if not all(isinstance(node, str) for node in ids):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.model.item import TRUST_ORDER, Fact, Kind, Provenance, Trust
+from mnemic.model.item import Fact, Kind, Provenance, Trust
 from mnemic.text import normalise as scripts
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
@@ -445,7 +445,7 @@ def _read_reply(said: Said) -> Iterator[Fact]:
             continue
         spoken = Provenance(said.reply.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
         answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
-        trust = min(said.trust, said.reply.trust, key=TRUST_ORDER.index)
+        trust = Trust.lowest(said.trust, said.reply.trust)
         fact = _read(said, each.statement, ())
         yield replace(fact, provenance=(spoken, answered), trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE)
 

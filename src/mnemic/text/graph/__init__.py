@@ -1,1 +1,1 @@
-"""Entities and relations in texts: by rules, and as a language model is asked for them."""
+"""Finds entities and relations in texts: by rules, or by prompting a language model."""

@@ -1,8 +1,6 @@
-"""Reads one text for the graph, by rules or by a language model: which things it names, and how it relates them.
-
-By rules, a phrase that `phrases` knows stands between two names of a sentence; what may be, is asked or denied relates
-nothing. Time is linear in the length of the text. What a model says counts as far as the text carries it: a name must
-stand in the text, and a relation must join two of these.
+"""Extracts entities and relations from one text, by rules or by a model's reply. By rules, a phrase known to `phrases`
+must stand between two names of a sentence. Suppositions, questions and denials relate nothing. Time is linear in the
+length of the text. A model's entity must occur in the text, and its relation must join two such entities.
 """
 
 import re
@@ -23,9 +21,7 @@ from mnemic.text.replies import read_item
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import wording
 
-EXTRACTOR = "rules-1"
-"""Who read it: it changes with any rule of this package."""
-
+EXTRACTOR = "rules-1"  # name of the rules as a reader; changes with any rule of this package
 MOST_CHARACTERS = 20_000  # read of a text: bounds the time of the rules
 MOST_NAMES = 40  # of one text: a text with more is a list
 MOST_RELATIONS = 60  # of one text: a text with more is a list
@@ -45,7 +41,7 @@ _BRACKETED = re.compile(r"\s*\((?P<short>[A-Z][A-Za-z0-9&.-]{1,11})\)")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a text says: names, each once, and relations between them."""
+    """A text's names, each once, and the relations between them."""
 
     names: tuple[Named, ...] = ()
     relations: tuple[Related, ...] = ()
@@ -53,7 +49,7 @@ class Found:
 
 @dataclass(slots=True)
 class Findings:
-    """What was found so far."""
+    """Collects names and relations."""
 
     names: dict[tuple[str, EntityType], Named] = field(default_factory=dict[tuple[str, EntityType], Named])
     relations: dict[tuple[str, str, str], tuple[spelling.Name, spelling.Name, int, int]] = field(
@@ -63,7 +59,7 @@ class Findings:
     seen: dict[str, spelling.Name] = field(default_factory=dict[str, spelling.Name])
 
     def see(self, name: spelling.Name, type_: EntityType = EntityType.THING) -> None:
-        """Take in a name that is worth keeping, and what it is as far as is known."""
+        """Add a name worth keeping, with its type if known."""
         key = name.key
         if not key or (key not in self.seen and len(self.seen) >= MOST_NAMES):
             return
@@ -75,7 +71,7 @@ class Findings:
     def relate(
         self, first: spelling.Name, second: spelling.Name, phrase: spelling.Phrase, span: tuple[int, int]
     ) -> None:
-        """Take in what a phrase says of two names."""
+        """Add a phrase's relation between two names."""
         if first.key == second.key or not first.key or not second.key or len(self.relations) >= MOST_RELATIONS:
             return
         self.see(first, phrase.first)
@@ -88,7 +84,7 @@ class Findings:
         self.relations.setdefault((source.key, target.key, phrase.type), (source, target, *span))
 
     def found(self) -> Found:
-        """All of it."""
+        """Everything collected."""
         places = {key: place for place, key in enumerate(self.seen)}
         names = [
             Named(name.text, key, self.types.get(key, EntityType.THING), name.start, name.end)
@@ -102,8 +98,8 @@ class Findings:
 
 
 def find(text: str, speaker: str = "") -> Found:
-    """What a text names and relates. `speaker` is who says "I" in it, or is "User" in a memory; "" for nobody in
-    particular, of whom nothing is noted. No string raises.
+    """The names and relations of a text. `speaker`: the person behind "I", or behind "User" in a memory; "" if unknown,
+    so that "I" is skipped. No string raises.
     """
     findings = Findings()
     shown = text[:MOST_CHARACTERS]
@@ -120,7 +116,7 @@ def find(text: str, speaker: str = "") -> Found:
 
 
 def _read_clauses(sentence: str, offset: int, speaker: str, rules: ClauseRules, findings: Findings) -> None:
-    """What each clause says of two names, where no capital and no blank tells one; `offset` is added to all places."""
+    """Read relations by clause, for scripts without capitals and blanks. `offset` is added to all places."""
     for clause in _CLAUSE.finditer(sentence):
         text = clause.group().rstrip()
         if rules.denying.search(clause.group()):
@@ -153,12 +149,12 @@ def _name_within(
 def _read(
     text: str, span: tuple[int, int], speaker: str, before: Sequence[spelling.Name], findings: Findings
 ) -> Sequence[spelling.Name]:
-    """One sentence, after one with the names `before`; its own names."""
+    """Read one sentence, after one with the names `before`. Returns its names."""
     start, end = span
     names = [
         *spelling.names_in(text, start, end),
         *_speakers(text, span, speaker),
-        *_meant(text, span, before, findings),
+        *_resolve_pronoun(text, span, before, findings),
     ]
     names.sort(key=lambda name: name.start)
     names = _with_kinds(text, names, end, findings)
@@ -170,10 +166,10 @@ def _read(
     return names
 
 
-def _meant(
+def _resolve_pronoun(
     text: str, span: tuple[int, int], before: Sequence[spelling.Name], findings: Findings
 ) -> list[spelling.Name]:
-    """Whom a pronoun at the beginning means: the only one of the sentence before that it can mean."""
+    """The name that a pronoun at the start means: the only possible one of the previous sentence."""
     match = _PRONOUN.match(text, span[0])
     if match is None or not before:
         return []
@@ -191,7 +187,7 @@ def _meant(
 
 
 def _speakers(text: str, span: tuple[int, int], speaker: str) -> list[spelling.Name]:
-    """Where the speaker stands for itself."""
+    """The speaker's mentions of themselves."""
     if not speaker:
         return []
     found = [(match.start(), match.end()) for match in spelling.load_words().speaker.finditer(text, *span)]
@@ -200,7 +196,7 @@ def _speakers(text: str, span: tuple[int, int], speaker: str) -> list[spelling.N
 
 
 def _with_kinds(text: str, names: Sequence[spelling.Name], end: int, findings: Findings) -> list[spelling.Name]:
-    """The names with what is said right behind them: that it is a city, or how it is called for short."""
+    """The names with the information right behind them: a type, or a short form."""
     kept: list[spelling.Name] = []
     for place, each in enumerate(names):
         name = each
@@ -219,7 +215,7 @@ def _with_kinds(text: str, names: Sequence[spelling.Name], end: int, findings: F
 
 
 def _kind_said(words: str, room: int) -> EntityType:
-    """The kind that the noun of some words tells, if it stands within the first `room` characters of them."""
+    """The entity type of a noun within the first `room` characters of some words."""
     for word in words[: max(room, 0)].lower().split():
         if word in spelling.load_words().kinds:
             return spelling.load_words().kinds[word]
@@ -236,8 +232,8 @@ def _is_short_for(short: str, name: str) -> bool:
 
 @dataclass(slots=True)
 class _Line:
-    """A sentence as it is read from left to right: the names that stand together last, whom the last phrase was said
-    of and which it was, and whom a comma turned away from ("Apollo, which depends on Kafka, ...").
+    """A sentence read from left to right: the latest joined names, the last phrase and its subjects, and the subjects
+    before a comma ("Apollo, which depends on Kafka, ...").
     """
 
     last: list[spelling.Name] = field(default_factory=list[spelling.Name])
@@ -246,12 +242,12 @@ class _Line:
     aside: list[spelling.Name] = field(default_factory=list[spelling.Name])
 
     def begin(self, name: spelling.Name) -> None:
-        """Nothing is said of what stood before."""
+        """Start again without subjects."""
         self.last, self.subjects, self.phrase, self.aside = [name], [], None, []
 
 
 def _relate(text: str, span: tuple[int, int], names: Sequence[spelling.Name], findings: Findings) -> None:
-    """What stands between the names of a sentence."""
+    """Read the relations between the names of a sentence."""
     line, doubts = _Line(), _first_doubt(text, span)
     for before, name in pairwise([None, *names]):
         if name is None:
@@ -262,16 +258,16 @@ def _relate(text: str, span: tuple[int, int], names: Sequence[spelling.Name], fi
         elif gap and all(word in spelling.load_words().joining for word in gap):
             line.last.append(name)
             if line.phrase is not None and len(line.last) <= MOST_JOINED:
-                _say(line.subjects, name, line.phrase, findings)
-        elif (said := _said(text, gap, name)) is None:
+                _add_relations(line.subjects, name, line.phrase, findings)
+        elif (said := _find_phrase(text, gap, name)) is None:
             line.begin(name)
         else:
-            _go_on(line, name, *said, has_comma=gap[0] == ",")
-            _say(line.subjects, name, said[0], findings)
+            _choose_subject(line, name, *said, has_comma=gap[0] == ",")
+            _add_relations(line.subjects, name, said[0], findings)
 
 
-def _go_on(line: _Line, name: spelling.Name, phrase: spelling.Phrase, lead: str, *, has_comma: bool) -> None:
-    """Who the next phrase is said of: whoever stands right before it, unless a joining word or a comma says else."""
+def _choose_subject(line: _Line, name: spelling.Name, phrase: spelling.Phrase, lead: str, *, has_comma: bool) -> None:
+    """Choose the next phrase's subject: the names right before it, unless a joining word or comma says otherwise."""
     subjects = line.last
     if lead in spelling.load_words().going_on and line.subjects:
         subjects = line.subjects
@@ -281,13 +277,15 @@ def _go_on(line: _Line, name: spelling.Name, phrase: spelling.Phrase, lead: str,
     line.last, line.subjects, line.phrase = [name], subjects[:MOST_JOINED], phrase
 
 
-def _say(subjects: Sequence[spelling.Name], name: spelling.Name, phrase: spelling.Phrase, findings: Findings) -> None:
+def _add_relations(
+    subjects: Sequence[spelling.Name], name: spelling.Name, phrase: spelling.Phrase, findings: Findings
+) -> None:
     for one in subjects:
         findings.relate(one, name, phrase, (min(one.start, name.start), max(one.end, name.end)))
 
 
 def _first_doubt(text: str, span: tuple[int, int]) -> int:
-    """Where the sentence begins to suppose; behind its end where it does not."""
+    """Where the sentence starts to suppose; its end if it does not."""
     for match in _GAP_WORD.finditer(text, *span):
         if match.group().lower() in spelling.load_words().doubting:
             return match.start()
@@ -295,7 +293,7 @@ def _first_doubt(text: str, span: tuple[int, int]) -> int:
 
 
 def _gap(text: str, before: spelling.Name, name: spelling.Name) -> list[str] | None:
-    """The words between two names, in lower case; None where too much stands there."""
+    """The lower-case words between two names; None if there are too many."""
     if name.start - before.end > _GAP_CHARACTERS:
         return None
     found = _GAP_WORD.finditer(text, before.end, name.start)
@@ -303,8 +301,8 @@ def _gap(text: str, before: spelling.Name, name: spelling.Name) -> list[str] | N
     return ["'s", *words] if text[before.start : before.end].lower() == "my" else words
 
 
-def _said(text: str, gap: Sequence[str], name: spelling.Name) -> tuple[spelling.Phrase, str] | None:
-    """The phrase between two names and the word that leads to it, if any; None for none that is known."""
+def _find_phrase(text: str, gap: Sequence[str], name: spelling.Name) -> tuple[spelling.Phrase, str] | None:
+    """The phrase between two names and the word before it, if any; None for an unknown phrase."""
     words = [part for word in gap for part in _parted(word)]
     if not words or any(word in spelling.load_words().stopping or word in ";:()?!\u2026\u2014" for word in words):
         return None
@@ -314,7 +312,7 @@ def _said(text: str, gap: Sequence[str], name: spelling.Name) -> tuple[spelling.
     ):
         lead = words[0] if words[0] != "," else lead
         words = words[1:]
-    owned = _owned(text, words, name)
+    owned = _find_possession(text, words, name)
     if owned is not None:
         return owned, lead
     for skipped in range(len(words)):
@@ -328,7 +326,7 @@ def _said(text: str, gap: Sequence[str], name: spelling.Name) -> tuple[spelling.
 
 
 def _is_skipped(word: str) -> bool:
-    """True for what may stand before a phrase: auxiliaries, adverbs, and what the subject is (a company that ...)."""
+    """True for words that may precede a phrase: auxiliaries, adverbs, and the subject's noun (a company that ...)."""
     told = (
         word in spelling.load_words().skipped_before
         or word in spelling.load_words().skipped_behind
@@ -338,7 +336,7 @@ def _is_skipped(word: str) -> bool:
 
 
 def _parted(word: str) -> list[str]:
-    """A word and what is contracted with it: don't, Anna's."""
+    """A word and its contraction: don't, Anna's."""
     if word.endswith("n't"):
         return [word]
     head, mark, tail = word.partition("'")
@@ -346,7 +344,7 @@ def _parted(word: str) -> list[str]:
 
 
 def _is_filler(words: Sequence[str]) -> bool:
-    """True for what may stand between a phrase and its name: articles, and a noun that says what it is."""
+    """True for words that may follow a phrase: articles, and a noun that names the type."""
     rest = [word for word in words if word not in spelling.load_words().skipped_behind]
     is_verb = [word for word in rest if word in ("is", "was", "named", "called", ",")]
     rest = [word for word in rest if word not in is_verb]
@@ -356,8 +354,8 @@ def _is_filler(words: Sequence[str]) -> bool:
     )
 
 
-def _owned(text: str, words: Sequence[str], name: spelling.Name) -> spelling.Phrase | None:
-    """Bob is Anna's manager: the phrase stands behind the second name, and is told of it."""
+def _find_possession(text: str, words: Sequence[str], name: spelling.Name) -> spelling.Phrase | None:
+    """The phrase after a possessive name, as in "Bob is Anna's manager"."""
     if not words or any(
         word not in ("is", "was", "became") and word not in spelling.load_words().skipped_behind for word in words
     ):
@@ -369,9 +367,7 @@ def _owned(text: str, words: Sequence[str], name: spelling.Name) -> spelling.Phr
     return spelling.Phrase(said.type, said.second, said.first, is_inverse=not said.is_inverse)
 
 
-PROMPT_VERSION = "graph-1"
-"""Part of the name of the reader; it changes with any wording here."""
-
+PROMPT_VERSION = "graph-1"  # part of the reader's name; changes with any wording here
 TIMEOUT_S = 20.0  # a job waits for it; on a timeout the rules' findings stay
 REPLY_TOKENS = 700  # about twenty names and relations as JSON
 MAX_SHOWN_CHARS = 4000  # about 1,000 tokens: fits any model's context with the instruction
@@ -388,7 +384,7 @@ _TYPE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def graph_prompt(text: str) -> Prompt:
-    """Asks for the entities and relations of one text."""
+    """The prompt for the entities and relations of one text."""
     order = wording("en", "graph.ask").format(
         entities=", ".join(EntityType), relations=", ".join(spelling.relation_types())
     )
@@ -398,9 +394,8 @@ def graph_prompt(text: str) -> Prompt:
 
 
 def read_graph(completion: Completion, text: str, speaker: str) -> Found:
-    """What a reply says of the text. Raises `BadReplyError` for one that is cut or holds no such object.
-
-    What does not stand in the text is left out; `speaker` is the name of the user, "" where there is nobody to note.
+    """A reply's entities and relations, as far as they are in the text. `speaker`: the user's name, or "" for no one.
+    Raises `BadReplyError` for a reply that is cut or holds no such object.
     """
     if completion.finish is Finish.LENGTH:
         raise BadReplyError("the model's reply was cut at its limit of tokens")
@@ -425,14 +420,14 @@ def read_graph(completion: Completion, text: str, speaker: str) -> Found:
 
 
 def entity_type(said: object) -> EntityType:
-    """The type that somebody named, THING for one that is not known."""
+    """The type with this name, or THING if unknown."""
     word = str(said or "").strip().lower().replace("organization", EntityType.ORGANISATION.value)
     word = {"company": "organisation", "location": "place", "tool": "technology", "people": "person"}.get(word, word)
     return EntityType(word) if word in tuple(EntityType) else EntityType.THING
 
 
 def relation_type(said: object) -> str:
-    """The type of a relation in capitals, RELATED_TO for what cannot be one."""
+    """A relation type in capitals, or RELATED_TO if invalid."""
     type_ = re.sub(r"[^A-Za-z0-9]+", "_", str(said or "")).strip("_").upper()
     return type_ if _TYPE.fullmatch(type_) and len(type_) <= MAX_TYPE_CHARS else RELATED_TO
 
@@ -443,7 +438,7 @@ def _entries(value: object) -> list[Mapping[str, object]]:
 
 
 def _name(said: object, text: str, speaker: str) -> spelling.Name | None:
-    """A name where it stands in the text; None when it does not."""
+    """A name at its place in the text, or None."""
     if not isinstance(said, str):
         return None
     if said.strip().lower() in _USER:
@@ -457,6 +452,6 @@ def _name(said: object, text: str, speaker: str) -> spelling.Name | None:
 
 
 def _whole(name: str) -> str:
-    """An expression for a name that is no part of a longer word; scripts without blanks have no such parts."""
+    """A pattern for a name that is not part of a longer word, which scripts without blanks do not have."""
     before = r"(?<!\w)" if name[0].isascii() else ""
     return before + re.escape(name) + (r"(?!\w)" if name[-1].isascii() and name[-1].isalnum() else "")

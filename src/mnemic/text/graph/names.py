@@ -1,7 +1,5 @@
-"""Names in a text: where they stand, the form in which they are compared, and what they stand for.
-
-A name is written with a capital. The words around it are in `words.toml` and in the languages, read when a text is
-first looked at; languages without blanks have rules of their own (`ClauseRules`).
+"""Finds names in a text, with their comparison key and type. A name starts with a capital. Words around it are in
+`words.toml` and the languages, loaded on first use. Languages without blanks have rules of their own (`ClauseRules`).
 """
 
 import re
@@ -23,8 +21,8 @@ THING = EntityType.THING
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """What a phrase says: the type of the relation, from the first name to the second, or with `is_inverse` from the
-    second to the first; and what the first and the second are, where it tells.
+    """A phrase's relation type, from the first name to the second, or with `is_inverse` the other way. Also the types
+    of both names, if it implies them.
     """
 
     type: str
@@ -35,7 +33,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """All tables; `words.toml` says what each is for. `meanings` are the phrases by name, `phrases` by their forms."""
+    """All tables, explained in `words.toml`. `meanings` are the phrases by name, `phrases` by their forms."""
 
     meanings: Mapping[str, Phrase]
     phrases: Mapping[str, Phrase]
@@ -74,7 +72,7 @@ _LISTED = [
 
 @cache
 def load_words() -> Words:
-    """The tables, those of the file and of every language together."""
+    """The tables of the file and of every language together."""
     text = resources.files(__package__ or "").joinpath("words.toml").read_text(encoding="utf-8")
     data: dict[str, Any] = tomllib.loads(text)
     rules = [language.names for language in languages()]
@@ -103,7 +101,7 @@ def load_words() -> Words:
 
 
 def relation_types() -> tuple[str, ...]:
-    """The types of relations that the rules know, each once."""
+    """The relation types of the rules, each once."""
     return tuple(dict.fromkeys(phrase.type for phrase in load_words().meanings.values()))
 
 
@@ -118,7 +116,7 @@ def _join_forms(data: Mapping[str, Any], rules: Iterable[NameRules]) -> Iterable
 
 
 def _read_types(tables: Iterable[Mapping[str, Any]]) -> dict[str, EntityType]:
-    """Types by word. A table lists words with blanks between, or names joined by "|"."""
+    """Types by word. A table lists words separated by blanks, or names by "|"."""
     return {
         word: EntityType(type_)
         for table in tables
@@ -127,12 +125,8 @@ def _read_types(tables: Iterable[Mapping[str, Any]]) -> dict[str, EntityType]:
     }
 
 
-MOST_NAME_WORDS = 7
-"""A longer run of capitals is a headline, no name."""
-
-MOST_ASKED_TOKENS = 80
-"""Of a longer question its first words are looked at."""
-
+MOST_NAME_WORDS = 7  # a longer run of capitals is a headline
+MOST_ASKED_TOKENS = 80  # first tokens of a question that are examined
 _ALONE = scripts.UNSEGMENTED
 _WORD = late_pattern(
     f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
@@ -148,12 +142,12 @@ _INSIDE = frozenset(("of", "de", "da", "do", "dos", "del", "di", "von", "van", "
 _SPEAKERS = ("i", "user", "assistant")
 _FEW_WORDS = 6  # a sentence of fewer may consist of names ("Anna met Bob.")
 _MOSTLY_NAMES = 0.34
-"""Where more of the words inside a sentence have capitals, these do not tell names: German, titles, shouting."""
+"""If a larger share of the words inside a sentence is capitalised, capitals mark no names: German, titles, shouting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name at `start` to `end` of a text. `is_sure`: its capital alone tells that it is one."""
+    """A name at `start` to `end` of a text. `is_sure`: its capital alone proves it."""
 
     text: str
     start: int
@@ -163,14 +157,13 @@ class Name:
 
     @property
     def key(self) -> str:
-        """The form in which names are compared."""
+        """The comparison key."""
         return name_key(self.text)
 
 
 def name_key(name: str) -> str:
-    """A name folded, without white space, punctuation and articles around it; "" for what is no name. No string raises.
-
-    At most `MAX_NAME_CHARS` characters.
+    """A folded name of at most `MAX_NAME_CHARS`, without white space, punctuation and articles around it; "" if it is
+    no name. No string raises.
     """
     key = normalise(name).strip(_EDGES)
     key = key.removesuffix("'s").removesuffix("\u2019s").strip(_EDGES)
@@ -179,13 +172,13 @@ def name_key(name: str) -> str:
 
 
 def clean_name(name: str) -> str:
-    """A name to show: without what shows nothing, control characters and punctuation around it."""
+    """A name for display, without invisible and control characters, and punctuation around it."""
     shown = " ".join("".join(c if c.isprintable() else " " for c in visible(name)).split())
     return shown.strip(_EDGES.replace("+", "")).strip()[:MAX_NAME_CHARS].strip()
 
 
 def type_of(name: str) -> EntityType:
-    """What a name stands for as far as itself tells."""
+    """The entity type as far as the name itself shows it."""
     key = name_key(name)
     known = load_words().known.get(key)
     words = key.split()
@@ -225,7 +218,7 @@ class _Word:
 
     @property
     def is_capital(self) -> bool:
-        """A capital at its beginning, or inside as in iPhone."""
+        """True for a capital at the start, or inside as in iPhone."""
         return self.text[0].isupper() or any(character.isupper() for character in self.text[1:])
 
     @property
@@ -234,7 +227,7 @@ class _Word:
 
 
 def _run(text: str, words: Sequence[_Word], place: int) -> int:
-    """How many words from here on are one name; 0 for none."""
+    """How many words from here form one name; 0 for none."""
     first = words[place].text.lower()
     if not words[place].is_capital or first in _SPEAKERS or load_words().kinds.get(first) is EntityType.PERSON:
         return 0
@@ -256,7 +249,7 @@ def _goes_on(text: str, word: _Word, following: _Word) -> bool:
 
 
 def _name(text: str, words: Sequence[_Word], place: int, length: int, *, tells: bool) -> list[Name]:
-    """The name of a run, without the opener of a sentence; none when nothing is left."""
+    """The name of a run, without the opener of a sentence; empty if nothing is left."""
     first = place
     while first < place + length and (
         words[first].is_opener or words[first].text.lower() in load_words().dropped_first
@@ -275,8 +268,8 @@ def _name(text: str, words: Sequence[_Word], place: int, length: int, *, tells: 
 
 
 def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:
-    """Every run of up to `MOST_NAME_WORDS` words of a question as the key of a name, with where it stands: characters
-    from, to. One stop word, and one character of Chinese and the like, is no name. No string raises.
+    """Name keys of all runs of up to `MOST_NAME_WORDS` words of a question, with their character spans. One stop word,
+    or one character of Chinese and the like, is no name. No string raises.
     """
     tokens = [(match.start(), match.end(), match.group()) for match in _TOKEN.finditer(question)][:MOST_ASKED_TOKENS]
     found: dict[str, list[tuple[int, int]]] = {}
@@ -291,9 +284,7 @@ def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:
 
 
 def told_names(possible: dict[str, list[tuple[int, int]]], known: Collection[str]) -> list[str]:
-    """Those of the possible names that are known, in the order of the question, without one that is but a part of a
-    longer one wherever it stands.
-    """
+    """The known ones of the possible names, in order, without those that only occur inside longer ones."""
     spans = {key: possible[key] for key in known if key in possible}
     every = [span for found in spans.values() for span in found]
 

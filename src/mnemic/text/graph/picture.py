@@ -1,7 +1,5 @@
-"""The graph as a picture: lines of text, a tree, DOT, Mermaid, SVG, and a page that needs nothing else.
-
-Names come from strangers. Each form escapes what would end a text in it, so that a name can neither draw nor run
-anything; no picture loads anything from anywhere.
+"""Draws the graph: text lines, a tree, DOT, Mermaid, SVG, and a self-contained HTML page. Names are untrusted. Each
+form escapes its own delimiters, so a name can neither draw nor run anything. No picture loads external resources.
 """
 
 import html
@@ -15,9 +13,7 @@ from mnemic.text.sanitise import one_line
 MOST_LABEL_CHARACTERS = 60  # longer labels overlap their neighbours
 _SIZE = 900  # units of the view box; the picture scales to any size
 _RADIUS = 330  # of the outer ring: leaves room for labels within the view box
-_ALONE = 60
-"""So much wider is a ring that is the only one."""
-
+_ALONE = 60  # extra radius of a single ring
 _FIRST_RING = 12  # nodes of the inner ring before their labels overlap
 _COLOURS: Mapping[EntityType, str] = {
     EntityType.PERSON: "#2a6f97",
@@ -45,7 +41,7 @@ q{{color:#495057}}</style></head>
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is drawn: nodes, the first one in the middle, and edges between them."""
+    """A drawing: nodes, the first one in the centre, and edges between them."""
 
     title: str
     nodes: Sequence[Node]
@@ -53,7 +49,7 @@ class Picture:
 
 
 def edge_lines(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[str]:
-    """Each edge in one line, with the last words that say so."""
+    """Each edge on one line, with its latest evidence."""
     names = {node.id: _label(node.name) for node in nodes}
     return [
         f"{names[edge.source_id]} {spoken(edge.type)} {names[edge.target_id]}{_quoted(edge)}"
@@ -63,16 +59,16 @@ def edge_lines(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[str]:
 
 
 def spoken(type_: str) -> str:
-    """The type of a relation in words."""
+    """A relation type in words."""
     return type_.lower().replace("_", " ")
 
 
 def tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[str]:
-    """A tree from the first node on, in lines; a node that stands higher up is named and not opened again."""
+    """A tree from the first node, as lines. A node shown further up is not expanded again."""
     if not nodes:
         return []
     names, around = {node.id: node for node in nodes}, _around(edges)
-    lines, opened, told = [_told(nodes[0])], {nodes[0].id}, set[tuple[str, str, str]]()
+    lines, opened, told = [_describe_node(nodes[0])], {nodes[0].id}, set[tuple[str, str, str]]()
     stack = _branches(nodes[0].id, around, "")
     while stack:
         at, edge, margin, is_last = stack.pop()
@@ -82,7 +78,7 @@ def tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[str]:
             continue
         told.add(key)
         arrow = f"{spoken(edge.type)} →" if edge.source_id == at else f"← {spoken(edge.type)}"
-        lines.append(f"{margin}{'└─' if is_last else '├─'} {arrow} {_told(names[other])}")
+        lines.append(f"{margin}{'└─' if is_last else '├─'} {arrow} {_describe_node(names[other])}")
         if other not in opened:
             opened.add(other)
             stack += _branches(other, around, margin + ("   " if is_last else "│  "))
@@ -90,12 +86,12 @@ def tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[str]:
 
 
 def _branches(at: str, around: Mapping[str, Sequence[Edge]], margin: str) -> list[tuple[str, Edge, str, bool]]:
-    """The edges at a node, the first one last, as a stack wants them; the last one is drawn as such."""
+    """The edges at a node in reverse order, for a stack; the last one is marked for drawing."""
     return [(at, edge, margin, place == 0) for place, edge in enumerate(reversed(around.get(at, ())))]
 
 
 def dot(picture: Picture) -> str:
-    """As DOT of Graphviz."""
+    """The picture in Graphviz DOT."""
     places = {node.id: f"n{place}" for place, node in enumerate(picture.nodes)}
     lines = [f"  {places[node.id]} [label={_dot_text(_label(node.name))}];" for node in picture.nodes]
     lines += [
@@ -106,7 +102,7 @@ def dot(picture: Picture) -> str:
 
 
 def mermaid(picture: Picture) -> str:
-    """As Mermaid."""
+    """The picture in Mermaid."""
     places = {node.id: f"n{place}" for place, node in enumerate(picture.nodes)}
     lines = [f'  {places[node.id]}["{_entities(_label(node.name))}"]' for node in picture.nodes]
     lines += [
@@ -117,7 +113,7 @@ def mermaid(picture: Picture) -> str:
 
 
 def svg(picture: Picture) -> str:
-    """As SVG: the first node in the middle, the others in rings around it."""
+    """The picture as SVG: the first node in the centre, the others in rings around it."""
     at = _positions(picture.nodes)
     parts: list[str] = []
     for edge in _known(picture):
@@ -131,7 +127,7 @@ def svg(picture: Picture) -> str:
     for node in picture.nodes:
         x, y = at[node.id]
         parts.append(
-            f'<g><title>{html.escape(_told(node))}</title><circle cx="{x:.0f}" cy="{y:.0f}" r="9" '
+            f'<g><title>{html.escape(_describe_node(node))}</title><circle cx="{x:.0f}" cy="{y:.0f}" r="9" '
             f'fill="{_COLOURS[node.type]}"/><text x="{x:.0f}" y="{y - 14:.0f}" font-size="13" text-anchor="middle">'
             f"{html.escape(_label(node.name))}</text></g>"
         )
@@ -144,7 +140,7 @@ def svg(picture: Picture) -> str:
 
 
 def page(picture: Picture) -> str:
-    """As a page of HTML with the picture and the words that say each relation; it runs and loads nothing."""
+    """An HTML page with the picture and the evidence of each relation; without scripts or external resources."""
     names = {node.id: _label(node.name) for node in picture.nodes}
     rows = [
         f"<tr><td>{html.escape(names[edge.source_id])}</td><td>{html.escape(spoken(edge.type))}</td>"
@@ -172,7 +168,7 @@ def _around(edges: Sequence[Edge]) -> dict[str, list[Edge]]:
 
 
 def _positions(nodes: Sequence[Node]) -> dict[str, tuple[float, float]]:
-    """The first in the middle; rings of 12, 24, ... around it."""
+    """Positions: the first in the centre, then rings of 12, 24, ..."""
     centre = _SIZE / 2
     at = {node.id: (centre, centre) for node in nodes[:1]}
     rest, rings = [*nodes[1:]], list[list[Node]]()
@@ -188,7 +184,7 @@ def _positions(nodes: Sequence[Node]) -> dict[str, tuple[float, float]]:
     return at
 
 
-def _told(node: Node) -> str:
+def _describe_node(node: Node) -> str:
     return f"{_label(node.name)} ({node.type.value})"
 
 
@@ -198,7 +194,7 @@ def _label(name: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Text on one line, without characters that show nothing or turn the direction of writing."""
+    """Text on one line, without invisible characters and changes of writing direction."""
     return "".join(character for character in one_line(text) if character.isprintable())
 
 
@@ -208,10 +204,10 @@ def _quoted(edge: Edge) -> str:
 
 
 def _dot_text(text: str) -> str:
-    """A quoted text of DOT, where a backslash begins an escape."""
+    """A quoted DOT text, in which a backslash starts an escape."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _entities(text: str) -> str:
-    """A quoted text of Mermaid, which may hold HTML: everything but letters, figures and blanks by number."""
+    """A quoted Mermaid text, which may hold HTML: all but letters, digits and blanks as entities."""
     return "".join(c if c.isalnum() or c == " " else f"#{ord(c)};" for c in text)

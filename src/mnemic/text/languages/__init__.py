@@ -1,13 +1,11 @@
-"""What the rules need to know of a language: its words are in a `.toml` named by its code, and what only code can say
-in the module beside it, which holds a `LANGUAGE`.
+"""The rules' knowledge of languages: words in a `.toml` per language code, and code in the module beside it, which
+defines a `LANGUAGE`.
 
-A module that lies here is found by itself: adding a language is these two files. None is imported, and no expression
-compiled, before a text is read. Algorithms take a `Language` and know none by name. English is the fallback.
-
-In a file the fields of `Language` stand first, those of its parts in tables of their names, and what only the module
-reads in the table `own`. A long text is a list of strings that are joined. In an expression `(?i)` at the start takes
-upper and lower case as the same; `@name@` stands for one of the `parts` of the file or of the table, or for the keys of
-a mapping beside it, the longest first.
+To add a language, add these two files; modules here are found automatically. None is imported, and no pattern compiled,
+before a text is read. Algorithms take a `Language` and never name one. English is the fallback. In a file the fields of
+`Language` come first, its parts' fields in tables of their names, and the module's own in the table `own`. A long text
+is a list of strings to join. In a pattern `(?i)` at the start ignores case; `@name@` inserts one of the `parts` of the
+file or table, or the keys of a mapping beside it, longest first.
 """
 
 from __future__ import annotations
@@ -27,12 +25,10 @@ from mnemic.text.normalise import late_pattern
 
 FALLBACK = "en"
 LEAST_SHARE = 0.25
-"""So much of a text's letters must be of the script of a language. One quoted word of Chinese makes no text Chinese."""
+"""Minimum share of a text's letters in a language's script, so that one quoted Chinese word makes no text Chinese."""
 
 MOST_FOREIGN = 0.1
-"""More letters of a script that the language never uses, beside so many of its own: Japanese writes Chinese characters
-too.
-"""
+"""Maximum share of a script that the language never uses, relative to its own: Japanese uses Chinese characters too."""
 
 CODE_CHARS = 2  # of ISO 639-1
 TECHNICAL = (
@@ -40,39 +36,37 @@ TECHNICAL = (
     r"|server|compiler|bug|cache|index|regex|git|library|framework|embedding|vector|model|query|test suite|deploy\w*"
     r"|latency|memory leak|thread|encoding)\b"
 )
-"""Engineers name these in English, whatever language they speak."""
+"""Terms that engineers use in English in every language."""
 
-NEVER = late_pattern(r"(?!)")
-"""Stands where a language has no such wording."""
-
+NEVER = late_pattern(r"(?!)")  # for a language without such wordings
 _WORD = late_pattern(r"[^\W\d_]+")
 _PART = re.compile(r"@(\w+)@")
 Rules = Sequence[tuple[str, re.Pattern[str]]]
-"""Expressions by name: the first that matches counts."""
+"""Patterns by name: the first match counts."""
 
 
 def words(listed: str) -> frozenset[str]:
-    """The words of a list that is written with blanks between."""
+    """The words of a list separated by blanks."""
     return frozenset(listed.split())
 
 
 def any_case(source: str) -> re.Pattern[str]:
-    """An expression for which upper and lower case are the same."""
+    """A pattern that ignores case."""
     return late_pattern(source, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRules:
-    """How clauses are told apart, and which state nothing of the user.
+    """How to split a sentence into clauses, and which clauses state nothing about the user.
 
-    `opening`: greetings and fillers before a statement. `refused`: questions, guesses, words of others. `condition`:
-    begins a sentence that supposes. `material`: asks for work on the text that follows. `own_label`: labels that the
-    user puts before own words ("Note:"). `cut`: where a clause may end; `keeps_together` (what stands before the cut,
-    the sentence, the cut) takes it back. `find_reason`: the span of a reason within a question. `find_comment`: where a
-    mere comment begins in a clause. `impersonal` and `of_it` match a clause that is understood from the one before
-    alone; `is_hanging` finds pronouns without a noun. `add_subject` gives a clause the "I" that its writer left out.
-    `is_told`: the third person of a clause is a true sentence; false for "we're eleven", which is not said of one.
-    `first_person`: what must not be left in the third person outside quotations.
+    `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition` starts
+    a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
+    words ("Note:"). `cut`: a possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects
+    it. `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment in a clause.
+    `impersonal` and `of_it` match a clause that depends on the previous one; `is_hanging` finds pronouns without a
+    noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're
+    eleven", which is not true of one person. `first_person`: words that must not remain in the third person outside
+    quotations.
     """
 
     opening: re.Pattern[str]
@@ -93,22 +87,21 @@ class StatementRules:
     first_person: re.Pattern[str] = NEVER
 
     def goes_on(self, clause: str) -> bool:
-        """True for a clause that goes on about what was just said: "It was …", "I got them on Friday"."""
+        """True for a clause that continues the previous statement: "It was …", "I got them on Friday"."""
         return self.impersonal.match(clause) is not None or self.of_it.match(clause) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRules:
-    """Which attribute of the user a sentence fills. Every rule has a group `value`.
+    """Rules for the user attribute that a sentence fills; each has a group `value`.
 
-    `plain` are the careful rules of the profile, which read whole plain sentences: none that `commission` (work on a
-    text), `unsure` (questions, negations, the past, reports) or nothing in the `first_person` speaks against; values
-    that `no_value` matches are none. `loose` count more wordings, unless `doubt` stands before their end. `told` match
-    whole sentences in the third person, as memories are written; `change` says that the value replaces another one.
-    `things` have a group `thing` too, which makes the slot's name behind the one given. `feels` has the groups
-    `feeling`, by `feelings`, and `object`;
+    `plain`: the profile's careful rules, which match whole plain sentences. Excluded are `commission` (work on a text),
+    `unsure` (questions, negations, the past, reports), sentences without `first_person`, and values that match
+    `no_value`. `loose` rules accept more wordings, unless `doubt` precedes their end. `told` match whole sentences in
+    the third person, the form of memories; `change`: the value replaces another one. `things` also have a group
+    `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
     `stopped` the group `rest`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than
-    one thing; `pronouns` name nobody.
+    one thing; `pronouns` name no one.
     """
 
     plain: Rules
@@ -133,20 +126,17 @@ class SlotRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DateRules:
-    """How times are told.
+    """Rules for times.
 
-    `rules` are tried in order; each name is a reader of `facts.when`, and what its groups hold is looked up here:
-    `day` in `days`, `n` in `numbers`, `unit` in `units`, `step` in `steps` ("last", "this", "next", "coming"),
-    `weekday` in `weekdays` (from 0, Monday), `month` in `months`. `vague` is a word for a count that nobody counted.
-    `labels` are written behind a fact, by the unit of its time. `ahead`: the sentence speaks of what is to come.
-    `is_past`: its verbs, and not only what they say of a feeling, are in the past. `undecided`: what may be to come
-    although the verb is in the past ("booked", "wanted to"). `present`: a verb in the present; `turn`: another clause
-    may begin here. `yearly`: what comes back every year, so that its day is of no year. `months`:
-    their names in all forms, parted by commas; a month alone counts after one of the `leads`.
-    `has_ordinal_stop`: a full stop behind a number makes it an ordinal.
-
-    In questions, `written` dates have the groups year, month and day; `ago` has two, count and unit; `since` are
-    wordings for so many days back, from the first to the last.
+    `rules` are tried in order. Each name is a reader in `facts.when`, which looks up its groups here: `day` in `days`,
+    `n` in `numbers`, `unit` in `units`, `step` in `steps` ("last", "this", "next", "coming"), `weekday` in `weekdays`
+    (0: Monday), `month` in `months`. `vague`: a word for an uncounted number. `labels` follow a fact, by the unit of
+    its time. `ahead`: the sentence is about the future. `is_past`: its verbs, not only its feelings, are in the past.
+    `undecided`: possibly future despite a past verb ("booked", "wanted to"). `present`: a verb in the present; `turn`:
+    another clause may start here. `yearly`: recurs every year, so its day has no year. `months`: names in all forms,
+    separated by commas; a month alone counts after one of the `leads`. `has_ordinal_stop`: a full stop after a number
+    makes it an ordinal. In questions, `written` dates have the groups year, month and day; `ago` has count and unit;
+    `since`: wordings for a range of days back, first to last.
     """
 
     rules: Rules
@@ -176,11 +166,10 @@ class DateRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestatingRules:
-    """How an assistant tells the user what the user said, and how the user takes it up.
-
-    `assent` and `denial` open the user's answer, `negation` is anywhere in it. Of the assistant's sentence `frame` and
-    `vocative` are cut away; one without `user`, with `own` or with `no_report` says nothing of the user. In the first
-    person (`first_person`) it must match `about`, and no `praise`; `praised` of a trait is told as `praised_as`.
+    """How an assistant restates the user's words, and how the user answers. `assent` and `denial` open the user's
+    answer; `negation` is anywhere in it. `frame` and `vocative` are cut from the assistant's sentence. A sentence
+    without `user`, or with `own` or `no_report`, says nothing about the user. In the first person (`first_person`) it
+    must match `about`, and no `praise`; `praised` traits are stored as `praised_as`.
     """
 
     assent: re.Pattern[str]
@@ -201,7 +190,7 @@ class RestatingRules:
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A wording: the category that it speaks for, and how much it speaks for keeping the sentence."""
+    """A wording: its category, and its weight for keeping the sentence."""
 
     category: str
     weight: float
@@ -210,10 +199,9 @@ class Cue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemRules:
-    """By which words the curator without a model tells what to keep.
-
-    `cues` speak for a sentence, `topics` say what it is about. `asking` sentences are left out, `opening` words cut
-    off. `said_as`: beginnings that become words in the third person.
+    """Words by which the curator without a model selects sentences. `cues` are evidence for a sentence, `topics` name
+    its subject. `asking` sentences are dropped, `opening` words cut off. `said_as`: sentence starts with their
+    third-person form.
     """
 
     cues: tuple[Cue, ...]
@@ -229,11 +217,10 @@ class GemRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceRules:
-    """Which statement in the third person tells of a choice: `rules` by verb, with the groups `who` and `thing`.
-
-    `tail` is cut off the thing, then `article`. `refused`: turned down or only thought about. `summary` has the fields
-    who, verb, thing, times, first and last; `plural` (who, verb) gives the verb's form. `qualities`: what different
-    things may be chosen for, by name; `compound` matches further names of qualities; `shared` is the sentence on one.
+    """Rules for choices in third-person statements: `rules` by verb, with the groups `who` and `thing`. `tail`, then
+    `article`, is cut off the thing. `refused`: rejected or only considered. `summary` has the fields who, verb, thing,
+    times, first and last; `plural` (who, verb) gives the verb's form. `qualities`: reasons for choosing different
+    things, by name; `compound` matches further quality names; `shared` is the sentence on one.
     """
 
     rules: Rules
@@ -250,10 +237,9 @@ class ChoiceRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameRules:
-    """Words around names; those of all languages are read together. What a phrase means stands in `graph.phrases`.
-
-    `phrases`: by the name of a relation, its forms, joined by "|". `kinds`: by the type of an entity, nouns that tell
-    it. `openers`: words that begin a sentence with a capital and are no name.
+    """Words around names; those of all languages are read together. `graph.phrases` defines what phrases mean.
+    `phrases`: a relation's forms by its name, joined by "|". `kinds`: nouns that indicate an entity type, by type.
+    `openers`: capitalised words at the start of a sentence that are no names.
     """
 
     phrases: Mapping[str, str]
@@ -276,11 +262,9 @@ class NameRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClauseRules:
-    """How names are found where no capital tells them: by what stands around a phrase within a clause.
-
-    `relations`: expressions for a whole clause with the groups `a` and `b`, by the name of the phrase. `before_name`
-    and `typed` words are cut off a name, `nobody` is none, and `endings` tell its type. A clause that `denying` matches
-    says nothing.
+    """Rules for names in scripts without capitals, by the words around a phrase within a clause. `relations`: patterns
+    for a whole clause with the groups `a` and `b`, by phrase name. `before_name` and `typed` words are cut off a name,
+    `nobody` words are none, and `endings` give its type. A clause that matches `denying` is skipped.
     """
 
     relations: Rules
@@ -297,14 +281,12 @@ NO_NAMES = NameRules(phrases={}, kinds={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """A language as far as the rules know it.
-
-    A text is of the language whose `script` carries it (and not `never`), else of the one most of whose `common` words
-    it has. `third_person` tells a clause of the speaker, named `user`; `intensifier` words are cut out before. `joint`
-    stands between two clauses that become one sentence. `is_cased`: a sentence begins with a capital and a clause after
-    the joint does not. `asks_assistant`: a question, in lower case, for what the assistant said before. `courtesies`:
-    words of which a text that says nothing consists. `cues`: what tells whether a sentence is understood alone and
-    lasts, for the head that estimates what is worth keeping; a name means the same in every language.
+    """One language's rules. A text belongs to the language whose `script` dominates it (without `never`), else to the
+    one with most of its `common` words. `third_person` rewrites a clause of the speaker as about `user`; `intensifier`
+    words are removed before. `joint` joins two clauses to one sentence. `is_cased`: a sentence starts with a capital, a
+    clause after the joint does not. `asks_assistant`: a lower-case question about the assistant's earlier words.
+    `courtesies`: words of texts without content. `cues`: signals that a sentence is self-contained and lasting, for the
+    head that estimates worth; a cue's name means the same in every language.
     """
 
     code: str
@@ -330,7 +312,7 @@ class Language:
     courtesies: str = ""
 
     def begin(self, text: str) -> str:
-        """The text as the beginning of a sentence."""
+        """The text as the start of a sentence."""
         return text[:1].upper() + text[1:] if self.is_cased else text
 
 
@@ -347,13 +329,13 @@ _TABLES = {
 
 
 class OwnRules:
-    """What the module of a language alone reads: the table `own` of its file."""
+    """The table `own` of a language's file, for its module."""
 
     def __init__(self, code: str) -> None:
         self._table: Mapping[str, Any] = _read_file(code)["own"]
 
     def pattern(self, name: str) -> re.Pattern[str]:
-        """An expression, compiled when it is first used."""
+        """A pattern, compiled on first use."""
         return _compile(self._table[name], self._table)
 
     def words(self, name: str) -> frozenset[str]:
@@ -361,7 +343,7 @@ class OwnRules:
         return words("".join(self._table[name]))
 
     def forms(self, name: str) -> Mapping[str, str]:
-        """Words by the words that they replace."""
+        """Replacement words, by the words that they replace."""
         return self._table[name]
 
 
@@ -371,7 +353,7 @@ def _read_file(code: str) -> dict[str, Any]:
 
 
 def read_language(code: str, **given: Any) -> Language:
-    """The language of the file of a code. `given` are fields that the file lacks; those of a table, by its name."""
+    """Load a language from the file of its code. `given`: fields that the file lacks; those of a table by its name."""
     data: dict[str, Any] = {"code": code, **deepcopy(_read_file(code))}
     data.pop("own", None)
     shared: dict[str, Any] = {"technical": TECHNICAL, **data.pop("parts", {})}
@@ -390,7 +372,7 @@ def _read_rules(table: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, r
 
 
 def _read_fields(cls: type, table: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a table as their annotations in `cls` want them."""
+    """The fields of a table, converted to their annotations in `cls`."""
     kinds = {field.name: str(field.type) for field in fields(cls)}
     mappings = [name for name in table if kinds.get(name, "").startswith("Mapping")]
     keys = {name: "|".join(sorted(table[name], key=len, reverse=True)) for name in mappings}
@@ -420,9 +402,8 @@ def _compile(source: str | list[str], parts: Mapping[str, Any]) -> re.Pattern[st
 
 
 def detect(text: str, least_share: float = LEAST_SHARE) -> Language:
-    """The language of a text: by its script where that has `least_share` of the letters, else by its common words.
-
-    A sentence whose letters are mostly an address has few of its own script, and no common word of any other.
+    """The language of a text: by script if it has `least_share` of the letters, else by common words. A sentence that
+    is mostly an address has few letters of its own script, and no common word of another language.
     """
     by_script, by_words = _ways()
     seen = None
@@ -443,13 +424,13 @@ def detect(text: str, least_share: float = LEAST_SHARE) -> Language:
 
 
 def lookup(code: str) -> Language:
-    """The language of a code. Raises `KeyError` for one that has no module here."""
+    """The language of a code. Raises `KeyError` if it has no module here."""
     return {language.code: language for language in languages()}[code]
 
 
 @cache
 def languages() -> tuple[Language, ...]:
-    """Every language that has a module here: the fallback first, the others by their codes."""
+    """All languages with a module here: the fallback first, the others by code."""
     codes = sorted(each.name for each in pkgutil.iter_modules(__path__) if len(each.name) == CODE_CHARS)
     codes.sort(key=lambda code: code != FALLBACK)
     return tuple(import_module(f"{__name__}.{code}").LANGUAGE for code in codes)
@@ -457,6 +438,6 @@ def languages() -> tuple[Language, ...]:
 
 @cache
 def _ways() -> tuple[list[tuple[Language, re.Pattern[str]]], list[Language]]:
-    """The languages that are told by their script, and those by their words."""
+    """Languages recognised by script, and languages recognised by words."""
     by_script = [(language, language.script) for language in languages() if language.script is not None]
     return by_script, [language for language in languages() if language.script is None]

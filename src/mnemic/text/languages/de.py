@@ -1,4 +1,4 @@
-"""German: what of its rules only code can say; the rest stands in `de.toml`."""
+"""German rules that need code; the others are in `de.toml`."""
 
 import re
 from collections.abc import Callable
@@ -13,26 +13,21 @@ _TOKEN = late_pattern(r"[^\W\d_]+|\W|[\d_]+")
 _OWNED = {f"{stem}{ending}": "Users" for stem in ("mein", "unser") for ending in ("", "e", "en", "em", "er", "es")}
 _PERSONS: dict[str, str] = {"mich": "User", "mir": "User", "uns": "User"} | _OWNED
 _FORMS = _OWN.forms("forms")
-"""Verbs whose third person does not follow from the first; those in -te here are no past."""
+"""Verbs with an irregular third person; those in -te here are no past forms."""
 
-_SHORTEST_VERB = 4
-"""Shorter words in -e are articles and pronouns."""
-
-_NO_VERBS = _OWN.words("no_verbs")
-"""Words in -e that stand beside a subject and are no verb."""
+_SHORTEST_VERB = 4  # shorter words in -e are articles and pronouns
+_NO_VERBS = _OWN.words("no_verbs")  # words in -e beside a subject that are no verbs
 
 
 _STRONG_PAST = _OWN.words("strong_past")
 _PREFIXES = ("be", "ver", "er", "ent", "ge", "zer", "")
-_WITH_E = late_pattern(r"(?:[dt]|[^aeiouäöülrhmn][nm])$")
-"""After these stems the ending is -et: "rechnet"."""
-
+_WITH_E = late_pattern(r"(?:[dt]|[^aeiouäöülrhmn][nm])$")  # after these stems the ending is -et: "rechnet"
 _WITHOUT_VOWEL = late_pattern(r"(?<=[bcdfgkmnpstz])le$|(?<=ch)le$")
-"""So end verbs in -eln after "ich": "sammle", "lächle"."""
+"""Ending of verbs in -eln after "ich": "sammle", "lächle"."""
 
 
 def _conjugate(verb: str) -> str | None:
-    """The form that goes with "User" of one that goes with "ich"; None for what is no such form."""
+    """The verb form for "User" from that for "ich", or None."""
     lower = verb.lower()
     form = _FORMS.get(lower)
     if form is None and _is_past_form(lower):
@@ -52,7 +47,7 @@ def _is_past_form(lower: str) -> bool:
 
 
 def _conjugate_plural(verb: str) -> str | None:
-    """The form that goes with "User" of one that goes with "wir"; None for what is no such form."""
+    """The verb form for "User" from that for "wir", or None."""
     lower = verb.lower()
     if lower in _OF_ONE:
         return _conjugate(_OF_ONE[lower] if verb.islower() else _OF_ONE[lower].capitalize())
@@ -74,7 +69,7 @@ def _is_present(word: str) -> bool:
 
 
 def third_person(clause: str) -> str:
-    """The clause with the speaker as User: "Ich wohne in Wien" becomes "User wohnt in Wien". No string raises."""
+    """The clause about User: "Ich wohne in Wien" becomes "User wohnt in Wien". No string raises."""
     pieces: list[str] = []
     done = 0
     for quoted in _QUOTED.finditer(clause):
@@ -104,7 +99,7 @@ _AUXILIARIES = _OWN.words("auxiliaries")
 
 
 def _same_part(tokens: list[str], subject: int) -> list[int]:
-    """The places of the words between the marks around a subject."""
+    """Places of the words between the punctuation marks around a subject."""
     left = max((place for place in range(subject) if tokens[place] in ",;:.!?()–—"), default=-1)
     marks = (place for place in range(subject, len(tokens)) if tokens[place] in ",;:.!?()–—")
     right = min((place for place in marks if not _goes_on(tokens, place)), default=len(tokens))
@@ -117,8 +112,8 @@ def _goes_on(tokens: list[str], comma: int) -> bool:
 
 
 def _find_verbs(tokens: list[str], subject: int) -> list[tuple[int, str]]:
-    """Where the verbs of a subject stand, and their forms that go with "User": beside it, or last ("weil ich in Wien
-    wohne"), and after "und". None where no verb is found.
+    """Places of a subject's verbs, and their forms for "User": beside it, or last ("weil ich in Wien wohne"), and after
+    "und". None if there is no verb.
     """
     part = _same_part(tokens, subject)
     before = [place for place in part if place < subject]
@@ -138,14 +133,14 @@ def _find_verbs(tokens: list[str], subject: int) -> list[tuple[int, str]]:
 
 
 def _is_pair(tokens: list[str], before: list[int], behind: list[int]) -> bool:
-    """True for "Meine Frau und ich haben": the verb keeps its plural."""
+    """True for "Meine Frau und ich haben": the verb stays plural."""
     return bool(behind) and len(before) > 1 and _conjugate_plural(tokens[behind[0]]) is not None
 
 
 def _find_further(
     tokens: list[str], part: list[int], verb: int, conjugate: Callable[[str], str | None]
 ) -> list[tuple[int, str]]:
-    """What the subject does besides: "Ich wohne in Wien und arbeite bei der Bahn"."""
+    """Further verbs of the subject: "Ich wohne in Wien und arbeite bei der Bahn"."""
     if conjugate is _conjugate_plural and tokens[verb].lower() in _AUXILIARIES:
         return []  # "gegessen und getrunken" look like verbs of "wir"
     found: list[tuple[int, str]] = []
@@ -161,14 +156,12 @@ def _find_further(
     return found
 
 
-_VERBS = _OWN.words("verbs")
-"""Before a noun other words of their form are adjectives: "Obst und frische Säfte"."""
-
+_VERBS = _OWN.words("verbs")  # before a noun other words of their form are adjectives: "Obst und frische Säfte"
 _OF_MANY = _OWN.pattern("of_many")
 
 
 def _is_told(clause: str) -> bool:
-    """False where no verb is found that goes with the speaker, and for what is true of a group alone."""
+    """False if no verb fits the speaker, or the clause is only true of a group."""
     tokens = [match.group() for match in _TOKEN.finditer(_QUOTED.sub(" ", clause))]
     subjects = [place for place, token in enumerate(tokens) if token.lower() in _SUBJECTS]
     return _OF_MANY.search(clause) is None and all(_find_verbs(tokens, place) for place in subjects)
@@ -196,7 +189,7 @@ _YOU = _OWN.pattern("you")
 
 
 def first_person(sentence: str) -> str:
-    """For "Du wohnst in Wien" this is "ich wohne in Wien"."""
+    """The sentence about the user as the user would say it: "ich wohne in Wien" for "Du wohnst in Wien"."""
     return _YOU.sub(
         lambda match: (
             f"mein{match['ending']}"

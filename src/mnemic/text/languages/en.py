@@ -1,4 +1,4 @@
-"""English: what of its rules only code can say; the rest stands in `en.toml`, its verbs and persons in `english`."""
+"""English rules that need code; the others are in `en.toml`, and verbs and persons in `english`."""
 
 import re
 
@@ -8,23 +8,20 @@ from mnemic.text.languages.english import PARTICIPLES, first_person, is_of_one, 
 from mnemic.text.normalise import late_pattern
 
 _OWN = OwnRules("en")
-_REASON = _OWN.pattern("reason")
-"""What follows gives the reason of a question or of a request, and is told as true."""
-
+_REASON = _OWN.pattern("reason")  # introduces the reason of a question or request, which is stated as true
 _REASON_ENDS = _OWN.pattern("reason_ends")
 _SUBORDINATE = _OWN.pattern("subordinate")
 _COMMENT = _OWN.pattern("comment")
 _TELLING = late_pattern(r"\d|(?<=[a-z,] )(?!I\b)[A-Z][a-z]|\b(?:since|because|as) (?:I|my)\b")
-"""A comment with a number, a name or a reason of the speaker's in it says more than an opinion."""
+"""A comment with a number, a name or a reason of the speaker is more than an opinion."""
 
 _NO_OBJECT = _OWN.pattern("no_object")
 _VERB = _OWN.pattern("verb")
-_PAIR_WORDS = 4
-"""More words before "and I" are a clause, no name of a person."""
+_PAIR_WORDS = 4  # more words before "and I" are a clause, no person's name
 
 
 def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
-    """A cut parts two clauses only behind a verb, outside a subordinate clause and a pair of nouns."""
+    """True unless the cut separates two clauses: after a verb, outside a subordinate clause and a pair of nouns."""
     opened = _SUBORDINATE.search(left)
     is_tied = opened is not None and (cut.group().strip() == "," or opened.start() == 0)
     has_verb = _VERB.search(left) is not None
@@ -33,8 +30,7 @@ def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
 
 _POINTING = _OWN.pattern("pointing")
 _NAMED_BEFORE = _OWN.pattern("named_before")
-_MANY_BEFORE = _OWN.pattern("many_before")
-"""A noun without an article that "them" may stand for, but "it" may not."""
+_MANY_BEFORE = _OWN.pattern("many_before")  # a noun without an article that "them" may refer to, but "it" may not
 _HARMLESS = _OWN.pattern("harmless")
 
 
@@ -50,8 +46,8 @@ def _is_told(clause: str) -> bool:
 
 
 def _is_hanging(clause: str) -> bool:
-    """True where a pronoun points at something that the clause does not name before it ("I have never used one"), and
-    for a clause without a verb ("Half a page").
+    """True for a pronoun whose noun is not in the clause before it ("I have never used one"), and for a clause without
+    a verb ("Half a page").
     """
     if not _has_verb(clause):
         return True
@@ -62,8 +58,7 @@ def _is_hanging(clause: str) -> bool:
     return match.group().lower() == "it" or _MANY_BEFORE.search(clause, 0, match.start()) is None
 
 
-_NO_SUBJECT = _OWN.pattern("no_subject")
-"""Words that open a clause whose "I" was left out, as people write in a hurry."""
+_NO_SUBJECT = _OWN.pattern("no_subject")  # starts of a clause whose "I" was left out, as people write in a hurry
 
 
 def _add_subject(clause: str) -> str:
@@ -76,12 +71,11 @@ def _add_subject(clause: str) -> str:
     return f"{subject} {clause[:1].lower()}{clause[1:]}"
 
 
-_FIRST_PERSON = _OWN.pattern("first_person")
-"""Behind a word such as "War", the "I" is a number."""
+_FIRST_PERSON = _OWN.pattern("first_person")  # after a word such as "War", the "I" is a number
 
 
 def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
-    """One subject or object, no two statements: "My wife and I", "my dog and my cat"."""
+    """True for one subject or object, not two statements: "My wife and I", "my dog and my cat"."""
     after = sentence[cut.end() : cut.end() + 60]
     if re.match(r"(?:my|our)\b", after, re.IGNORECASE):
         return not re.match(
@@ -105,7 +99,7 @@ def _find_reason(sentence: str) -> tuple[int, int] | None:
 
 
 def _tells_a_time(sentence: str, match: re.Match[str]) -> bool:
-    """True for "since we last spoke", as no reason is."""
+    """True for "since we last spoke", which is no reason."""
     if "since" not in match.group().lower():
         return False
     is_apart = match.start() == 0 or match.group().startswith(",")
@@ -114,20 +108,18 @@ def _tells_a_time(sentence: str, match: re.Match[str]) -> bool:
 
 
 def _find_comment(clause: str) -> int | None:
-    """Where a mere opinion begins: "I moved to Rome, which was nice"."""
+    """The start of a mere opinion: "I moved to Rome, which was nice"."""
     match = _COMMENT.search(clause)
     is_opinion = match is not None and match.start() > len(clause) // 3 and not _TELLING.search(match.group())
     return match.start() if match is not None and is_opinion else None
 
 
-_NO_PAST = _OWN.pattern("no_past")
-"""A participle behind "am" is no past ("I'm excited"), nor is "has got"."""
-
+_NO_PAST = _OWN.pattern("no_past")  # a participle after "am" is no past ("I'm excited"), nor is "has got"
 _PERFECT = late_pattern(rf"(?:\b(?:have|has|had)|'(?:ve|s)) (?:\w+ )?(?:{'|'.join(sorted(PARTICIPLES))})\b")
 
 
 def _is_past(folded: str) -> bool:
-    """True where the verbs of a statement, and not only its feelings, are in the past."""
+    """True if the verbs of a statement, not only its feelings, are in the past."""
     told = _NO_PAST.sub(" ", folded)
     return any(is_past(word) or word == "since" for word in told.replace("'", " ").split()) or bool(
         _PERFECT.search(told)

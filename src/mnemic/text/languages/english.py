@@ -1,7 +1,5 @@
-"""English as far as rewriting needs it: the forms of verbs, and one person told in another.
-
-"I moved with my sister" becomes "User moved with their sister". "We" is told of the user alone: who the others are is
-not said. What stands in quotation marks is somebody's words and stays as it is.
+"""English grammar for rewriting: verb forms, and changes of person. "I moved with my sister" becomes "User moved with
+their sister". "We" becomes the user alone: the others are not named. Quotations are someone's words and stay unchanged.
 """
 
 from mnemic.text.languages import OwnRules, any_case, words
@@ -9,29 +7,24 @@ from mnemic.text.normalise import late_pattern
 
 _OWN = OwnRules("en")
 MODALS = words("can could will would shall should may might must cannot can't couldn't won't wouldn't shan't")
-"""With them the verb keeps its form. Negated ones too."""
+"""The verb keeps its form after these, negated or not."""
 
-ADVERBS = _OWN.words("adverbs")
-"""Words that may stand between a subject and its verb, beside those that end in -ly."""
-
+ADVERBS = _OWN.words("adverbs")  # may come between subject and verb, besides words in -ly
 _NOT_ADVERBS = words("apply reply rely supply multiply fly comply imply bully rally ally tally sully")
 _PRESENT_IN_ED = _OWN.words("present_in_ed")
 _PAST = _OWN.words("past")
-PARTICIPLES = _OWN.words("participles")
-"""Irregular ones: after 'd they say that it means "had"."""
-
+PARTICIPLES = _OWN.words("participles")  # irregular ones: after 'd they show that it means "had"
 _FORMS = _OWN.forms("forms")
-_AND_VERBS = _OWN.words("and_verbs")
-"""After "and" in the clause of a conjugated verb, these go on with the same subject."""
+_AND_VERBS = _OWN.words("and_verbs")  # after "and" in the clause of a conjugated verb, these keep its subject
 
 
 def is_adverb(word: str) -> bool:
-    """True for a lower-case word that may stand before the verb."""
+    """True for a lower-case word that may precede the verb."""
     return word in ADVERBS or (word.endswith("ly") and word not in _NOT_ADVERBS)
 
 
 def is_past(word: str) -> bool:
-    """True for the past form of a verb, lower case; one with the same form in the present counts as past."""
+    """True for a verb's past form, lower case; a form equal to the present counts as past."""
     return word in _PAST or (word.endswith("ed") and word not in _PRESENT_IN_ED)
 
 
@@ -42,12 +35,12 @@ def is_base(word: str) -> bool:
 
 
 def may_follow_and(word: str) -> bool:
-    """True for a verb that goes on after "and" with the same subject."""
+    """True for a verb that continues the same subject after "and"."""
     return word in _AND_VERBS
 
 
 def with_user(word: str) -> str:
-    """The form of the verb `word`, given as it stands after "I", that goes with "User"."""
+    """The verb form for "User" from that after "I"."""
     lower = word.lower().replace("\u2019", "'")
     if lower in _FORMS:
         return _FORMS[lower]
@@ -63,7 +56,7 @@ def _third(word: str) -> str:
 _TOKEN = _OWN.pattern("token")
 _WORDS = _OWN.forms("words")
 _AGAIN = {"User's": "their", "User": "them", "themselves": "themselves"}
-"""Once the clause has named the user, these stand for the user's name."""
+"""Replacements of the user's name once the clause has it."""
 
 _SUBJECTS = ("i", "we")
 _PLURALS: dict[str, str] = {"am": "are", "was": "were", "wasn't": "weren't"}
@@ -72,7 +65,7 @@ _NUMBERED = words("war type part phase stage class grade level volume chapter el
 _INVERTED = {"am": "is", "are": "is", "do": "does", "have": "has", "were": "was"}
 _PAIR = any_case(r"^(?:my|our) ([\w'’-]+(?: [\w'’-]+)?(?:, [\w' ]{2,30},)?) and I\b(?!['’])")
 _FRIEND = late_pattern(r"^([A-Z][\w'’-]+) and I\b(?!['’])")
-"""The user comes first: "my wife and I" is told as "User and their wife"."""
+"""The user comes first: "my wife and I" becomes "User and their wife"."""
 
 _COMPOUND = _OWN.pattern("compound")
 
@@ -85,21 +78,17 @@ def third_person(clause: str) -> str:
 
 
 def is_of_one(clause: str) -> bool:
-    """False for what is true of a group alone: "we're eleven", "we know each other"."""
+    """False for clauses only true of a group: "we're eleven", "we know each other"."""
     return _OF_MANY.search(_MEMBERS.sub(" ", clause)) is None
 
 
-_HASTY = _OWN.pattern("hasty")
-"""As people type "I'm"; elsewhere "im" is German, as in the name of a café."""
-
-_MEMBERS = _OWN.pattern("members")
-"""One of a group is part of it."""
-
+_HASTY = _OWN.pattern("hasty")  # hasty "I'm"; elsewhere "im" is German, as in the name of a café
+_MEMBERS = _OWN.pattern("members")  # one person of a group is part of it
 _OF_MANY = _OWN.pattern("of_many")
 
 
 def has_compound_subject(clause: str) -> bool:
-    """True when it begins as in "My wife and I went"; the verb then keeps its plural."""
+    """True for a start such as "My wife and I went"; the verb then stays plural."""
     match = _COMPOUND.match(clause)
     if match is None:
         return False
@@ -111,7 +100,7 @@ _VERBS = words("is are was were has have had will can does do likes loves hates 
 
 
 class _Rewriting:
-    """One walk over the words of a clause."""
+    """One pass over the words of a clause."""
 
     def __init__(self, clause: str) -> None:
         self._tokens = _TOKEN.findall(clause)
@@ -138,7 +127,7 @@ class _Rewriting:
         return "".join(self._out)
 
     def _name_user(self, name: str) -> str:
-        """Name the user, or use a pronoun where the user is already the clause's subject."""
+        """Name the user, or use a pronoun if the user is already the clause's subject."""
         return _AGAIN[name] if self._is_named else name
 
     def _put(self, text: str) -> None:
@@ -153,7 +142,7 @@ class _Rewriting:
         return bool(ending) or token[0] != "i" or following.isspace()
 
     def _is_of_a_name(self, token: str) -> bool:
-        """True for "US", and the last word of "The Rest of Us": a capital behind a word."""
+        """True for "US", and the last word of "The Rest of Us": a capital after a word."""
         before = self._out[-2][-1:] if len(self._out) > 1 and self._out[-1].isspace() else ""
         return token.isupper() or (token[0].isupper() and before.isalpha())
 
@@ -177,7 +166,7 @@ class _Rewriting:
             self._verb(is_plural=is_plural)
 
     def _verb(self, *, is_plural: bool) -> None:
-        """Carry the words up to the verb over, and put the verb into its form."""
+        """Copy the words up to the verb, and conjugate the verb."""
         while self._place < len(self._tokens):
             token = self._tokens[self._place]
             lower = token.lower()
@@ -193,7 +182,7 @@ class _Rewriting:
             return
 
     def _and(self, token: str) -> None:
-        """After a verb in the present and "and" or "but", the next verb goes with the same subject."""
+        """After a present verb and "and" or "but", conjugate the next verb for the same subject."""
         self._put(token)
         blank, verb, behind = (*self._tokens[self._place : self._place + 3], "", "", "")[:3]
         if blank.isspace() and may_follow_and(verb.lower()) and behind.isspace():
@@ -208,7 +197,7 @@ class _Rewriting:
 
 
 def first_person(sentence: str) -> str:
-    """For "You are training for your race" this is "I am training for my race"."""
+    """The sentence as the user would say it: "I am training for my race" for "You are training for your race"."""
     out = _BEING.sub(lambda match: f"I {_AUXILIARIES[match[1].lower()]}", sentence)
     out = _CONTRACTED.sub(lambda match: f"I {_AUXILIARIES[match[1].lower()]}", out)
     out = _ADDRESSED.sub("me", _OBJECT.sub(lambda match: f"{match[1]} me", out))
@@ -220,7 +209,7 @@ _PERSONS = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself"}
 _BEING = any_case(r"\byou (are|were)\b")
 _CONTRACTED = any_case(r"\byou['’](re|ve|d|ll)\b")
 _OBJECT = _OWN.pattern("object")
-"""Behind these, "you" is no subject; what follows it is not its verb."""
+"""After these, "you" is no subject, and no verb of it follows."""
 
 _ADDRESSED = any_case(r"\byou\b(?=\s+(?:to|towards?|into|for|with|from|in|at|on|through|as|by)\b|\s*(?:[.,;!]|$))")
 _PERSON = any_case(r"\b(?:yourself|yours|your|you)\b")

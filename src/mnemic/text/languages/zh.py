@@ -1,4 +1,4 @@
-"""Chinese: what of its rules only code can say; the rest stands in `zh.toml`."""
+"""Chinese rules that need code; the others are in `zh.toml`."""
 
 import re
 
@@ -10,15 +10,13 @@ _OWN = OwnRules("zh")
 _QUOTED = late_pattern(r"“[^”]*”|「[^」]*」|『[^』]*』|\"[^\"]*\"|《[^》]*》")
 _PERSON = late_pattern(r"我们|咱们|(?<!自)我(?![国方])|咱")
 _GROUP = late_pattern(r"(?:我们|咱们)(?:这个|的)?组(?![织成合建装])")
-_OF_MANY = _OWN.pattern("of_many")
-"""What is said of several people, or of what is not known; "we" and a noun is the user's."""
-
+_OF_MANY = _OWN.pattern("of_many")  # about several people, or unknown ones; "we" with a noun is the user's
 _OWNED = _OWN.pattern("owned")
 _ENDINGS = late_pattern(r"(?<![呢呀啊哦啦吧哈嘛])[呢呀啊哦啦吧哈嘛]++$")
 
 
 def third_person(clause: str) -> str:
-    """The clause with the speaker as 用户: 我搬家了 becomes 用户搬家了; quotations stay. No string raises."""
+    """The clause with the speaker as 用户: 我搬家了 becomes 用户搬家了. Quotations stay. No string raises."""
     clause = _GROUP.sub("我们小组", clause)
     pieces: list[str] = []
     done = 0
@@ -33,9 +31,7 @@ def _name(person: re.Match[str]) -> str:
     return "用户的" if _OWNED.match(person.string, person.end()) else "用户"
 
 
-_SHORTEST_CLAUSE = 4
-"""Fewer characters before a comma are no clause."""
-
+_SHORTEST_CLAUSE = 4  # fewer characters before a comma are no clause
 _USER = late_pattern("[你您]们?")
 
 

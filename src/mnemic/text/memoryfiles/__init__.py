@@ -1,6 +1,4 @@
-"""Reads memories that other programs keep: files of notes in Markdown, and what mem0 exports; pure, from text to
-entries.
-"""
+"""Reads other programs' memories from text: Markdown notes and mem0's exports. No I/O."""
 
 import json
 from pathlib import PurePath
@@ -10,22 +8,16 @@ from mnemic.text.memoryfiles.entry import Entry, MemoryReading, Owner
 from mnemic.text.memoryfiles.markdown import read_markdown
 from mnemic.text.memoryfiles.mem0 import is_mem0_record, read_mem0, records_of
 
-DATABASE_MARK = b"SQLite format 3\x00"
-"""How the database of mem0 begins, as every one of SQLite."""
-
-MEMORY_FORMATS = ("mem0", "markdown")
-"""The formats of memories; a format of conversations is `mnemic.text.chatlogs.FORMATS`."""
-
+DATABASE_MARK = b"SQLite format 3\x00"  # start of mem0's database, as of every SQLite file
+MEMORY_FORMATS = ("mem0", "markdown")  # formats of memories; for conversations see `mnemic.text.chatlogs.FORMATS`
 _SUFFIXES = (".md", ".markdown", ".mdown", ".mkd")
 _LINES_TRIED = 20  # show the format, though the first ones may be broken
 _KEYS = ('"memory"', '"data"', '"memory_id"', '"session_scope"')
-"""What has none of these is not parsed to find out: an export of chats may be large."""
+"""A text without any of these is not parsed for detection: a chat export may be large."""
 
 
 def memory_format(text: str, name: str = "") -> str | None:
-    """The format of memories that a text is in; None for anything else. `name` is that of its file: what is called
-    `.md` is Markdown, whatever it says.
-    """
+    """The memory format of a text, or None. `name` is the file's: `.md` is always Markdown."""
     if PurePath(name).suffix.lower() in _SUFFIXES:
         return "markdown"
     start = text.lstrip("\ufeff \t\r\n")
@@ -37,11 +29,9 @@ def memory_format(text: str, name: str = "") -> str | None:
 def read_memories(
     text: str, format_: str | None = None, *, name: str = "", owner: Owner | None = None
 ) -> MemoryReading:
-    """The memories of a text, in the format that is named, else the one that is found out. Broken
-    parts are reported in the answer and do not stop the rest.
-
-    Raises `InvalidInputError` when there is nothing in it, when it is not of the format at all, or when it holds
-    memories of several users and none of them is the owner, or does not say whose they are and no format is named.
+    """The memories of a text, in the named or detected format. Broken parts are reported; the others are read. Raises
+    `InvalidInputError` for an empty text or another format. Also if it holds memories of several users and none is the
+    owner's, or names no users and no format is given.
     """
     text = text.removeprefix("\ufeff")
     if not text.strip():
@@ -52,7 +42,7 @@ def read_memories(
 
 
 def _is_mem0(text: str) -> bool:
-    """Looks at the first record; what is too long or too broken to be parsed whole is looked at from its beginning."""
+    """Looks at the first record, or at the start of a text that is too long or broken to be parsed whole."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What every reader of memories gives."""
+"""The result types of all readers of memories."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ MAX_TAG_CHARS = 64  # a longer tag is a sentence, and is left out
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose memories are wanted of a file that may hold those of several: the parts of the scope that asks."""
+    """The scope whose memories to take from a file that may hold those of several users."""
 
     user: str | None = None
     agent: str | None = None
@@ -22,11 +22,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One memory of another program. `place` says where it stands, for people (`MEMORY.md:12`); `line` counts from 1.
-
-    `origin` is the other program's own id of it, "" where it has none. `trail`: the titles it stands under, outermost
-    first. `is_dated`: it tells what is on the day of `observed_at`. `level` None: that of the scope.
-    `metadata` is what its owner noted, `notes` what the reader found beside (`model.bookkeeping.IMPORT_NOTES`).
+    """One memory of another program. `place`: its location for people (`MEMORY.md:12`); `line` counts from 1. `origin`:
+    the other program's id, or "". `trail`: the titles above it, outermost first. `is_dated`: it describes the day of
+    `observed_at`. `level` None: the scope's. `metadata`: the owner's; `notes`: the reader's
+    (`model.bookkeeping.IMPORT_NOTES`).
     """
 
     text: str
@@ -46,9 +45,8 @@ class Entry:
 
 @dataclass(slots=True)
 class MemoryReading:
-    """Entries in order; what was left out on purpose, counted by kind; what could not be read, by line or place.
-
-    `file`: the name of the file, "" for what has none. `conversations`: what the other program kept of what was said.
+    """Entries in order; skipped parts counted by kind; unreadable parts by line or place. `file`: the file name, or "".
+    `conversations`: the messages that the other program kept.
     """
 
     format: str

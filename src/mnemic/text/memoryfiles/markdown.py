@@ -1,7 +1,6 @@
-"""Notes in Markdown: MEMORY.md, CLAUDE.md, AGENTS.md, USER.md, SOUL.md, `memory/2026-01-02.md` and their like.
-
-Each item of a list and each paragraph is one entry, verbatim, with the titles it stands under and its line. An item
-below another stands under that one too. Code belongs to what it follows.
+"""Reads Markdown notes: MEMORY.md, CLAUDE.md, AGENTS.md, USER.md, SOUL.md, `memory/2026-01-02.md` and the like. Each
+list item and paragraph is one entry, verbatim, with the titles above it and its line. An item below another has that as
+a title too. Code belongs to the entry before it.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ _NAME = re.compile(rf"(?:^|.*[^\d]){_DATE}(?:-(?P<hour>[01]\d|2[0-3])(?P<minute>
 
 
 def date_before(text: str) -> datetime | None:
-    """The date, and the time of day where there is one, that a text begins with; marks may stand before it."""
+    """The date, and time if any, at the start of a text; marks may precede it."""
     return _moment(_BEFORE.match(text))
 
 
 def time_before(text: str, day: datetime) -> datetime:
-    """`day` at the time of day that a text begins with; as it is where there is none."""
+    """`day` at the time of day at the start of a text; unchanged without one."""
     found = _TIME_BEFORE.match(text)
     return day if found is None else day.replace(hour=int(found["hour"]), minute=int(found["minute"]))
 
 
 def date_of_name(stem: str) -> datetime | None:
-    """The date in the name of a file, as in `2026-01-02`, `2026-01-02-1430` or `2026-01-02-standup`."""
+    """The date in a file name, as in `2026-01-02`, `2026-01-02-1430` or `2026-01-02-standup`."""
     return _moment(_NAME.match(stem[:255]))  # the longest file name of most systems
 
 
 def _moment(match: re.Match[str] | None) -> datetime | None:
-    """A moment in UTC; None for a day that no month has."""
+    """A moment in UTC; None for an invalid day."""
     if match is None:
         return None
     year, month, day, hour, minute = (int(match[part] or 0) for part in ("year", "month", "day", "hour", "minute"))
@@ -63,7 +62,7 @@ _TAGS = ("tags", "categories", "keywords")
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """`titles` stand above everything in the file; `day` is when it was written; `lines`: how many there were."""
+    """`titles` apply to the whole file; `day`: its date; `lines`: length of the front matter."""
 
     titles: tuple[str, ...] = ()
     day: datetime | None = None
@@ -72,7 +71,7 @@ class FrontMatter:
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Reads `key: value`, and lists in brackets or of dashes; whatever else is there is left out."""
+    """Reads `key: value`, and lists in brackets or with dashes. Anything else is ignored."""
     fields: dict[str, str] = {}
     lists: dict[str, list[str]] = {}
     key, lines = "", text.strip().splitlines()[1:-1]
@@ -98,8 +97,7 @@ def _bare(value: str) -> str:
 
 
 TAB_COLUMNS = 4  # of the CommonMark specification
-MAX_ABOVE = 8
-"""Items that one is said to stand under, the nearest ones."""
+MAX_ABOVE = 8  # nearest parent items to note
 
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+\u2022]|\d{1,9}[.)])(?P<gap>[ \t]+|$)")
 _ITEM_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
@@ -107,8 +105,8 @@ _ITEM_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item: its text without mark and indentation, where its line begins in the list, the texts of the items that it
-    stands under, outermost first, and whether others stand under it.
+    """A list item: its text without mark and indentation, its line in the list, the parents' texts, outermost first,
+    and whether it has children.
     """
 
     text: str
@@ -119,7 +117,7 @@ class Item:
 
 @dataclass(slots=True)
 class _Open:
-    """An item that is being read."""
+    """An item being read."""
 
     start: int
     column: int
@@ -142,8 +140,8 @@ class _Open:
 
 
 def items(text: str) -> list[Item]:
-    """All items of a list, in order, at whatever depth. Lines that are no item belong to the one before, marks of items
-    within fenced code too. Numbers and marks of the list are not part of a text.
+    """All items of a list, in order, at any depth. Other lines belong to the item before, also list marks within fenced
+    code. Numbers and marks of the list are removed.
     """
     found: list[_Open] = []
     open_: _Open | None = None
@@ -152,7 +150,7 @@ def items(text: str) -> list[Item]:
         bare = line.rstrip("\n")
         match = None if fence else _ITEM.match(bare)
         if match is not None:
-            open_ = _begun(match, bare, position, open_)
+            open_ = _open_item(match, bare, position, open_)
             found.append(open_)
         elif open_ is not None:
             open_.lines.append(_dedented(bare, open_.column))
@@ -166,8 +164,8 @@ def items(text: str) -> list[Item]:
     ]
 
 
-def _begun(match: re.Match[str], line: str, position: int, before: _Open | None) -> _Open:
-    """An item that begins, under the nearest one before it that is indented less."""
+def _open_item(match: re.Match[str], line: str, position: int, before: _Open | None) -> _Open:
+    """A new item under the nearest one before it that is indented less."""
     depth = _columns(match["indent"])
     parent = before
     while parent is not None and parent.depth >= depth:
@@ -188,9 +186,7 @@ def _dedented(line: str, column: int) -> str:
     return indent[column:] + line[blanks:]
 
 
-MAX_TITLE_CHARS = 120
-"""A longer text above an item stands in its trail cut off."""
-
+MAX_TITLE_CHARS = 120  # a longer title is cut in the trail
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"(?m)^[ \t>]*(`{3,}|~{3,})")
 _REFERENCE = re.compile(r"@[^\s@]*[/.~][^\s@]*")
@@ -208,14 +204,14 @@ _PERSONA_FILES = ("soul", "identity", "persona")
 
 
 def read_markdown(text: str, name: str = "") -> MemoryReading:
-    """The entries of a file of notes. No text raises; `name` is the file's, for sources, days and kinds."""
+    """The entries of a notes file. No text raises. `name` is the file's, for sources, days and kinds."""
     reading = MemoryReading("markdown", name)
     return _File(text, name, reading).read()
 
 
 @dataclass(slots=True)
 class _Stand:
-    """Where reading stands: the titles and the label above, and whether code may still belong to the entry before."""
+    """Reading state: the titles and label above, and whether code may still belong to the entry before."""
 
     titles: tuple[str, ...] = ()
     label: str = ""
@@ -223,7 +219,7 @@ class _Stand:
 
 
 class _File:
-    """One file of notes being read."""
+    """A notes file being read."""
 
     def __init__(self, text: str, name: str, reading: MemoryReading) -> None:
         self._reading, self._name = reading, name
@@ -281,7 +277,7 @@ class _File:
             self._add(text.strip("\n"), block.start, ())
 
     def _paragraphs(self, block: Block, text: str) -> None:
-        """A paragraph is one entry; lines that hold nothing but a section sign part entries (Hermes)."""
+        """Add each paragraph as an entry. Lines with only a section sign separate entries (Hermes)."""
         begin = position = 0
         for line in [*text.splitlines(keepends=True), "\u00a7"]:
             if _PARTED.fullmatch(line.rstrip("\n")):
@@ -302,7 +298,7 @@ class _File:
             text = text[task.end() :]
         if text.rstrip(" *_").endswith(":") and "\n" not in text:
             if not item.has_children:
-                self._leave("labels without a text")
+                self._skip("labels without a text")
             return
         above = tuple(_title(each) for each in item.above)
         self._add(text, start, (*label, *above), notes)
@@ -312,10 +308,10 @@ class _File:
         self._stand.follows = False
         if not any(character.isalnum() for character in text):
             if text:
-                self._leave("lines without a word")
+                self._skip("lines without a word")
             return
         if all(_REFERENCE.fullmatch(word) for word in text.split()):
-            self._leave("lines that only name another file")
+            self._skip("lines that only name another file")
             return
         trail = tuple(title for title in (*self._front.titles, *self._stand.titles, *below) if title)
         day, is_dated = self._day_of(text, below)
@@ -336,7 +332,7 @@ class _File:
         self._stand.follows = True
 
     def _day_of(self, text: str, below: Sequence[str]) -> tuple[datetime | None, bool]:
-        """When it was, by the date before its text, else before what it stands under, else of the file."""
+        """The entry's day: by the date before its text, else before its parents, else the file's."""
         own = date_before(text)
         if own is not None:
             return own, True
@@ -363,7 +359,7 @@ class _File:
         return Kind.EVENT if is_dated else Kind.FACT
 
     def _without_comments(self, text: str) -> str:
-        """The text with blanks where comments were, outside of code, so that every line keeps its number."""
+        """The text with comments outside of code blanked, so that every line keeps its number."""
         if "<!--" not in text:
             return text
         pieces: list[str] = []
@@ -380,12 +376,12 @@ class _File:
 
     def _blanked(self, text: str) -> str:
         def blank(match: re.Match[str]) -> str:
-            self._leave("comments")
+            self._skip("comments")
             return "\n" * match[0].count("\n")
 
         return _COMMENT.sub(blank, text)
 
-    def _leave(self, what: str) -> None:
+    def _skip(self, what: str) -> None:
         self._reading.skipped[what] += 1
 
     def _line(self, start: int) -> int:
@@ -396,13 +392,13 @@ class _File:
 
 
 def _title(text: str) -> str:
-    """A text as a title: its first line without marks, cut off when it is long."""
+    """The first line without marks, cut if long."""
     line = text.strip().split("\n", 1)[0].strip().strip("*_ ").removesuffix(":").strip("*_ ")
     return line if len(line) <= MAX_TITLE_CHARS else line[: MAX_TITLE_CHARS - 1].rstrip() + "\u2026"
 
 
 def _unquoted(text: str) -> str:
-    """Without the marks of a quotation, when every line has one."""
+    """The text without quotation marks if every line has one."""
     lines = text.split("\n")
     if any(line.strip() and not line.lstrip().startswith(">") for line in lines):
         return text

@@ -1,7 +1,6 @@
-"""mem0: what `get_all` answers, what its platform exports, its history as `history` answers it, and lines of these.
-
-A record with `memory` (or `text`, `content`, `data`) and an id is a memory as it is now. A record with `event` is a
-change of one: the last of them says what it is now, and what it was before comes along in its notes.
+"""Reads mem0: results of `get_all` and `history`, exports of its platform, and lines of these. A record with `memory`
+(or `text`, `content`, `data`) and an id is a current memory. A record with `event` is a change of one: the last one
+holds the current text, and earlier ones go into its notes.
 """
 
 import json
@@ -17,16 +16,10 @@ from mnemic.text.chatlogs import LoggedConversation
 from mnemic.text.chatlogs.conversation import Json, as_list, as_mapping, draft_of, role_of, time_of
 from mnemic.text.memoryfiles.entry import MAX_TAG_CHARS, Entry, MemoryReading, Owner
 
-LISTS = ("results", "memories", "data", "items")
-"""Under which names a list of records may stand."""
-
-MAX_EARLIER = 10
-"""Texts that a memory had before, the newest of them, that come along with it."""
-
+LISTS = ("results", "memories", "data", "items")  # keys under which a list of records may be
+MAX_EARLIER = 10  # newest earlier texts of a memory that are kept
 MAX_EARLIER_CHARS = 500  # of each earlier wording, kept in the metadata: bounds a row
-MAX_BROKEN = 1000
-"""Places at which a broken document is read again; behind so many it is given up."""
-
+MAX_BROKEN = 1000  # restarts after errors in a broken document before giving up
 _TEXTS = ("memory", "new_memory", "text", "content", "data")
 _IDS = ("memory_id", "id")
 _KNOWN = (*_TEXTS, "id", "score", "metadata", "created_at", "updated_at", "categories", "expiration_date", "type")
@@ -36,7 +29,7 @@ _ENDINGS = ("DELETE", "DELETED")
 
 
 def is_mem0_record(value: object) -> bool:
-    """True for a memory of mem0, a change of one, or a message that it kept."""
+    """True for a memory of mem0, a change of one, or a stored message."""
     record = as_mapping(value)
     if "event" in record and "memory_id" in record:
         return True
@@ -48,14 +41,14 @@ def is_mem0_record(value: object) -> bool:
 
 
 def records_of(document: object) -> Sequence[Any]:
-    """The records of a document: it is a list of them, or holds one."""
+    """The records of a document: the list itself, or the list inside it."""
     lists = [as_list(document), *(as_list(as_mapping(document).get(key)) for key in LISTS)]
     return max(lists, key=len)
 
 
 def read_mem0(text: str, name: str, owner: Owner, *, is_named: bool) -> MemoryReading:
-    """The memories of one user, agent or run. Raises `InvalidInputError` for several users none of whom is asked for,
-    for a text without any record of mem0, and for a history, which names no user, unless the format `is_named`.
+    """The memories of one user, agent or run. Raises `InvalidInputError` for several users, none of them the owner, and
+    for a text without mem0 records. A history names no user and is refused unless the format `is_named`.
     """
     reading = MemoryReading("mem0", name)
     records = [(place, record) for place, record in _records(text, reading) if record]
@@ -71,7 +64,7 @@ def read_mem0(text: str, name: str, owner: Owner, *, is_named: bool) -> MemoryRe
             changes.setdefault(str(record["memory_id"]), []).append((place, record))
         else:
             memories.append((place, record))
-    for place, record in _of_owner(memories, reading, owner):
+    for place, record in _select_owner(memories, reading, owner):
         _add(reading, place, record, ())
     known = {entry.origin for entry in reading.entries}
     if not is_named and not known.issuperset(changes):
@@ -85,7 +78,7 @@ def read_mem0(text: str, name: str, owner: Owner, *, is_named: bool) -> MemoryRe
 
 
 def _records(text: str, reading: MemoryReading) -> Iterator[tuple[str, Json]]:
-    """Each record with where it stands; broken ones are reported."""
+    """Each record with its place; broken ones are reported."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -104,7 +97,7 @@ def _records(text: str, reading: MemoryReading) -> Iterator[tuple[str, Json]]:
 
 
 def _salvaged(text: str, reading: MemoryReading) -> Iterator[tuple[str, Json]]:
-    """Records of lines of JSON, or of a document that is broken or cut off, as far as each is whole by itself."""
+    """Whole records of JSON lines, or of a broken or truncated document."""
     decoder = json.JSONDecoder()
     breaks = [place for place, character in enumerate(text) if character == "\n"]
     at, tries, broken = 0, 0, -1
@@ -132,13 +125,13 @@ def _salvaged(text: str, reading: MemoryReading) -> Iterator[tuple[str, Json]]:
 
 
 def _is_wrapper(text: str, at: int) -> bool:
-    """True for the object around a list of records, which cannot be whole when one of them is not."""
+    """True for the object around a list of records, which is broken if one of them is."""
     head = text[at : at + 200].replace(" ", "").replace("\n", "")
     return any(f'"{key}":[' in head for key in LISTS) or '"results":' in head
 
 
-def _of_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owner: Owner) -> Iterator[tuple[str, Json]]:
-    """The records of one user, and of one agent those without a user. Whose they are is never mixed."""
+def _select_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owner: Owner) -> Iterator[tuple[str, Json]]:
+    """The records of one user, or without a user of one agent. Owners are never mixed."""
     for part, wanted, is_asked in (("user", owner.user, _always), ("agent", owner.agent, _has_no_user)):
         own = [record for _, record in memories if is_asked(record)]
         held = {str(record[f"{part}_id"]) for record in own if record.get(f"{part}_id")}
@@ -192,7 +185,7 @@ def _add(reading: MemoryReading, place: str, record: Json, earlier: tuple[Mappin
 
 
 def _own_fields(record: Json, earlier: tuple[Mapping[str, object], ...]) -> dict[str, object]:
-    """What mem0 noted of its own beside the text."""
+    """mem0's own fields besides the text."""
     kept: dict[str, object] = {key: record[key] for key in _KEPT if record.get(key) not in (None, "")}
     for key in ("created_at", "updated_at"):
         if isinstance(record.get(key), str):
@@ -206,7 +199,7 @@ def _own_fields(record: Json, earlier: tuple[Mapping[str, object], ...]) -> dict
 
 
 def _add_changed(reading: MemoryReading, memory_id: str, changes: list[tuple[str, Json]], *, is_known: bool) -> None:
-    """A memory from its history; one that is there as it is now needs it no more."""
+    """Add a memory from its history, unless the text also has its current form."""
     ordered = sorted(changes, key=lambda change: _moment(change[1]))
     place, last = ordered[-1]
     if is_known:
@@ -229,12 +222,12 @@ def _add_changed(reading: MemoryReading, memory_id: str, changes: list[tuple[str
 
 
 def _moment(change: Json) -> datetime:
-    """When a change was made; changes without a time come first, in the order given."""
+    """A change's time. Changes without a time come first, in the given order."""
     return time_of(change.get("updated_at")) or time_of(change.get("created_at")) or datetime.min.replace(tzinfo=UTC)
 
 
 def _add_message(reading: MemoryReading, place: str, record: Json) -> None:
-    """A message that mem0 kept beside its memories, into the conversation of its scope."""
+    """Add a stored message to the conversation of its scope."""
     session, text, role = str(record.get("session_scope") or "mem0"), record.get("content"), role_of(record.get("role"))
     if role is None or not isinstance(text, str) or not text.strip():
         reading.problems.append(f"{place}: a message without a text, or without a role that is known")

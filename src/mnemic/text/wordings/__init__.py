@@ -1,17 +1,24 @@
-"""What is said to language models, and around what they answer: one file of wordings for each language, read with its
-first use.
+"""Texts for prompts and around models' answers: one file per language, loaded on first use. A folder of a person's own
+(`mnemic init --prompts`) can replace any of them.
 """
 
+import hashlib
+import re
 import tomllib
 from functools import cache
 from importlib import resources
+from pathlib import Path
+
+from mnemic.errors import ConfigError
 
 LANGUAGES = ("en", "zh")
+_own: dict[str, dict[str, str]] = {}
+_FIELD = re.compile(r"(?<!\{)\{\w*\}(?!\})")
 
 
 def wording(language: str, name: str) -> str:
-    """The wording `part.name` of a language, with braces where something is to be filled in."""
-    return _load(language)[name]
+    """The wording `part.name` of a language, with braces for values."""
+    return _own.get(language, {}).get(name) or _load(language)[name]
 
 
 def every_wording(name: str) -> list[str]:
@@ -19,8 +26,45 @@ def every_wording(name: str) -> list[str]:
     return [wording(language, name) for language in LANGUAGES]
 
 
+def edition() -> str:
+    """What is added to a version in provenance: "" for the wordings as they are shipped."""
+    told = repr(sorted((language, sorted(words.items())) for language, words in _own.items() if words))
+    return f"+{hashlib.sha256(told.encode()).hexdigest()[:8]}" if any(_own.values()) else ""
+
+
+def use_prompts(folder: Path) -> None:
+    """Use the wordings in a folder, in the whole process. Raises `ConfigError` for one that is unknown, or lacks what
+    is filled in.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for language in LANGUAGES:
+        path = folder / f"{language}.toml"
+        try:
+            words = _flatten(path.read_text(encoding="utf-8")) if path.exists() else {}
+        except (OSError, UnicodeError, AttributeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"{path} cannot be read: {error}") from error
+        shipped = _load(language)
+        for name, text in words.items():
+            if name not in shipped or sorted(set(_FIELD.findall(text))) != sorted(set(_FIELD.findall(shipped[name]))):
+                wanted = ", ".join(sorted(set(_FIELD.findall(shipped.get(name, ""))))) or "no braces"
+                raise ConfigError(f"{path}: {name} is unknown or must have {wanted}")
+        found[language] = {name: text for name, text in words.items() if text != shipped[name]}
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {folder} with prompts; `mnemic init --prompts` writes one")
+    _own.clear()
+    _own.update(found)
+
+
+def shipped_file(language: str) -> str:
+    """The file of a language as it is shipped."""
+    return resources.files(__name__).joinpath(f"{language}.toml").read_text(encoding="utf-8")
+
+
 @cache
 def _load(language: str) -> dict[str, str]:
-    text = resources.files(__name__).joinpath(f"{language}.toml").read_text(encoding="utf-8")
+    return _flatten(shipped_file(language))
+
+
+def _flatten(text: str) -> dict[str, str]:
     parts: dict[str, dict[str, str]] = tomllib.loads(text)
-    return {f"{part}.{name}": words for part, table in parts.items() for name, words in table.items()}
+    return {f"{part}.{name}": str(words) for part, table in parts.items() for name, words in table.items()}

@@ -1,4 +1,4 @@
-"""The reference store: rows in this process. The shortest correct code, against which others are checked."""
+"""The reference store: rows in this process. The shortest correct code, against which other stores are tested."""
 
 from mnemic.adapters.stores.memory.store import MemoryStore
 

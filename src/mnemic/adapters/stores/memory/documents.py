@@ -1,4 +1,4 @@
-"""Documents and research of the reference store, what was made of what, and what is removed for good."""
+"""The reference store's documents, research steps, dependants and erasure."""
 
 import builtins
 import secrets
@@ -187,7 +187,6 @@ class MemoryResearchSteps(Port):
         return len(old)
 
     def cut(self, partition: Partition, document_id: str) -> None:
-        """Remove every step about a document."""
         steps = self._transaction.writable.research_steps
         for place in [place for place in steps if place[1:3] == (partition, document_id)]:
             del steps[place]

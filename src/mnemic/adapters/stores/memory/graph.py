@@ -1,4 +1,4 @@
-"""The graph of the reference store: links are kept, all else is made of them whenever it changes."""
+"""The reference store's graph: it stores links and derives everything else when they change."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class MemoryGraph(Port):
         return len(gone)
 
     def follow(self, memory: Memory, *, is_same_text: bool) -> None:
-        """After a memory was replaced: pass its dates on, or cut its links where it is not what was read."""
+        """After a memory was replaced: pass its dates on, or cut its links if its text changed."""
         tables, place = self._transaction.writable, memory.partition
         if (place, memory.id) not in tables.read_items:
             return
@@ -195,7 +195,7 @@ class MemoryGraph(Port):
             del tables.supports[partition, *link]
 
     def _refresh(self, partition: Partition) -> None:
-        """Let everything of a partition be what its links amount to."""
+        """Recompute a partition's entities and relations from its links."""
         tables = self._transaction.writable
         named: dict[str, list[tuple[graph.Mention, str]]] = {}
         for (place, _, own), link in tables.mentions.items():
@@ -220,7 +220,7 @@ class MemoryGraph(Port):
         self._drop_unsaid(partition)
 
     def _drop_unsaid(self, partition: Partition) -> None:
-        """Remove the vectors of what entities say no more."""
+        """Remove vectors of entities whose text changed."""
         tables = self._transaction.writable
         for place, own, space in [key for key in tables.entity_vectors if key[0] == partition]:
             entity = tables.entities.get((place, own))
@@ -281,7 +281,7 @@ def _meets(relation: graph.Relation, query: graph.RelationQuery) -> bool:
 
 
 def _last(links: Sequence[_LinkT], of: Callable[[_LinkT], str], limit: int) -> list[_LinkT]:
-    """Of each node or edge in each partition the last links by item."""
+    """The last links by item of each node or edge, per partition."""
     grouped: dict[tuple[Partition, str], list[_LinkT]] = {}
     for link in sorted(links, key=lambda link: link.item_id, reverse=True):
         grouped.setdefault((link.partition, of(link)), []).append(link)

@@ -1,4 +1,4 @@
-"""Messages, conversations and memories of the reference store."""
+"""The reference store's messages, conversations and memories."""
 
 import builtins
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ _ItemT = TypeVar("_ItemT", Message, Memory)
 
 
 def copy_mappings(item: _ItemT) -> _ItemT:
-    """The item with mappings of its own, so that what the caller does with theirs changes nothing here."""
+    """The item with its own mappings, so that later changes by the caller have no effect."""
     mappings = {name: deepcopy(dict(getattr(item, name))) for name in ("metadata", "bookkeeping")}
     return replace(item, **mappings)
 
@@ -32,7 +32,7 @@ def _erase_items(
     ids: Sequence[str],
     **blank: object,
 ) -> int:
-    """Erase items to tombstones without text or the `blank` fields, with their vectors and links."""
+    """Turn items into tombstones without text and the `blank` fields, and remove their vectors and links."""
     keys = [key for i in set(ids) if (key := (partition, i)) in rows and rows[key].item.state != State.ERASED]
     for key in keys:
         values: dict[str, Any] = {"state": State.ERASED, "text": "", "metadata": {}, "bookkeeping": {}, **blank}
@@ -270,5 +270,5 @@ def _said_last(message: Message) -> tuple[datetime, int, str]:
 
 
 def matches(memory: Memory, filter_: Filter) -> bool:
-    """True when the memory meets the filter."""
+    """True if the memory matches the filter."""
     return meets(lambda path: field_at(getattr(memory, path[0]), path[1:]), filter_)

@@ -1,4 +1,4 @@
-"""Partitions, vectors, jobs, history, profiles, upkeep, keys, audit log and requests of the reference store."""
+"""The reference store's partitions, vectors, jobs, history, profiles, upkeep, keys, audit log and requests."""
 
 import builtins
 from collections import Counter
@@ -123,7 +123,7 @@ class MemoryPartitions(Port):
             kind=MESSAGE if is_message else item.kind.value,
             is_active=item.state == State.ACTIVE,
             private_agent=item.private_agent,
-            importance=0.5 if is_message else item.importance,  # a message is not rated
+            importance=0.5 if is_message else item.importance,  # messages have no importance of their own
             observed_at=to_microseconds(item.observed_at),
             expires_at=None if is_message or item.expires_at is None else to_microseconds(item.expires_at),
             session=item.session if is_message else None,

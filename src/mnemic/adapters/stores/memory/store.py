@@ -1,4 +1,4 @@
-"""One writer at a time on a copy of the tables; committing puts the copy in place."""
+"""The reference store: one writer at a time changes a copy of the tables; committing replaces them."""
 
 import threading
 from collections.abc import Generator
@@ -21,7 +21,7 @@ from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 
 class MemoryUnitOfWork:
-    """The small ports over one transaction."""
+    """The ports of one transaction."""
 
     partitions = lazy_port(records.MemoryPartitions)
     messages = lazy_port(MemoryMessages)

@@ -1,4 +1,4 @@
-"""The rows of the reference store at one moment, and one transaction over them."""
+"""The reference store's rows at one moment, and a transaction over them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_TERMS = Terms("", "")
 
 @dataclass(frozen=True, slots=True)
 class Row(Generic[ItemT]):
-    """An item, its terms, and the partition version and running number at which it was last written."""
+    """An item, its terms, and the partition version and sequence number of its last write."""
 
     item: ItemT
     terms: Terms
@@ -37,7 +37,7 @@ class Row(Generic[ItemT]):
 
 @dataclass(slots=True)
 class Tables:
-    """Every table as a dictionary by key; a unit of work writes into its own copy."""
+    """Every table as a dictionary by key. A unit of work changes its own copy."""
 
     versions: dict[Partition, int] = field(default_factory=dict[Partition, int])
     horizons: dict[Partition, int] = field(default_factory=dict[Partition, int])
@@ -71,20 +71,20 @@ class Tables:
     research_steps: dict[StepKey, Step] = field(default_factory=dict[StepKey, Step])
     secret: bytes = b""
     floor: int = 0  # versions of new partitions begin above it
-    number: int = 0  # the running number of the row written last
+    number: int = 0  # the sequence number of the last row
 
     def items(self) -> list[Row[Item]]:
         """The rows of all messages, memories and chunks."""
         return [*self.messages.values(), *self.memories.values(), *self.chunks.values()]  # pyright: ignore[reportReturnType] -- a row is read-only, hence covariant
 
     def copy(self) -> Tables:
-        """A copy whose tables may be changed without changing these."""
+        """A copy that can be changed independently."""
         values: list[Any] = [copy(getattr(self, each.name)) for each in fields(self)]
         return Tables(*values)
 
 
 class Transaction:
-    """Tables to read, and, when it writes, to change."""
+    """Tables to read and, in a writing transaction, to change."""
 
     def __init__(self, tables: Tables, *, is_writing: bool) -> None:
         self._tables = tables
@@ -93,7 +93,6 @@ class Transaction:
 
     @property
     def is_writing(self) -> bool:
-        """False when it only reads."""
         return self._is_writing
 
     @property
@@ -103,13 +102,13 @@ class Transaction:
 
     @property
     def writable(self) -> Tables:
-        """The tables, to change. Raises `UnsupportedError` in a transaction that only reads."""
+        """The tables, to change. Raises `UnsupportedError` in a read transaction."""
         if not self._is_writing:
             raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
         return self._tables
 
     def check_dims(self, space: str, dims: int) -> None:
-        """Note the dims of a new space. Raises `InvalidInputError` when they are not the space's."""
+        """Record a new space's dims. Raises `InvalidInputError` if they differ from the space's."""
         known = self.writable.spaces.setdefault(space, dims)
         if known != dims:
             raise InvalidInputError(
@@ -117,7 +116,7 @@ class Transaction:
             )
 
     def changed(self, partition: Partition) -> int:
-        """The version to write rows of this partition with."""
+        """The version for writing rows of this partition."""
         versions = self.writable.versions
         if partition not in self._advanced:
             self._advanced.add(partition)
@@ -128,19 +127,19 @@ class Transaction:
         return versions[partition]
 
     def number(self) -> int:
-        """The running number of a new row: order of writing."""
+        """The sequence number of a new row."""
         self.writable.number += 1
         return self._tables.number
 
     def forget_vectors(self, partition: Partition, *item_ids: str) -> None:
-        """Remove every vector of these items."""
+        """Remove all vectors of these items."""
         gone = {(partition, item_id) for item_id in item_ids}
         for key in [key for key in self._tables.vectors if key[:2] in gone]:
             del self.writable.vectors[key]
 
 
 class Port:
-    """A small port over one transaction."""
+    """A port over one transaction."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction

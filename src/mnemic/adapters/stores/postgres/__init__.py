@@ -1,4 +1,4 @@
-"""The store for several machines: PostgreSQL with pgvector. Needs the extra `postgres` (psycopg 3)."""
+"""The PostgreSQL store with pgvector, for several machines. Needs the extra `postgres` (psycopg 3)."""
 
 from mnemic.adapters.stores.postgres.store import PostgresStore
 

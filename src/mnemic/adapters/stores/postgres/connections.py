@@ -1,12 +1,12 @@
-"""Connections to PostgreSQL: their texts, errors, statements and pool.
+"""Connections to PostgreSQL: text encoding, errors, statements and pool.
 
-PostgreSQL refuses the character NUL, while we keep every text unchanged. So U+0000 to U+0003 are written as U+0001 and
-two of U+0002 and U+0003. The code keeps the order by code point and finds parts within a whole. `jsonb` is for
-conditions only; JSON is read back as text. There, floats from 2**53 on are written digit by digit, so that SQL compares
-them as Python does.
+PostgreSQL refuses NUL, but texts must stay unchanged. So U+0000 to U+0003 are stored as U+0001 followed by two
+characters of U+0002 and U+0003. This keeps code point order and substring search. `jsonb` is only for conditions; JSON
+is read back as text. In `jsonb`, floats from 2**53 on are written digit by digit, so that SQL compares them like
+Python.
 
-The thread that needs a connection makes it, so that it learns at once why a server is unreachable, which a pool with
-its own threads would hide. No error tells a password.
+The thread that needs a connection opens it, so that it gets the error at once, which a pool with its own threads would
+hide. No error shows a password.
 """
 
 import json
@@ -34,11 +34,11 @@ _LEAD = "\x01"
 _CODES = {"\x00": "\x01\x02\x02", "\x01": "\x01\x02\x03", "\x02": "\x01\x03\x02", "\x03": "\x01\x03\x03"}
 _CHARACTERS = {code: character for character, code in _CODES.items()}
 _RARE, _CODE = re.compile("[\x00-\x03]"), re.compile("\x01[\x02\x03]{2}")
-_EXACT_INTEGERS = 2.0**53  # from there a float of 64 bits no longer holds every whole number
+_EXACT_INTEGERS = 2.0**53  # from there a 64-bit float cannot represent every whole number
 
 
 def encode_text(text: str) -> str:
-    """The form in which a text is kept."""
+    """The stored form of a text."""
     if any(character in text for character in _CODES):
         return _RARE.sub(lambda found: _CODES[found[0]], text)
     return text
@@ -50,7 +50,7 @@ def decode_text(text: str) -> str:
 
 
 def to_json(value: object) -> str:
-    """A JSON value as the text of a `jsonb` column or parameter. The keys of mappings must be texts."""
+    """JSON text for a `jsonb` column or parameter. The keys of mappings must be texts."""
     if isinstance(value, str):
         return json.dumps(encode_text(value), ensure_ascii=False)
     if isinstance(value, float) and abs(value) >= _EXACT_INTEGERS:
@@ -81,7 +81,7 @@ def register(connection: Connection[Any]) -> None:
 
 
 _IN_THE_WAY = "another transaction was in the way and this one was undone; try again"
-# The first that fits counts: the special ones stand before the general ones.
+# The first match counts: specific ones come before general ones.
 _MEANINGS: Mapping[type[psycopg.Error], tuple[type[failures.MnemicError], str]] = {
     errors.UniqueViolation: (failures.ConflictError, "somebody else stored the same thing first"),
     errors.SerializationFailure: (failures.UnavailableError, _IN_THE_WAY),
@@ -108,7 +108,7 @@ _SET_UP_IS_WRONG = ("authentication failed", "no password supplied", "pg_hba.con
 
 @contextmanager
 def translated_errors(doing: str, place: str) -> Generator[None]:
-    """Translates what its block raises; `place` names the server and the database."""
+    """Translate errors of the block. `place`: server and database."""
     try:
         yield
     except psycopg.Error as error:
@@ -117,7 +117,7 @@ def translated_errors(doing: str, place: str) -> Generator[None]:
 
 def _translate_error(error: psycopg.Error, doing: str, place: str) -> failures.MnemicError:
     said = f"{place} ({doing}): {error.diag.message_primary or _one_line(error)}"
-    if error.diag.source_function == _ROW_SECURITY:  # the same SQLSTATE as a right that lacks
+    if error.diag.source_function == _ROW_SECURITY:  # the same SQLSTATE as a missing permission
         return failures.BackendError(f"a row of an org that this unit of work does not name was refused: {said}")
     for cause, (kind, meaning) in _MEANINGS.items():
         if isinstance(error, cause):
@@ -126,7 +126,7 @@ def _translate_error(error: psycopg.Error, doing: str, place: str) -> failures.M
 
 
 def refused(error: psycopg.Error, place: str) -> failures.MnemicError:
-    """What it means that no connection could be made."""
+    """The error for a failed connection."""
     said = _one_line(error)
     if any(sign in said for sign in _SET_UP_IS_WRONG):
         return failures.ConfigError(f"{place} refuses the connection; check user, password and database: {said}")
@@ -141,7 +141,7 @@ _OWN = {"connection", "copying", "filters"}
 
 
 def statements(topic: str) -> dict[str, str]:
-    """The statements of a topic by name, without a closing semicolon: this store's own, or those of both."""
+    """The statements of a topic by name, without a closing semicolon: this store's own or the shared ones."""
     if topic in _OWN:
         return named_statements(__package__ or __name__, f"queries/{topic}.sql")
     return dialect.statements("postgres", topic)
@@ -154,7 +154,7 @@ def migrations() -> list[tuple[int, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where and how to connect. Times are seconds; `statement_timeout_s` 0 means none."""
+    """Where and how to connect. Times are in seconds; `statement_timeout_s` 0: no limit."""
 
     url: str
     schema: str
@@ -177,12 +177,12 @@ class Target:
 
 
 def query(sql: str) -> LiteralString:
-    """A statement from a `.sql` file as what psycopg's types ask for: a text that is no user's."""
+    """A statement from a `.sql` file with psycopg's type for trusted text."""
     return cast("LiteralString", sql)
 
 
 class Connections:
-    """Lends connections; safe to use from several threads."""
+    """A thread-safe pool of connections."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -193,8 +193,8 @@ class Connections:
         self._is_closed = False
 
     def begin(self, sql: str) -> Connection[Row]:
-        """A connection on which `sql` has begun a transaction. Kept ones that died meanwhile (the server was
-        restarted) are replaced: nothing was asked of them yet. Raises `UnavailableError` or `ConfigError`.
+        """A connection on which `sql` has begun a transaction. Replaces idle ones that died (the server was restarted),
+        since nothing was sent on them yet. Raises `UnavailableError` or `ConfigError`.
         """
         if not self._free.acquire(timeout=self._target.lock_wait_s):
             raise failures.UnavailableError(
@@ -207,7 +207,7 @@ class Connections:
         return connection
 
     def give_back(self, connection: Connection[Row]) -> None:
-        """End a loan; a connection that is not idle any more is closed."""
+        """Return a connection. Closes one that is not idle."""
         is_idle = not connection.closed and connection.info.transaction_status is TransactionStatus.IDLE
         with self._guard:
             is_kept = is_idle and not self._is_closed
@@ -218,7 +218,7 @@ class Connections:
         self._free.release()
 
     def close(self) -> None:
-        """Close those not lent, and each lent one when it comes back."""
+        """Close idle connections now and others when they are returned."""
         with self._guard:
             self._is_closed = True
             idle, self._idle = self._idle, []

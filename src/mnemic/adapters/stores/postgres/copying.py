@@ -26,10 +26,10 @@ from mnemic.ports.store import PASSING_TABLES, Rows, Told, UnitOfWork
 
 _ROWS_AT_ONCE = 1000  # bounds memory: 1,000 vectors of 384 numbers are 1.5 MB
 _OWN = {"org", "filterable", "filterable_bookkeeping"}
-"""Columns that follow from others, where the copy does not have them."""
+"""Columns that follow from others, if the copy lacks them."""
 
 _See = Callable[[Connection[Row]], None]
-_NUMBER = "seq"  # the order of writing; each store counts by itself
+_NUMBER = "seq"  # insertion order; each store has its own numbers
 _PARTITIONS = "partitions"
 
 
@@ -42,12 +42,12 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Schema:
-    """The tables here with their columns, those that others refer to first."""
+    """The tables here with their columns, referenced tables first."""
 
     tables: Mapping[str, Sequence[_Column]]
 
     def shared(self, copied: Mapping[str, Sequence[str]], table: str) -> list[_Column]:
-        """The columns that both sides have. Raises `UnsupportedError` where one has what the other cannot keep."""
+        """The columns of both sides. Raises `UnsupportedError` if one has values that the other cannot store."""
         here, there = {column.name for column in self.tables[table]}, {*copied.get(table, ())}
         odd = sorted((here ^ there) - _OWN - {_NUMBER})
         if odd:
@@ -56,7 +56,7 @@ class _Schema:
 
 
 def write_rows(connection: Connection[Row], path: Path, told: Told) -> None:
-    """Write the rows that a transaction of one snapshot sees to a new file; it must see every org."""
+    """Write the rows of a snapshot transaction, which must see every org, to a new file."""
     SqliteStore(path).close()
     schema = _schema(connection)
     totals = {table: _count(connection, table) for table in schema.tables if table not in PASSING_TABLES}
@@ -70,7 +70,7 @@ def write_rows(connection: Connection[Row], path: Path, told: Told) -> None:
 
 
 class PostgresRows:
-    """The `Rows` port over a transaction of one snapshot; `see_every_org` lets its next statements do so."""
+    """The `Rows` port over a snapshot transaction. `see_every_org` lets its next statements see every org."""
 
     def __init__(self, connection: Connection[Row], work: UnitOfWork, see_every_org: _See) -> None:
         self._connection, self.work, self._see_every_org = connection, work, see_every_org
@@ -100,8 +100,8 @@ class PostgresRows:
 
 
 def lock_all(connection: Connection[Row]) -> None:
-    """Block other writers until the end of the transaction; readers continue. Who writes begins with a partition, so
-    these come first: then neither waits for the other.
+    """Block other writers until the end of the transaction; readers continue. Writers lock partitions first, so this
+    does too: otherwise each could wait for the other.
     """
     names = sorted(_schema(connection).tables, key=lambda name: name != _PARTITIONS)
     tables = sql.SQL(", ").join(sql.Identifier(name) for name in names)
@@ -109,13 +109,13 @@ def lock_all(connection: Connection[Row]) -> None:
 
 
 def replace_rows(connection: Connection[Row], path: Path, kept: Collection[str], told: Told) -> None:
-    """Replace all rows by those of a copy, except tables to keep. The open transaction must see every org."""
+    """Replace all rows with a copy's, except tables to keep. The open transaction must see every org."""
     with closing(CopyFile(path)) as copy:
         _Taking(connection, copy, _schema(connection)).run(kept, told)
 
 
 class _Taking:
-    """One copy on its way in. Partitions get numbers of this store, which their rows are given in turn."""
+    """Imports a copy. Partitions get numbers of this store, and their rows use them."""
 
     def __init__(self, connection: Connection[Row], copy: CopyFile, schema: _Schema) -> None:
         self._connection, self._copy, self._schema = connection, copy, schema
@@ -190,7 +190,7 @@ class _Taking:
 
 
 def _to_column(kind: str, value: object) -> object:
-    """A value of the embedded store as PostgreSQL keeps it."""
+    """A value of the embedded store for PostgreSQL."""
     if value is None:
         return None
     if kind == "vector" and isinstance(value, bytes):
@@ -214,7 +214,7 @@ def _to_copy(kind: str, value: object) -> object:
 def _read(
     connection: Connection[Row], schema: _Schema, table: str, columns: Sequence[_Column]
 ) -> Iterator[Sequence[object]]:
-    """The rows of a table in the order of their writing, fetched as they are used."""
+    """The rows of a table in insertion order, fetched lazily."""
     is_numbered = any(column.name == _NUMBER for column in schema.tables[table])
     statement = _fill_statement(
         "read" if is_numbered else "read_unordered",

@@ -1,4 +1,4 @@
-"""Makes the schema of a store, or brings it up to date; several processes may try at once."""
+"""Creates the schema of a store or migrates it. Several processes may try at once."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -14,12 +14,12 @@ _ADVISORY_KEY = (
     0x4D4E454D49474D  # "MNEMIGM": one migration at a time in a database, since extensions belong to all of it
 )
 _PARTS_METADATA = 19
-"""The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
+"""The migration that moves bookkeeping from earlier versions' metadata to its own column."""
 
 
 def migrate(connection: Connection[Row], schema: str, place: str) -> None:
-    """Run missing migrations in the open transaction. Raises `ConfigError` without pgvector or the needed rights, and
-    for another program's tables, an encoding other than UTF-8, or a newer Mnemic's schema.
+    """Run missing migrations in the open transaction. Raises `ConfigError` without pgvector or permissions, and for
+    another program's tables, an encoding other than UTF-8, or a newer Mnemic's schema.
     """
     newest = migrations()[-1][0]
     with translated_errors("setting up the store", place):
@@ -27,7 +27,7 @@ def migrate(connection: Connection[Row], schema: str, place: str) -> None:
         if version < newest:
             _prepare(connection, schema, place)
             connection.execute(query(statements("connection")["see_every_org"]), {"is_on": "on"})
-            version = _version(connection, schema)  # again, under the lock: another process may have been quicker
+            version = _version(connection, schema)  # again, under the lock: another process may have been faster
             for number, script in migrations():
                 if number > version:
                     _run(connection, number, script, f"{place}, schema {schema}")

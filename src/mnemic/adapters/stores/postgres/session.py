@@ -1,8 +1,6 @@
-"""One transaction on one PostgreSQL connection.
-
-A writing unit of work locks a partition's row when it first writes there or reads it by name; several are locked in
-order. Reads of all that is visible lock nothing. Row security shows only rows of the orgs named in the transaction, so
-that a statement that forgets its partition finds nothing of another org.
+"""One transaction on one PostgreSQL connection. A writing unit of work locks a partition's row when it first writes
+there or reads it by name; several are locked in order. Reads of all visible rows lock nothing. Row security shows only
+rows of the orgs named in the transaction, so a statement that forgets its partition finds nothing of another org.
 """
 
 import json
@@ -27,12 +25,12 @@ _STREAMED_ROWS = 1000  # fetched at once by a server-side cursor: bounds memory
 _ROWS_AT_ONCE = 2000  # per statement: bounds its size, and the time other writers wait
 _DOING = "reading or writing rows"
 _COLUMNS = {"metadata": "filterable", "bookkeeping": "filterable_bookkeeping"}
-"""Where a field is kept in the form that conditions look at."""
+"""Columns with a field in the form for conditions."""
 _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 class PostgresFilters(FilterCompiler):
-    """A filter for PostgreSQL. Equality on metadata or bookkeeping is a containment, which a GIN index answers. Other
+    """Filters for PostgreSQL. Equality on metadata or bookkeeping is a containment, which a GIN index answers. Other
     comparisons check the JSON type first, so that types never mix.
     """
 
@@ -84,21 +82,21 @@ class PostgresFilters(FilterCompiler):
 
 
 class Session(SqlSession):
-    """Runs statements, and keeps the partition numbers and versions of its transaction."""
+    """Runs statements and tracks the partition numbers and versions of its transaction."""
 
     def __init__(self, connection: Connection[Row], place: str, *, is_writing: bool) -> None:
         super().__init__(is_writing=is_writing)
         self._connection = connection
         self._place = place
         self._numbers = count()
-        self._absent: set[Partition] = set()  # in a transaction that only reads, what is not there stays so
+        self._absent: set[Partition] = set()  # in a read transaction, what is missing stays missing
         self._locked: dict[int, int] = {}  # version by pid, before this transaction
         self._guard = statements("connection")
         self._orgs: set[str] = set()
-        self._is_told = True  # the server knows of all of `_orgs`
+        self._is_told = True  # the server knows all of `_orgs`
 
     def see(self, *orgs: str) -> None:
-        """Show rows of these orgs too to row security, from the next statement until this transaction ends."""
+        """Let row security show these orgs too, from the next statement until this transaction ends."""
         if not self._orgs.issuperset(orgs):
             self._orgs.update(orgs)
             self._is_told = False
@@ -107,7 +105,7 @@ class Session(SqlSession):
         with translated_errors(_DOING, self._place):
             if self._is_told:
                 return self._connection.execute(query(sql), parameters)
-            with self._connection.pipeline():  # one journey for both
+            with self._connection.pipeline():  # one round trip for both
                 self._tell()
                 return self._connection.execute(query(sql), parameters)
 
@@ -129,7 +127,6 @@ class Session(SqlSession):
             yield from cursor
 
     def write_each(self, sql: str, rows: Sequence[Parameters], /) -> list[bool]:
-        """All in one journey."""
         self.check_writing()
         if not rows:
             return []
@@ -139,7 +136,7 @@ class Session(SqlSession):
             return [result.rowcount == 1 for result in cursor.results()]
 
     def write_many(self, sql: str, rows: Sequence[Parameters], /) -> None:
-        """The statement is one over arrays, one of each column: some thousand rows in each journey."""
+        """Run one statement over arrays, one per column: some thousand rows per round trip."""
         self.check_writing()
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             part = rows[start : start + _ROWS_AT_ONCE]
@@ -221,25 +218,25 @@ class Session(SqlSession):
 
     @staticmethod
     def to_vector(vector: NDArray[np.float32], /) -> str:
-        """Pgvector's text form `[a,b,c]`, with digits enough for the same float32 to come back."""
+        """Pgvector's text form `[a,b,c]`, with enough digits to restore the float32."""
         return dumps(np.asarray(vector, dtype=np.float32).tolist())
 
     @staticmethod
     def from_vector(value: str, /) -> NDArray[np.float32]:
-        """Pgvector writes the shortest digits that name a float32."""
+        """Pgvector writes the shortest digits that identify a float32."""
         vector = np.array(json.loads(value), dtype=np.float32)
         vector.flags.writeable = False
         return vector
 
     @staticmethod
     def own_columns(memory: Memory, /) -> Parameters:
-        """Its categories as a list, and metadata and bookkeeping in the form that conditions look at."""
+        """Categories as a list, and metadata and bookkeeping in the form for conditions."""
         looked_at = {"filterable": to_json(memory.metadata), "filterable_bookkeeping": to_json(memory.bookkeeping)}
         return {"categories": [*memory.categories], **looked_at}
 
 
 class PostgresEntityVectors(SqlEntityVectors):
-    """The `EntityVectors` port; a question is compared with every vector that it may see."""
+    """The `EntityVectors` port. A query is compared with every visible vector."""
 
     def nearest(
         self,

@@ -1,7 +1,6 @@
-"""The PostgreSQL store: one schema, for any number of processes and machines.
-
-A reading unit of work is a REPEATABLE READ snapshot; a writing one is READ COMMITTED and serialised by its partitions'
-rows (see `session`). In a deadlock one ends with a retryable `UnavailableError`, without a trace.
+"""The PostgreSQL store: one schema, for any number of processes and machines. A reading unit of work is a REPEATABLE
+READ snapshot; a writing one is READ COMMITTED and serialised by its partitions' rows (see `session`). In a deadlock,
+one is rolled back with a retryable `UnavailableError`.
 """
 
 from collections.abc import Callable, Collection, Generator
@@ -23,12 +22,12 @@ from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Tol
 
 
 class PostgresStore:
-    """The `Store` port over the database at `url` (a URL or libpq keywords), in `schema` (made if missing), by at most
-    `pool_size` connections. Waiting for one, or for a lock, ends after `lock_wait_s` with `UnavailableError`; a
+    """The `Store` port over the database at `url` (a URL or libpq keywords), in `schema` (created if missing), with up
+    to `pool_size` connections. Waiting for one, or for a lock, ends after `lock_wait_s` with `UnavailableError`; a
     statement beyond `statement_timeout_s` (0: no limit) raises `TimedOutError`.
 
-    Raises `ConfigError` for a wrong URL, rights or extension, or a foreign or newer schema, and `UnavailableError`
-    after `connect_timeout_s`. Messages never name the password.
+    Raises `ConfigError` for a wrong URL, permissions or extension, or a foreign or newer schema, and `UnavailableError`
+    after `connect_timeout_s`. Messages never show the password.
     """
 
     capabilities = StoreCapabilities(is_durable=True, is_shared=True, is_blocking=True)
@@ -84,11 +83,11 @@ class PostgresStore:
         message = f"{self.place} answers: PostgreSQL {server}, pgvector {extension}"
         findings = [Finding("store", Condition.OK, message)]
         if unguarded is not None and not is_quick:
-            findings.append(_unguarded(self.place, unguarded, may_bypass=may_bypass))
+            findings.append(_report_row_security(self.place, unguarded, may_bypass=may_bypass))
         return findings
 
     def check(self) -> None:
-        """The server looks after its pages, and says so in the place of an answer."""
+        """Nothing to do: the server checks its pages and reports damage as errors."""
 
     def scrub(self) -> tuple[str, ...]:
         return (f"{self.place} holds deleted rows in its files until it vacuums them, and in its backups for longer",)
@@ -130,7 +129,7 @@ class PostgresStore:
                 yield connection
             self._commit(connection)
         finally:
-            with suppress(psycopg.Error):  # the first error is the one to tell; a lost connection rolls back by itself
+            with suppress(psycopg.Error):  # the first error is the one to raise; a lost connection rolls back by itself
                 if connection.info.transaction_status is not TransactionStatus.IDLE:
                     connection.execute(query(statements("connection")["rollback"]))
             self._connections.give_back(connection)
@@ -149,8 +148,8 @@ class PostgresStore:
             raise
 
 
-def _unguarded(place: str, tables: str, *, may_bypass: bool) -> Finding:
-    """Row security does not hold: for this role, or in these tables."""
+def _report_row_security(place: str, tables: str, *, may_bypass: bool) -> Finding:
+    """Row security does not apply to this role, or to these tables."""
     if may_bypass:
         message = f"{place}: this role is a superuser or has BYPASSRLS, so row security does not keep orgs apart"
         remedy = "connect as an ordinary role; Mnemic's own checks hold either way"

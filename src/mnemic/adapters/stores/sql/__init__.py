@@ -1,3 +1,3 @@
-"""What the SQL stores share: every port and statement once. `dialect` adapts the statements of `queries/`; each store's
-session (`session`) runs them.
+"""Shared code of the SQL stores: every port and statement once. `dialect` adapts the statements of `queries/`; each
+store's session (`session`) runs them.
 """

@@ -1,6 +1,4 @@
-"""Sources of memories and removal over SQL. The table `sources` has a row per memory and source id, written with the
-memory.
-"""
+"""Sources of memories and erasure over SQL. The table `sources` has a row per memory and source id."""
 
 import secrets
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +32,7 @@ TABLES = (
     "history",
     "profiles",
 )
-"""Every table of a partition's rows; what refers to others comes before them."""
+"""Every table with a partition's rows, referring tables before the ones they refer to."""
 
 
 class SqlDependants:
@@ -72,7 +70,7 @@ class SqlDependants:
         return [SourceText(partition_of(*row[:3]), row[3], row[4]) for row in rows]
 
     def _find(self, where: str, asked: Mapping[str, object], locked: Partition | None) -> list[Memory]:
-        """In a unit of work that writes, all partitions of what is found are locked: read again after they were."""
+        """Find memories. A writing unit of work locks their partitions, then reads them again."""
         sql = f"{self._select}\n{self._sql[where]}"
         found = [MEMORY.noun(row) for row in self._session.run(sql, asked)]
         others = {memory.partition for memory in found} - {locked}
@@ -84,7 +82,7 @@ class SqlDependants:
 
 
 def link_sources(session: SqlSession, rows: Sequence[tuple[int, Memory]], *, is_relinked: bool = False) -> None:
-    """Store the sources of memories in the partitions of these numbers; `is_relinked` replaces older ones."""
+    """Store the sources of memories in the partitions of these numbers. `is_relinked` replaces older ones."""
     sql = session.statements("dependants")
     for pid, memory in rows if is_relinked else ():
         session.write(sql["unlink"], {"pid": pid, "ids": session.list_values([memory.id])})

@@ -1,6 +1,6 @@
-"""Statements that stand once in `queries/*.sql`, as SQLite and PostgreSQL take them.
+"""Adapts the shared statements of `queries/*.sql` to SQLite and PostgreSQL.
 
-They are written in this form, and read once for each dialect:
+Statements are written in this form and translated once per dialect:
 
 | written | SQLite | PostgreSQL |
 |---|---|---|
@@ -14,7 +14,7 @@ They are written in this form, and read once for each dialect:
 | `$memory`, `$m.memory`, `$:memory` | all columns of the noun, of the table `m`, as parameters | |
 | `$=memory`, `$=:memory`, `$[]memory` | assignments from `excluded`, from parameters; parameters that are arrays | |
 
-A statement that one of them alone has bears its name: `-- name: lock (postgres)`.
+A statement for only one dialect is named so: `-- name: lock (postgres)`.
 """
 
 import re
@@ -74,7 +74,7 @@ NOUNS: Mapping[str, Columns[Any]] = {
     "support": SUPPORT,
     "unread": UNREAD,
 }
-"""The nouns that statements name, by the word after `$`."""
+"""The nouns in statements, by the word after `$`."""
 
 _NAME = re.compile(r"^-- name: (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 _EITHER = re.compile(r"\[\[(.*?)\|(.*?)\]\]", re.DOTALL)
@@ -86,7 +86,7 @@ _CAST = re.compile(r"::\w+(\[\])?")
 
 @cache
 def statements(dialect: str, topic: str) -> dict[str, str]:
-    """The statements of `queries/<topic>.sql` by name, as `sqlite` or `postgres` takes them; no closing semicolon."""
+    """The statements of `queries/<topic>.sql` by name for `sqlite` or `postgres`, without a closing semicolon."""
     text = files(__package__ or __name__).joinpath(f"queries/{topic}.sql").read_text("utf-8")
     render = _for_postgres if dialect == "postgres" else _for_sqlite
     parts = _NAME.split(text)

@@ -1,4 +1,4 @@
-"""Documents, chunks and steps of research over SQL."""
+"""Documents, chunks and research steps over SQL."""
 
 import builtins
 from collections.abc import Collection, Mapping, Sequence
@@ -123,7 +123,7 @@ class SqlDocuments(SqlPort, topic="documents"):
         return self._session.run("\n".join(self._sql[name] for name in names), self._session.visible(visible, **more))
 
     def _cut_steps(self, pid: int, document_ids: Sequence[str]) -> None:
-        """Remove every step of research about these documents of a partition."""
+        """Remove the research steps about these documents of a partition."""
         gone = {"pid": pid, "ids": self._session.list_values(document_ids)}
         self._session.write(self._session.statements("research")["cut"], gone)
 

@@ -1,5 +1,5 @@
-"""Splits bookkeeping from metadata in stores of versions that kept both in one column: a step of a migration.
-`text.former_metadata` decides about each key.
+"""A migration step that splits bookkeeping from metadata, which earlier versions kept in one column.
+`text.former_metadata` decides for each key.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,10 +10,10 @@ from mnemic.model.columns import Row, dumps, loads
 from mnemic.text.former_metadata import FormerMemory, part_document, part_entry, part_memory
 
 PAGE = 500
-"""Rows read at once, so that a large store fits."""
+"""Rows read at once, to bound memory in a large store."""
 
 Run = Callable[[str, Mapping[str, object]], Iterable[Row]]
-"""Runs a statement and gives its rows, if it has any."""
+"""Runs a statement and returns its rows, if any."""
 
 Mappings = tuple[Mapping[str, object], Mapping[str, object]]
 
@@ -58,6 +58,6 @@ def _named_sources(provenance: str, own: Mapping[str, object]) -> set[str]:
 
 
 def _unlink_claims(run: Run, statement: str, place: Row, theirs: Mapping[str, object], named: set[str]) -> None:
-    """Ids in the caller's metadata were taken for sources; they are none."""
+    """Unlink ids in a caller's metadata that had been taken for sources."""
     for source_id in {*merged_in(theirs), *chosen_in(theirs)} - named:
         run(statement, {"pid": place[0], "memory_id": place[1], "source_id": source_id})

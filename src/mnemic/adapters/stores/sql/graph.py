@@ -1,4 +1,4 @@
-"""The graph over SQL. `GraphLinks` is for the ports of items, which keep the graph true."""
+"""The graph over SQL. The ports of items use `GraphLinks` to keep it correct."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -11,14 +11,14 @@ from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility, to_microseconds
 
 _BEHIND_ALL = "\U0010ffff"
-_NO_LIMIT = 2**31 - 1  # SQL's LIMIT needs a number: the largest of 32 bits, which both databases take
+_NO_LIMIT = 2**31 - 1  # SQL's LIMIT needs a number: the largest of 32 bits, which both databases accept
 
 
 class GraphLinks(SqlPort, topic="graph"):
     """Links between items and the graph, in one transaction."""
 
     def cut(self, pid: int, ids: Sequence[str]) -> int:
-        """Remove the links of items and what nothing supports then; returns how many of the items had been read."""
+        """Remove items' links and what then has no support. Returns how many of the items had been read."""
         key: Mapping[str, object] = {"pid": pid, "ids": self._session.list_values(ids)}
         read = [row[0] for row in self._session.write(self._sql["forget_read"], key)]
         if read:
@@ -28,7 +28,7 @@ class GraphLinks(SqlPort, topic="graph"):
         return len(read)
 
     def follow(self, pid: int, memory: Memory, *, is_same_text: bool) -> None:
-        """After a memory was replaced: pass its dates on, or cut its links where it is not what was read."""
+        """After a memory was replaced: pass its dates on, or cut its links if its text changed."""
         key: Mapping[str, object] = {"pid": pid, "id": memory.id, "private_agent": memory.private_agent or ""}
         owners = [row[0] for row in self._session.run(self._sql["read_for"], key)]
         if not owners:
@@ -42,7 +42,7 @@ class GraphLinks(SqlPort, topic="graph"):
         self.refresh(pid, (), {row[0] for row in self._session.write(self._sql["redate"], dates)})
 
     def refresh(self, pid: int, entities: Collection[str], relations: Collection[str]) -> None:
-        """Let these be what their links amount to; what has none is removed."""
+        """Recompute these from their links. Those without links are removed."""
         if relations:
             key: Mapping[str, object] = {"pid": pid, "ids": self._session.list_values(sorted(relations))}
             for name in ("drop_relations", "weigh_relations"):
@@ -109,7 +109,7 @@ class SqlGraph:
         names = ["select_entities" if query.ids is None else "select_entities_by_id", "where_seen"]
         is_listing = (
             query.ids is None and query.keys is None
-        )  # else these find the rows, and a range would only mislead
+        )  # else these find the rows, and a range would mislead the planner
         names += ["and_key"] * (is_listing or bool(query.prefix or query.part or query.after))
         names += ["and_keys"] * (query.keys is not None)
         names += ["and_first"] * (query.limit is not None) + ["order_entities"]
@@ -157,7 +157,7 @@ class SqlGraph:
 
 
 class _Columns:
-    """The rows of some sheets, by table; entities and relations each once, in the order of their ids."""
+    """The rows of some sheets, by table. Entities and relations are unique and ordered by id."""
 
     def __init__(self, place: Mapping[str, object], sheets: Sequence[graph.Sheet]) -> None:
         entities: dict[str, Mapping[str, object]] = {}

@@ -18,9 +18,9 @@ from mnemic.model.scope import Partition, Visibility, from_microseconds, to_micr
 _HOLDERS = (State.ACTIVE, State.QUARANTINED)
 
 Place = tuple[int, int, str]
-"""When a message was said (microseconds), its position, and its id: the order of a listing."""
+"""The order of a listing: time of a message (microseconds), position, id."""
 
-_LATEST: Place = ((1 << 63) - 1, 0, "")  # a place behind every row: the largest number of a 64-bit column
+_LATEST: Place = ((1 << 63) - 1, 0, "")  # a place after every row: the largest number of a 64-bit column
 _EARLIEST = -(1 << 63)  # the smallest number of a 64-bit column
 
 
@@ -108,7 +108,7 @@ class SqlConversations(SqlPort, topic="conversations"):
         return [MESSAGE.noun(row) for row in self._session.run(self._sql["messages"], key)]
 
     def said(self, visible: Visibility, query: MessageQuery) -> list[Message]:
-        """A statement for each partition, answered by an index, then one order."""
+        """One indexed statement per partition, then merged."""
         behind: Place | None = _LATEST
         if query.after is not None:
             behind = next((p for each in visible.partitions if (p := self._place(each, query.after)) is not None), None)
@@ -224,7 +224,7 @@ class SqlMemories(SqlPort, topic="memories"):
         return {**MEMORY.row(memory), **self._session.own_columns(memory), **_terms_columns(terms, place)}
 
     def _check_ids(self, refused: Sequence[Memory]) -> None:
-        """Each was refused for its dedup key, which is an answer, or its id, an error. SQLite has told them apart."""
+        """Raise for rows with a taken id. A taken dedup key is no error. SQLite distinguishes the two itself."""
         if not refused or "taken_ids" not in self._sql:
             return
         pids = self._session.pids([memory.partition for memory in refused])
@@ -258,12 +258,12 @@ class SqlMemories(SqlPort, topic="memories"):
 
 
 def erase_vectors(session: SqlSession, pid: int, ids: Sequence[str]) -> None:
-    """Remove every vector of these items."""
+    """Remove all vectors of these items."""
     session.write(session.statements("vectors")["erase"], {"pid": pid, "ids": session.list_values(ids)})
 
 
 def _terms_columns(terms: Terms, place: tuple[int, int]) -> dict[str, object]:
-    """What a row of an item holds beside the item."""
+    """Columns of an item's row besides the item's own."""
     pid, changed = place
     return {"pid": pid, "changed": changed, "analyser": terms.analyser, "terms": terms.terms}
 

@@ -14,7 +14,7 @@ from mnemic.model.scope import Level, Partition, Visibility, to_microseconds
 
 
 class SqlJobs(SqlPort, topic="jobs"):
-    """The `Jobs` port. A claim locks its job alone and passes over jobs that others are about to claim."""
+    """The `Jobs` port. A claim locks only its job and skips jobs that others are claiming."""
 
     def add(self, jobs: Sequence[Job]) -> list[bool]:
         pids = self._session.lock(job.partition for job in jobs)
@@ -70,7 +70,7 @@ class SqlJobs(SqlPort, topic="jobs"):
         columns = {**JOB.row(job), "pid": pid}
         if self._session.write_each(self._sql["insert"], [columns])[0]:
             return True
-        # SQLite has refused a taken id by an error; PostgreSQL does not say what was taken.
+        # SQLite raises for a taken id; PostgreSQL does not say what was taken.
         is_open = self._sql.get("is_open")
         if is_open and self._session.run(is_open, columns).fetchone() is None:
             raise ConflictError(f"job {job.id} cannot be stored: the id is taken")

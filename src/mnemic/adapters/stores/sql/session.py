@@ -1,6 +1,5 @@
-"""What the filters of both SQL stores have in common: how conditions combine. How one is said is the dialect's.
-
-What the ports need of one transaction of a store; `Session` of each store is one.
+"""Shared by both SQL stores: how filters combine conditions, and the abstract session (one transaction) that the ports
+use. Dialects define how a single condition is written.
 """
 
 from abc import ABC, abstractmethod
@@ -18,12 +17,12 @@ from mnemic.model.scope import Partition, Visibility
 
 
 class FilterCompiler(ABC):
-    """Compiles one filter out of SQL `fragments`; `parameters` then holds the values that its clause names."""
+    """Compiles one filter from SQL `fragments`. `parameters` holds the values of its clause."""
 
     always: ClassVar[str]
     never: ClassVar[str]
     placeholder: ClassVar[str]
-    """How the dialect writes a parameter, with `{}` for its name."""
+    """The dialect's form of a parameter, with `{}` for its name."""
 
     def __init__(self, fragments: Mapping[str, str]) -> None:
         self.parameters: dict[str, object] = {}
@@ -55,15 +54,15 @@ class FilterCompiler(ABC):
 
     @abstractmethod
     def _exists(self, field: str, keys: Sequence[str]) -> str:
-        """True where the field, or what stands at these keys of it, is there."""
+        """True if the field, or the value at these keys, exists."""
 
     @abstractmethod
     def _column(self, name: str, operator: str, value: Scalar) -> str:
-        """A comparison with a column."""
+        """Compare a column."""
 
     @abstractmethod
     def _json(self, field: str, keys: Sequence[str], operator: str, value: Scalar) -> str:
-        """Compare the value at these metadata or bookkeeping keys. False when its type differs."""
+        """Compare the value at these metadata or bookkeeping keys. False if its type differs."""
 
     def _field(self, name: str) -> str:
         if name == "level":
@@ -80,7 +79,7 @@ Parameters = Mapping[str, object]
 
 
 class Rows(Protocol):
-    """What a statement returned: `rowcount` is how many rows it changed."""
+    """The result of a statement. `rowcount`: the number of changed rows."""
 
     @property
     def rowcount(self) -> int: ...
@@ -89,7 +88,7 @@ class Rows(Protocol):
 
 
 class SqlSession(ABC):
-    """Runs statements, and keeps the partition numbers and versions of its transaction."""
+    """Runs statements and tracks the partition numbers and versions of its transaction."""
 
     def __init__(self, *, is_writing: bool) -> None:
         self.is_writing = is_writing
@@ -100,14 +99,14 @@ class SqlSession(ABC):
     @staticmethod
     @abstractmethod
     def statements(topic: str, /) -> dict[str, str]:
-        """The statements of a topic as this store takes them."""
+        """The statements of a topic in this store's dialect."""
 
     @abstractmethod
     def run(self, sql: str, parameters: Parameters | None = None, /) -> Rows:
-        """Execute one statement. A parameter that it does not name is left out."""
+        """Execute one statement. Ignores parameters that it does not use."""
 
     def run_across(self, sql: str, parameters: Parameters | None = None, /) -> Rows:
-        """Execute one statement over the rows of every org: for maintenance, and for who presents a key."""
+        """Execute one statement over the rows of every org: for maintenance, and to look up a presented key."""
         return self.run(sql, parameters)
 
     @abstractmethod
@@ -115,29 +114,29 @@ class SqlSession(ABC):
         """Merge the rows of several statements, fetched lazily. The last columns of each are the `order`."""
 
     def see(self, *orgs: str) -> None:
-        """Say that rows of these orgs are asked for, whose partitions are not named. Nothing here has to know."""
+        """Declare that rows of these orgs are read without naming their partitions. Does nothing by default."""
         del orgs
 
     def write(self, sql: str, parameters: Parameters | None = None, /) -> Rows:
-        """Execute one statement that changes rows. Raises `UnsupportedError` in a transaction that only reads."""
+        """Execute one statement that changes rows. Raises `UnsupportedError` in a read transaction."""
         self.check_writing()
         return self.run(sql, parameters)
 
     def write_across(self, sql: str, parameters: Parameters, /) -> Rows:
-        """As `run_across`, for a statement that changes rows."""
+        """Like `run_across`, for a statement that changes rows."""
         self.check_writing()
         return self.run_across(sql, parameters)
 
     @abstractmethod
     def write_each(self, sql: str, rows: Sequence[Parameters], /) -> list[bool]:
-        """Execute a statement for each row: whether it wrote one."""
+        """Execute a statement for each row. Returns whether it wrote one."""
 
     @abstractmethod
     def write_many(self, sql: str, rows: Sequence[Parameters], /) -> None:
         """Execute a statement for all rows in one call."""
 
     def check_writing(self) -> None:
-        """Raises `UnsupportedError` in a transaction that only reads."""
+        """Raise `UnsupportedError` in a read transaction."""
         if not self.is_writing:
             raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
 
@@ -147,50 +146,50 @@ class SqlSession(ABC):
 
     @abstractmethod
     def pid(self, partition: Partition, /) -> int | None:
-        """The number of a partition, None when it was never written. Locked, when this transaction writes."""
+        """The number of a partition, None if never written. A writing transaction locks it."""
 
     def look_up_pid(self, partition: Partition, /) -> int | None:
-        """As `pid`, never locked."""
+        """Like `pid`, never locked."""
         return self.pid(partition)
 
     @abstractmethod
     def pids(self, partitions: Sequence[Partition], /) -> object:
-        """The numbers of those that exist, as a parameter for `= ANY`; none is locked."""
+        """The numbers of existing partitions, as a parameter for `= ANY`, without locks."""
 
     @abstractmethod
     def versions(self, partitions: Sequence[Partition], /) -> dict[Partition, int]:
-        """The versions of those that exist."""
+        """The versions of existing partitions."""
 
     @abstractmethod
     def writable_pid(self, partition: Partition, /) -> int:
-        """The number of a partition, made now if it is new, and locked."""
+        """The number of a partition, created if new, and locked."""
 
     def lock(self, partitions: Iterable[Partition], /) -> dict[Partition, int]:
-        """The numbers of these partitions, made now if they are new, and locked in order."""
+        """The numbers of these partitions, created if new, and locked in order."""
         self.check_writing()
         return {partition: self.writable_pid(partition) for partition in sorted(set(partitions))}
 
     @abstractmethod
     def changed(self, partition: Partition, /) -> tuple[int, int]:
-        """(number, version) to write rows with; `advance` must follow when a row was written."""
+        """(number, version) for writing rows. Call `advance` after writing one."""
 
     def advance(self, pid: int, /) -> None:
-        """Make the version that `changed` named the partition's own; only the first call in a transaction does."""
+        """Set the partition's version to that of `changed`. Only the first call in a transaction has an effect."""
         if pid not in self._advanced:
             self.write(self._partitions["advance"], {"pid": pid, "version": self._next_version(pid)})
             self._advanced.add(pid)
 
     @abstractmethod
     def _next_version(self, pid: int, /) -> int:
-        """The version that rows of this transaction are written with, after `changed`."""
+        """The version of rows written in this transaction, after `changed`."""
 
     def forget(self, partition: Partition, /) -> None:
-        """The partition is no more; naming it again in this transaction recreates it."""
+        """Remove the partition. Naming it again in this transaction recreates it."""
         pid = self._pids.pop(partition, None)
         self._advanced.discard(-1 if pid is None else pid)
 
     def visible(self, visible: Visibility, **more: object) -> dict[str, object]:
-        """The parameters `pids` and `agent` of statements that show what is visible, and others."""
+        """The parameters `pids` and `agent` of statements over visible rows, and others."""
         return {"pids": self.pids(visible.partitions), "agent": visible.agent or "", **more}
 
     @staticmethod
@@ -210,13 +209,13 @@ class SqlSession(ABC):
 
     @staticmethod
     def own_columns(memory: Memory, /) -> Parameters:
-        """The columns of a memory that this store keeps in a way of its own."""
+        """The columns of a memory that this store has in its own format."""
         del memory
         return {}
 
 
 def partition_key(partition: Partition) -> Parameters:
-    """What names the row of a partition."""
+    """The columns that identify a partition's row."""
     return {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
 
 

@@ -16,7 +16,7 @@ from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.ports.store import Reading, StaleTerms, VectorRow
 from mnemic.ports.tables import EntityVector
 
-_ACTIVE, _ERASED = State.ACTIVE.value, State.ERASED.value  # a member of an enum costs a look-up each time
+_ACTIVE, _ERASED = State.ACTIVE.value, State.ERASED.value  # each access to an enum's member costs a look-up
 _CHANGED = ("changed_messages", "changed_memories", "changed_chunks")
 
 
@@ -66,8 +66,8 @@ class SqlPartitions(SqlPort, topic="partitions"):
         return int(row[0]) if row else 0
 
     def _change(self, row: Row, analyser: str) -> Change | StaleTerms:
-        """The change of a row; stale when its terms are another analyser's. A first reading has a row for every item,
-        so all is taken by its place, in the order of the statements and of the fields.
+        """The change of a row, stale if its terms are another analyser's. A first reading has a row for every item, so
+        values are read by position, in the order of the statements and fields.
         """
         item_id, state, kind, made_by, terms, text, vector, private, importance, observed, expires, *rest = row
         session, position, author, role, is_question, is_flagged = rest[:6]
@@ -161,7 +161,7 @@ class SqlVectors(SqlPort, topic="vectors"):
         return removed
 
     def _touch(self, pid: int, changed: int, ids: Sequence[str], at: datetime) -> set[str]:
-        """Mark the items that exist as changed: memories, of the rest messages, and of the rest chunks."""
+        """Mark existing items as changed: memories, else messages, else chunks."""
         present: set[str] = set()
         for statement in ("touch_memories", "touch_messages", "touch_chunks"):
             left = [i for i in dict.fromkeys(ids) if i not in present]
@@ -173,7 +173,7 @@ class SqlVectors(SqlPort, topic="vectors"):
 
 
 class SqlEntityVectors(SqlPort, topic="entity_vectors"):
-    """All of the `EntityVectors` port but `nearest`."""
+    """The `EntityVectors` port except `nearest`."""
 
     def put(self, partition: Partition, rows: Sequence[EntityVector]) -> int:
         self._session.check_writing()
@@ -206,14 +206,14 @@ class SqlEntityVectors(SqlPort, topic="entity_vectors"):
 
 
 def check_dims(session: SqlSession, rows: Sequence[VectorRow | EntityVector]) -> None:
-    """Note the dims of new spaces. Raises `InvalidInputError` when a vector's are not its space's."""
+    """Record the dims of new spaces. Raises `InvalidInputError` if a vector's differ from its space's."""
     sql = session.statements("vectors")
     for space, dims in sorted({(row.space, row.vector.shape[0]) for row in rows}):
         key = {"space": space, "dims": dims}
         known = session.run(sql["dims"], key).fetchone()
         if known is None:
             session.write(sql["add_space"], key)
-            known = session.run(sql["dims"], key).fetchone()  # somebody else may have been quicker
+            known = session.run(sql["dims"], key).fetchone()  # another process may have been faster
         if known is not None and known[0] != dims:
             raise InvalidInputError(
                 f"a vector of {dims} dimensions does not fit space {space}, whose vectors have {known[0]}"

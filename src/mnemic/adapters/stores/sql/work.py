@@ -1,4 +1,4 @@
-"""The unit of work of both stores: every port over one transaction, each made when it is first used."""
+"""The unit of work of both stores: every port over one transaction, created on first use."""
 
 from typing import Generic, TypeVar
 
@@ -15,7 +15,7 @@ SessionT = TypeVar("SessionT", bound=SqlSession)
 
 
 class SqlWork(Generic[SessionT]):
-    """All of the unit of work but `entity_vectors`, which compares vectors in the way of its store."""
+    """The unit of work except `entity_vectors`, whose comparison is the store's own."""
 
     partitions = lazy_port(SqlPartitions)
     messages = lazy_port(SqlMessages)

@@ -1,4 +1,4 @@
-"""All rows of the store into a file of its own kind, and back: what backup, restore and copy are made of."""
+"""Copies all rows to a file of the store's own kind and back, for backup, restore and copy."""
 
 import secrets
 import sqlite3
@@ -11,7 +11,7 @@ from mnemic.errors import InvalidInputError, UnsupportedError
 from mnemic.ports.store import PASSING_TABLES, SHARED_TABLES, VERSIONS_OF_AN_AGE, Rows, Told, UnitOfWork
 
 _PAGES_AT_ONCE = 1024  # 4 MiB of 4 KiB pages between two reports of progress
-_LONGEST_LEAP = 1000  # ages; a file of an index that outlived its store is so hardly ever of the age that begins
+_LONGEST_LEAP = 1000  # ages; so a file of an index that outlived its store hardly ever matches the new age
 
 
 def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
@@ -30,9 +30,7 @@ def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
 
 
 def check_copy(path: Path) -> None:
-    """Raises `InvalidInputError` for a file whose rows refer to others that are not there, or that holds anything which
-    acts by itself: neither is of our making.
-    """
+    """Raise `InvalidInputError` for a file with dangling references, triggers and the like: we never write these."""
     sql = statements("copying")
     with translated_errors("checking a copy"), closing(sqlite3.connect(path)) as connection:
         foreign = connection.execute(sql["foreign_objects"]).fetchone()
@@ -44,13 +42,13 @@ def check_copy(path: Path) -> None:
 
 
 def attach(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the copy at `path` readable on a connection that is in no transaction yet."""
+    """Attach the copy at `path` to a connection without an open transaction."""
     connection.execute(statements("copying")["references_unchecked"])  # the copy's were checked, and order would matter
     connection.execute(statements("copying")["attach"], {"path": str(path)})
 
 
 def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: Told) -> None:
-    """Put the rows of the attached copy in the place of all, but for tables to keep, within the open transaction."""
+    """Replace all rows with the attached copy's, except tables to keep, in the open transaction."""
     sql = statements("copying")
     tables = list_tables(connection, "main")
     if tables != list_tables(connection, "taken"):
@@ -69,12 +67,12 @@ def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: To
 
 
 def new_age(newest: int) -> int:
-    """The first version of an age that begins above the version `newest`."""
+    """The first version of an age above the version `newest`."""
     return (newest // VERSIONS_OF_AN_AGE + 1 + secrets.randbelow(_LONGEST_LEAP)) * VERSIONS_OF_AN_AGE
 
 
 class CopyFile:
-    """The rows of a copy, table by table, for stores of another kind. The file must be a store of this version."""
+    """The rows of a copy by table, for stores of another kind. The file must be a store of this version."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
@@ -83,11 +81,10 @@ class CopyFile:
         self._ordered = {str(row[0]) for row in self._connection.execute(statements("copying")["by_key"])}
 
     def count(self, table: str) -> int:
-        """How many rows a table has."""
         return int(self._connection.execute(name_table("count", "main", table)).fetchone()[0])
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[object, ...]]:
-        """The rows of a table in the order of their writing."""
+        """The rows of a table in insertion order."""
         order = (
             "seq" if "seq" in self.tables[table] else _list_names(columns[:1]) if table in self._ordered else "rowid"
         )
@@ -95,7 +92,7 @@ class CopyFile:
         return iter(self._connection.execute(sql))
 
     def fill(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Put rows in the place of those that a table has."""
+        """Replace a table's rows."""
         with translated_errors("writing a copy"):
             self._connection.execute(statements("connection")["begin_write"])
             self._connection.execute(statements("copying")["empty"].format(table=_quote_name(table)))
@@ -103,7 +100,7 @@ class CopyFile:
             self._connection.execute(statements("connection")["commit"])
 
     def take(self, pieces: Iterable[tuple[str, Sequence[str], Sequence[Sequence[object]]]]) -> None:
-        """Put rows, some of a table at a time, in the place of all that there are."""
+        """Replace all rows, given as blocks of a table's rows."""
         with translated_errors("writing a copy"):
             self._connection.execute(statements("connection")["begin_write"])
             for table in self.tables:
@@ -118,7 +115,6 @@ class CopyFile:
         self._connection.executemany(add_statement(table, columns), rows)
 
     def close(self) -> None:
-        """Let go of the file."""
         self._connection.close()
 
 
@@ -149,7 +145,7 @@ class SqliteRows:
 
 def rows_statement(table: str, columns: Collection[str]) -> str:
     """The name of the statement that reads the rows of one org, in both kinds of stores. Raises `UnsupportedError` for
-    a table of which it is not known whose its rows are.
+    a table whose rows cannot be assigned to orgs.
     """
     if table in SHARED_TABLES:
         return "all_rows"
@@ -160,7 +156,7 @@ def rows_statement(table: str, columns: Collection[str]) -> str:
 
 
 def make_empty(path: str | Path, version: int) -> None:
-    """Make a store without rows, as the migration `version` left one, at `path`."""
+    """Create an empty store at `path`, as of the migration `version`."""
     sql = statements("connection")
     with translated_errors(f"making {path}"), closing(sqlite3.connect(path)) as connection:
         connection.executescript(statements("copying")["quick"])
@@ -188,7 +184,7 @@ def name_table(statement: str, schema: str, table: str) -> str:
 
 
 def add_statement(table: str, columns: Sequence[str]) -> str:
-    """The statement that adds one row."""
+    """The statement that inserts one row."""
     values = ", ".join("?" for _ in columns)
     return statements("copying")["add"].format(table=_quote_name(table), columns=_list_names(columns), values=values)
 

@@ -1,4 +1,4 @@
-"""The file of a store on disk: whether its path still leads to what this process opened, whole, and who may read it."""
+"""The store's file on disk: whether its path still leads to the opened, complete file, and its permissions."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mnemic.model.health import Condition, Finding
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # the owner alone: memories are personal
 _BESIDE = ("-wal", "-shm")
-"""What SQLite keeps beside a store in use. Another process would make new ones in the place of lost ones."""
+"""SQLite's files beside a store in use. Another process would replace lost ones."""
 
 _LOG_HEAD = struct.Struct(">I12x8s8x")
-"""The head of a write-ahead log: a magic number and the salt, which is another one each time the log begins again."""
+"""The header of a write-ahead log: a magic number and the salt, which changes each time the log restarts."""
 
 _FRAME = struct.Struct(">4xI8s8x")
-"""The head of a frame: the pages of the store after it, 0 unless it ends a commit, and the salt of the log."""
+"""The header of a frame: the store's pages after it (0 unless it ends a commit), and the log's salt."""
 
-_PAGE_SIZE_AT = 8  # in the head of the log
+_PAGE_SIZE_AT = 8  # in the header of the log
 _CLAIM = struct.Struct("=8sI")
-"""What is kept beside the log, without a flush: its salt, and the frames of the commits that were acknowledged."""
+"""Stored beside the log without a flush: its salt and number of acknowledged frames."""
 
 _LOG_MAGICS = (0x377F0682, 0x377F0683)  # of SQLite's file format: checksums little- or big-endian
 _STOP = "stop every process that uses it, then bring the file back or restore a backup (`mnemic restore`)"
@@ -38,8 +38,8 @@ Place = tuple[int, int]
 
 
 class StoreFile:
-    """The file at `path`, by device and inode. SQLite goes on with a file that has no name any more, and takes the log
-    of one file for that of another: neither is noticed by it, and both lose what was written.
+    """The file at `path`, by device and inode. SQLite continues with a file that was unlinked, and mistakes one file's
+    log for another's. It notices neither, and both lose writes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,7 +53,7 @@ class StoreFile:
         self._claim_file: int | None = None
 
     def make(self) -> None:
-        """Make the file and its folder if missing, for the user's own account only, whatever the umask says."""
+        """Create the file and its folder if missing, for the user's own account only, whatever the umask."""
         try:
             make_folder(self.path.parent)
         except OSError as error:
@@ -62,15 +62,13 @@ class StoreFile:
         try:
             make_private_file(self.path)
         except OSError:
-            return  # SQLite says what is the matter
+            return  # SQLite reports the problem
         if self.path.is_file() and os.access(self.path, os.R_OK):
             self.is_read_only = not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
             self._identify()
 
     def uri(self) -> str:
-        """How SQLite is to open the file. It never makes another in place of a lost one. A store on a read-only disk is
-        read without files beside it.
-        """
+        """The URI for SQLite, which never recreates a lost file. A read-only disk gets no files beside the store."""
         if not self.is_read_only:
             return f"{self.path.absolute().as_uri()}?mode={'rw' if self._place else 'rwc'}"
         try:
@@ -81,19 +79,19 @@ class StoreFile:
         return f"{self.path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_fixed else ''}"
 
     def _identify(self) -> None:
-        """Take what is at the path now for the store, until the end."""
+        """Remember the file at the path as the store."""
         found = self.path.stat()
         self._place, self._size = (found.st_dev, found.st_ino), found.st_size
         with _opened_guard:
             _opened.add(self)
 
     def release(self) -> None:
-        """The store is closed: another file may be opened at its path."""
+        """The store is closed. Another file may be opened at its path."""
         with _opened_guard:
             _opened.discard(self)
 
     def check(self) -> None:
-        """Raises `DamagedError` unless the path leads to the file that was opened, at least as long as it was."""
+        """Raise `DamagedError` unless the path leads to the opened file, which has not shrunk."""
         if self._place is None:
             return
         try:
@@ -110,11 +108,11 @@ class StoreFile:
         self._size = found.st_size
 
     def look_beside(self) -> tuple[Place, ...]:
-        """The places of log and index of the log, which exist while a transaction is open. Raises `DamagedError`."""
+        """The identities of the log and its index, which exist during a transaction. Raises `DamagedError`."""
         return tuple(self._place_of(suffix) for suffix in _BESIDE)
 
     def check_beside(self, known: tuple[Place, ...]) -> None:
-        """Raises `DamagedError` if other files stand in the place of the `known` ones, or if the log lost its end."""
+        """Raise `DamagedError` if other files replaced the `known` ones, or if the log lost its end."""
         for suffix, place in zip(_BESIDE, known, strict=False):
             if self._place_of(suffix) != place:
                 raise DamagedError(f"{self.path}{suffix} was replaced by another file while in use; {_STOP}")
@@ -123,21 +121,21 @@ class StoreFile:
             raise self._cut()
 
     def note_commit(self) -> None:
-        """Remember how far the log goes after a commit. Raises `DamagedError` if the log has no head."""
+        """Remember the log's length after a commit. Raises `DamagedError` if the log has no header."""
         salt, size = self._read_log()
         if size and not salt:
             raise self._cut()
         self._frames = self._count_frames(salt, self._frames if salt == self._log[0] else 0)
         self._log = salt, size
-        with suppress(OSError):  # an older claim asks for less, and the commit is done
+        with suppress(OSError):  # an older claim requires less, and the commit is done
             if self._claim_file is None:
                 self._claim_file = os.open(self._claim, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE)
             os.pwrite(self._claim_file, _CLAIM.pack(salt, self._frames), 0)
 
     def find_lost_tail(self, count_valid: Callable[[], int]) -> str:
-        """What the log lost since the last commit that was acknowledged, "" for nothing. `count_valid` counts the
-        frames that SQLite takes: none from the first damaged one on. A log that began again, or that went into the
-        store, lost nothing.
+        """What the log lost since the last acknowledged commit, "" for nothing. `count_valid` counts the frames that
+        SQLite accepts, which end at the first damaged one. A log that restarted, or was moved into the store, lost
+        nothing.
         """
         try:
             salt, frames = _CLAIM.unpack(self._claim.read_bytes())
@@ -151,7 +149,7 @@ class StoreFile:
         return f"the last {frames - left} of {frames} pages of acknowledged writes in {self.path.name}-wal are lost"
 
     def settle(self) -> None:
-        """Every connection is closed: without a log there is nothing to lose."""
+        """Note that all connections are closed: without a log nothing can be lost."""
         if self._claim_file is not None:
             os.close(self._claim_file)
             self._claim_file = None
@@ -171,7 +169,7 @@ class StoreFile:
         return known
 
     def mend_rights(self) -> list[Finding]:
-        """Close files to other accounts that earlier versions left open, and tell of it."""
+        """Restrict files that earlier versions left readable to other accounts, and report it."""
         files = [Path(f"{self.path}{suffix}") for suffix in ("", *_BESIDE)]
         opened = [path for path in files if path.exists() and path.stat().st_mode & 0o077]
         if not opened:
@@ -187,7 +185,7 @@ class StoreFile:
         return [Finding("rights", Condition.OK, message)]
 
     def _refuse_second(self) -> None:
-        """A second file is never opened beside a first one that this process still has at the same path."""
+        """Refuse to open a second file while this process has another one from the same path."""
         with _opened_guard:
             for other in _opened:
                 if other.path == self.path:
@@ -201,7 +199,7 @@ class StoreFile:
         return found.st_dev, found.st_ino
 
     def _read_log(self) -> tuple[bytes, int]:
-        """The log's salt, empty without a valid head, and its size. SQLite locks nothing in it: closing is safe."""
+        """The log's salt (empty without a valid header) and size. SQLite holds no lock on it, so closing it is safe."""
         try:
             with Path(f"{self.path}-wal").open("rb", buffering=0) as log:
                 head, size = log.read(_LOG_HEAD.size), os.fstat(log.fileno()).st_size
@@ -220,7 +218,7 @@ class StoreFile:
 
 
 def make_private_file(path: Path) -> None:
-    """Make a file for the user's own account if missing. One that is there is not opened: closing it would give up the
+    """Create a file for the user's own account if missing. An existing one is not opened: closing it would release the
     locks that SQLite holds on it in this process.
     """
     with suppress(FileExistsError):
@@ -228,7 +226,7 @@ def make_private_file(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it if missing: for the user's own account only."""
+    """Create a folder and those above it if missing, for the user's own account only."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)

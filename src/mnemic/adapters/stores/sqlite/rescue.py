@@ -1,4 +1,4 @@
-"""What can still be read of a damaged store: told row by row, and saved into a new one."""
+"""Finds what is still readable in a damaged store, row by row, and saves it into a new one."""
 
 import shutil
 import sqlite3
@@ -16,21 +16,21 @@ from mnemic.model.backup import RescueReport
 
 _MOST_PROBLEMS = 3  # a few show the damage; a broken file has thousands
 _PROBED = 200_000
-"""Row numbers that are tried one by one in a hole of a table; the rest of a larger hole is left."""
+"""Row numbers tried one by one in a hole of a table. The rest of a larger hole is skipped."""
 
 RawRow = tuple[object, ...]
 
 
 @dataclass(slots=True)
 class _Rescued:
-    """What became of each table so far."""
+    """The outcome per table so far."""
 
     rows: dict[str, int] = field(default_factory=dict[str, int])
     lost: list[str] = field(default_factory=list[str])
 
 
 def find_unreadable(connection: sqlite3.Connection) -> list[str]:
-    """Texts of rows that are no UTF-8, which no check of SQLite looks at: the first three places, in words."""
+    """Texts that are not UTF-8, which SQLite does not check: the first three places, in words."""
     found: list[str] = []
     former, tables = connection.text_factory, copying.list_tables(connection)
     connection.text_factory = _Text
@@ -115,7 +115,7 @@ def _copy_table(
 
 
 def _read_rows(old: sqlite3.Connection, table: str, rescued: _Rescued) -> Iterator[RawRow]:
-    """The rows of a table: from its front to the first hole, from its end to the last, and between them one by one."""
+    """The rows of a table: from its start to the first hole, from its end to the last, and between them one by one."""
     old.text_factory = _Text
     if table.encode() in {row[0] for row in old.execute(statements("copying")["by_key"])}:
         yield from _read_by_key(old, table, rescued)
@@ -157,7 +157,7 @@ def _probe(old: sqlite3.Connection, table: str, hole: tuple[int, int], rescued: 
 
 
 def _read_by_key(old: sqlite3.Connection, table: str, rescued: _Rescued) -> Iterator[RawRow]:
-    """The rows of a table without row numbers: from its front to the first hole, and from its end to the last."""
+    """The rows of a table without row numbers: from its start to the first hole, and from its end to the last."""
     last: RawRow | None = None
     try:
         for row in old.execute(copying.name_table("scan", "main", table)):
@@ -177,7 +177,7 @@ def _read_by_key(old: sqlite3.Connection, table: str, rescued: _Rescued) -> Iter
 
 
 def _drop_orphans(new: sqlite3.Connection, rescued: _Rescued) -> None:
-    """Rows that belong to lost ones go with them, until every reference leads somewhere."""
+    """Remove rows that refer to lost ones, until every reference is valid."""
     sql = statements("copying")
     while broken := new.execute(sql["orphans"]).fetchall():
         for table, rowid in broken:
@@ -187,7 +187,7 @@ def _drop_orphans(new: sqlite3.Connection, rescued: _Rescued) -> None:
 
 
 class _Text(bytes):
-    """A text as it is stored, told apart from a blob."""
+    """A stored text, to distinguish it from a blob."""
 
 
 def _problems(row: RawRow, columns: tuple[str, ...]) -> Iterator[str]:

@@ -1,7 +1,4 @@
-"""The statements of this store, and its migrations. SQL is written in `.sql` files and nowhere else.
-
-One transaction on one connection of SQLite, and what SQLite keeps and compares in a way of its own.
-"""
+"""One transaction on one SQLite connection, and this store's statements, migrations, formats and comparisons."""
 
 import heapq
 import json
@@ -28,11 +25,11 @@ from mnemic.ports.tables import AT_ONCE
 
 _OWN = {"connection", "copying", "filters"}
 
-APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can tell a Mnemic store from another SQLite file
+APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can recognise a Mnemic store
 
 
 def statements(topic: str) -> dict[str, str]:
-    """The statements of a topic by name, without a closing semicolon: this store's own, or those of both."""
+    """The statements of a topic by name, without a closing semicolon: this store's own or the shared ones."""
     if topic in _OWN:
         return named_statements(__package__ or __name__, f"queries/{topic}.sql")
     return dialect.statements("sqlite", topic)
@@ -47,19 +44,19 @@ _FLOAT32 = np.dtype("<f4")
 _version = itemgetter(-3)  # of a row of `changes`; its class and number follow
 
 _INDEXED = ("bookkeeping", ["slot"])
-"""The field and its key that have an index of their own."""
+"""The field and key with their own index."""
 
 _BOOL, _TEXT, _NUMBER = "'true', 'false'", "'text'", "'integer', 'real'"
 
 
 @contextmanager
 def translated_errors(doing: str) -> Generator[None]:
-    """Turns errors of SQLite into Mnemic's, telling what was being done and what may help."""
+    """Translate SQLite's errors, with what was being done and what may help."""
     try:
         yield
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _translate_error(error, doing) from error
-    except UnicodeDecodeError as error:  # sqlite3 raises it when it quotes a text that is no UTF-8 in its own error
+    except UnicodeDecodeError as error:  # sqlite3 raises it when its own error quotes a text that is not UTF-8
         raise DamagedError(f"the store holds a text that cannot be read ({doing}); {_RESCUE}") from error
 
 
@@ -95,7 +92,7 @@ _MESSAGES: dict[int, tuple[type[BackendError], str]] = {
 
 
 class SqliteFilters(FilterCompiler):
-    """A filter as SQLite takes it."""
+    """Filters for SQLite."""
 
     always, never, placeholder = "1", "0", ":{}"
 
@@ -137,7 +134,7 @@ class SqliteFilters(FilterCompiler):
 
 
 class Session(SqlSession):
-    """Runs statements, and keeps the partition numbers and versions of its transaction."""
+    """Runs statements and tracks the partition numbers and versions of its transaction."""
 
     def __init__(self, connection: sqlite3.Connection, *, is_writing: bool) -> None:
         super().__init__(is_writing=is_writing)
@@ -154,7 +151,7 @@ class Session(SqlSession):
         return heapq.merge(*(self.run(f"{select}\n{order}", parameters) for select in selects), key=_version)
 
     def write_each(self, sql: str, rows: Sequence[Parameters], /) -> list[bool]:
-        """Raises `ConflictError` where a row is refused for a reason that the statement does not name."""
+        """Raises `ConflictError` if a row is refused for a reason that the statement does not handle."""
         self.check_writing()
         try:
             return [self._connection.execute(sql, row).rowcount == 1 for row in rows]
@@ -171,7 +168,7 @@ class Session(SqlSession):
             raise _translate_error(error, "writing rows") from error
 
     def list_values(self, values: Iterable[str], /) -> str:
-        """A list for `json_each`. That ends each value at a character U+0000."""
+        """A list for `json_each`, which ends each value at a U+0000."""
         return json.dumps([*values], ensure_ascii=False)
 
     def pid(self, partition: Partition, /) -> int | None:
@@ -192,7 +189,7 @@ class Session(SqlSession):
         return {partition: row[0] for partition, row in zip(partitions, rows, strict=True) if row}
 
     def writable_pid(self, partition: Partition, /) -> int:
-        """One writer at a time has all of the file, so that nothing is left to lock."""
+        """There is one writer at a time, so there is nothing to lock."""
         pid = self.pid(partition)
         if pid is None:
             row = self.write(self._partitions["create"], partition_key(partition)).fetchone()
@@ -227,7 +224,7 @@ class Session(SqlSession):
 
 
 class SqliteEntityVectors(SqlEntityVectors):
-    """The `EntityVectors` port; a question is compared with every vector that it may see."""
+    """The `EntityVectors` port. A query is compared with every visible vector."""
 
     def nearest(
         self,

@@ -20,27 +20,27 @@ from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
-_SWITCH_PAUSE_S = 0.01  # between two tries: the other process switches within milliseconds
+_SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches within milliseconds
 _LOOK_S = 0.03
-"""At most, when a store is opened: a command takes 0.3 s, and this checks some 4 MB."""
+"""Time limit of the check on opening: a command takes 0.3 s, and this checks some 4 MB."""
 
-_LOOK_STEPS = 2000  # SQLite instructions between two looks at the clock: far less than `_LOOK_S`
+_LOOK_STEPS = 2000  # SQLite instructions between two checks of the time: far less than `_LOOK_S`
 _CHECK_EVERY_S = 600.0
-"""A whole look takes 80 ms a megabyte; frequent exports must not pay for it each time."""
+"""A full check takes 80 ms a megabyte, too much for each of frequent exports."""
 _REMEDY = "stop every process that uses it and restore a backup, or save what is left by `mnemic rescue`"
 _PARTS_METADATA = 16
-"""The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
+"""The migration that moves bookkeeping from earlier versions' metadata to its own column."""
 
 
 class Connection(sqlite3.Connection):
-    """A connection, and the files beside the store that it has open since its first transaction."""
+    """A connection, and the files beside the store that it has had open since its first transaction."""
 
     beside: tuple[Place, ...] = ()
 
 
 class SqliteStore:
-    """The `Store` port over a file at `path` (made if missing). A write waits up to `lock_wait_s` for another process,
-    then raises `UnavailableError`. Raises `ConfigError` for another program's file or a newer Mnemic's.
+    """The `Store` port over a file at `path` (created if missing). A write waits up to `lock_wait_s` for another
+    process, then raises `UnavailableError`. Raises `ConfigError` for another program's file or a newer Mnemic's.
     """
 
     capabilities = StoreCapabilities(is_durable=True, is_shared=True)
@@ -70,7 +70,7 @@ class SqliteStore:
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
         try:
             self._file.check()
-            answers = self._look_inside(is_quick=is_quick)
+            answers = self._find_damage(is_quick=is_quick)
             free = shutil.disk_usage(self.path.parent).free
         except (BackendError, ConfigError, OSError) as error:
             message, _, remedy = str(error).partition("; ")
@@ -88,14 +88,14 @@ class SqliteStore:
         return [
             Finding("store", Condition.OK, sound),
             *rights,
-            *self._writing(is_quick=is_quick),
+            *self._check_writing(is_quick=is_quick),
             _room(free, self.path),
         ]
 
     def check(self) -> None:
         self._file.check()
         if time.monotonic() - self._checked_at > _CHECK_EVERY_S:
-            self._note_answers(self._look_inside(is_quick=False))
+            self._note_answers(self._find_damage(is_quick=False))
         if self._damage:
             raise DamagedError(f"{self.path} is damaged: {self._damage}; {_REMEDY}")
 
@@ -103,10 +103,10 @@ class SqliteStore:
         self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
         self._checked_at = time.monotonic()
 
-    def _look_inside(self, *, is_quick: bool) -> list[str]:
-        """What SQLite finds wrong in the file. A thorough look compares indexes with tables, and reads every text."""
+    def _find_damage(self, *, is_quick: bool) -> list[str]:
+        """The problems that SQLite finds in the file. A full check compares indexes with tables and reads all texts."""
         sql = session.statements("connection")
-        with self._borrowed() as connection:
+        with self._borrow_connection() as connection:
             self._schema_version(connection)
             with session.translated_errors("checking"):
                 connection.execute(sql["begin_read"])
@@ -115,8 +115,8 @@ class SqliteStore:
                 answers = [str(row[0]) for row in connection.execute(sql["glance" if is_quick else "check"])]
             return answers if is_quick or answers != ["ok"] else find_unreadable(connection) or answers
 
-    def _writing(self, *, is_quick: bool) -> list[Finding]:
-        """Why nothing can be written, where that is so; only a look at the rights when it must be quick."""
+    def _check_writing(self, *, is_quick: bool) -> list[Finding]:
+        """Why nothing can be written, if so. A quick check only looks at permissions."""
         rights = f"let this user write {self.path} and its folder"
         if self._file.is_read_only or not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             return [Finding("writing", Condition.DEGRADED, f"{self.path} or its folder is read-only", rights)]
@@ -131,16 +131,16 @@ class SqliteStore:
         return []
 
     def _try_to_write(self) -> None:
-        """Write the schema's version over itself, and roll that back: taking the lock alone would not tell."""
+        """Rewrite the schema's version and roll back: taking the lock alone would not detect problems."""
         sql = session.statements("connection")
-        with self._borrowed() as connection, session.translated_errors("trying to write"):
+        with self._borrow_connection() as connection, session.translated_errors("trying to write"):
             connection.execute(sql["begin_write"])
             connection.execute(sql["mark"].format(version=self._schema_version(connection)))
 
     def scrub(self) -> tuple[str, ...]:
-        """Deleted rows are overwritten where they stood; this empties the write-ahead file, which holds them too."""
+        """Empty the write-ahead file, which holds deleted rows too. In the store they were overwritten already."""
         sql = session.statements("connection")["truncate_write_ahead"]
-        with self._borrowed() as connection:
+        with self._borrow_connection() as connection:
             try:
                 with session.translated_errors("emptying the write-ahead file"):
                     is_busy = connection.execute(sql).fetchone()[0]
@@ -155,13 +155,13 @@ class SqliteStore:
         return self.path.parent
 
     def write_copy(self, path: Path, told: Told) -> None:
-        with self._borrowed() as connection, session.translated_errors(f"copying {self.path}"):
+        with self._borrow_connection() as connection, session.translated_errors(f"copying {self.path}"):
             connection.execute(session.statements("connection")["begin_read"])
             write_pages(connection, path, told)
 
     @contextmanager
     def rows(self) -> Generator[Rows]:
-        with self._borrowed() as connection, session.translated_errors(f"reading all of {self.path}"):
+        with self._borrow_connection() as connection, session.translated_errors(f"reading all of {self.path}"):
             connection.execute(session.statements("connection")["begin_read"])
             yield SqliteRows(connection, session.SqliteUnitOfWork(session.Session(connection, is_writing=False)))
 
@@ -188,10 +188,10 @@ class SqliteStore:
         sql = session.statements("connection")
         if is_writing and self._damage:
             raise DamagedError(f"{self.path} is damaged, and nothing more is written: {self._damage}; {_REMEDY}")
-        with self._borrowed() as connection:
+        with self._borrow_connection() as connection:
             try:
                 with session.translated_errors("starting a transaction"):
-                    if is_writing:  # who reads a whole partition once has no use for its pages
+                    if is_writing:  # a reader of a whole partition does not need its pages again
                         connection.execute(sql["cache_to_write"])
                     connection.execute(sql[begin])
                 with session.translated_errors("reading or writing rows"):
@@ -201,13 +201,13 @@ class SqliteStore:
                 self._note_damage(error)
                 raise
             except UnavailableError:
-                if is_writing:  # a log that was cut looks like a disk that fails
+                if is_writing:  # a truncated log looks like a failing disk
                     self._file.check()
                     self._file.check_beside(connection.beside)
                 raise
 
     def _commit(self, connection: Connection, *, is_writing: bool) -> None:
-        """Commit what no other file can take away: a write to a file without a name would be lost with this process."""
+        """Commit, and raise if the store's files were replaced: a write to an unlinked file would be lost."""
         if is_writing:
             self._file.check()
             connection.beside = connection.beside or self._file.look_beside()
@@ -218,15 +218,15 @@ class SqliteStore:
             self._file.note_commit()
 
     def _note_damage(self, error: DamagedError) -> None:
-        """Pages that SQLite cannot read stop all writing: what it would hang on to them is lost. The path is looked at
-        again with each write, as a file may be brought back.
+        """Unreadable pages stop all writing, which would be lost. A write checks the path again: a file may be
+        restored.
         """
         if isinstance(error.__cause__, sqlite3.Error | UnicodeDecodeError):
             self._damage = str(error)
 
     @contextmanager
-    def _borrowed(self) -> Generator[Connection]:
-        """A connection of the pool, or a new one; what it did not commit is rolled back."""
+    def _borrow_connection(self) -> Generator[Connection]:
+        """A pooled or new connection. Uncommitted changes are rolled back."""
         with self._guard:
             if self._is_closed:
                 raise UnavailableError("the store is closed; open it again")
@@ -235,7 +235,7 @@ class SqliteStore:
         try:
             yield connection
         finally:
-            with suppress(sqlite3.Error):  # the first error is the one to tell; a lost connection rolls back by itself
+            with suppress(sqlite3.Error):  # the first error is the one to raise; a lost connection rolls back by itself
                 connection.rollback()
             with self._guard:
                 is_kept = not self._is_closed and _is_usable(connection)
@@ -259,7 +259,7 @@ class SqliteStore:
     def _connect(self) -> Connection:
         connection = self._open()
         try:
-            self._file.check()  # SQLite opened what was at the path a moment after the first look
+            self._file.check()  # SQLite opened the path a moment after the first check
             with session.translated_errors(f"opening {self.path}"):
                 connection.executescript(session.statements("connection")["set_up"])
         except BackendError:
@@ -281,10 +281,10 @@ class SqliteStore:
                 with session.translated_errors("setting up the store"):
                     self._run_migrations(connection)
             self._write_ahead(connection)
-            self._look_while_opening(connection)
+            self._check_while_opening(connection)
 
-    def _look_while_opening(self, connection: sqlite3.Connection) -> None:
-        """Find damage before a write hits it: all of a small file, of a large one as much as the time allows."""
+    def _check_while_opening(self, connection: sqlite3.Connection) -> None:
+        """Find damage before a write: checks all of a small file, and as much of a large one as the time allows."""
         deadline = time.monotonic() + _LOOK_S
         connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _LOOK_STEPS)
         try:
@@ -300,7 +300,7 @@ class SqliteStore:
     def _run_migrations(self, connection: sqlite3.Connection) -> None:
         sql = session.statements("connection")
         connection.execute(sql["begin_write"])
-        current = self._schema_version(connection)  # again, under the lock: another process may have been quicker
+        current = self._schema_version(connection)  # again, under the lock: another process may have been faster
         for version, script in session.migrations():
             if version > current:
                 for statement in _split(script):
@@ -312,7 +312,7 @@ class SqliteStore:
         connection.execute(sql["commit"])
 
     def _write_ahead(self, connection: sqlite3.Connection) -> None:
-        """Switch the file to WAL, which needs it alone for a moment and, unlike a transaction, does not wait for it."""
+        """Switch to WAL. That needs exclusive access for a moment and, unlike a transaction, does not wait for it."""
         deadline = time.monotonic() + self._lock_wait_s
         while True:
             try:
@@ -326,7 +326,7 @@ class SqliteStore:
                 return
 
     def _schema_version(self, connection: sqlite3.Connection) -> int:
-        """Tables are looked at first, so that a store that is being made meanwhile is not taken for a foreign file."""
+        """Looks at tables first, so that a store that is just being created is not taken for a foreign file."""
         sql = session.statements("connection")
         with session.translated_errors(f"opening {self.path}"):
             tables = int(connection.execute(sql["tables"]).fetchone()[0])
@@ -358,7 +358,7 @@ def _room(free: int, path: Path) -> Finding:
 
 
 def _split(script: str) -> Iterator[str]:
-    """Statements of a migration one by one, so that all of it runs in one transaction."""
+    """Split a migration into statements, so that all of it runs in one transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
