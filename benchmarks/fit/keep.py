@@ -7,8 +7,9 @@ Labels, beside this file: `keep_longmemeval.jsonl` has the facts that a reader w
 `keep_plain.txt` has plain sentences, worth keeping or not. A candidate of the rules is right when it is like a fact of
 its message. `keep_verdicts.jsonl` has what readers said of candidates that they saw alone, by message and span; in the
 talks, whose sentences lean on one another, that decides, and in LongMemEval it teaches as a second reading. Every
-number is of messages that the fit did not see: of other sessions, or of other sources. `--keep` writes `src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of
-each kind of talk that are kept in sessions which the fit did not see, for a reader to judge, and writes nothing.
+number is of messages that the fit did not see: of other sessions, or of other sources. `--keep` writes
+`src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of each kind of talk that are kept in sessions which
+the fit did not see, for a reader to judge, and writes nothing.
 Without MNEMIC_DATA nothing is done.
 """
 

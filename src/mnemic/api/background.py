@@ -58,7 +58,7 @@ class OwnWorker:
         with self._guard:
             if self._worker is None or self._worker.join(0):
                 self._worker = self._hire()
-                self._worker.run()
+                self._worker.run(partial(adopt_spaces, self._engine))
             self._worker.wake()
 
     @contextmanager
@@ -93,6 +93,4 @@ class OwnWorker:
             worker.hand_back()
 
     def _hire(self) -> Worker:
-        worker = Worker(self._engine, HANDLERS, name=f"{self._actor}-{uuid.uuid4()}", gather_s=GATHER_S)
-        worker.begin = partial(adopt_spaces, self._engine)
-        return worker
+        return Worker(self._engine, HANDLERS, name=f"{self._actor}-{uuid.uuid4()}", gather_s=GATHER_S)

@@ -1,9 +1,11 @@
 """API keys, the audit log, and idempotent requests.
 
 A key reads `mn_<id>_<secret>`. The store keeps the SHA-256 of the secret: 256 random bits need no slow hash. All
-refusals read alike. A repeated request gets its first answer. Each writing unit of work within `claimed` stores the
-request with its rows, so a crash leaves both or neither. Work that reaches outside the store, or answers from earlier
-reads, is stored before it begins (`begin`). If it left no answer, its outcome is unknown and it is not run again.
+refusals read alike.
+
+A repeated request gets its first answer. Each writing unit of work within `claimed` stores the request with its rows,
+so a crash leaves both or neither. Work that reaches outside the store, or answers from earlier reads, is stored before
+it begins (`begin`). If it left no answer, its outcome is unknown and it is not run again.
 """
 
 import hashlib
@@ -94,9 +96,7 @@ def revoke_key(engine: Engine, scope: Scope, id: str, *, actor: str) -> ApiKey:
 
 
 def rotate_key(engine: Engine, scope: Scope, id: str, *, overlap_s: float, actor: str) -> IssuedKey:
-    """Create a copy of a key and expire the old one after `overlap_s` seconds. Raises `NotFoundError` if the org has no
-    such key, or if it has ended.
-    """
+    """Copy a key and expire the old one after `overlap_s` seconds. Raises `NotFoundError` also for an ended key."""
     if isinstance(overlap_s, bool) or not 0 <= overlap_s <= MAX_OVERLAP_S:
         raise InvalidInputError(f"overlap_s must be a number of seconds from 0 to {MAX_OVERLAP_S:.0f}")
     now = engine.clock.now()
@@ -117,9 +117,7 @@ def rotate_key(engine: Engine, scope: Scope, id: str, *, overlap_s: float, actor
 
 
 def check_key(engine: Engine, token: str) -> ApiKey:
-    """The valid key of a token. Raises `UnauthorisedError` without details. Compares in constant time. An unknown id is
-    compared with `_NO_HASH`.
-    """
+    """The valid key of a token. Compares in constant time. Raises `UnauthorisedError` without details."""
     prefix, _, rest = token.partition("_") if len(token) <= MAX_TOKEN_CHARS else ("", "", "")
     key_id, _, secret = rest.partition("_")
     with engine.store.read() as work:

@@ -84,9 +84,7 @@ class Rounds:
         self.degraded.append(f"tools: {reason}")
 
     def _ask(self, *, is_streaming: bool) -> Generator[dialogue.Said, None, dialogue.Completion]:
-        """Yield one reply. Until the model has written something, a refused prompt is retried without tools or with
-        less memory.
-        """
+        """Yield one reply. A prompt refused before any text is retried without tools or with less memory."""
         shares = iter(SHARES)
         while True:
             has_said, completion = False, None

@@ -1,8 +1,10 @@
 """Backups of the whole store while it is in use, or of its receipts; checks and restores them.
 
 A receipt holds keyed hashes, no names; hashing what exists with the same key finds what was erased. It covers what
-existed when it was made. An owner's later data stays. A restore is prepared in a copy: updated, with later erasures
-repeated. One transaction puts it in place, so a crash leaves the old rows or the new ones.
+existed when it was made. An owner's later data stays.
+
+A restore is prepared in a copy: updated, with later erasures repeated. One transaction puts it in place, so a crash
+leaves the old rows or the new ones.
 """
 
 import time
@@ -254,9 +256,7 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
 
 
 def _seal_store(engine: Engine, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
-    """Seal the rows of one moment. Retries if an org was erased before its key was issued: such a key would reopen
-    erased rows.
-    """
+    """Seal the rows of one moment. Retries if an org was erased before its key was issued: it would open its rows."""
     engine.store.check()
     _check_sound(engine.store)
     catch_up(engine, keyring)
@@ -435,9 +435,7 @@ class _Copy:
 
 
 def _put_in_place(engine: Engine, copy: _Copy, wish: Wish, told: Told) -> _Held:
-    """Replace the store by the copy; returns the former contents. Erasures made meanwhile are repeated in the copy
-    first.
-    """
+    """Replace the store by the copy after repeating recent erasures there. Returns the former contents."""
     found: list[_Held] = []
 
     def ready(work: UnitOfWork) -> Collection[str]:

@@ -339,7 +339,9 @@ def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
 
 
 class Remade(Enum):
-    """Result of a try. `DONE`: nothing is left to do; `LATER`: a source comes first; `AGAIN`: it changed meanwhile."""
+    """Result of an attempt. `DONE`: nothing is left to do; `LATER`: a source comes first; `AGAIN`: it changed
+    meanwhile.
+    """
 
     DONE = auto()
     LATER = auto()

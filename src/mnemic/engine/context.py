@@ -391,9 +391,7 @@ def _drop_noise(
     found: tuple[Recall, Recall],
     least_message: float,
 ) -> tuple[Recall, Recall]:
-    """The results without noise. Empty if the prompt needs no memory. General background if it asks about the user in
-    general.
-    """
+    """The results without noise: none if the prompt needs no memory, background if it asks about the user."""
     memory, documents = found
     if not question.is_judged or not asked:
         return found

@@ -49,9 +49,7 @@ TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "ï¼
 """Prefix of a flagged memory."""
 
 RANK_OFFSET = 10.0
-"""The hit at rank r is worth 1 / (RANK_OFFSET + r). As in reciprocal rank fusion, but steeper: evidence is much
-likelier among the first ten.
-"""
+"""A hit at rank r is worth 1 / (RANK_OFFSET + r): steeper than RRF, as evidence is likelier among the first ten."""
 
 CHEAPEST_TOKENS = 50
 """Minimum cost of a line in tokens, so that a short remark does not overtake a better one only by its length."""

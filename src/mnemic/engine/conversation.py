@@ -265,9 +265,7 @@ REASON = "the session ended"
 
 @dataclass(frozen=True, slots=True)
 class EndReport:
-    """Result of ending a session: `expired` memories by id, and the messages that wait for a summary, even if it is
-    switched off.
-    """
+    """The `expired` memories of an ended session, by id, and the number of messages that wait for a summary."""
 
     session: str
     at: datetime

@@ -53,8 +53,8 @@ def list_documents(
 
 
 def get_document(engine: Engine, scope: Scope, reference: str) -> Document:
-    """The document with this id or source. Raises `NotFoundError` if there is none in this scope, `ConflictError` if
-    several levels have this source.
+    """The document with this id or source. Raises `NotFoundError`, or `ConflictError` if several levels have the
+    source.
     """
     with engine.store.read() as work:
         return _find_one(work, scope.visibility, reference)
@@ -75,9 +75,7 @@ def document_passages(engine: Engine, scope: Scope, reference: str, first: int, 
 
 
 def delete_document(engine: Engine, scope: Scope, reference: str, *, actor: str, reason: str = "") -> Receipt:
-    """Erase a document with its passages, vectors and history, and its dependants as `delete` does. Raises as
-    `get_document`.
-    """
+    """Erase a document with passages, vectors, history and dependants (as `delete`). Raises as `get_document`."""
     now, reason = engine.clock.now(), clean_reason(engine, reason)
     with engine.store.write() as work:
         document = _find_one(work, scope.visibility, reference)
@@ -87,9 +85,7 @@ def delete_document(engine: Engine, scope: Scope, reference: str, *, actor: str,
 
 
 def erase_documents(hand: Hand, documents: Sequence[Document], *, reason: str) -> tuple[dict[str, int], Cascaded]:
-    """Erase documents of one partition with their history, record the deletions, and cascade to memories. Returns
-    counts by table.
-    """
+    """Erase documents of one partition with their history, and cascade to memories. Returns counts by table."""
     if not documents:
         return {}, Cascaded()
     work, now, partition = hand.work, hand.now, documents[0].partition

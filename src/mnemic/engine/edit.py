@@ -169,9 +169,7 @@ def merge(
 
 
 def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
-    """The first memory (with `text`, if given) with the others' sources and categories. Its bookkeeping lets `undo`
-    find them.
-    """
+    """The first memory (with `text`, if given), extended by the others. Its bookkeeping names them for `undo`."""
     memories = (first, *others)
     return replace(
         first,
@@ -331,9 +329,7 @@ def _bound_context(held: str, added: str) -> str:
 
 
 def gives_way(work: UnitOfWork, editor: Editor, memory: Memory) -> bool:
-    """Supersede a memory with the same words that ended before this was observed. This frees its dedup key. False if
-    there is none.
-    """
+    """Supersede a memory with the same words that ended before. This frees its dedup key. False if there is none."""
     held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
     if held is None or held.valid_to is None or held.valid_to > memory.observed_at:
         return False

@@ -101,9 +101,7 @@ class DocumentReader:
         self._engine, self._scope = engine, scope
 
     def read(self, record: Mapping[str, Any], partition: Partition) -> WholeDocument:
-        """A record's document without secrets. Raises `InvalidInputError`, `KeyError`, `TypeError` or `ValueError` if
-        unusable.
-        """
+        """A record's redacted document. Raises `InvalidInputError`, `KeyError`, `TypeError` or `ValueError`."""
         document, text = self._document(record, partition), _text(record["text"], "text")
         if len(text) > ReadLimits().max_characters:
             raise InvalidInputError(f"a document has at most {ReadLimits().max_characters:,} characters")

@@ -186,7 +186,7 @@ MODEL_PAGE = 5  # items per transaction with a model, which takes seconds for ea
 PAGES_A_JOB = 100  # 10,000 items with rules: well within a job's lease
 MODEL_PAGES_A_JOB = 4  # one job reads twenty memories with a model: well within its lease
 SHOWN = 200  # items listed in the report, which counts all
-SPEAKER = "User"  # an unnamed user
+SPEAKER = "User"  # the speaker's name if it is unknown
 
 
 def extract_graph(

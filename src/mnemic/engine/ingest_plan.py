@@ -276,9 +276,7 @@ class Plan:
 
 
 def plan(engine: Engine, shelf: Shelf, content: str | bytes, request: IngestRequest) -> Plan:
-    """Compare the files with the stored documents, without changes. Raises `InvalidInputError` if the path does not
-    exist.
-    """
+    """Compare files with stored documents, without changes. Raises `InvalidInputError` for a missing path."""
     made = Plan()
     place: Place | None = None
     if isinstance(content, bytes):

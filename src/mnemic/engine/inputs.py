@@ -110,9 +110,7 @@ def check_id(value: object, name: str = "id") -> str:
 
 
 def check_foreign_id(value: object) -> str:
-    """An external id to store. Must not read as a path or part of a URL, so that an item's address cannot lead
-    elsewhere.
-    """
+    """An external id to store. Path and URL syntax is refused: an item's address must not lead elsewhere."""
     checked = check_id(value)
     if not checked.strip():
         raise InvalidInputError("id must not be blank")

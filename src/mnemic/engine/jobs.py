@@ -450,9 +450,8 @@ Told = Callable[[JobRun], object]
 
 class Worker:
     """Runs a store's jobs until stopped. Several may run, in one process or many; `name` is unique. It looks every
-    `poll_s`, or earlier when a job is due or it is woken, and `gather_s` later. `begin` comes before the first look.
-    `on_run` hears every try, on the worker's thread. Failures are logged, and the next look follows after `poll_s`;
-    `failure`: the last look's, or None.
+    `poll_s`, or earlier when a job is due or it is woken, and `gather_s` later. `on_run` hears every try, on the
+    worker's thread. Failures are logged, and the next look follows after `poll_s`; `failure`: the last look's, or None.
     """
 
     def __init__(
@@ -468,7 +467,7 @@ class Worker:
         self._engine, self._handlers, self._name = engine, handlers, name
         self._poll_s, self._gather_s = poll_s, gather_s
         self._on_run = on_run
-        self.begin: Callable[[], object] = bool
+        self._begin: Callable[[], object] = bool
         self.failure: Exception | None = None
         self._stop, self._woken, self._hurried = threading.Event(), threading.Event(), threading.Event()
         self.is_lasting = True
@@ -480,8 +479,9 @@ class Worker:
         self.is_lasting = not until_idle
         self.run()
 
-    def run(self) -> None:
-        """Start without a look at the schedules."""
+    def run(self, begin: Callable[[], object] = bool) -> None:
+        """Start without a look at the schedules. `begin` is called before the first look."""
+        self._begin = begin
         self._thread.start()
 
     def stop(self) -> None:
@@ -526,8 +526,8 @@ class Worker:
         """Do what is due; returns seconds to sleep. A handler's error is noted at its job, so that the worker lives."""
         self.failure = None
         try:
-            self.begin()
-            self.begin = bool
+            self._begin()
+            self._begin = bool
             for run in run_jobs(self._engine, self._handlers, worker=self._name):
                 if self._on_run is not None:
                     self._on_run(run)

@@ -40,9 +40,7 @@ class SecretFinding:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without secrets, and the findings in order; unchanged without any. `rounds`: replacements, by positions
-    before each round.
-    """
+    """A redacted text and its findings in order. `rounds`: replacements, by positions before each round."""
 
     text: str
     findings: tuple[SecretFinding, ...] = ()

@@ -43,9 +43,7 @@ class Pending:
 
 
 def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session: str, *, wanted: int = 0) -> Pending:
-    """The messages to summarise now: those out of the window, if at least a batch; all until the session's end; and all
-    up to `wanted`.
-    """
+    """The messages to summarise: a batch out of the window, all until the session's end, and all up to `wanted`."""
     talk = work.conversations.get(partition, session)
     said = 0 if talk is None else talk.messages
     after = work.conversations.cursor(partition, session, SUMMARISED)

@@ -46,9 +46,7 @@ class Trait:
 
 
 def find_traits(engine: Engine, choices: Sequence[Memory], known: Sequence[tuple[str, Memory]]) -> list[Trait]:
-    """The preferences that these memories share. A `known` one (key and preference) is only returned again if it is
-    active and more choices share it.
-    """
+    """The preferences that these memories share: new ones, and active `known` ones (by key) with more choices."""
     choices = sorted(choices, key=lambda each: (each.observed_at, each.id))
     by_key = dict(known)
     if engine.llm is not None:

@@ -32,8 +32,8 @@ _compact_log = logging.getLogger("mnemic.compact")
 
 
 def compact_partition(engine: Engine, partition: Partition) -> int:
-    """Remove a partition's passage tombstones, if enough; returns their number. Others keep imports from restoring
-    items.
+    """Remove a partition's passage tombstones, if enough. Returns their number. Other tombstones stay: they keep
+    imports from restoring erased items.
     """
     with engine.store.read() as work:
         gone = work.partitions.tombstones(partition)

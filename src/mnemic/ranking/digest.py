@@ -1,6 +1,4 @@
-"""Shortens a message to the sentences that matter for a question, word for word, with a mark at each cut. The caller
-decides how much room there is.
-"""
+"""Shortens a message to the sentences that matter for a question, word for word, with a mark at each cut."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -192,9 +192,7 @@ class Analyser:
         return list(chain.from_iterable(map(_cache.__getitem__, _tokens(text))))
 
     def query_terms(self, text: str) -> list[str]:
-        """The terms to search for, each once, in order, all among `terms` of the text. Stop words are left out unless
-        there is nothing else.
-        """
+        """The terms to search for, each once and in order: a subset of `terms`, without stop words if others exist."""
         found: dict[str, None] = {}
         stopped: dict[str, None] = {}
         for token in _tokens(text):

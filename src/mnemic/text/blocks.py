@@ -59,9 +59,7 @@ _QUOTES = str.maketrans(dict.fromkeys('"＂“”„‟〝〞❝❞', "'"))
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A passage of a document: source name, text, first and last page (from 1) if known, and the `number` for citing
-    it, if any.
-    """
+    """A passage of a document. Pages count from 1, if known. `number`: for citing it, if any."""
 
     name: str
     text: str

@@ -102,9 +102,7 @@ KEY_CHARACTERS = 200  # longest duplicate key kept as text; longer ones become a
 DIGEST_PREFIX = "sha256:"
 
 FIRST_CHARACTERS, FIRST_LETTERS = 80, 24
-"""Texts with the same first 24 letters are compared in full. They are looked for in 80 characters, as marks may precede
-them.
-"""
+"""Texts with the same first 24 letters, within 80 characters, are compared in full."""
 
 _MARKS = str.maketrans({"\u2014": " ", "\u2026": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
 """Typographic marks as plain ones. Dashes between words and ellipses separate words."""

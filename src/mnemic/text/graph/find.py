@@ -267,9 +267,7 @@ def _relate(text: str, span: tuple[int, int], names: Sequence[spelling.Name], fi
 
 
 def _choose_subject(line: _Line, name: spelling.Name, phrase: spelling.Phrase, lead: str, *, has_comma: bool) -> None:
-    """Choose the subject of the next phrase: the names right before it, unless a joining word or a comma says
-    otherwise.
-    """
+    """Choose the next phrase's subject: the names right before it, unless a joining word or comma says otherwise."""
     subjects = line.last
     if lead in spelling.load_words().going_on and line.subjects:
         subjects = line.subjects
