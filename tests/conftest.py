@@ -26,7 +26,7 @@ def repository() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
-def _sleep_on(self: OwnWorker) -> None:  # noqa: ARG001 -- its name is that of the method
+def _sleep_on(self: OwnWorker) -> None:
     """Starts nothing."""
 
 

@@ -94,6 +94,7 @@ class Hit:
 class Recall(Listing[Hit]):
     """Search results, best first. `degraded` lists unavailable sources with the reason; `timings_ms` has the time
     per step. `paths` has graph paths between things in the query, or from them to hits, if the graph was searched.
+    `searched` counts the rows that the hits are the best of, 0 if nothing was searched.
     """
 
     query: str
@@ -101,6 +102,7 @@ class Recall(Listing[Hit]):
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
     paths: tuple[GraphPath, ...] = ()
+    searched: int = 0
 
     @property
     def is_fallback(self) -> bool:

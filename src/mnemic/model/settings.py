@@ -144,6 +144,8 @@ class Weights:
     session_keyword: float = _shipped("session_keyword")
     session_dense: float = _shipped("session_dense")
     answer: float = _shipped("answer")
+    brief: float = _shipped("brief")
+    asks: float = _shipped("asks")
     author_named: float = _shipped("author_named")
     assistant: float = _shipped("assistant")
     assistant_asked: float = _shipped("assistant_asked")
