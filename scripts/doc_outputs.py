@@ -121,7 +121,8 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str]) -> t
         parts.append(part)
     os.close(ours)
     text = BAR.sub("", ESCAPE.sub("", b"".join(parts).decode(errors="replace").replace("\r", "")))
-    text = text.replace(str(folder), "~").replace(str(PROGRAMS), "~/.venv/bin")
+    for path, shown in ((folder, "~"), (PROGRAMS, "~/.venv/bin"), (PROGRAMS.resolve(), "~/.venv/bin")):
+        text = text.replace(str(path), shown)
     return process.wait(), "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
