@@ -294,6 +294,7 @@ class TestFirstFile:
             *("chunk-size", "overlap"),  # of documents: unless told, what was measured
             *("upstream", "api-key"),  # of the proxy: none unless told
             "min-relevance",  # unless told, contexts judge whether to be silent
+            "ttl-days",  # of a profile: none unless told
         )
         write(file, "\n".join(line for line in lines if not line.startswith(one_of)))
         assert load_config(environment=environment).settings == Settings()

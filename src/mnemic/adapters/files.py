@@ -195,7 +195,7 @@ class LocalFiles:
     def read(self, file: FoundFile, max_bytes: int) -> bytes:
         try:
             for _ in range(TRIES):
-                data = _whole(file, max_bytes)
+                data = _read_whole(file, max_bytes)
                 if data is not None:
                     return data
         except OSError as error:
@@ -210,7 +210,7 @@ def _size(path: str) -> int:
         return 0  # it is gone; reading it will report that
 
 
-def _whole(file: FoundFile, max_bytes: int) -> bytes | None:
+def _read_whole(file: FoundFile, max_bytes: int) -> bytes | None:
     """The content, None if it changed meanwhile. Never waits for a pipe or follows a link."""
     descriptor = os.open(file.path, READ_FLAGS | NO_LINKS)
     with os.fdopen(descriptor, "rb") as opened:
@@ -276,7 +276,7 @@ class Walk:
                     yield from self._file(child, below, inner)
             pending += reversed(folders)
         for path, source in self._links:
-            yield self._link(path, source)
+            yield self._resolve_link(path, source)
 
     def _file(self, child: os.DirEntry[str], source: str, ignored: Ignored) -> Iterator[Entry]:
         reason = file_reason(child.name) or _ignored(ignored, child.path, is_folder=False)
@@ -287,7 +287,7 @@ class Walk:
         else:
             yield self._find_entry(child.path, source)
 
-    def _link(self, path: str, source: str) -> Entry:
+    def _resolve_link(self, path: str, source: str) -> Entry:
         """Resolve a link: a file of this folder not yet found, for example under a hidden name."""
         try:
             target = os.path.realpath(path, strict=True)
@@ -306,8 +306,8 @@ class Walk:
         name = source.rpartition("/")[2]
         try:
             info = os.stat(path, follow_symlinks=False)
-            reason = self._reason_against(info)
-            if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_head(path)):
+            reason = self._find_reason(info)
+            if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_read_head(path)):
                 reason = "it holds no text"
         except OSError as error:
             reason = f"it cannot be read: {told(error)}"
@@ -316,7 +316,7 @@ class Walk:
                 return FoundFile(path, source, name, info.st_size)
         return LeftOut(source, reason)
 
-    def _reason_against(self, info: os.stat_result) -> str | None:
+    def _find_reason(self, info: os.stat_result) -> str | None:
         """Why a file is not read, decided before it is opened."""
         if not stat.S_ISREG(info.st_mode):
             return "it is no plain file (a pipe, a socket or a device)"
@@ -347,7 +347,7 @@ def _ignored(ignored: Ignored, path: str, *, is_folder: bool) -> str | None:
     return "a .gitignore leaves it out" if ignored.holds(path, is_folder=is_folder) else None
 
 
-def _head(path: str) -> bytes:
+def _read_head(path: str) -> bytes:
     descriptor = os.open(path, READ_FLAGS | NO_LINKS)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(HEAD_BYTES)

@@ -69,7 +69,7 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
     model = _part(table, "model")
     if model.get("type") not in _KINDS:
         raise ConfigError(f"{file} is not a supported tokenizer; its model must be one of {', '.join(_KINDS)}")
-    pieces = _own_pieces(table, model)
+    pieces = _read_pieces(table, model)
     return _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parsed(content, file, extra), max_tokens)
 
 
@@ -103,7 +103,7 @@ def _part(table: dict[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", part) if isinstance(part, dict) else {}
 
 
-def _own_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
+def _read_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
     """The pieces by id if `WordPiece` of `mnemic.text` matches this file, else none."""
     expected = {"type": "WordPiece", "unk_token": "[UNK]", "max_input_chars_per_word": MAX_WORD_CHARACTERS}
     normaliser = _part(table, "normalizer")
@@ -118,14 +118,14 @@ def _own_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
     vocabulary = _part(model, "vocab")
     if not is_ours or any(name not in vocabulary for name in ("[UNK]", *_FRAMES)):
         return []
-    is_framed = _frames(_part(table, "post_processor"), vocabulary)
+    is_framed = _is_bert_frame(_part(table, "post_processor"), vocabulary)
     places = {place: piece for piece, place in vocabulary.items() if isinstance(place, int)}
     if not is_framed or sorted(places) != list(range(len(vocabulary))) or _has_added_words(table):
         return []
     return [places[place] for place in range(len(places))]
 
 
-def _frames(processor: dict[str, Any], vocabulary: dict[str, Any]) -> bool:
+def _is_bert_frame(processor: dict[str, Any], vocabulary: dict[str, Any]) -> bool:
     """True if the frame is BERT's: [CLS] text [SEP], and [SEP] after the second text of a pair."""
     start, end = ([name, vocabulary[name]] for name in _FRAMES)
     if processor.get("type") == "BertProcessing":

@@ -69,7 +69,7 @@ class HybridBackend(primitive.MemoryBackend):
             undo.callback(self._hidden.discard, tag)
             sparse_id = self.sparse.store(text, source=line, metadata=tagged)
             undo.pop_all()
-            undo.callback(self._take_back, sparse_id, tag)
+            undo.callback(self._undo_store, sparse_id, tag)
             dense_id = self.dense.store(text, source=line, metadata=tagged)
             undo.pop_all()
         self._hidden.discard(tag)
@@ -132,7 +132,7 @@ class HybridBackend(primitive.MemoryBackend):
             raise UnsupportedError("both parts of this hybrid are on disk already", capability=capability)
         return saved
 
-    def _take_back(self, sparse_id: str, tag: str) -> None:
+    def _undo_store(self, sparse_id: str, tag: str) -> None:
         """Undo the first half of a store. If that fails too, the half stays hidden, and the first error is raised."""
         with suppress(MnemicError):
             self.sparse.delete(sparse_id)

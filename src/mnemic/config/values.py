@@ -45,11 +45,11 @@ def default_budget_mib(limits: Sequence[str | Path] = LIMIT_FILES) -> int:
     if not {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(names):
         return LEAST_BUDGET_MIB
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    least = min([machine, *_said_by(limits)])
+    least = min([machine, *_read_limits(limits)])
     return max(least // BUDGET_SHARE >> 20, LEAST_BUDGET_MIB)
 
 
-def _said_by(limits: Sequence[str | Path]) -> list[int]:
+def _read_limits(limits: Sequence[str | Path]) -> list[int]:
     """The numeric limits in these files, if they exist. `max` is no limit."""
     told: list[int] = []
     for path in limits:

@@ -197,7 +197,7 @@ def run_answers(
         _models(options) as (llm, judge),
         retrieval.opened(retrieval.RetrievalOptions(embedder=options.embedder)) as (mnemic, clock, parts),
     ):
-        asking = _Asking(mnemic, clock, llm, judge, options)
+        asking = _Asker(mnemic, clock, llm, judge, options)
         for space in retrieval.spaces_of(dataset):
             wanted = [
                 (question, way)
@@ -249,7 +249,7 @@ def read_answers(path: Path) -> list[Answer]:
     return answers
 
 
-class _Asking:
+class _Asker:
     """Asks one question at a time."""
 
     def __init__(

@@ -198,7 +198,7 @@ class Proxy:
     async def _pass_through(
         self, request: Request, path: str, content: bytes, around: Around | None = None
     ) -> Response:
-        """Stream the upstream's response unchanged."""
+        """Stream the upstream's response, with headers about memory added."""
         answer = await self._ask_upstream(request, path, content)
         if isinstance(answer, Response):
             return answer

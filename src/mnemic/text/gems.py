@@ -122,7 +122,7 @@ def known_categories() -> tuple[str, ...]:
 
 
 def reply_schema() -> Mapping[str, object]:
-    """What a model is held to where it can be. The other four fields follow from the turns."""
+    """The schema for models that support one. The other four fields follow from the turns."""
     item = object_schema(
         gem={"type": "string", "maxLength": MAX_GEM_CHARS},
         context={"type": "string", "maxLength": MAX_CONTEXT_CHARS},

@@ -163,10 +163,10 @@ def error_of(event: object) -> str | None:
 
 
 def _message(message: PromptMessage) -> dict[str, object]:
-    entry: dict[str, object] = {"role": message.role.value, "content": _sendable(message.content)}
+    entry: dict[str, object] = {"role": message.role.value, "content": _clean(message.content)}
     if message.tool_calls:
         entry["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _sendable(call.arguments)}}
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _clean(call.arguments)}}
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
@@ -174,7 +174,7 @@ def _message(message: PromptMessage) -> dict[str, object]:
     return entry
 
 
-def _sendable(text: str) -> str:
+def _clean(text: str) -> str:
     """The text without lone surrogates, which become question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -310,7 +310,7 @@ class ChatClient:
     @contextmanager
     def _answer(self, body: Mapping[str, object], deadline: Deadline) -> Generator[httpx2.Response]:
         response = self._send(body, deadline)
-        watchdog = threading.Timer(deadline.left_s, _cut, [response])
+        watchdog = threading.Timer(deadline.left_s, _disconnect, [response])
         watchdog.daemon = True
         watchdog.start()
         try:
@@ -325,7 +325,7 @@ class ChatClient:
         wait = model_servers.FIRST_WAIT_S
         for attempt in range(1, self._attempts + 1):
             try:
-                response = self._sent_once(content, deadline)
+                response = self._send_once(content, deadline)
                 if response.status_code == HTTPStatus.OK:
                     return response
                 self._refuse(response, str(body.get("model", "")), deadline)
@@ -336,7 +336,7 @@ class ChatClient:
             wait *= 2
         raise AssertionError("a loop of at least one try ended without an answer")
 
-    def _sent_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
+    def _send_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
         left = deadline.left_s
         timeout = self._http.Timeout(left, connect=min(left, model_servers.CONNECT_TIMEOUT_S))
         request = self._client.build_request(
@@ -397,7 +397,7 @@ class ChatClient:
         return errors.TimedOutError(f"{self.place} did not answer in full within {deadline.timeout_s:g} s")
 
 
-def _cut(response: httpx2.Response) -> None:
+def _disconnect(response: httpx2.Response) -> None:
     """Disconnect while another thread reads, which then notices the deadline."""
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None

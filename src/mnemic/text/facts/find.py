@@ -292,10 +292,8 @@ KEPT = 0.5
 SLOT_WORTH = 0.8
 """What a slot that is plainly filled counts at least: "User is Ana" is worth keeping, however little it says."""
 
-TAKEN_UP_ODDS = 7.0
-"""Factor on the odds of what an assistant said about the user, where the user took it up. The head sees the sentence
-alone, and such sentences are rare among its labels.
-"""
+KEPT_BESIDE = 0.3
+"""So likely a further statement of a message must be, one of whose statements is kept: it holds something then."""
 
 PLAIN_CHARS = 120
 """A longer sentence says more than how a slot is filled."""
@@ -365,14 +363,15 @@ def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MA
     """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order. What
     plainly fills a slot is kept whatever the head says of so short a sentence.
     """
-    rated = [rate_fact(fact, each) for fact, each in zip(found, likely, strict=True)]
-    kept = [place for place, each in enumerate(rated) if each >= KEPT]
+    rated = [max(each, SLOT_WORTH) if is_plain(fact) else each for fact, each in zip(found, likely, strict=True)]
+    least = KEPT_BESIDE if max(rated, default=0.0) >= KEPT else KEPT
+    kept = [place for place, each in enumerate(rated) if each >= least]
     return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
 
 
 def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
-    """The facts of a message, where neighbouring clauses of one sentence become one fact again. What fills a slot or
-    has another date stays apart.
+    """The facts of a message, where neighbouring clauses of one sentence become one fact again. What fills a slot, has
+    another date, or is a preference beside something else stays apart.
     """
     joined: list[Fact] = []
     for fact in facts:
@@ -384,22 +383,16 @@ def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
 def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
     (first, *_), (last, *_) = one.provenance, other.provenance
     is_single = len(one.provenance) == len(other.provenance) == 1 and not one.slot and not other.slot
+    is_alike = one.kind is other.kind or Kind.PREFERENCE not in (one.kind, other.kind)
     gap, said = text[first.end : last.start], text[first.start : last.end]
     dates = [fact.text[len(cut_label(fact.text)) :] for fact in (one, other)]
-    if not is_single or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS or all(dates):
+    if not is_single or not is_alike or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS or all(dates):
         return None
     whole = Statement(first.start, last.end, said, detect(said))
     told = replace(first, end=last.end)
     start = one.valid_from or other.valid_from
     joined = replace(one, text=third_person(whole) + "".join(dates), valid_from=start, provenance=(told,))
     return joined if is_told(whole) else None
-
-
-def rate_fact(fact: Fact, likely: float) -> float:
-    """How likely a candidate is worth keeping, with what the talk tells beside its words."""
-    if len(fact.provenance) > 1:
-        likely = 1.0 - (1.0 - likely) / (1.0 + (TAKEN_UP_ODDS - 1.0) * likely)
-    return max(likely, SLOT_WORTH) if is_plain(fact) else likely
 
 
 def is_plain(fact: Fact) -> bool:

@@ -1,5 +1,5 @@
 """Texts for prompts and around models' answers: one file per language, loaded on first use. A folder of a person's own
-can replace them (`mnemic init --prompts`).
+(`mnemic init --prompts`) can replace any of them.
 """
 
 import hashlib
