@@ -39,14 +39,14 @@ BAR = re.compile(r"^.*[━╸╺]{5,}.*\n\n?", re.MULTILINE)
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 VARIABLE = (
+    (r"\b\d[\d.,]*(?: / \d[\d.,]*)+|(?:(?<=rows/s)|(?<=MB)) +[\d.,]+|\b\d+ MiB of index, and \d+", "N"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
     (r"\b[0-9a-f]{16,64}\b", "HASH"),
     (r"\bmn_\w+", "TOKEN"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?", "TIME"),
     (r"\b20\d\d-\d\d-\d\d\b|\b20\d{6}T\d{6}\b", "DATE"),
-    (r"\b[\d.,]+ (ms|s|bytes|KiB|MiB|kB|MB|GB)\b", r"N \1"),
+    (r"\b\d[\d.,]* (ms|s|bytes|KiB|MiB|kB|MB|GB)\b", r"N \1"),
     (r"\b\d+%|\b\d+\.\d+\b|\b\d+e-\d+\b", "N"),
-    (r"\b[\d.,]+(?: / [\d.,]+)+|(?:(?<=rows/s)|(?<=MB)) +[\d.,]+|\b\d+ MiB of index, and \d+", "N"),
     (r"datetime\.datetime\([^)]*\)", "TIME"),
 )
 """What differs between two runs, and what stands for it in a comparison."""
