@@ -118,13 +118,18 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str]) -> t
     )
     os.close(theirs)
     parts: list[bytes] = []
-    while part := _read(ours):
-        parts.append(part)
-    os.close(ours)
+    try:
+        while part := _read(ours):
+            parts.append(part)
+        status = process.wait()
+    finally:
+        process.kill()  # nothing, if it has ended
+        process.wait()
+        os.close(ours)
     text = BAR.sub("", ESCAPE.sub("", b"".join(parts).decode(errors="replace").replace("\r", "")))
     for path, shown in ((folder, "~"), (PROGRAMS, "~/.venv/bin"), (PROGRAMS.resolve(), "~/.venv/bin")):
         text = text.replace(str(path), shown)
-    return process.wait(), "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    return status, "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
 def _read(terminal: int) -> bytes:
