@@ -125,7 +125,7 @@ def live_through(newcomer: Newcomer, source: Path) -> float:
     readme = (newcomer.place / "README.md").read_text(encoding="utf-8")
     printed, ended = "", 0.0
     for _, body in read_commands(readme, "Start"):
-        for line in body.splitlines():
+        for line in filter(lambda each: each.startswith("$ "), body.splitlines()):
             command = line.removeprefix("$ ").partition("  #")[0].strip()
             if command.startswith("source"):
                 newcomer.environment["PATH"] = f"{newcomer.place / '.venv/bin'}:{newcomer.environment['PATH']}"
@@ -143,7 +143,8 @@ def live_through(newcomer: Newcomer, source: Path) -> float:
     newcomer.run("python first.py")
     for _, body in read_commands(readme, "On the command line"):
         for line in body.splitlines():
-            newcomer.run(line.removeprefix("$ "))
+            if line.startswith("$ "):
+                newcomer.run(line.removeprefix("$ "))
     _use_server(newcomer, readme)
     return took
 

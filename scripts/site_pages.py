@@ -231,11 +231,11 @@ def write_settings() -> str:
         default = "" if key.default is None else f"`{_show_default(key.default)}`"
         about = _escape(key.about).replace("|", "&#124;")
         variables = " or ".join(f"`{each}`" for each in key.environment)
-        groups.setdefault(table, []).append(f"| `{name}` | {default} | {about} | {variables} |")
+        groups.setdefault(table, []).append(f"| `{name}` | {default} | {about}<br>{variables} |")
     parts = [_SETTINGS]
     for table, rows in groups.items():
         parts.append(f"## {f'`[{table}]`' if table else 'Outside any table'}\n")
-        parts += ["| key | default | meaning | variable |", "|---|---|---|---|", *rows, ""]
+        parts += ["| key | default | meaning, and its environment variable |", "|---|---|---|", *rows, ""]
     return "\n".join(parts)
 
 

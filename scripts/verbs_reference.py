@@ -30,6 +30,8 @@ OTHER_COMMANDS: Mapping[str, str] = {
     "init": "writes a configuration file",
     "config show": "shows the configuration and its sources",
     "tour": "demonstrates the main commands",
+    "sessions": "groups the results of `messages` by session",
+    "show": "prints the messages of one session",
     "eval context": "measures the evidence in contexts",
     "eval retrieval": "measures retrieval quality",
     "eval speed": "measures speed and size",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mnemic.engine.tools.function import tool
     from mnemic.model.chat import ToolContext
     from mnemic.model.item import Kind, Memory, MemoryDraft, Message, MessageDraft, Role, State, Trust, Turn
+    from mnemic.model.listing import follow_pages
     from mnemic.model.recall import Context, Hit, Recall
     from mnemic.model.scope import Level, Scope
     from mnemic.model.settings import Settings
@@ -49,6 +50,7 @@ __all__ = [
     "Turn",
     "check_backup",
     "connect",
+    "follow_pages",
     "tool",
 ]
 
@@ -64,6 +66,7 @@ _HOMES = {
     **dict.fromkeys(("Kind", "Memory", "Message", "Role", "State", "Trust", "Turn"), "model.item"),
     **dict.fromkeys(("Hit", "Recall"), "model.recall"),
     **dict.fromkeys(("Level", "Scope"), "model.scope"),
+    "follow_pages": "model.listing",
     "Settings": "model.settings",
     "ToolContext": "model.chat",
     "tool": "engine.tools.function",

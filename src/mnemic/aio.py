@@ -89,6 +89,7 @@ class AsyncMnemic(ViewVerbs[Awaited], AbstractAsyncContextManager["AsyncMnemic"]
     work = Verb(Mnemic.work)
     worker = Verb(Mnemic.worker)
     doctor = Verb(Mnemic.doctor)
+    users = Verb(Mnemic.users)
 
     def for_user(
         self, user: str | None = None, *, agent: str | None = None, session: str | None = None, org: str = DEFAULT_ORG

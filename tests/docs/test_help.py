@@ -21,7 +21,7 @@ from mnemic.verbs import VERBS
 NAMES = [verb.name for verb in VERBS]
 EXAMPLES = Path(arguments.__file__).with_name("examples.txt").read_text(encoding="utf-8").strip().split("\n\n")
 ASKS_A_MODEL = {"chat", "chat_stream", "ask", "research"}
-WITHOUT_SCOPE = {"tools.list", "tools.add", "reembed", "backup", "restore", "work", "worker", "doctor"}
+WITHOUT_SCOPE = {"tools.list", "tools.add", "reembed", "backup", "restore", "work", "worker", "doctor", "users"}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,8 @@ def memories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Mnemic,
     with ChatServer(lambda _request: "Green tea.") as model:
         options = {"base_url": model.url, "model": "m", "attempts": 1}
         plain, other = load_config(str(folder / "plain.db")), load_config(str(folder / "model.db"))
-        with Mnemic(plain) as first, Mnemic(replace(other, llm="openai", llm_options=options)) as second:
+        with_model = replace(other, llm="openai", llm_options=options)
+        with Mnemic(plain, has_worker=False) as first, Mnemic(with_model, has_worker=False) as second:
             for opened in (first, second):
                 opened.for_user("ana", session="monday").capture(user="I like green tea", assistant="Noted.")
             second.for_user("ana").ingest(b"# Lease\n\nThe rent is 900 euros.", name="lease.md")

@@ -317,3 +317,46 @@ def test_a_server_that_cannot_listen_names_the_option_that_helps():
         code, _, err = run(["serve", "--port", port], [])
     assert (code, err.rstrip().endswith("choose another with --port")) == (8, True)
     assert run(["serve", "--host", "a..b", "--port", "0"], [])[2].rstrip().endswith("choose another with --host")
+
+
+class TestUsersAndSessions:
+    def test_users_are_listed_with_counts_the_last_active_first(self):
+        run(["remember", "Ana likes tea", "--user", "ana"], [])
+        run(["capture", "--user", "ben", "--session", "monday", "--user-text", "Hello", "--assistant-text", "Hi"], [])
+        _, out, _ = run(["users"], [])
+        assert [line.split("\t")[:4] for line in out.splitlines()] == [["ben", "0", "2", "0"], ["ana", "1", "0", "0"]]
+        assert all(line.endswith("Z, today") for line in out.splitlines())
+
+    def test_an_erased_user_is_no_longer_listed(self):
+        run(["remember", "Ana likes tea", "--user", "ana"], [])
+        run(["erase", "--user", "ana", "--yes"], [])
+        assert run(["users", "--json"], [])[1].strip() == "[]"
+        assert "no users" in run(["users"], [])[2]
+
+    def test_sessions_are_listed_and_shown_by_the_start_of_their_id(self):
+        for session, text in (("monday", "The keel leaks"), ("tuesday", "The keel is dry"), ("tue-2", "Hello")):
+            run(
+                ["capture", "--user", "ana", "--session", session, "--user-text", text, "--assistant-text", "I see"], []
+            )
+        _, out, _ = run(["sessions", "--user", "ana"], [])
+        assert [line.split("\t")[:3] for line in out.splitlines()] == [
+            ["tue-2", "2", "Hello"],
+            ["tuesday", "2", "The keel is dry"],
+            ["monday", "2", "The keel leaks"],
+        ]
+        _, out, _ = run(["show", "--user", "ana", "mon"], [])
+        assert re.sub(r"^\S+ \S+Z  ", "", out, flags=re.MULTILINE) == "user\n  The keel leaks\n\nassistant\n  I see\n\n"
+        assert [each["text"] for each in json.loads(run(["show", "--user", "ana", "monday", "--json"], [])[1])] == [
+            "The keel leaks",
+            "I see",
+        ]
+
+    def test_a_session_that_is_not_there_or_not_the_only_one_is_an_error(self):
+        for session in ("tuesday", "tue-2"):
+            run(["capture", "--user", "ana", "--session", session, "--user-text", "Hi"], [])
+        assert "2 sessions start with 'tue'" in run(["show", "--user", "ana", "tue"], [])[2]
+        assert run(["show", "--user", "ben", "tuesday"], [])[0] == run(["memory", "show", "gone"], [])[0] == 3
+
+    def test_help_names_an_operand_without_its_type(self):
+        assert "\n  SESSION  The session" in run(["show", "--help"], [])[1]
+        assert re.search(r"VERDICT <relevant\|outdated>", run(["memory", "feedback", "--help"], [])[1])

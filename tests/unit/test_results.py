@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mnemic import Config, Mnemic
+from mnemic import Config, Mnemic, follow_pages
 from mnemic.api.views import ScopedMnemic
 from mnemic.model.item import Role
 from mnemic.model.recall import ChatMessage, Context, Recall
@@ -52,6 +52,16 @@ def test_a_recall_and_a_page_iterate_index_and_have_a_length(ana: ScopedMnemic):
     assert [each.text for each in page] == ["Ana likes cake", "Ana likes tea"]
     assert page[-1].text == "Ana likes tea"
     assert [*ana.documents.list()] == [*ana.graph.entities()] == []
+
+
+def test_pages_are_followed_to_their_end(ana: ScopedMnemic):
+    texts = [f"Ana has book {number}" for number in range(7)]
+    ana.remember_many(texts)
+    assert sorted(memory.text for memory in follow_pages(ana.list, limit=3)) == texts
+    ana.keys.create(name="laptop")
+    ana.keys.create(name="phone")
+    assert len([*follow_pages(ana.keys.audit, limit=1)]) == 2
+    assert [*follow_pages(ana.documents.list)] == []
 
 
 def test_a_hit_has_the_same_fields_whatever_it_holds(ana: ScopedMnemic):

@@ -30,7 +30,7 @@ from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, State, Trust, Turn
 from mnemic.model.recall import Counts, MessagePage, Order, Page
-from mnemic.model.records import HistoryEntry, Receipt
+from mnemic.model.records import HistoryEntry, Receipt, UserSummary
 from mnemic.model.scope import Level, Scope, as_utc
 
 VERDICTS = ("relevant", "outdated")
@@ -344,6 +344,10 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             after: `next` of the previous page.
         """
         return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
+
+    def users(self) -> builtins.list[UserSummary]:
+        """List the users of the whole store with counts and last activity, the last active first."""
+        return browse.list_users(self._engine)
 
     @property
     def profile(self) -> ProfileVerbs:

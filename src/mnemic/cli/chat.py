@@ -54,15 +54,7 @@ HELP = (
 LISTED = 10  # memories; fits one screen
 
 
-@command(
-    "chat",
-    examples="""
-        mnemic chat
-        MNEMIC_LLM=ollama:qwen3:4b mnemic chat --user ana
-        mnemic chat --user ana --session s1 --tool calculator --tool clock
-        echo "what did I say about Lisbon?" | mnemic chat --user ana --json
-    """,
-)
+@command("chat")
 def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> None:
     """Talk with an assistant that remembers. It answers each line you type; /help lists the commands. --user defaults
     to the configured user, then to your login name. --session continues an earlier conversation. With --json, or if the
@@ -84,13 +76,13 @@ def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> No
         raise typer.Exit(conversation.failure)
 
 
-@verb_command("tools list", examples="mnemic tools list")
+@verb_command("tools list")
 def list_tools(tools: Sequence[ToolSpec]) -> None:
     """List the tools that a model can use: Mnemic's own, and those of installed packages and configured modules."""
     output.show_rows(("tool",), [output.Row((tool.name,), tool.description, ()) for tool in tools])
 
 
-@verb_command("tools call", examples="""mnemic tools call calculator --arguments '{"expression": "17 * 23"}'""")
+@verb_command("tools call")
 def call(outcome: ToolOutcome) -> None:
     """Call a tool as a model would. If it fails, the command shows why and exits with 1."""
     if outcome.is_error:

@@ -3,7 +3,7 @@
 `command` registers a function written by hand. Its parameters are options by `Annotated`. A dataclass stands for its
 fields, and `Arguments` for the options of a verb. `verb_command` registers a verb of `Mnemic`. Its function only shows
 the answer in a terminal. Everything else is derived from the verb's signature in signatures.json, because help must not
-import the engine.
+import the engine. examples.txt has the examples of each command's help.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import typer
 from typer.models import OptionInfo
 
 from mnemic.cli.input import parse_json_object
-from mnemic.cli.menu import GROUPS, Menu
+from mnemic.cli.menu import GROUPS, Entry, Menu
 from mnemic.cli.options import FLAGS, ScopeOptions, find_row, number_or_word, read_level_limits
 from mnemic.cli.output import show_json
 from mnemic.model.scope import check_unicode
@@ -56,7 +56,6 @@ class Command:
 
     name: str
     function: Function
-    examples: str
     like: str = ""
     shows: bool = False
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -73,24 +72,24 @@ COMMANDS: dict[str, Command] = {}
 """Every command whose module is imported."""
 
 
-def command(name: str, *, examples: str, like: str = "") -> Callable[[Function], Function]:
+def command(name: str, *, like: str = "") -> Callable[[Function], Function]:
     """Registers a function as a command. `Arguments` are those of the verb of this command, or of the one `like` it."""
 
     def register(function: Function) -> Function:
-        COMMANDS[name] = Command(name, function, examples, like)
+        COMMANDS[name] = Command(name, function, like)
         return function
 
     return register
 
 
-def verb_command(name: str, *, examples: str, **settings: Any) -> Callable[[Function], Function]:
+def verb_command(name: str, **settings: Any) -> Callable[[Function], Function]:
     """Registers a verb as a command whose answer the function shows. The function's first parameter is the answer; it
     may take `ScopeOptions`, `Arguments`, and options of its own. With `--json` the answer is printed instead.
     `settings` are further fields of `Command`.
     """
 
     def register(function: Function) -> Function:
-        COMMANDS[name] = Command(name, function, examples, shows=True, **settings)
+        COMMANDS[name] = Command(name, function, shows=True, **settings)
         return function
 
     return register
@@ -116,8 +115,8 @@ def add_commands(app: typer.Typer, asked: str | None = None) -> None:
         if first in groups and not rest:
             groups[first].callback(invoke_without_command=True)(build_callback(known))
         else:
-            epilog = f"\b\nExamples:\n{inspect.cleandoc(known.examples)}"
-            groups.get(first, app).command(rest or first, epilog=epilog)(build_callback(known))
+            epilog = f"\b\nExamples:\n{_examples()[known.name]}"
+            groups.get(first, app).command(rest or first, cls=Entry, epilog=epilog)(build_callback(known))
 
 
 def build_callback(known: Command) -> Function:
@@ -259,6 +258,12 @@ class Option:
     def key(self) -> str:
         """Its name among what Typer gives."""
         return self.parameter.name
+
+
+@cache
+def _examples() -> Mapping[str, str]:
+    text = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8")
+    return dict(block.split("\n", 1) for block in text.strip().split("\n\n"))
 
 
 @cache

@@ -30,7 +30,7 @@ class ConfigOptions:
     as_json: AsJson = False
 
 
-@command("config show", examples="mnemic config show\nmnemic config show --config mnemic.toml --json")
+@command("config show")
 def show(options: ConfigOptions) -> None:
     """Show every key with its value and its source: an argument, the environment, the file or the default. Passwords,
     keys and tokens are masked.
@@ -50,7 +50,7 @@ def show(options: ConfigOptions) -> None:
         note("no configuration file; `mnemic init` writes a first one")
 
 
-@command("init", examples="mnemic init\nmnemic init --config mnemic.toml --force\nmnemic init --prompts")
+@command("init")
 def init(
     config: ConfigFile = None,
     is_forced: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
@@ -94,15 +94,7 @@ def init(
     note(f"all keys are comments with their defaults; remove a # to set one, then check `mnemic config show{option}`")
 
 
-@verb_command(
-    "keys create",
-    examples="""
-        mnemic keys create --name laptop
-        mnemic keys create --user ana --right read --expires-at 2027-01-01
-        mnemic keys create --right admin --name operator
-    """,
-    is_stated=True,
-)
+@verb_command("keys create", is_stated=True)
 def create(issued: IssuedKey) -> None:
     """Create an API key for the org. --user or --agent restricts it to one user or agent. It is shown only once.
 
@@ -112,7 +104,7 @@ def create(issued: IssuedKey) -> None:
     write(issued.token)
 
 
-@verb_command("keys list", examples="mnemic keys list --json", is_stated=True)
+@verb_command("keys list", is_stated=True)
 def list_keys(keys: Sequence[ApiKey]) -> None:
     """List the org's keys, including expired and revoked ones, without their secrets."""
     if keys:
@@ -121,19 +113,19 @@ def list_keys(keys: Sequence[ApiKey]) -> None:
         note("no keys in this org")
 
 
-@verb_command("keys revoke", examples="mnemic keys revoke 3f9c0a4b7d21e6f580", is_stated=True)
+@verb_command("keys revoke", is_stated=True)
 def revoke(key: ApiKey) -> None:
     """Revoke a key. Takes effect at once, also on running servers."""
     note(f"key {one_line(key.id)} is revoked")
 
 
-@verb_command("keys rotate", examples="mnemic keys rotate 3f9c0a4b7d21e6f580 --overlap 600", is_stated=True)
+@verb_command("keys rotate", is_stated=True)
 def rotate(issued: IssuedKey) -> None:
     """Replace a key by a new one with the same rights. The old one stops after --overlap. The new one is shown once."""
     create(issued)
 
 
-@verb_command("keys audit", examples="mnemic keys audit --limit 20", is_stated=True)
+@verb_command("keys audit", is_stated=True)
 def audit(page: AuditPage) -> None:
     """Show the org's audit log, newest first: requests over HTTP and changes of keys."""
     rows = [

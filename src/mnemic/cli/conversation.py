@@ -3,104 +3,180 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from mnemic.cli.commands import Arguments, verb_command
-from mnemic.cli.output import Row, format_count, format_item, note, show_rows, write
+import typer
+
+from mnemic.cli import output
+from mnemic.cli.commands import Arguments, command, verb_command
+from mnemic.cli.options import ScopeOptions
+from mnemic.errors import NotFoundError
+from mnemic.model.listing import follow_pages
 
 if TYPE_CHECKING:
+    from mnemic.api import Mnemic
     from mnemic.engine.conversation import EndReport
     from mnemic.engine.extract import ExtractReport
     from mnemic.engine.reflect import ReflectReport
     from mnemic.engine.summaries import SummariseReport
     from mnemic.model.item import Message, Turn
     from mnemic.model.recall import MessagePage
+    from mnemic.model.records import UserSummary
+    from mnemic.model.scope import Scope
 
-_SCOPE = "--user ana --session today"
+MAX_PAGE = 1000  # messages of one answer; more are asked for page by page
 
 
-@verb_command(
-    "capture",
-    examples="""
-        mnemic capture --user ana --session s1 --user-text "I moved to Lisbon" --assistant-text "How is it there?"
-        mnemic capture --user ana --session s1 - < messages.jsonl
-        echo '{"role": "user", "content": "I moved to Lisbon"}' | mnemic capture --user ana -
-    """,
-)
+@verb_command("capture")
 def capture(turn: Turn) -> None:
     """Store one exchange. A message on the standard input is a JSON object with role and content, and optionally name,
     observed_at, external_id, trust and metadata: one per line, or a list of them. Without --session a new conversation
     begins. Its id is in the answer.
     """
-    write(turn.id)
-    note(f"turn {turn.number} of session {turn.session}, {format_count(len(turn.messages), 'messages')}")
+    output.write(turn.id)
+    output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")
     if turn.left_out:
-        note(f"left out text that Mnemic itself had put into {format_count(turn.left_out, 'messages')}")
+        output.note(f"left out text that Mnemic itself had put into {output.format_count(turn.left_out, 'messages')}")
 
 
-@verb_command("complete", examples='mnemic complete --user ana TURN_ID --assistant-text "How is it there?"')
+@verb_command("complete")
 def complete(turn: Turn) -> None:
     """Add the assistant's answer to a captured turn."""
     capture(turn)
 
 
-@verb_command("messages", examples="mnemic messages --user ana\nmnemic messages --user ana --since 2026-04-01 --json")
+@verb_command("messages")
 def messages(page: MessagePage, arguments: Arguments) -> None:
     """List messages, newest first."""
     if page.messages:
         _show_messages(page.messages)
     elif "after" not in arguments:
-        note("no messages in this scope")
+        output.note("no messages in this scope")
     if page.next:
-        note(f"there are more: --after {page.next}")
+        output.note(f"there are more: --after {page.next}")
 
 
-@verb_command("window", examples=f"mnemic window {_SCOPE}\nmnemic window {_SCOPE} --limit 5")
+@verb_command("users")
+def users(found: Sequence[UserSummary]) -> None:
+    """List the users of the store, the last active first."""
+    rows = [
+        output.Row((u.user, str(u.memories), str(u.messages), str(u.documents)), output.format_last(u.last_at), ())
+        for u in found
+    ]
+    if rows:
+        output.show_rows(("user", "memories", "messages", "documents"), rows)
+    else:
+        output.note("the store has no users yet")
+
+
+@command("sessions")
+def sessions(options: ScopeOptions) -> None:
+    """List a user's sessions with their first message, the last active first. `mnemic show SESSION` prints one."""
+    with options.open() as mnemic:
+        found = _read_sessions(mnemic, options.scope)
+    if options.as_json:
+        rows = [
+            {"session": name, "messages": len(each), "last_at": each[0].observed_at} for name, each in found.items()
+        ]
+        output.show_json(rows)
+    elif found:
+        lines = [
+            output.Row((name, f"{len(each):,}"), each[-1].text, (output.format_last(each[0].observed_at),))
+            for name, each in found.items()
+        ]
+        output.show_rows(("session", "messages"), lines)
+    else:
+        output.note("no sessions of this user; choose another with --user")
+
+
+@command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="The session, or the start of its id.", metavar="SESSION")],
+    options: ScopeOptions,
+) -> None:
+    """Print a session word for word, oldest message first."""
+    with options.open() as mnemic:
+        found = _read_sessions(mnemic, options.scope)
+    chosen = [name] if name in found else [each for each in found if each.startswith(name)]
+    if len(chosen) != 1:
+        several = f": {', '.join(chosen)}" if chosen else ""
+        problem = f"{len(chosen)} sessions start with" if chosen else "this user has no session"
+        raise NotFoundError(f"{problem} {name!r}{several}; `mnemic sessions` lists them")
+    talk = found[chosen[0]][::-1]
+    if options.as_json:
+        output.show_json(talk)
+        return
+    for message in talk:
+        output.write(f"{output.format_time(message.observed_at)}  {output.one_line(message.author)}")
+        output.write("".join(f"  {line}\n" for line in output.escape_controls(message.text).splitlines()))
+
+
+def _read_sessions(mnemic: Mnemic, scope: Scope) -> dict[str, list[Message]]:
+    """The messages of each session, newest first, the last active session first."""
+    found: dict[str, list[Message]] = {}
+    for message in follow_pages(mnemic.messages, scope, limit=MAX_PAGE):
+        found.setdefault(message.session, []).append(message)
+    return found
+
+
+@verb_command("window")
 def window(found: Sequence[Message]) -> None:
     """Show the last messages of a session, oldest first. Shows none if the session was silent for two hours."""
     if found:
         _show_messages(found)
-    note(format_count(len(found), "messages"))
+    output.note(output.format_count(len(found), "messages"))
 
 
-@verb_command("extract", examples=f"mnemic extract {_SCOPE} --dry-run\nmnemic extract {_SCOPE}")
+@verb_command("extract")
 def extract(report: ExtractReport, arguments: Arguments) -> None:
     """Extract facts from a session's unprocessed messages. The worker does this after every message."""
     if report.entries:
         rows = [
-            Row((each.verdict or "found", each.kind.value), each.text, (each.reason,) if each.reason else ())
+            output.Row((each.verdict or "found", each.kind.value), each.text, (each.reason,) if each.reason else ())
             for each in report.entries
         ]
-        show_rows(("done", "kind"), rows)
+        output.show_rows(("done", "kind"), rows)
     done = "would be stored from" if arguments.get("is_dry_run") else "found in"
-    note(f"{format_count(len(report.entries), 'facts')} {done} {format_count(report.messages, 'messages')}")
+    output.note(
+        f"{output.format_count(len(report.entries), 'facts')} {done} {output.format_count(report.messages, 'messages')}"
+    )
 
 
-@verb_command("summarise", examples=f"mnemic summarise {_SCOPE} --dry-run\nmnemic summarise {_SCOPE} --flush")
+@verb_command("summarise")
 def summarise(report: SummariseReport, arguments: Arguments) -> None:
     """Summarise messages that have left a session's window. The worker does this automatically."""
-    rows = [Row((f"{each.first}-{each.last}",), each.memory_id or "no new summary", ()) for each in report.entries]
+    rows = [
+        output.Row((f"{each.first}-{each.last}",), each.memory_id or "no new summary", ()) for each in report.entries
+    ]
     if rows:
-        show_rows(("messages",), rows)
+        output.show_rows(("messages",), rows)
     count = sum(each.last - each.first + 1 for each in report.entries)
-    note(f"{format_count(count, 'messages')} {'would be ' if arguments.get('is_dry_run') else ''}summarised")
+    output.note(
+        f"{output.format_count(count, 'messages')} {'would be ' if arguments.get('is_dry_run') else ''}summarised"
+    )
 
 
-@verb_command("end", examples=f"mnemic end {_SCOPE}")
+@verb_command("end")
 def end(report: EndReport) -> None:
     """End a session. Its session-level memories expire, and a job summarises it."""
-    expired, pending = format_count(len(report.expired), "memories"), format_count(report.pending, "messages")
-    note(f"{expired} expired, {pending} waiting for a summary")
+    expired, pending = (
+        output.format_count(len(report.expired), "memories"),
+        output.format_count(report.pending, "messages"),
+    )
+    output.note(f"{expired} expired, {pending} waiting for a summary")
 
 
-@verb_command("reflect", examples=f"mnemic reflect {_SCOPE} --dry-run\nmnemic reflect {_SCOPE}")
+@verb_command("reflect")
 def reflect(report: ReflectReport) -> None:
     """Write a reflection on a user's newest summaries. The worker does this after every ten summaries."""
     if report.memory_id is not None:
-        show_rows(("summaries",), [Row((str(report.summaries),), report.memory_id, ())])
+        output.show_rows(("summaries",), [output.Row((str(report.summaries),), report.memory_id, ())])
     facts = ", ".join(sorted(report.facts or {}))
-    note(report.skipped or f"{format_count(report.summaries, 'summaries')}; new in the profile: {facts or 'nothing'}")
+    output.note(
+        report.skipped
+        or f"{output.format_count(report.summaries, 'summaries')}; new in the profile: {facts or 'nothing'}"
+    )
 
 
 def _show_messages(found: Sequence[Message]) -> None:
-    show_rows(("said by",), [format_item(message, message.role.value) for message in found])
+    output.show_rows(("said by",), [output.format_item(message, message.role.value) for message in found])

@@ -36,15 +36,7 @@ QUOTE_CHARS = 200  # two or three lines of a terminal
 RESUMABLE = "what was read is kept: the same command goes on from there"
 
 
-@command(
-    "ingest",
-    examples="""
-        mnemic ingest --user ana ~/papers --dry-run
-        mnemic ingest --user ana ~/papers report.pdf
-        mnemic ingest --org acme --level org handbook --source handbook --prune
-        mnemic ingest --user ana - --name notes.md < notes.md
-    """,
-)
+@command("ingest")
 def ingest(
     paths: Annotated[
         list[str],
@@ -101,7 +93,7 @@ def find_document(mnemic: Mnemic, scope: Scope, reference: str) -> str:
 FIND = {"id": find_document}
 
 
-@verb_command("documents list", examples="mnemic documents list --user ana --status failed")
+@verb_command("documents list")
 def list_documents(page: DocumentPage) -> None:
     """List documents by source, with status, number of passages and any failure."""
     if not page.documents:
@@ -112,7 +104,7 @@ def list_documents(page: DocumentPage) -> None:
         output.note(f"there are more: --after {page.after}")
 
 
-@verb_command("documents show", examples="mnemic documents show --user ana handbook/tea.pdf", find=FIND)
+@verb_command("documents show", find=FIND)
 def show_document(document: Document) -> None:
     """Show everything about a document except its text."""
     facts = {
@@ -133,18 +125,14 @@ def show_document(document: Document) -> None:
             output.write(f"{name:<12}{output.one_line(fact)}")
 
 
-@verb_command("documents text", examples="mnemic documents text --user ana handbook/holidays.md", find=FIND)
+@verb_command("documents text", find=FIND)
 def text(stored: str) -> None:
     """Print the stored text of a document."""
     if stored:
         output.write(output.escape_controls(stored.removesuffix("\n")))
 
 
-@verb_command(
-    "documents passages",
-    examples="mnemic documents passages --user ana handbook/holidays.md --first 10 --count 5",
-    find=FIND,
-)
+@verb_command("documents passages", find=FIND)
 def passages(found: Sequence[Chunk]) -> None:
     """List the passages of a document with their pages and headings."""
     rows = [
@@ -156,20 +144,14 @@ def passages(found: Sequence[Chunk]) -> None:
         output.note("this document has no more passages")
 
 
-@verb_command("documents delete", examples="mnemic documents delete --user ana handbook/holidays.md", find=FIND)
+@verb_command("documents delete", find=FIND)
 def delete_document(receipt: Receipt) -> None:
     """Delete a document and everything derived from it. The file itself stays."""
     output.note(f"removed with {output.format_count(receipt.counts['chunks'], 'passages')}")
     output.note_all(receipt.notes)
 
 
-@command(
-    "research",
-    examples="""
-        mnemic research --user ana minutes.pdf "what was decided about the harbour?" --dry-run
-        mnemic research --user ana minutes.pdf "what was decided about the harbour?" --max-calls 50
-    """,
-)
+@command("research")
 def research(options: ScopeOptions, arguments: Arguments) -> None:
     """Answer a question from one whole document, however long. The configured language model reads it in pieces, within
     limits, and cites it. Repeat the command to resume after an interruption. Without a model it shows the best

@@ -174,13 +174,7 @@ class AnswerChoices:
     as_json: AsJson = False
 
 
-@command(
-    "eval retrieval",
-    examples="""
-        mnemic eval retrieval --corpus corpus.jsonl.gz --queries queries.jsonl.gz
-        mnemic eval retrieval --corpus c.jsonl --queries q.jsonl --run run.jsonl.gz --json
-    """,
-)
+@command("eval retrieval")
 def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     """Store a test set group by group, ask its questions, and measure how much of the gold is found, and how soon."""
     from mnemic.evaluation.dataset import Fields, load_dataset, score_run
@@ -206,13 +200,7 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
         _show_report(report)
 
 
-@command(
-    "eval context",
-    examples="""
-        mnemic eval context --corpus corpus.jsonl.gz --queries queries.jsonl.gz --budget 1000
-        mnemic eval context --corpus c.jsonl --queries q.jsonl --unrelated prompts.jsonl --run run.jsonl.gz --json
-    """,
-)
+@command("eval context")
 def context(files: ContextFiles, choices: ContextChoices) -> None:
     """Store a test set group by group, ask for the context of each question, and measure how much of the evidence is in
     it. With --unrelated, also how often nothing is shown to prompts that no memory answers.
@@ -235,13 +223,7 @@ def context(files: ContextFiles, choices: ContextChoices) -> None:
         _show_blocks(report)
 
 
-@command(
-    "eval speed",
-    examples="""
-        mnemic eval speed --sizes 1000,10000
-        mnemic eval speed --sizes 100000 --synthetic --json
-    """,
-)
+@command("eval speed")
 def speed(choices: SpeedChoices) -> None:
     """Measure ingest, writes, recall, a cold start, memory and disk by size, with lower bounds for comparison."""
     from mnemic.evaluation.speed import SYNTHETIC, SpeedOptions, run_speed
@@ -260,13 +242,7 @@ def speed(choices: SpeedChoices) -> None:
         _show_speed(results)
 
 
-@command(
-    "eval extraction",
-    examples="""
-        mnemic eval extraction --corpus corpus.jsonl.gz --memories memories.jsonl.gz
-        mnemic eval extraction --corpus c.jsonl --memories m.jsonl --produced made.jsonl --json
-    """,
-)
+@command("eval extraction")
 def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
     """Run a test set session by session, and measure how many right and how many other memories are extracted."""
     from mnemic.evaluation.dataset import load_corpus
@@ -293,13 +269,7 @@ def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
         _show_extraction(report)
 
 
-@command(
-    "eval guard",
-    examples="""
-        mnemic eval guard --attacks attacks.jsonl.gz --benign benign.jsonl.gz
-        mnemic eval guard --attacks a.jsonl --benign b.jsonl --carriers c.jsonl --trust user --run run.jsonl --json
-    """,
-)
+@command("eval guard")
 def guard(files: GuardFiles, choices: GuardChoices) -> None:
     """Store hostile and harmless texts, and measure which are kept from recall, redacted, or shown as they are."""
     from mnemic.evaluation.guard import load_texts, run_guard, tally, write_run
@@ -321,13 +291,7 @@ def guard(files: GuardFiles, choices: GuardChoices) -> None:
         _show_misses(parts)
 
 
-@command(
-    "eval answers",
-    examples="""
-        mnemic eval answers --corpus corpus.jsonl.gz --queries queries.jsonl.gz --llm ollama:qwen3:4b -n 50
-        mnemic eval answers --corpus c.jsonl --queries q.jsonl --llm openai:MODEL --llm-url URL --run run.jsonl
-    """,
-)
+@command("eval answers")
 def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
     """Ask a language model a test set's questions and score its answers by token F1, and by a judge if one is named."""
     from mnemic.evaluation.answers import Failures, append_answer, means_by_way, read_answers, run_answers

@@ -24,7 +24,7 @@ MOST_DRAWN = 200
 FORMS = (".html", ".svg", ".dot", ".mermaid")
 
 
-@verb_command("graph entities", examples="mnemic graph entities --user ana --type person")
+@verb_command("graph entities")
 def entities(page: NodePage) -> None:
     """List people, projects, technologies, places and other named things, by name."""
     if page.nodes:
@@ -35,10 +35,7 @@ def entities(page: NodePage) -> None:
         output.note(f"there is more: --after {output.one_line(page.next)!r}")
 
 
-@verb_command(
-    "graph neighbours",
-    examples='mnemic graph neighbours --user ana "Project X"\nmnemic graph neighbours --user ana Redis --depth 2',
-)
+@verb_command("graph neighbours")
 def neighbours(around: Neighbourhood) -> None:
     """Show the things related to a thing as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
@@ -46,7 +43,7 @@ def neighbours(around: Neighbourhood) -> None:
         output.note("there are more; --limit shows them")
 
 
-@verb_command("graph path", examples='mnemic graph path --user ana "Project X" "Policy Y"')
+@verb_command("graph path")
 def path(found: GraphPath) -> None:
     """Show how two things are related, step by step, with citations."""
     if not found.nodes:
@@ -60,10 +57,7 @@ def path(found: GraphPath) -> None:
         output.note("both are names of the same thing")
 
 
-@verb_command(
-    "graph extract",
-    examples="mnemic graph extract --user ana --dry-run\nmnemic graph extract --user ana --level user --level org",
-)
+@verb_command("graph extract")
 def extract(report: GraphReport) -> None:
     """Update the graph from memories, messages and documents that were not processed yet."""
     rows = [
@@ -82,9 +76,7 @@ def extract(report: GraphReport) -> None:
         output.note("some were read with rules, because the language model failed")
 
 
-@command(
-    "graph show", examples='mnemic graph show --user ana\nmnemic graph show --user ana "Project X" --out graph.html'
-)
+@command("graph show")
 def show(
     options: ScopeOptions,
     name: Annotated[str | None, typer.Argument(help="The thing in the middle. Default: the whole graph.")] = None,

@@ -56,14 +56,7 @@ class HookOptions(ScopeOptions):
     server: Server = None
 
 
-@command(
-    "hooks install",
-    examples="""
-        mnemic hooks install claude-code --user ana
-        mnemic hooks install claude-code --user ana --project . --dry-run
-        mnemic hooks install openclaw --user ana
-    """,
-)
+@command("hooks install")
 def install(program: Program, options: HookOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
     """Let a program call Mnemic to recall before each prompt, and to capture each exchange. Writes the scope and store
     into the program's configuration, never a key. Other hooks stay, and a copy of the old file is kept. Installing
@@ -81,7 +74,7 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
         note(_OPENCLAW_NEXT)
 
 
-@command("hooks uninstall", examples="mnemic hooks uninstall claude-code")
+@command("hooks uninstall")
 def uninstall(program: Program, options: ScopeOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
     """Remove Mnemic's hooks, and nothing else. The memories stay."""
     _check_program(program, project)
@@ -92,7 +85,7 @@ def uninstall(program: Program, options: ScopeOptions, project: Folder = None, i
     _show_changed(changed, options, "has none", "would take them out of" if is_dry_run else "took them out of")
 
 
-@command("hooks run", examples="mnemic hooks run claude-code --user ana < event.json")
+@command("hooks run")
 def run(
     program: Program,
     options: HookOptions,

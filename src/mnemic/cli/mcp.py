@@ -16,7 +16,7 @@ from mnemic.errors import ConfigError, InvalidInputError
 INSTALL = "MCP needs a missing package ({}); run `pip install 'mnemic[mcp]'`"
 
 
-@command("mcp", examples="mnemic mcp --user ana")
+@command("mcp")
 def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
     """Serve memory to one MCP client over the standard input and output. Options and environment fix the scope; the
     client cannot change it. --user defaults to the configured user, then to your login name.
@@ -33,13 +33,7 @@ def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
         serve_stdio(mnemic, scope)
 
 
-@command(
-    "mcp install",
-    examples="""
-        mnemic mcp install --user ana
-        mnemic mcp install --user ana --client cursor --dry-run
-    """,
-)
+@command("mcp install")
 def install(
     options: ScopeOptions,
     names: Annotated[

@@ -74,16 +74,8 @@ class Conditions:
             arguments["filter"] = {"and": [*([given] if given else []), *conditions]}
 
 
-@command(
-    "remember",
-    examples="""
-        mnemic remember --user ana "Ana prefers dark mode" --kind preference
-        mnemic remember --user ana "Ship the beta" --kind goal --importance high --category work
-        pbpaste | mnemic remember --user ana -
-        mnemic remember --user ana -- "-v is the verbose flag of her tool"
-    """,
-)
-@command("memory add", like="remember", examples='mnemic memory add --user ana "Ana prefers dark mode"')
+@command("remember")
+@command("memory add", like="remember")
 def remember(options: ScopeOptions, arguments: Arguments) -> None:
     """Store one memory. If the same text is already stored at this level, that memory is returned instead."""
     with options.open() as mnemic:
@@ -107,15 +99,7 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
         output.note("it reads like an order to a model and waits for your review: `mnemic memory review`")
 
 
-@command(
-    "memory list",
-    examples="""
-        mnemic memory list --user ana
-        mnemic memory list --user ana --kind gem --category architecture --since 2026-04-01 --before 2026-05-01
-        mnemic memory list --user ana --kind goal --order importance
-        mnemic memory list --user ana --filter '{"categories": "work"}' --json
-    """,
-)
+@command("memory list")
 def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Conditions) -> None:
     """List memories, newest first."""
     scope = options.scope
@@ -133,7 +117,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
         output.note(f"there are more: --after {page.next}")
 
 
-@verb_command("memory count", examples="mnemic memory count --user ana")
+@verb_command("memory count")
 def count(counts: Counts) -> None:
     """Count memories by state, active ones by kind, and documents by status."""
     groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
@@ -144,7 +128,7 @@ def count(counts: Counts) -> None:
         output.note(f"nothing is stored in this scope; {_NOTHING}")
 
 
-@verb_command("memory show", examples="mnemic memory show --user ana ID")
+@verb_command("memory show")
 def show_memory(item: Item) -> None:
     """Show everything about one memory or message."""
     output.write(output.escape_controls(item.text))
@@ -154,14 +138,14 @@ def show_memory(item: Item) -> None:
             output.write(f"{name}: {output.one_line(str(value))}")
 
 
-@verb_command("memory delete", examples='mnemic memory delete --user ana ID --reason "no longer true"')
+@verb_command("memory delete")
 def delete(receipt: Receipt) -> None:
     """Delete the text, vectors and history of one memory or message, and everything derived from it alone."""
     output.write(f"removed {output.list_counts(receipt.counts)}")
     output.note_all(receipt.notes)
 
 
-@verb_command("memory history", examples="mnemic memory history --user ana ID")
+@verb_command("memory history")
 def history(entries: Sequence[HistoryEntry]) -> None:
     """Show the changes of a memory with old and new values, oldest first. A deletion is shown too."""
     rows = [
@@ -171,52 +155,43 @@ def history(entries: Sequence[HistoryEntry]) -> None:
     output.show_rows(("when", "done"), rows)
 
 
-@verb_command(
-    "memory edit",
-    examples="""
-        mnemic memory edit --user ana ID --text "Ana prefers light mode" --reason "she said so"
-        mnemic memory edit --user ana ID --importance high --valid-to 2026-12-31
-        mnemic memory edit --user ana ID --valid-to none
-    """,
-)
+@verb_command("memory edit")
 def edit(memory: Memory) -> None:
     """Correct a memory. Its history keeps the old values. `memory undo` reverts the change."""
     _show_changed(memory, "changed")
 
 
-@verb_command("memory pin", examples="mnemic memory pin --user ana ID", fixed={"is_pinned": True})
+@verb_command("memory pin", fixed={"is_pinned": True})
 def pin(memory: Memory) -> None:
     """Protect a memory from fading and eviction."""
     _show_changed(memory, "pinned")
 
 
-@verb_command(
-    "memory unpin", like="memory pin", examples="mnemic memory unpin --user ana ID", fixed={"is_pinned": False}
-)
+@verb_command("memory unpin", like="memory pin", fixed={"is_pinned": False})
 def unpin(memory: Memory) -> None:
     """End a memory's protection from fading and eviction."""
     _show_changed(memory, "unpinned")
 
 
-@verb_command("memory undo", examples="mnemic memory undo --user ana ID")
+@verb_command("memory undo")
 def undo(memory: Memory) -> None:
     """Revert the last change of a memory, including a merge. Repeat it to revert the change before."""
     _show_changed(memory, "reverted")
 
 
-@verb_command("memory merge", examples='mnemic memory merge --user ana ID OTHER_ID --text "Ana drinks tea and coffee"')
+@verb_command("memory merge")
 def merge(memory: Memory) -> None:
     """Merge several memories into the first. It supersedes the others."""
     _show_changed(memory, "merged")
 
 
-@verb_command("memory feedback", examples="mnemic memory feedback --user ana ID outdated")
+@verb_command("memory feedback")
 def feedback(memory: Memory, arguments: Arguments) -> None:
     """Judge whether a memory is still right."""
     _show_changed(memory, f"judged {arguments['verdict']}")
 
 
-@verb_command("memory why-not", examples='mnemic memory why-not --user ana ID "what does she drink?"')
+@verb_command("memory why-not")
 def why_not(found: WhyNot) -> None:
     """Explain why a memory or message is not among the hits for a question, or show its rank."""
     output.write(f"{found.stage}: {output.one_line(found.reason)}")
@@ -227,13 +202,7 @@ def why_not(found: WhyNot) -> None:
         output.note(f"score {found.score:.2f} = {parts}")
 
 
-@command(
-    "memory clear",
-    examples="""
-        mnemic memory clear --user ana
-        mnemic memory clear --user ana --session s1 --level session --yes
-    """,
-)
+@command("memory clear")
 def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
     """Permanently delete every memory (but no message) at some levels of the scope. Name the user with --user or
     MNEMIC_USER; the configured user is not used here.
@@ -251,7 +220,7 @@ def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
     output.note_all(receipt.notes)
 
 
-@verb_command("memory review", examples="mnemic memory review --user ana")
+@verb_command("memory review")
 def review(found: Sequence[Review], arguments: Arguments) -> None:
     """List the memories that need review (quarantined, disputed or flagged), newest first, with the reason."""
     for each in found:
@@ -264,19 +233,19 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
         output.note(f"there may be more: --after {found[-1].memory.id}")
 
 
-@verb_command("memory trust", examples='mnemic memory trust --user ana ID --reason "I wrote that file"')
+@verb_command("memory trust")
 def trust(memory: Memory) -> None:
     """Accept a memory that needs review: it is recalled and loses its flags."""
     _show_changed(memory, "trusted")
 
 
-@verb_command("memory reject", examples="mnemic memory reject --user ana ID")
+@verb_command("memory reject")
 def reject(memory: Memory) -> None:
     """Archive a memory that needs review. `memory undo` reverts it."""
     _show_changed(memory, "rejected")
 
 
-@verb_command("profile show", examples="mnemic profile show --user ana")
+@verb_command("profile show")
 def show_profile(profile: Profile) -> None:
     """Show the facts by key, and the user's most important and newest memories."""
     facts = [
@@ -293,19 +262,13 @@ def show_profile(profile: Profile) -> None:
         output.note("the profile is empty; choose the user with --user")
 
 
-@verb_command(
-    "profile set",
-    examples="""
-        mnemic profile set --user ana city=Lisbon "favourite tea=smoked"
-        echo '{"city": "Porto", "age": null}' | mnemic profile set --user ana -
-    """,
-)
+@verb_command("profile set")
 def set_profile(entries: Sequence[ProfileEntry]) -> None:
     """Set facts by key. In a JSON object, null removes its key."""
     output.note(f"{output.format_count(len(entries), 'facts')} in the profile")
 
 
-@command("profile remove", examples="mnemic profile remove --user ana city")
+@command("profile remove")
 def remove(
     keys: Annotated[list[str], typer.Argument(help="The keys to remove.", metavar="KEY...")], options: ScopeOptions
 ) -> None:
@@ -315,7 +278,7 @@ def remove(
     output.show_answer(entries, set_profile, as_json=options.as_json)
 
 
-@verb_command("profile format", examples="mnemic profile format --user ana --language zh")
+@verb_command("profile format")
 def format_profile(text: str) -> None:
     """Print the facts for a system prompt: a heading and "key: value" lines. Prints nothing if there are none."""
     if text:

@@ -8,9 +8,9 @@ parses it ten times faster than TOML.
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 _MENU: Mapping[str, Any] = json.loads(Path(__file__).with_name("menu.json").read_text(encoding="utf-8"))
 FIRST_PAGE: Mapping[str, Mapping[str, str]] = _MENU["sections"]
@@ -55,6 +55,20 @@ class Menu(TyperGroup):
         if hint is not None and args[0] not in self.commands:
             ctx.fail(f"No such command {args[0]!r}: {hint}")
         return super().resolve_command(ctx, args)
+
+
+class Entry(TyperCommand):
+    """A command whose help shows an operand by its name, without its Python type."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        for each in cast("list[Any]", self.params):
+            if isinstance(each, TyperArgument) and not each.type_descriptor.is_choice:
+                each.display_type_rich = _show_no_type
+
+
+def _show_no_type(ctx: Any) -> None:
+    """Take the place of Typer's method."""
 
 
 def _write_section(formatter: Any, title: str, rows: Mapping[str, str], width: int) -> None:

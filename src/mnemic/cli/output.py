@@ -194,6 +194,14 @@ def format_time(value: datetime) -> str:
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
 
 
+def format_last(value: datetime | None) -> str:
+    """A time, with how many days ago it was."""
+    if value is None:
+        return "-"
+    days = (datetime.now(UTC) - value).days
+    return f"{format_time(value)}, " + ("today" if days < 1 else f"{format_count(days, 'days')} ago")
+
+
 def format_item(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
     """The row of an item: its text, id, kind, owner and time, and a passage's place."""
     remarks = (remark,) if remark else ()

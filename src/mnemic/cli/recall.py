@@ -18,17 +18,7 @@ if TYPE_CHECKING:
     from mnemic.model.recall import Citation, Context
 
 
-@verb_command(
-    "recall",
-    examples="""
-        mnemic recall --user ana "what should the editor look like?"
-        mnemic recall --user ana "coding project" --explain --limit 10
-        mnemic recall --user ana "deadlines" --kind goal --kind event --json
-        mnemic recall --user ana "notice period" --kind document    # passages, with their page
-        mnemic recall --user ana ""     # general background: the most important memories
-        mnemic recall --user ana "How does Project X relate to Policy Y?" --hops 2     # after `mnemic graph extract`
-    """,
-)
+@verb_command("recall")
 def recall(
     found: Recall,
     arguments: Arguments,
@@ -42,14 +32,7 @@ def recall(
         show_strong_hits(found, is_explained=explain)
 
 
-@verb_command(
-    "context",
-    examples="""
-        mnemic context --user ana --session s1 "what should I cook tonight?"
-        mnemic context --user ana "what should I cook?" --budget 500 --placement before_last_user --explain
-        mnemic context --user ana "what should I cook?" --system "You are a cook." --json
-    """,
-)
+@verb_command("context")
 def context(
     found: Context,
     explain: Annotated[
@@ -72,13 +55,7 @@ def context(
     output.note_timings("took ", {**found.timings_ms, **recalled})
 
 
-@command(
-    "ask",
-    examples="""
-        mnemic ask --user ana "which milk do I like?"
-        mnemic ask --user ana "what is the notice period?" --documents 8 --json
-    """,
-)
+@command("ask")
 def ask(options: ScopeOptions, arguments: Arguments) -> None:
     """Answer a question from memories and documents, with citations. Nothing is stored. Without a configured language
     model it shows the best passages instead; with --json that is an error.
@@ -127,7 +104,7 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
     """
     output.note_all(found.degraded, "degraded: ")
     if not found.hits:
-        output.note("nothing found in this scope; --user, --agent and --session say whose memory is asked")
+        output.note("nothing found; choose whose memory to use with --user, --agent and --session")
         return
     if found.is_fallback:
         output.note("nothing matched; this is general background: the most important memories")

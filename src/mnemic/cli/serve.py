@@ -67,14 +67,7 @@ class Bounds:
     ] = None
 
 
-@command(
-    "serve",
-    examples="""
-        mnemic serve
-        mnemic serve --port 0 --store memory.db
-        mnemic serve --host 0.0.0.0     # after `mnemic keys create`
-    """,
-)
+@command("serve")
 def serve(
     place: Place,
     bounds: Bounds,

@@ -54,7 +54,7 @@ class Step:
     failures: tuple[str, ...] = ()
 
 
-@command("tour", examples="mnemic tour")
+@command("tour")
 def tour(as_json: AsJson = False) -> None:
     """Show in eight steps what Mnemic does: meaning, change over time, prompts, documents, safety, undo and erasure.
 

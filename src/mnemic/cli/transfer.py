@@ -37,15 +37,7 @@ MAX_FILE_CHARS = 200
 _FORMATS = ("mnemic-export", *FORMATS, *MEMORY_FORMATS)
 
 
-@command(
-    "import",
-    examples="""
-        mnemic import --user ana conversations.json --dry-run
-        mnemic import --user ana ~/logs/*.jsonl --include-tools
-        mnemic import --user ana MEMORY.md memory/*.md
-        mnemic export --user ana | mnemic import --user ana --store other.db -
-    """,
-)
+@command("import")
 def import_(
     files: Annotated[list[str], typer.Argument(help="The files to read. - is the standard input.", metavar="FILE...")],
     options: ScopeOptions,
@@ -75,13 +67,7 @@ def import_(
     _end_import(reports, options)
 
 
-@command(
-    "export",
-    examples="""
-        mnemic export --user ana ana.jsonl
-        mnemic export --user ana --agent quill --level agent agent.jsonl --force
-    """,
-)
+@command("export")
 def export(
     options: ScopeOptions,
     arguments: Arguments,
@@ -107,15 +93,7 @@ def export(
     output.note(f"wrote {_count_records(counts)} to {file}")
 
 
-@command(
-    "backup",
-    examples="""
-        mnemic backup monday.zip
-        mnemic backup --sealed monday.zip
-        mnemic backup --receipts-only receipts.zip --force
-        mnemic backup --verify monday.zip
-    """,
-)
+@command("backup")
 def backup(
     options: ScopeOptions,
     arguments: Arguments,
@@ -141,14 +119,7 @@ def backup(
     output.show_answer(report, partial(_show_backup, is_checking=is_checking), as_json=options.as_json)
 
 
-@command(
-    "restore",
-    examples="""
-        mnemic restore monday.zip --dry-run
-        mnemic restore monday.zip --receipts receipts.zip --replace
-        mnemic restore monday.zip --store postgresql://user@db.example/mnemic
-    """,
-)
+@command("restore")
 def restore(options: ScopeOptions, arguments: Arguments) -> None:
     """Replace everything in the store by a backup, in one step. Later erasures are repeated. Existing keys and the
     audit log stay. Other processes can keep the store open.
@@ -159,7 +130,7 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
     output.show_answer(report, _show_restore, as_json=options.as_json)
 
 
-@command("rescue", examples="mnemic rescue memory.db saved.db")
+@command("rescue")
 def rescue(
     store: Annotated[str, typer.Argument(help="The damaged store. It is read and never written.", metavar="STORE")],
     new: Annotated[str, typer.Argument(help="The new store. It must not exist yet.", metavar="NEW")],
@@ -173,13 +144,7 @@ def rescue(
     output.show_answer(rescue_store(store, new), _show_rescue, as_json=as_json)
 
 
-@command(
-    "erase",
-    examples="""
-        mnemic erase --user ana --dry-run
-        mnemic erase --user ana --session s1 --level session --yes
-    """,
-)
+@command("erase")
 def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
     """Permanently erase everything of a user (or session, agent, org): messages, memories, documents, profile, history,
     jobs, indexes, and everything derived from them. A receipt without names is kept. Name the user with --user or
@@ -207,7 +172,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
         output.note_all(receipt.notes)
 
 
-@verb_command("receipts", examples="mnemic receipts --json")
+@verb_command("receipts")
 def receipts(found: Sequence[Receipt]) -> None:
     """List the erasures of an org with their time and number of rows by table. Receipts contain no names."""
     for receipt in found:

@@ -49,7 +49,7 @@ OUTCOMES = {
 }
 
 
-@command("doctor", examples="mnemic doctor\nmnemic doctor --quick\nmnemic doctor --json --store memory.db")
+@command("doctor")
 def doctor(options: ScopeOptions, arguments: Arguments) -> None:
     """Check every part of the whole store: what works, what is degraded or broken, and what to do. Exits with 1 if
     anything is wrong. `mnemic health` checks the memories themselves.
@@ -72,14 +72,7 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
         raise typer.Exit(UNEXPECTED)
 
 
-@command(
-    "health",
-    examples="""
-        mnemic health --user ana
-        mnemic health --user ana --fix junk --fix duplicate --dry-run
-        mnemic health --user ana --fix junk --fix duplicate
-    """,
-)
+@command("health")
 def health(options: ScopeOptions, arguments: Arguments) -> None:
     """Find and fix memories that contradict or repeat each other, are worthless, are old and unused, or lost their
     sources. Shows a score from 0 to 100. `mnemic doctor` checks the installation.
@@ -90,7 +83,7 @@ def health(options: ScopeOptions, arguments: Arguments) -> None:
     output.show_answer(report, _show_health, as_json=options.as_json)
 
 
-@command("reembed", examples="mnemic reembed --dry-run\nmnemic reembed\nmnemic reembed --prune")
+@command("reembed")
 def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     """Re-embed the whole store after changing the embedder. The store can be used in the meantime. Repeat an
     interrupted command to go on where it stopped. Old vectors are kept, so you can switch back. Exits with 14 if the
@@ -107,7 +100,7 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
         output.end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
 
 
-@command("work", examples="mnemic work\nmnemic work --one")
+@command("work")
 def work(options: ScopeOptions, arguments: Arguments) -> None:
     """Run all due jobs of the whole store, such as the embedding of new memories. Exits with 14 if some failed, whether
     they will be retried or gave up.
@@ -124,7 +117,7 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
         )
 
 
-@command("worker", examples="mnemic worker\nmnemic worker --poll 60\nmnemic worker --once --json")
+@command("worker")
 def worker(
     options: ScopeOptions,
     poll_s: Annotated[float, typer.Option("--poll", help="Seconds between checks for work.", min=0.1)] = POLL_S,
@@ -147,7 +140,7 @@ def worker(
         raise running.failure
 
 
-@verb_command("jobs list", examples="mnemic jobs list --user ana --state dead")
+@verb_command("jobs list")
 def list_jobs(jobs: Sequence[Job]) -> None:
     """List the jobs of this scope, oldest first."""
     rows = [
@@ -164,7 +157,7 @@ def list_jobs(jobs: Sequence[Job]) -> None:
         output.note("no unfinished jobs in this scope")
 
 
-@command("jobs retry", examples="mnemic jobs retry --user ana")
+@command("jobs retry")
 def retry(
     options: ScopeOptions,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of jobs. Default: every dead job of this scope.")] = None,
@@ -181,7 +174,7 @@ def retry(
     output.write(f"{output.format_count(count, 'jobs')} will be retried")
 
 
-@verb_command("curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01")
+@verb_command("curate")
 def curate(report: CurateReport) -> None:
     """Read the days that were not curated yet, and keep what will still matter in six months as gems. The worker does
     this every night.
@@ -202,7 +195,7 @@ def curate(report: CurateReport) -> None:
         output.note(f"{held} will be read again in the next run, because a gem was rejected")
 
 
-@verb_command("consolidate", examples="mnemic consolidate --user ana --dry-run\nmnemic consolidate --user ana")
+@verb_command("consolidate")
 def consolidate(report: ConsolidateReport) -> None:
     """Merge repeated choices into one general preference. The worker does this every week. The single memories are kept
     as superseded; `memory undo` of the preference restores them.
@@ -215,7 +208,7 @@ def consolidate(report: ConsolidateReport) -> None:
     output.note(f"{choices} {_would(report.is_dry_run)}merged into {preferences}")
 
 
-@verb_command("decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")
+@verb_command("decay")
 def decay(report: DecayReport) -> None:
     """Let the importance of memories fade with time since their last access. The worker does this every night. The
     stored importance stays. An access or the verdict `relevant` restores it.
@@ -227,7 +220,7 @@ def decay(report: DecayReport) -> None:
     output.note(f"{len(report.entries):,} of {examined} {_would(report.is_dry_run)}faded further")
 
 
-@verb_command("evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")
+@verb_command("evict")
 def evict(report: EvictReport) -> None:
     """Archive memories that have expired, or are old and faded. Delete those archived long ago. The worker does this
     every night. `memory undo` restores an archived memory.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from mnemic.engine.dependants import Hand, clear_below, told
 from mnemic.engine.edit import Editor
@@ -13,10 +13,11 @@ from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.item import Item, Memory, Review, State
 from mnemic.model.recall import Counts, MemoryQuery, MessagePage, MessageQuery, Page
-from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.records import Action, HistoryEntry, UserSummary
 from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 MAX_PAGE = 1000  # rows: bounds the size of one answer
 
 
@@ -51,6 +52,24 @@ def count(engine: Engine, scope: Scope) -> Counts:
     """The number of memories and documents that the scope sees."""
     with engine.store.read() as work:
         return work.partitions.tally(scope.visibility, engine.clock.now())
+
+
+def list_users(engine: Engine) -> list[UserSummary]:
+    """The users of all orgs, the last active first. For operators: no scope limits it."""
+    found: list[UserSummary] = []
+    with engine.store.read() as work:
+        for place in work.partitions.all():
+            if place.level is not Level.USER:
+                continue
+            visible = Scope(org=place.org, user=place.owner).visibility.at(Level.USER)
+            counts = work.partitions.count([place])
+            newest: list[Item] = [*work.conversations.said(visible, MessageQuery(limit=1))]
+            newest += work.memories.list(visible, MemoryQuery(now=engine.clock.now(), limit=1))
+            last_at = max((item.observed_at for item in newest), default=None)
+            numbers = {name: counts[name] for name in ("memories", "messages", "documents")}
+            found.append(UserSummary(org=place.org, user=place.owner or "", last_at=last_at, **numbers))
+    found = [each for each in found if each.memories or each.messages or each.documents]
+    return sorted(found, key=lambda each: each.last_at or _EARLIEST, reverse=True)
 
 
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
-from typing import Any, Generic, TypeVar, cast, overload
+from inspect import signature
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 _Entry = TypeVar("_Entry")
+_P = ParamSpec("_P")
 
 SHOWN = 20
 """Entries that `repr` shows: with the heading and the number of the others they fit a small terminal."""
@@ -58,3 +60,19 @@ class Listing(Generic[_Entry]):
         rows = [f"  {shorten(each)}" for each in self[:SHOWN]]
         rows += [f"  … {len(self) - SHOWN} more"] if len(self) > SHOWN else []
         return "\n".join([f"{type(self).__name__}({self._named[0]}={len(self)})", *rows])
+
+
+def follow_pages(verb: Callable[_P, Listing[_Entry]], *arguments: _P.args, **named: _P.kwargs) -> Iterator[_Entry]:
+    """Yield the entries of every page of a verb that lists one page at a time.
+
+    Example:
+        >>> goals = [memory.text for memory in follow_pages(ana.list, kinds=["goal"])]
+    """
+    given: dict[str, Any] = dict(named)
+    cursor = "after" if "after" in signature(verb).parameters else "before"
+    while True:
+        page: Any = cast("Any", verb)(*arguments, **given)
+        yield from page
+        given[cursor] = getattr(page, "next", None) or getattr(page, "after", None)
+        if given[cursor] is None:
+            return

@@ -133,6 +133,18 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserSummary:
+    """What a user of an org has, and when something was last said or remembered; None if nothing is left."""
+
+    org: str
+    user: str
+    memories: int
+    messages: int
+    documents: int
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
     """One change of an item: who (`actor`), what, when, why (`reason`), and the changed fields before and after."""
 

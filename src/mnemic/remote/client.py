@@ -29,6 +29,7 @@ TIMEOUT_S = 60.0
 REFUSALS: Mapping[str, tuple[str, str]] = {
     "restore": ("restore", "a store is restored on its own machine; run `mnemic restore` there"),
     "worker": ("worker", "jobs run on the server; `mnemic serve` has a worker"),
+    "users": ("users", "users are listed on the store's machine; run `mnemic users` there"),
     "tools.add": ("add", "a server cannot call functions of this process; add their module to tools.modules there"),
 }
 """Verbs that a server lacks: the missing capability, and what to do instead."""
