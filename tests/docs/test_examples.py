@@ -11,6 +11,8 @@ from scripts.doc_outputs import list_documents, read_examples, run_examples, sho
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.requirement("P-51")
+@pytest.mark.timeout(600)  # a page may have twenty commands, and each is a process
 @pytest.mark.parametrize("document", list_documents(), ids=lambda path: path.name)
 def test_every_example_of_a_document_runs_and_prints_what_is_shown(document: Path, tmp_path: Path):
     examples = run_examples(document.read_text(encoding="utf-8"), tmp_path)
