@@ -19,7 +19,7 @@ from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.document import DocumentQuery
 from mnemic.model.item import Memory, Message, ProfileEntry, Remembered, State
 from mnemic.model.records import HistoryEntry
-from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.model.scope import Partition, Scope, Visibility, unique_keys
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.chatlogs import FORMATS, read_log
 from mnemic.text.memoryfiles import DATABASE_MARK, MEMORY_FORMATS, Owner, memory_format, read_memories
@@ -124,7 +124,7 @@ def _records(lines: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any] | st
         if not line.strip():
             continue
         try:
-            record: Any = json.loads(line.removeprefix("\ufeff"))
+            record: Any = json.loads(line.removeprefix("\ufeff"), object_pairs_hook=unique_keys)
         except (ValueError, RecursionError) as error:
             record = f"no JSON: {error}"
         if is_first:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import TypeVar, cast
 
 from mnemic.errors import InvalidInputError
@@ -39,6 +40,7 @@ MAX_VALUES = 500
 """Of all lists of values (`in`) together."""
 
 MAX_DEPTH = 10  # levels; bounds recursion and what a database must parse
+MAX_PARTS = 2 * MAX_CONDITIONS * MAX_DEPTH + MAX_VALUES  # no filter within the bounds above has more
 _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
 
 
@@ -78,12 +80,26 @@ EVERYTHING = All(())
 
 def parse_filter(value: Mapping[str, object] | None) -> Filter:
     """The checked form of a filter mapping. Raises `InvalidInputError` naming the part that is wrong."""
+    if _is_huge(value):
+        raise InvalidInputError(f"a filter can have at most {MAX_CONDITIONS} conditions and {MAX_VALUES} values")
     parsed = EVERYTHING if value is None else _parse(value, "filter")
     if _size(parsed) > MAX_CONDITIONS:
         raise InvalidInputError(f"a filter can have at most {MAX_CONDITIONS} conditions")
     if _size(parsed, is_values=True) > MAX_VALUES:
         raise InvalidInputError(f"a filter can compare with at most {MAX_VALUES} values")
     return parsed
+
+
+def _is_huge(value: object) -> bool:
+    """True if a filter has too many parts to be worth checking."""
+    waiting, seen = [value], 0
+    while waiting and seen <= MAX_PARTS:
+        part = waiting.pop()
+        if isinstance(part, Mapping | list | tuple):
+            inner = cast("Mapping[object, object] | Sequence[object]", part)
+            seen += len(inner)
+            waiting += islice(inner.values() if isinstance(inner, Mapping) else inner, MAX_PARTS)
+    return seen > MAX_PARTS
 
 
 def _size(filter_: Filter, *, is_values: bool = False) -> int:

@@ -6,6 +6,8 @@ microseconds) and valid Unicode.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -184,6 +186,17 @@ def to_microseconds(value: datetime) -> int:
 def from_microseconds(value: int) -> datetime:
     """The inverse of `to_microseconds`."""
     return _EPOCH + timedelta(microseconds=value)
+
+
+def unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """The mapping of a JSON object, as the hook of `json.loads`. Raises `ValueError` if a key is repeated: programs
+    differ on which value counts, so a check and its use could see different ones.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {repeated[:60]!r} is repeated")
+    return found
 
 
 def check_unicode(text: str, name: str) -> str:

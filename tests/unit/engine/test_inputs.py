@@ -8,6 +8,7 @@ import pytest
 
 from mnemic.engine import inputs
 from mnemic.errors import InvalidInputError
+from mnemic.model import filter as filters
 from mnemic.model.item import Kind, MessageDraft, Role, Trust
 from mnemic.model.settings import Settings
 
@@ -141,3 +142,35 @@ def test_a_field_that_is_none_takes_its_default():
 
 def test_categories_are_distinct_in_the_order_given():
     assert inputs.check_categories(iter(["b", "a", "b"])) == ("b", "a")
+
+
+def endless() -> dict[str, object]:
+    filter_: dict[str, object] = {}
+    filter_["not"] = filter_
+    return filter_
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"or": [{"kind": "fact"} for _ in range(160_000)]},
+        {"metadata.a": {"in": [*range(160_000)]}},
+        {f"metadata.k{number}": 1 for number in range(160_000)},
+        {"or": [{"or": [{"kind": "fact"}] * 400} for _ in range(400)]},
+        endless(),
+    ],
+)
+def test_a_huge_filter_is_refused_before_its_parts_are_checked(
+    value: dict[str, object], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(filters, "_parse", None)
+    with pytest.raises(InvalidInputError, match="at most 100 conditions"):
+        filters.parse_filter(value)
+
+
+def test_the_largest_filter_that_is_allowed_is_not_taken_for_a_huge_one():
+    deepest: dict[str, object] = {"metadata.a": {"in": [1]}}
+    for _ in range(filters.MAX_DEPTH):
+        deepest = {"not": deepest}
+    values = {"metadata.b": {"in": [*range(filters.MAX_VALUES - filters.MAX_CONDITIONS)]}}
+    assert filters.parse_filter({"or": [*[deepest["not"]] * (filters.MAX_CONDITIONS - 1), values]})
