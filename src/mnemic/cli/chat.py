@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.model.chat import ToolOutcome, ToolSpec
 
-NO_MODEL = """No language model is configured, so your messages are only searched in memory. To get answers, choose a
+NO_MODEL = """No language model is configured, so your messages only search your memories. To get answers, choose a
 model in the environment (or as llm.name in the file that `mnemic init` writes), for example:
   MNEMIC_LLM=ollama:qwen3:4b mnemic chat     Ollama on this machine
   MNEMIC_LLM=llama-cpp mnemic chat           a small model in this process (pip install 'mnemic[llama-cpp]')"""
@@ -56,7 +56,7 @@ LISTED = 10  # memories; fits one screen
 
 @command("chat")
 def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> None:
-    """Talk with an assistant that remembers. It answers each line you type; /help lists the commands. --user defaults
+    """Chat with an assistant that remembers. It answers each line you type; /help lists the commands. --user defaults
     to the configured user, then to your login name. --session continues an earlier conversation. With --json, or if the
     input is not a terminal, each input line is one message. With --json the exit code is that of the last failure.
     """

@@ -32,7 +32,7 @@ class ConfigOptions:
 
 @command("config show")
 def show(options: ConfigOptions) -> None:
-    """Show every key with its value and its source: an argument, the environment, the file or the default. Passwords,
+    """Show each setting with its value and source: an argument, the environment, the file or the default. Passwords,
     keys and tokens are masked.
     """
     from mnemic.config import resolve
@@ -53,15 +53,17 @@ def show(options: ConfigOptions) -> None:
 @command("init")
 def init(
     config: ConfigFile = None,
-    is_forced: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    is_for_prompts: Annotated[bool, typer.Option("--prompts", help="Write the prompts instead, to edit them.")] = False,
+    is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    is_for_prompts: Annotated[
+        bool, typer.Option("--prompts", help="Write the prompts instead, for you to edit.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a first configuration file into your configuration folder, with every key as a comment with its meaning and
-    default. --force replaces an existing file.
+    """Create a starter configuration file in your configuration folder. It lists every key as a comment with its
+    meaning and default. --force replaces an existing file.
 
-    With --prompts, write the folder `prompts` beside it instead: what language models are asked, one file for each
-    language. Edit it and set llm.prompts to its path; what you delete from a file stays as it is shipped.
+    With --prompts, write a `prompts` folder beside it instead: the prompts sent to language models, one file per
+    language. Edit it and set llm.prompts to its path; anything you delete from a file keeps its default.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
     from mnemic.text import wordings
@@ -98,7 +100,7 @@ def init(
 def create(issued: IssuedKey) -> None:
     """Create an API key for the org. --user or --agent restricts it to one user or agent. It is shown only once.
 
-    From then on every request to `mnemic serve` needs a key.
+    From then on, every request to `mnemic serve` needs a key.
     """
     note(f"key {issued.key.id}; copy it now, it is not shown again:")
     write(issued.token)
@@ -121,13 +123,13 @@ def revoke(key: ApiKey) -> None:
 
 @verb_command("keys rotate", is_stated=True)
 def rotate(issued: IssuedKey) -> None:
-    """Replace a key by a new one with the same rights. The old one stops after --overlap. The new one is shown once."""
+    """Replace a key with a new one that has the same rights. The old key stops working after --overlap."""
     create(issued)
 
 
 @verb_command("keys audit", is_stated=True)
 def audit(page: AuditPage) -> None:
-    """Show the org's audit log, newest first: requests over HTTP and changes of keys."""
+    """Show the org's audit log, newest first: HTTP requests and changes to keys."""
     rows = [
         Row((format_time(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries
     ]

@@ -41,19 +41,19 @@ def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(
-            help="The paths of files and folders. - reads a file's bytes from the standard input.", metavar="PATH..."
+            help="The paths of files and folders, or - to read a file from the standard input.", metavar="PATH..."
         ),
     ],
     options: ScopeOptions,
     arguments: Arguments,
-    chunk_size: Annotated[int | None, typer.Option(help="Tokens of a passage. Default: as configured.", min=1)] = None,
+    chunk_size: Annotated[int | None, typer.Option(help="Tokens per passage. Default: as configured.", min=1)] = None,
     overlap: Annotated[
-        int | None, typer.Option(help="Tokens that two passages share; needs --chunk-size.", min=0)
+        int | None, typer.Option(help="Tokens shared by consecutive passages. Needs --chunk-size.", min=0)
     ] = None,
 ) -> None:
     """Read files and folders, split them into passages and store them for recall. Unchanged files are skipped, changed
-    ones replaced. Repeat an interrupted command to go on where it stopped. Files that cannot be read are listed with
-    the reason; the command then exits with 14. Files that are skipped on purpose are no failure.
+    ones replaced. Run an interrupted command again to resume it. Files that cannot be read are listed with
+    the reason, and the command exits with 14. Files skipped on purpose do not count as failures.
     """
     if len(paths) > 1 and "source" in arguments:
         raise InvalidInputError("--source works with one path; ingest the others one by one")
@@ -95,7 +95,7 @@ FIND = {"id": find_document}
 
 @verb_command("documents list")
 def list_documents(page: DocumentPage) -> None:
-    """List documents by source, with status, number of passages and any failure."""
+    """List documents by source, with their status, number of passages and any errors."""
     if not page.documents:
         output.note("no documents found; `mnemic ingest` reads files")
         return
@@ -153,9 +153,8 @@ def delete_document(receipt: Receipt) -> None:
 
 @command("research")
 def research(options: ScopeOptions, arguments: Arguments) -> None:
-    """Answer a question from one whole document, however long. The configured language model reads it in pieces, within
-    limits, and cites it. Repeat the command to resume after an interruption. Without a model it shows the best
-    passages.
+    """Answer a question from one whole document, however long. The configured language model reads it piece by piece,
+    within limits, and cites it. Run the command again to resume it. Without a model, it shows only the best passages.
     """
     try:
         with output.show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:

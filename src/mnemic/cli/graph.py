@@ -37,7 +37,7 @@ def entities(page: NodePage) -> None:
 
 @verb_command("graph neighbours")
 def neighbours(around: Neighbourhood) -> None:
-    """Show the things related to a thing as a tree, with citations."""
+    """Show what is related to an entity as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
         output.note("there are more; --limit shows them")
@@ -45,7 +45,7 @@ def neighbours(around: Neighbourhood) -> None:
 
 @verb_command("graph path")
 def path(found: GraphPath) -> None:
-    """Show how two things are related, step by step, with citations."""
+    """Show how two entities are related, step by step, with citations."""
     if not found.nodes:
         output.note("no path between them is known" + ("; the search was limited" if found.is_cut else ""))
         return
@@ -59,7 +59,7 @@ def path(found: GraphPath) -> None:
 
 @verb_command("graph extract")
 def extract(report: GraphReport) -> None:
-    """Update the graph from memories, messages and documents that were not processed yet."""
+    """Update the graph from memories, messages and documents that have not been processed yet."""
     rows = [
         output.Row((entry.kind.value,), _list_findings(entry.names, entry.relations), (entry.item_id,))
         for entry in report.entries
@@ -79,20 +79,22 @@ def extract(report: GraphReport) -> None:
 @command("graph show")
 def show(
     options: ScopeOptions,
-    name: Annotated[str | None, typer.Argument(help="The thing in the middle. Default: the whole graph.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The entity to start from. Default: the whole graph.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="A file .html, .svg, .dot or .mermaid. Default: a tree in the terminal."),
+        typer.Option(
+            "--out", "-o", help="Write to a .html, .svg, .dot or .mermaid file. Default: draw a tree in the terminal."
+        ),
     ] = None,
-    depth: Annotated[int, typer.Option("--depth", help="Number of relations away, 1 to 4.", min=1, max=4)] = 2,
+    depth: Annotated[int, typer.Option("--depth", help="Maximum distance in relations, 1 to 4.", min=1, max=4)] = 2,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", help="The graph at this time, for example 2026-05-01.")
+        str | None, typer.Option("--as-of", help="Show the graph as of this time, for example 2026-05-01.")
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", help="Maximum number of things.", min=1, max=1000)
+        int, typer.Option("--limit", "-n", help="Maximum number of entities.", min=1, max=1000)
     ] = MOST_DRAWN,
 ) -> None:
-    """Draw the graph, or a thing and its relations: as a tree in the terminal, or as a self-contained file."""
+    """Draw the graph, or one entity and its relations, as a tree in the terminal or in a self-contained file."""
     from mnemic.text.graph import picture
 
     if out is not None and out.suffix.lower() not in FORMS:

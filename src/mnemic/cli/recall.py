@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def recall(
     found: Recall,
     arguments: Arguments,
-    explain: Annotated[bool, typer.Option("--explain", help="Show how each score is made up.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score is calculated.")] = False,
 ) -> None:
-    """Find what answers a question among the messages, memories and documents of this scope, best first."""
+    """Search this scope's messages, memories and documents for answers to a question, best match first."""
     is_whole = arguments.get("limit", 0) is None or not arguments.keys().isdisjoint(("min_relevance", "min_similarity"))
     if is_whole:
         show_recall(found, is_explained=explain)
@@ -36,7 +36,7 @@ def recall(
 def context(
     found: Context,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show the citations and the time per step on the standard error.")
+        bool, typer.Option("--explain", help="Print the citations and the time per step to standard error.")
     ] = False,
 ) -> None:
     """Show the messages that a model would get: system prompt, profile, facts, documents, session, and the message."""
@@ -57,8 +57,8 @@ def context(
 
 @command("ask")
 def ask(options: ScopeOptions, arguments: Arguments) -> None:
-    """Answer a question from memories and documents, with citations. Nothing is stored. Without a configured language
-    model it shows the best passages instead; with --json that is an error.
+    """Answer a question from memories and documents, with citations. Stores nothing. Without a configured language
+    model, it shows the best passages instead; with --json, that is an error.
     """
     scope = options.scope
     with options.open() as mnemic:

@@ -40,9 +40,12 @@ class Place:
     """Where the server listens."""
 
     host: Annotated[
-        str, typer.Option(envvar="MNEMIC_HOST", help="The address to listen on. Other than localhost needs a key.")
+        str,
+        typer.Option(
+            envvar="MNEMIC_HOST", help="The address to listen on. Any host other than localhost requires a key."
+        ),
     ] = HOST
-    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 takes a free one.", min=0, max=65535)] = (
+    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 picks a free one.", min=0, max=65535)] = (
         PORT
     )
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning"
@@ -52,18 +55,25 @@ class Place:
 class Bounds:
     """Limits on simultaneous requests."""
 
-    rate: Annotated[float, typer.Option(help="Requests per second and key. 0: no limit.", min=0)] = 100.0
+    rate: Annotated[float, typer.Option(help="Requests per second for each key. 0: no limit.", min=0)] = 100.0
     threads: Annotated[
-        int, typer.Option(help="Threads for quick requests. 0: chosen by cores and store.", min=0, max=256)
+        int, typer.Option(help="Threads for quick requests. 0: depends on the cores and the store.", min=0, max=256)
     ] = 0
-    in_flight: Annotated[int, typer.Option(help="Running and waiting requests. More get status 503.", min=1)] = 64
-    body_mb: Annotated[int, typer.Option(help="Maximum size of a body in MB. Files can have 100 MB.", min=1)] = 8
-    connections: Annotated[int, typer.Option(help="Open connections. New ones replace idle ones.", min=1)] = 1000
+    in_flight: Annotated[
+        int, typer.Option(help="Maximum number of running and waiting requests. Others get status 503.", min=1)
+    ] = 64
+    body_mb: Annotated[
+        int, typer.Option(help="Maximum size of a request body in MB. Files may be up to 100 MB.", min=1)
+    ] = 8
+    connections: Annotated[
+        int, typer.Option(help="Maximum number of open connections. New ones replace idle ones.", min=1)
+    ] = 1000
     address_connections: Annotated[
-        int, typer.Option(help="Open connections per remote address. 0: no limit.", min=0)
+        int, typer.Option(help="Maximum open connections per remote address. 0: no limit.", min=0)
     ] = 200
     processes: Annotated[
-        int | None, typer.Option(help="Server processes. Default: server.processes, 1.", min=1, max=MOST_PROCESSES)
+        int | None,
+        typer.Option(help="Number of server processes. Default: server.processes, else 1.", min=1, max=MOST_PROCESSES),
     ] = None
 
 
@@ -73,7 +83,7 @@ def serve(
     bounds: Bounds,
     store: Store = None,
     config: ConfigFile = None,
-    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Run background jobs too.")] = True,
+    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Also run background jobs.")] = True,
 ) -> None:
     """Serve REST, MCP, the proxy and the console over HTTP, and run background jobs, until stopped.
 
