@@ -70,7 +70,7 @@ def history_lines(content: bytes) -> str:
 def _rows(connection: sqlite3.Connection, statement: str) -> Iterator[str]:
     for number, row in enumerate(connection.execute(statement)):
         if number == MAX_ROWS:
-            raise InvalidInputError(f"this database holds more than {MAX_ROWS:,} rows")
+            raise InvalidInputError(f"this database contains more than {MAX_ROWS:,} rows")
         fields = {key: _plain(row[key]) for key in row.keys()}  # noqa: SIM118 -- a Row iterates over its values
         yield json.dumps(fields, ensure_ascii=False)
 

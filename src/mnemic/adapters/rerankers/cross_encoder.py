@@ -49,7 +49,7 @@ class CrossEncoderReranker:
         few tokens.
         """
         if max_tokens < LEAST_TOKENS:
-            raise ConfigError(f"a cross-encoder needs at least {LEAST_TOKENS} tokens, not {max_tokens}")
+            raise ConfigError(f"a cross-encoder requires at least {LEAST_TOKENS} tokens, not {max_tokens}")
         self._model = model
         self._threads = threads
         self._max_tokens = max_tokens

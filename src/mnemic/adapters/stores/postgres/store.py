@@ -143,7 +143,7 @@ class PostgresStore:
         except UnavailableError as error:
             if connection.closed:
                 raise UnavailableError(
-                    f"{error}; it is unknown whether the last write was committed; check before you repeat it"
+                    f"{error}; it is unknown whether the last write was committed; check before retrying"
                 ) from error
             raise
 
