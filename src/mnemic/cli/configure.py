@@ -47,7 +47,7 @@ def show(options: ConfigOptions) -> None:
     for name, nearest in slips(os.environ).items():
         note(f"the environment variable {name} is unknown; did you mean {nearest}?")
     if effective.file is None:
-        note("no configuration file; `mnemic init` writes a first one")
+        note("no configuration file; `mnemic init` creates one")
 
 
 @command("init")
@@ -80,7 +80,7 @@ def init(
             _write_whole(path, first_file(), replaces=is_forced)
     except FileExistsError as error:
         raise ConflictError(
-            f"{path} exists already; `mnemic config show` shows its settings, --force replaces it"
+            f"{path} already exists; `mnemic config show` shows its settings, --force replaces it"
         ) from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}; choose another file with --config") from error
@@ -102,7 +102,7 @@ def create(issued: IssuedKey) -> None:
 
     From then on, every request to `mnemic serve` needs a key.
     """
-    note(f"key {issued.key.id}; copy it now, it is not shown again:")
+    note(f"key {issued.key.id}; copy it now; it will not be shown again:")
     write(issued.token)
 
 
@@ -118,7 +118,7 @@ def list_keys(keys: Sequence[ApiKey]) -> None:
 @verb_command("keys revoke", is_stated=True)
 def revoke(key: ApiKey) -> None:
     """Revoke a key. Takes effect at once, also on running servers."""
-    note(f"key {one_line(key.id)} is revoked")
+    note(f"key {one_line(key.id)} has been revoked")
 
 
 @verb_command("keys rotate", is_stated=True)

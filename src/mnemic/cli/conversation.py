@@ -36,7 +36,7 @@ def capture(turn: Turn) -> None:
     output.write(turn.id)
     output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")
     if turn.left_out:
-        output.note(f"left out text that Mnemic itself had put into {output.format_count(turn.left_out, 'messages')}")
+        output.note(f"removed text that Mnemic itself had added to {output.format_count(turn.left_out, 'messages')}")
 
 
 @verb_command("complete")
@@ -53,7 +53,7 @@ def messages(page: MessagePage, arguments: Arguments) -> None:
     elif "after" not in arguments:
         output.note("no messages in this scope")
     if page.next:
-        output.note(f"there are more: --after {page.next}")
+        output.note(f"more results available; continue with --after {page.next}")
 
 
 @verb_command("users")
@@ -86,7 +86,7 @@ def sessions(options: ScopeOptions) -> None:
         ]
         output.show_rows(("session", "messages"), lines)
     else:
-        output.note("no sessions of this user; choose another with --user")
+        output.note("this user has no sessions; choose another user with --user")
 
 
 @command("show")
@@ -163,7 +163,7 @@ def end(report: EndReport) -> None:
         output.format_count(len(report.expired), "memories"),
         output.format_count(report.pending, "messages"),
     )
-    output.note(f"{expired} expired, {pending} waiting for a summary")
+    output.note(f"{expired} expired, {pending} waiting to be summarised")
 
 
 @verb_command("reflect")

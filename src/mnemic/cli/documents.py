@@ -33,7 +33,7 @@ SHOWN = 20
 
 QUOTES = 3  # per citation: enough to judge it without leaving the screen
 QUOTE_CHARS = 200  # two or three lines of a terminal
-RESUMABLE = "what was read is kept: the same command goes on from there"
+RESUMABLE = "what was read is kept: run the same command again to resume"
 
 
 @command("ingest")
@@ -56,11 +56,11 @@ def ingest(
     the reason, and the command exits with 14. Files skipped on purpose do not count as failures.
     """
     if len(paths) > 1 and "source" in arguments:
-        raise InvalidInputError("--source works with one path; ingest the others one by one")
+        raise InvalidInputError("--source works with only one path; ingest the others separately")
     _set_sizes(arguments, chunk_size, overlap)
     scope, reports = options.scope, list[tuple[str, "IngestReport"]]()
     position = output.Position("in {name}, {done} of {total} files done{item}")
-    remark = "what was stored stays: run the same command again, and it goes on from there"
+    remark = "what was stored stays: run the same command again, and it resumes where it stopped"
     with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         for path in paths:
             position.begin(path, tell)
@@ -101,7 +101,7 @@ def list_documents(page: DocumentPage) -> None:
         return
     output.show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
     if page.after is not None:
-        output.note(f"there are more: --after {page.after}")
+        output.note(f"more results available; continue with --after {page.after}")
 
 
 @verb_command("documents show", find=FIND)
@@ -141,7 +141,7 @@ def passages(found: Sequence[Chunk]) -> None:
     if rows:
         output.show_rows(("passage", "pages"), rows)
     else:
-        output.note("this document has no more passages")
+        output.note("there are no more passages in this document")
 
 
 @verb_command("documents delete", find=FIND)
@@ -190,7 +190,7 @@ def _end_ingest(reports: Sequence[IngestReport], *, as_json: bool) -> None:
         output.end_partly(f"{output.format_count(failed, 'files')} failed; {stored:,} stored{skipped}", as_json=as_json)
     if len(reports) > 1 and not as_json:
         would = "would be " if reports[0].is_dry_run else ""
-        output.note(f"in all: {output.format_count(stored, 'files')} {would}stored{skipped}")
+        output.note(f"in total: {output.format_count(stored, 'files')} {would}stored{skipped}")
 
 
 def _show_ingest(path: str, report: IngestReport) -> None:

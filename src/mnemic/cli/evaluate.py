@@ -203,8 +203,8 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     run = None if files.run is None else UnfinishedRun(files.run, run_key(dataset, options))
     known = [] if run is None else run.known
     if known:
-        note(f"going on with an interrupted run: {len(known)} questions were asked already")
-    resume = "nothing was kept, since no --run was named" if run is None else "the same command goes on from there"
+        note(f"resuming an interrupted run: {len(known)} questions have already been asked")
+    resume = "nothing was saved, because --run was not given" if run is None else "run the same command again to resume"
     with show_progress(lambda: f"; {resume}") as tell:
         rankings = run_retrieval(dataset, options, tell, {ranking.qid for ranking in known})
         answered = list(rankings) if run is None else run.write(rankings)
@@ -268,9 +268,9 @@ def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
     options = ExtractionOptions(embedder=choices.embedder, llm=choices.llm)
     is_kept = files.produced is not None
     resume = (
-        "the same command goes on behind the last group"
+        "run the same command again to resume after the last group"
         if is_kept
-        else "nothing was kept, since no --produced was named"
+        else "nothing was saved, because --produced was not given"
     )
     with show_progress(lambda: f"; {resume}") as tell:
         if files.produced is None:
@@ -352,7 +352,7 @@ def _show_blocks(report: BlockReport) -> None:
     _show_table([("questions", *columns), *rows])
     if report.silence:
         write("silence: " + ", ".join(f"{kind} {share:.3f}" for kind, share in report.silence.items()))
-    note(f"rows named and not shown: {report.not_shown}; questions without a block: {report.missing}")
+    note(f"rows expected but not shown: {report.not_shown}; questions without a block: {report.missing}")
 
 
 def _show_speed(results: Iterable[SpeedResult]) -> None:

@@ -30,9 +30,9 @@ def entities(page: NodePage) -> None:
     if page.nodes:
         output.show_rows(("type", "named in"), [_format_node(node) for node in page.nodes])
     else:
-        output.note("the graph is empty; `mnemic graph extract` updates it")
+        output.note("the graph is empty; run `mnemic graph extract` to build it")
     if page.next is not None:
-        output.note(f"there is more: --after {output.one_line(page.next)!r}")
+        output.note(f"more results available; continue with --after {output.one_line(page.next)!r}")
 
 
 @verb_command("graph neighbours")
@@ -40,21 +40,21 @@ def neighbours(around: Neighbourhood) -> None:
     """Show what is related to an entity as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
-        output.note("there are more; --limit shows them")
+        output.note("more results available; raise --limit to show them")
 
 
 @verb_command("graph path")
 def path(found: GraphPath) -> None:
     """Show how two entities are related, step by step, with citations."""
     if not found.nodes:
-        output.note("no path between them is known" + ("; the search was limited" if found.is_cut else ""))
+        output.note("there is no known path between them" + ("; the search was limited" if found.is_cut else ""))
         return
     names = {node.id: node.name for node in found.nodes}
     rows = [output.format_edge(edge, names) for edge in found.edges]
     if rows:
         output.show_rows(("from", "relation", "to"), rows)
     else:
-        output.note("both are names of the same thing")
+        output.note("both names refer to the same thing")
 
 
 @verb_command("graph extract")
@@ -71,9 +71,9 @@ def extract(report: GraphReport) -> None:
     relations = output.format_count(report.relations, "relations")
     output.note(f"{output.format_count(report.items, 'items')} {verb}: {mentions}, {relations}")
     if not report.is_finished:
-        output.note("more items are left; run it again")
+        output.note("more items remain; run the command again to continue")
     if any(entry.fallback for entry in report.entries):
-        output.note("some were read with rules, because the language model failed")
+        output.note("some were extracted by rules because the language model failed")
 
 
 @command("graph show")
@@ -105,7 +105,7 @@ def show(
         output.show_json({"title": drawn.title, "nodes": drawn.nodes, "edges": drawn.edges})
         return
     if not drawn.nodes:
-        output.note("the graph is empty; `mnemic graph extract` updates it")
+        output.note("the graph is empty; run `mnemic graph extract` to build it")
         return
     if out is None:
         _show_forest(drawn)

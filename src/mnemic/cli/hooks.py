@@ -150,7 +150,7 @@ def _read_event() -> dict[str, Any]:
     try:
         event: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("the standard input is not an event in JSON") from error
+        raise InvalidInputError("the standard input is not a JSON event") from error
     if not isinstance(event, dict):
         raise InvalidInputError("an event must be a JSON object")
     return cast("dict[str, Any]", event)

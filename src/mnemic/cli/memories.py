@@ -93,12 +93,12 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
     done = "already stored" if is_known else "stored"
     output.note(f"{done} as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
     if hidden := sorted(set(_REDACTED.findall(memory.text))):
-        output.note(f"redacted before it was stored: {', '.join(hidden)}")
+        output.note(f"redacted before storage: {', '.join(hidden)}")
     for each in gone:
         if each.other_id == memory.id:
             output.note(f"replaces: {output.one_line(each.text)[:SHOWN_CHARS]}")
     if memory.state is State.QUARANTINED:
-        output.note("it reads like an order to a model and waits for your review: `mnemic memory review`")
+        output.note("it looks like an instruction to a model and needs your review: `mnemic memory review`")
 
 
 @command("memory list")
@@ -116,7 +116,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
     elif "after" not in arguments:
         output.note(f"no memories in this scope; {_NOTHING}")
     if page.next:
-        output.note(f"there are more: --after {page.next}")
+        output.note(f"more results available; continue with --after {page.next}")
 
 
 @verb_command("memory count")
@@ -232,7 +232,7 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
     if not found:
         output.note("no memory needs review in this scope")
     elif len(found) == arguments.get("limit", REVIEW_LIMIT):
-        output.note(f"there may be more: --after {found[-1].memory.id}")
+        output.note(f"there may be more results; continue with --after {found[-1].memory.id}")
 
 
 @verb_command("memory trust")

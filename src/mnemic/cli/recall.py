@@ -45,7 +45,7 @@ def context(
     output.note_all(found.degraded, "degraded: ")
     if not explain:
         return
-    output.note(f"{found.token_count} tokens from memory, in the blocks {', '.join(found.blocks)}")
+    output.note(f"{found.token_count} tokens from memory, in blocks {', '.join(found.blocks)}")
     for citation in found.citations:
         source = f" of {output.one_line(citation.source)}" if citation.source else ""
         pages = pages_told(citation.page, citation.last_page)
@@ -63,7 +63,7 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     scope = options.scope
     with options.open() as mnemic:
         if mnemic.model is None and not options.as_json:
-            output.note("no language model is configured (MNEMIC_LLM, or llm.name), so these are the best passages:")
+            output.note("no language model is configured (MNEMIC_LLM, or llm.name), so only the best passages are shown:")
             show_strong_hits(mnemic.recall(scope, arguments["question"]))
             return
         answer = mnemic.ask(scope, **arguments)
@@ -107,7 +107,7 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
         output.note("nothing found; choose whose memory to use with --user, --agent and --session")
         return
     if found.is_fallback:
-        output.note("nothing matched; this is general background: the most important memories")
+        output.note("nothing matched; showing the most important memories as general background")
     rows = [
         output.format_item(
             hit.item,

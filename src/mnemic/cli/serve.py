@@ -164,17 +164,17 @@ def _check_plan(mnemic: Mnemic, plan: Plan, place: Place) -> None:
     _check_index(plan)
     if plan.processes > 1 and not mnemic.admission.is_shared:
         raise ConfigError(
-            f"{plan.processes} processes cannot share a store in memory; choose a file or PostgreSQL with --store, "
+            f"{plan.processes} processes cannot share an in-memory store; choose a file or PostgreSQL with --store, "
             "or use --processes 1"
         )
     if plan.processes > 1 and os.name != "posix":
-        raise ConfigError("several processes behind one port need Linux, macOS or another POSIX system")
+        raise ConfigError("sharing a port between processes requires Linux, macOS or another POSIX system")
 
 
 def _check_index(plan: Plan) -> None:
     index = str(plan.config.qdrant_url) if plan.config.index == "qdrant" else ""
     if plan.processes > 1 and index and not index.startswith(("http://", "https://")):
-        raise ConfigError(f"{plan.processes} processes need a Qdrant server; set its http address")
+        raise ConfigError(f"{plan.processes} processes require a Qdrant server; set its HTTP address")
 
 
 def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str) -> Plan:
@@ -187,7 +187,7 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
     if (config.store, config.processes) != (plan.config.store, plan.config.processes):
         raise ConfigError("the store or the number of processes has changed; stop and start the server")
     if version("mnemic") != running:
-        raise ConfigError(f"Mnemic {version('mnemic')} is installed and {running} runs; stop and start the server")
+        raise ConfigError(f"Mnemic {version('mnemic')} is installed but {running} is running; stop and start the server")
     renewed = replace(plan, config=config)
     _check_index(renewed)
     return renewed
@@ -205,7 +205,7 @@ def tell(listening: socket.socket, tells: Tells) -> None:
     """Print the addresses, and notify a waiting service manager (systemd, `Type=notify`)."""
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    note(f"Mnemic listens on {url}; Ctrl-C stops it")
+    note(f"Mnemic listens on {url}; press Ctrl-C to stop")
     for name, path in sorted(tells, key=lambda told: told[0] != FIRST):
         note(f"  {name:<8}{url}{path}")
     manager = os.environ.get("NOTIFY_SOCKET")

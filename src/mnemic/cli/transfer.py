@@ -83,7 +83,7 @@ def export(
     """
     path = None if file == STDIN else Path(file)
     if path is not None and path.exists() and not is_forced:
-        raise ConflictError(f"{file} exists already; --force overwrites it")
+        raise ConflictError(f"{file} already exists; --force overwrites it")
     with options.open() as mnemic:
         lines = mnemic.export(options.scope, **arguments)
         if path is None:
@@ -110,7 +110,7 @@ def backup(
     SQLite and PostgreSQL can both restore it.
     """
     if is_checking and set(arguments) != {"path"}:
-        raise InvalidInputError("--verify writes nothing; leave out --force, --receipts-only, --sealed and --plain")
+        raise InvalidInputError("--verify writes nothing; omit --force, --receipts-only, --sealed and --plain")
     with _track_steps("checking", "the file is whole, or not there") as tell:
         if is_checking:
             from mnemic.api.doors import check_backup
@@ -268,7 +268,7 @@ def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter
                 file.write(line + "\n")
                 counts[str(json.loads(line)["type"])] += 1
             if path.exists() and not is_forced:
-                raise ConflictError(f"{path} exists already; --force overwrites it")
+                raise ConflictError(f"{path} already exists; --force overwrites it")
     except OSError as error:
         raise UnavailableError(f"{path} cannot be written: {error.strerror}") from error
     del counts["header"]
@@ -318,7 +318,7 @@ def _show_lost(lost: Sequence[LostOrg]) -> None:
         name = key if each.org is None else f"{output.one_line(each.org)}, {key}"
         ended = each.destroyed_at
         why = "never in this keyring" if ended is None else f"destroyed {output.format_time(ended)}"
-        output.note(f"an org could not be opened: {name}, {why}")
+        output.note(f"could not open an org: {name}, {why}")
 
 
 def _list_sorted(counts: Mapping[str, int]) -> str:

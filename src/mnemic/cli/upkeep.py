@@ -42,7 +42,7 @@ REPORT_S = 0.1
 """How soon a finished job is reported and a signal is noticed."""
 
 OUTCOMES = {
-    None: "was taken by another worker",
+    None: "was taken over by another worker",
     JobState.DONE: "done",
     JobState.PENDING: "failed and will be tried again",
     JobState.DEAD: "gave up",
@@ -132,7 +132,7 @@ def worker(
         with _stop_at_signals(running):
             running.start(until_idle=is_once)
             if not options.as_json:
-                output.note("looking for work" if is_once else f"looking for work every {poll_s:g} s; Ctrl-C ends it")
+                output.note("looking for work" if is_once else f"checking for work every {poll_s:g} s; press Ctrl-C to stop")
             while not running.join(REPORT_S):
                 _show_runs(runs, options)
         _show_runs(runs, options)
@@ -194,7 +194,7 @@ def curate(report: CurateReport) -> None:
     output.note(f"{read} {_would(report.is_dry_run)}read, {output.format_count(gems, 'gems')} found")
     if report.held:
         held = output.format_count(len(report.held), "conversations")
-        output.note(f"{held} will be read again in the next run, because a gem was rejected")
+        output.note(f"{held} will be reviewed again in the next run because a gem was rejected")
 
 
 @verb_command("consolidate")
@@ -284,7 +284,7 @@ def _show_reembed(report: ReembedReport) -> None:
         would = "would be removed" if report.is_dry_run else "removed"
         output.write(f"{_count_vectors(report.removed)} of other embedders {would}")
     elif any(report.kept.values()):
-        output.note(f"kept {_count_vectors(report.kept)} of other embedders for switching back; --prune removes them")
+        output.note(f"kept {_count_vectors(report.kept)} of other embedders so that you can switch back; --prune removes them")
 
 
 def _describe_estimate(estimate: Estimate) -> str:

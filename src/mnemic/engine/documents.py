@@ -299,7 +299,7 @@ def ingest(
     the path does not exist. A broken file fails alone.
     """
     if request.is_private and scope.agent is None:
-        raise InvalidInputError("is_private=True keeps documents to their agent; this scope names none")
+        raise InvalidInputError("is_private=True restricts documents to the scope's agent, but this scope has no agent")
     with engine.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:
         report = _ingest_files(engine, scope, content, request, actor)
         span.note(files=len(report.files), chunks=report.chunks, characters=report.characters, **report.counts)

@@ -250,7 +250,7 @@ def _read_events(lines: Generator[str]) -> Generator[ChatEvent]:
                 yield event
             if isinstance(event, Replied):
                 return
-    raise BadReplyError("the server ended the answer early; try again")
+    raise BadReplyError("the server stopped before its answer was complete; try again")
 
 
 def _read_file(path: Path, given: dict[str, Any]) -> bytes:

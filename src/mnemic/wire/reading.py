@@ -25,7 +25,7 @@ def from_wire(kind: Any, value: Any) -> Any:
         return _read(kind, value)
     except (TypeError, ValueError, KeyError, LookupError) as error:
         raise BadReplyError(
-            f"the server's answer could not be read as {getattr(kind, '__name__', kind)}: {error}"
+            f"the server's answer cannot be read as {getattr(kind, '__name__', kind)}: {error}"
         ) from error
 
 

@@ -293,7 +293,7 @@ def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told
 
 def _check_replaceable(target: Path, *, is_replacing: bool) -> None:
     if not is_replacing:
-        raise ConflictError(f"{target} exists already; pass is_replacing=True, or choose another name")
+        raise ConflictError(f"{target} already exists; pass is_replacing=True, or choose another name")
     try:
         with zipfile.ZipFile(target) as packed:
             _manifest(packed)

@@ -116,7 +116,7 @@ def _fetch_folder(repository: str) -> Path:
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"the cross-encoder {repository!r} cannot be loaded ({type(error).__name__}): download it once with the "
-            "network on, or set the folder of its files as the model"
+            "network on, or set the model to the folder that contains its files"
         ) from error
     return files[0].parent
 
