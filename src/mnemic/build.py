@@ -151,7 +151,9 @@ def _observer(config: Config) -> Observer:
     try:
         from mnemic.adapters.observers.opentelemetry import sending_to
     except ImportError as error:
-        raise ConfigError(f"traces require missing packages ({error}); run `pip install 'mnemic[telemetry]'`") from error
+        raise ConfigError(
+            f"traces require missing packages ({error}); run `pip install 'mnemic[telemetry]'`"
+        ) from error
     from mnemic.adapters.observers.counters import SeveralObservers
 
     return SeveralObservers([counting, sending_to(config.traces)])

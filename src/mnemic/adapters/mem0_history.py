@@ -50,7 +50,7 @@ def history_lines(content: bytes) -> str:
             ]
             if "history" not in there:
                 raise InvalidInputError(
-                    "this database has no table `history`, so it is not the history of mem0. For another store, "
+                    "this database has no table `history`, so it is not a mem0 history. For another store, "
                     "write the result of mem0's `get_all` to a file and import that"
                 )
             room = MAX_GROWTH * len(content)

@@ -276,7 +276,7 @@ class Graph:
         for each in self._session.get_inputs():
             if each.name not in INPUTS or each.type not in _TYPES:
                 raise ConfigError(
-                    f"{file} needs the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} of whole numbers "
+                    f"{file} needs the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} with integers "
                     "are supported"
                 )
             self._inputs[each.name] = _TYPES[each.type]

@@ -108,7 +108,7 @@ class _Checkpoint:
         except (OSError, ValueError, KeyError) as error:
             raise ConfigError(
                 f"the ColBERT checkpoint {source!r} cannot be loaded ({type(error).__name__}): download it once "
-                "with the network on, or set the folder of its files"
+                "while online, or set the folder that contains its files"
             ) from error
         encode = self._tokenizer.encode
         self._silent = {encode(mark, add_special_tokens=False)[0] for mark in string.punctuation}

@@ -47,7 +47,7 @@ PHRASES: Mapping[str, str] = {
     "name='report.pdf'": "--name report.pdf",
     "or None for no limit": "or --all for no limit",
     "already exists; pass is_replacing=True, or": "already exists; --force replaces it, or",
-    "already; say that it is to be replaced, or": "already; --replace puts the backup in its place, or",
+    "pass is_replacing=True to replace it": "pass --replace to replace it",
 }
 """Phrases of the library's messages, and the options for them."""
 

@@ -98,7 +98,7 @@ def show(
     from mnemic.text.graph import picture
 
     if out is not None and out.suffix.lower() not in FORMS:
-        raise InvalidInputError(f"--out must end in {', '.join(FORMS)}, not in {out.suffix!r}")
+        raise InvalidInputError(f"--out must end in {', '.join(FORMS)}, not {out.suffix!r}")
     with options.open() as mnemic:
         drawn = _build_picture(mnemic, options.scope, name, depth=depth, as_of=as_of, limit=limit)
     if options.as_json:

@@ -159,7 +159,7 @@ def _check_plan(mnemic: Mnemic, plan: Plan, place: Place) -> None:
     if not plan.is_near and not mnemic.admission.needs_key:
         raise ConfigError(
             f"{place.host} can be reached from other machines, but the store has no API key; run "
-            "`mnemic keys create` first, or leave out --host"
+            "`mnemic keys create` first, or omit --host"
         )
     _check_index(plan)
     if plan.processes > 1 and not mnemic.admission.is_shared:
@@ -187,7 +187,9 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
     if (config.store, config.processes) != (plan.config.store, plan.config.processes):
         raise ConfigError("the store or the number of processes has changed; stop and start the server")
     if version("mnemic") != running:
-        raise ConfigError(f"Mnemic {version('mnemic')} is installed but {running} is running; stop and start the server")
+        raise ConfigError(
+            f"Mnemic {version('mnemic')} is installed but {running} is running; stop and start the server"
+        )
     renewed = replace(plan, config=config)
     _check_index(renewed)
     return renewed

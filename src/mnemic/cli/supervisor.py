@@ -198,7 +198,9 @@ class Supervisor:
             slot.still = slot.still + 1 if is_still else 0
             is_late = slot.retires_until is not None and slot.retires_until < time.monotonic()
             if slot.still > MOST_STILL_LOOKS or is_late:
-                _log.error("process %d %s and was killed", slot.number, "does not retire" if is_late else "stands still")
+                _log.error(
+                    "process %d %s and was killed", slot.number, "does not retire" if is_late else "stands still"
+                )
                 slot.process.kill()
 
     def _renew(self) -> None:
@@ -238,7 +240,11 @@ class Supervisor:
         for each in self._slots:
             each.settings = self._settings
         slot.begins_at = 0.0
-        _log.error("process %d stopped with the new settings (%s); the old processes keep running", slot.number, _describe_exit(code))
+        _log.error(
+            "process %d stopped with the new settings (%s); the old processes keep running",
+            slot.number,
+            _describe_exit(code),
+        )
 
     def _note_death(self, slot: _Slot, code: int) -> None:
         process, slot.process = slot.process, None

@@ -132,7 +132,9 @@ def worker(
         with _stop_at_signals(running):
             running.start(until_idle=is_once)
             if not options.as_json:
-                output.note("looking for work" if is_once else f"checking for work every {poll_s:g} s; press Ctrl-C to stop")
+                output.note(
+                    "looking for work" if is_once else f"checking for work every {poll_s:g} s; press Ctrl-C to stop"
+                )
             while not running.join(REPORT_S):
                 _show_runs(runs, options)
         _show_runs(runs, options)
@@ -284,7 +286,9 @@ def _show_reembed(report: ReembedReport) -> None:
         would = "would be removed" if report.is_dry_run else "removed"
         output.write(f"{_count_vectors(report.removed)} of other embedders {would}")
     elif any(report.kept.values()):
-        output.note(f"kept {_count_vectors(report.kept)} of other embedders so that you can switch back; --prune removes them")
+        output.note(
+            f"kept {_count_vectors(report.kept)} of other embedders so that you can switch back; --prune removes them"
+        )
 
 
 def _describe_estimate(estimate: Estimate) -> str:

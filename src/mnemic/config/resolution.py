@@ -115,7 +115,7 @@ def _merge_tables(one: Mapping[str, object], other: Mapping[str, object], place:
 def first_file() -> str:
     """The text of a first configuration file: every key with meaning and default, as comments."""
     lines = [
-        "# Mnemic's configuration. Commented-out lines show the defaults. `mnemic config show` shows the settings in use."
+        "# Mnemic's configuration. Commented-out lines show defaults. `mnemic config show` shows the settings in use."
     ]
     section = ""
     for key in keys.KEYS:

@@ -183,7 +183,7 @@ class Config:
         parts = urlsplit(self.store)
         if parts.scheme != "sqlite" or parts.netloc or not parts.path.strip("/"):
             raise ConfigError(
-                f"store {parts.scheme}://… is not supported; use a path, sqlite:///relative.db, sqlite:////absolute.db, "
+                f"unknown store {parts.scheme}://…; use a path, sqlite:///relative.db, sqlite:////absolute.db, "
                 "postgresql://user:password@host:5432/database or memory://"
             )
         return Path(unquote(parts.path[1:]))

@@ -238,7 +238,9 @@ def receive(
 def copying(store: Store) -> CopyingStore:
     """The store as a `CopyingStore`. Raises `UnsupportedError` if it cannot be copied."""
     if not isinstance(store, CopyingStore):
-        raise errors.UnsupportedError("this store cannot be backed up as a whole; export its scopes instead", capability="backup")
+        raise errors.UnsupportedError(
+            "this store cannot be backed up as a whole; export its scopes instead", capability="backup"
+        )
     return store
 
 
@@ -299,7 +301,7 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
 def _check_sound(store: Store) -> None:
     if any(each.condition is Condition.BROKEN for each in store.diagnose()):
         raise errors.DamagedError(
-            "the store is damaged, so its backup would be too; `mnemic doctor` shows details, `mnemic rescue` saves the readable rows"
+            "the store is damaged, and so would be its backup; `mnemic rescue` saves what can be read"
         )
 
 
@@ -492,7 +494,7 @@ def _check_free(held: _Held, wish: Wish) -> None:
     if held.partitions and not (wish.is_replacing or wish.is_dry_run):
         counted = ", ".join(f"{count:,} {table}" for table, count in held.counts.items() if count)
         raise errors.ConflictError(
-            f"the store holds {counted or 'something'} already; say that it is to be replaced, or restore elsewhere"
+            f"the store already contains {counted or 'something'}; pass is_replacing=True to replace it"
         )
 
 

@@ -120,7 +120,7 @@ def _find_one(work: UnitOfWork, visible: Visibility, reference: str) -> Document
         raise NotFoundError(f"there is no document {reference!r} in this scope")
     if len(found) > 1:
         places = ", ".join(f"{each.id} ({each.level.value})" for each in found)
-        raise ConflictError(f"several documents are called {reference!r}; name one by its id: {places}")
+        raise ConflictError(f"several documents are called {reference!r}; use the id of one of them: {places}")
     return found[0]
 
 

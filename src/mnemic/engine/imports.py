@@ -374,7 +374,7 @@ def import_content(
     """
     format_, name = request.format, check_line(request.name, "name")
     if format_ is not None and format_ not in ALL_FORMATS:
-        raise InvalidInputError(f"format {format_!r} is not known; there are {', '.join(ALL_FORMATS)}")
+        raise InvalidInputError(f"unknown format {format_!r}; use one of {', '.join(ALL_FORMATS)}")
     is_dry_run, progress = request.is_dry_run, request.progress
     text = content if isinstance(content, str) else _text(engine, content)
     if format_ == EXPORT_FORMAT or (format_ is None and is_export(text)):

@@ -277,7 +277,7 @@ class _QueryEmbedding:
         except TimeoutError:
             self._engine.observer.count("mnemic.recall.late", source="dense")
             late = "" if len(self._engine.known_embedders) == 1 else f"{name} "
-            self.failure = f"dense: {late}not finished within the deadline of {self._watch.deadline_ms:g} ms"
+            self.failure = f"dense: {late}not within the deadline of {self._watch.deadline_ms:g} ms"
         return None
 
     def _vector(self) -> NDArray[np.float32] | None:

@@ -79,7 +79,7 @@ def check_metadata(value: object, settings: Settings) -> Mapping[str, object]:
         raise InvalidInputError("metadata must not contain NUL characters: not every store can search for them")
     size = len(check_unicode(encoded, "metadata").encode())
     if size > settings.max_metadata_bytes:
-        raise InvalidInputError(f"metadata takes {size:,} bytes; at most {settings.max_metadata_bytes:,} are allowed")
+        raise InvalidInputError(f"metadata has {size:,} bytes; at most {settings.max_metadata_bytes:,} are allowed")
     return json.loads(encoded)
 
 
@@ -393,4 +393,4 @@ class Watch:
     def check(self, reserve_ms: float) -> None:
         """Raise `TimedOutError` if `left_s` is 0."""
         if self.left_s(reserve_ms) == 0:
-            raise TimedOutError(f"not finished within the deadline of {self.deadline_ms:g} ms")
+            raise TimedOutError(f"not within the deadline of {self.deadline_ms:g} ms")

@@ -132,7 +132,7 @@ def _reranked(look: _Look, reranker: Reranker) -> tuple[scoring.Scored, tuple[st
         return look.scored, (f"rerank: {reranker.name} failed ({type(error).__name__})",)
     except TimeoutError:
         look.engine.observer.count("mnemic.recall.late", source="rerank")
-        return look.scored, (f"rerank: not finished within the deadline of {look.watch.deadline_ms:g} ms",)
+        return look.scored, (f"rerank: not within the deadline of {look.watch.deadline_ms:g} ms",)
     look.watch.lap("rerank")
     values = np.zeros(look.scored.scores.shape, dtype=np.float32)
     values[places] = _above_the_lowest(judged)

@@ -129,7 +129,7 @@ def _evaluate_node(node: ast.AST) -> Number:
         case _:
             known = ", ".join(sorted({*_FUNCTIONS, *_CONSTANTS}))
             part = ast.unparse(node)[:40]
-            raise InvalidInputError(f"{part!r} is not supported; use + - * / // % ** ( ) and * / // % ** ( ) and {known}")
+            raise InvalidInputError(f"{part!r} is not supported; use + - * / // % ** ( ) and {known}")
 
 
 def _check_bounds(value: object) -> Number:

@@ -220,7 +220,7 @@ class Layouts:
             for other in self.layouts[:place]:
                 if all(not _differ(one, two) for one, two in zip(layout, other, strict=False)):
                     raise InvalidInputError(
-                        f"a namespace could match both {_show(other)} and {_show(layout)}: add a fixed label to one of them"
+                        f"a namespace can be both {_show(other)} and {_show(layout)}: add a fixed label to one of them"
                     )
 
     def place(self, namespace: Namespace) -> Place:

@@ -196,7 +196,7 @@ def check_bookkeeping(value: Mapping[str, object]) -> Bookkeeping:
     """Bookkeeping that was read from a file. Raises `InvalidInputError` for what Mnemic never writes."""
     for name, noted in value.items():
         if name not in _SHAPES or not _SHAPES[name](noted):
-            raise InvalidInputError(f"bookkeeping cannot store {name[:60]!r} so")
+            raise InvalidInputError(f"bookkeeping cannot store {name[:60]!r} in this form")
     return value
 
 

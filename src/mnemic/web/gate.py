@@ -71,7 +71,7 @@ class Caller:
     def require(self, right: Right) -> None:
         """Raises `ForbiddenError` when the caller lacks a right."""
         if self.key is not None and right not in self.key.rights:
-            raise ForbiddenError(f"this needs a key with the right {right.value!r}")
+            raise ForbiddenError(f"this requires a key with the {right.value!r} right")
 
     def require_operator(self) -> None:
         """Raises `ForbiddenError` unless the caller may manage the whole store: with the right
@@ -262,11 +262,15 @@ def _check_origin(request: HTTPConnection) -> None:
     """Refuse what a page of another site may have sent."""
     host, *others = request.headers.getlist("host") or [""]
     if others or _NO_HOST.search(host) or _name(f"//{host}") not in LOOPBACK:
-        raise ForbiddenError("without API keys, this server accepts requests only on localhost; create a key to use other addresses")
+        raise ForbiddenError(
+            "without API keys, this server accepts requests only on localhost; create a key to use other addresses"
+        )
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
     is_foreign = origin is not None and origin not in (f"http://{host}", f"https://{host}")
     if is_foreign or site not in ("none", "same-origin"):
-        raise ForbiddenError("without API keys, this server rejects requests from pages of other sites; create a key to allow them")
+        raise ForbiddenError(
+            "without API keys, this server rejects requests from pages of other sites; create a key to allow them"
+        )
 
 
 def _name(url: str) -> str | None:

@@ -230,7 +230,9 @@ def _check_format(told: Mapping[str, Any], path: Path) -> None:
     if told["format"] != FORMAT:
         raise ValueError(told["format"])
     if int(told["version"]) > VERSION:
-        raise ConfigError(f"the keyring {path} was created by a newer version of Mnemic; run `pip install --upgrade mnemic`")
+        raise ConfigError(
+            f"the keyring {path} was created by a newer version of Mnemic; run `pip install --upgrade mnemic`"
+        )
 
 
 def _key_record(wrapping: AESGCM | None, org: str, key: DataKey) -> dict[str, object]:

@@ -311,10 +311,14 @@ def _publish(packed: Path, target: Path, *, is_replacing: bool) -> None:
         try:
             os.link(packed, target)
         except FileExistsError as error:
-            raise ConflictError(f"{target} was created by another process in the meantime; choose another name") from error
+            raise ConflictError(
+                f"{target} was created by another process in the meantime; choose another name"
+            ) from error
         except OSError:  # a file system without links
             if os.path.lexists(target):
-                raise ConflictError(f"{target} was created by another process in the meantime; choose another name") from None
+                raise ConflictError(
+                    f"{target} was created by another process in the meantime; choose another name"
+                ) from None
             packed.replace(target)
     if hasattr(os, "O_DIRECTORY"):
         folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)

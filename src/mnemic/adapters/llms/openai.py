@@ -383,7 +383,9 @@ class ChatClient:
         except (self._http.TransportError, self._http.DecodingError) as error:
             if deadline.is_over:
                 raise self._late(deadline) from error
-            raise errors.BadReplyError(f"{self.place} stopped before its reply was complete ({type(error).__name__})") from error
+            raise errors.BadReplyError(
+                f"{self.place} stopped before its reply was complete ({type(error).__name__})"
+            ) from error
         if deadline.is_over:
             raise self._late(deadline)
 

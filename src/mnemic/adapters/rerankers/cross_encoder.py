@@ -115,8 +115,8 @@ def _fetch_folder(repository: str) -> Path:
         ]
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"the cross-encoder {repository!r} cannot be loaded ({type(error).__name__}): download it once with the "
-            "network on, or set the model to the folder that contains its files"
+            f"cannot load cross-encoder {repository!r} ({type(error).__name__}): download it once "
+            "while online, or set the model to the folder that contains its files"
         ) from error
     return files[0].parent
 

@@ -102,8 +102,8 @@ class StoreFile:
             raise DamagedError(f"{self.path} was replaced by another file while in use; {_STOP}")
         if found.st_size < self._size:
             raise DamagedError(
-                f"{self.path} was truncated from {self._size} to {found.st_size} bytes while in use; {_STOP}, or save what "
-                "is left by `mnemic rescue`"
+                f"{self.path} was truncated from {self._size} to {found.st_size} bytes while in use; {_STOP}, or save "
+                "what is left with `mnemic rescue`"
             )
         self._size = found.st_size
 
