@@ -103,9 +103,7 @@ def open_keyring(config: Config) -> Keyring | None:
     try:
         from mnemic.adapters.archives.keyring import FileKeyring
     except ImportError as error:
-        raise ConfigError(
-            f"sealed backups require a missing package ({error}); run `pip install 'mnemic[sealed]'`"
-        ) from error
+        raise ConfigError(f"a package for sealing is missing ({error}); run `pip install 'mnemic[sealed]'`") from error
     return FileKeyring(config.backup_keyring, config.backup_master_key, lock_wait_s=config.lock_wait_s)
 
 
@@ -152,7 +150,7 @@ def _observer(config: Config) -> Observer:
         from mnemic.adapters.observers.opentelemetry import sending_to
     except ImportError as error:
         raise ConfigError(
-            f"traces require missing packages ({error}); run `pip install 'mnemic[telemetry]'`"
+            f"packages for traces are missing ({error}); run `pip install 'mnemic[telemetry]'`"
         ) from error
     from mnemic.adapters.observers.counters import SeveralObservers
 
@@ -214,7 +212,7 @@ def _postgres(url: str, config: Config) -> Store:
         from mnemic.adapters.stores.postgres import PostgresStore
     except ImportError as error:
         raise ConfigError(
-            f"a PostgreSQL store requires a missing driver ({error}); run `pip install 'mnemic[postgres]'`"
+            f"the PostgreSQL driver is missing ({error}); run `pip install 'mnemic[postgres]'`"
         ) from error
     return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
@@ -228,9 +226,7 @@ def _window(config: Config, store: Store, observer: Observer) -> Window:
     try:
         from mnemic.adapters.windows.redis import RedisOptions, RedisWindow
     except ImportError as error:
-        raise ConfigError(
-            f"a window in Redis requires a missing driver ({error}); run `pip install 'mnemic[redis]'`"
-        ) from error
+        raise ConfigError(f"the Redis driver is missing ({error}); run `pip install 'mnemic[redis]'`") from error
     try:
         options = RedisOptions(**cast("Mapping[str, Any]", config.window_options))
     except TypeError as error:
@@ -264,9 +260,7 @@ def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIn
     try:
         from mnemic.adapters.indexes.qdrant import QdrantCollection, open_qdrant
     except ImportError as error:
-        raise ConfigError(
-            f"an index in Qdrant requires a missing client ({error}); run `pip install 'mnemic[qdrant]'`"
-        ) from error
+        raise ConfigError(f"the Qdrant client is missing ({error}); run `pip install 'mnemic[qdrant]'`") from error
     asked = QdrantCollection(config.qdrant_url, config.qdrant_collection, config.qdrant_api_key, config.qdrant_options)
     return open_qdrant(store, embedder.space, asked, _index_folder(config))
 

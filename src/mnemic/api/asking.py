@@ -437,9 +437,7 @@ def context_request_of(query: str, fields: Fields, settings: Settings) -> Contex
 
 def _limit(value: object) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
-        raise InvalidInputError(
-            f"limit must be a whole number of at least 1, or None for no limit, not {show_value(value)}"
-        )
+        raise InvalidInputError(f"limit must be a whole number from 1 or None for no limit, not {show_value(value)}")
     return value
 
 

@@ -223,9 +223,7 @@ class MemoryRegistry:
             known = cls._registered.get(name)
             own = f"{__package__}.{name}" if name in OWN else backend.__module__
             if backend.__module__ != own or (known is not None and not _is_same(known, backend)):
-                raise ConfigError(
-                    f"the name {name!r} is already used by another memory backend; register it under another name"
-                )
+                raise ConfigError(f"the name {name!r} is already used by another memory backend; choose another name")
             if backend.backend_id not in ("", name):
                 raise ConfigError(f"{backend.__qualname__} calls itself {backend.backend_id!r}; register it by that")
             backend.backend_id = name

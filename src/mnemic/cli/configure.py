@@ -79,9 +79,7 @@ def init(
         else:
             _write_whole(path, first_file(), replaces=is_forced)
     except FileExistsError as error:
-        raise ConflictError(
-            f"{path} already exists; `mnemic config show` shows its settings, --force replaces it"
-        ) from error
+        raise ConflictError(f"{path} already exists; see `mnemic config show`, or replace it with --force") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}; choose another file with --config") from error
     if as_json:

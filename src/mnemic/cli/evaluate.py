@@ -29,9 +29,7 @@ MEGABYTE = 1_000_000  # bytes; decimal, as disks are sold
 MISSES_SHOWN = 10
 """Wrongly judged texts that are shown of each section."""
 
-Corpus = Annotated[
-    Path, typer.Option(help="The conversations: JSON lines, optionally compressed (.gz).", metavar="FILE")
-]
+Corpus = Annotated[Path, typer.Option(help="The conversations, as JSON lines or .gz of them.", metavar="FILE")]
 Haystacks = Annotated[
     Path | None, typer.Option(help="JSON that maps each question's id to the sessions to search.", metavar="FILE")
 ]
@@ -42,9 +40,7 @@ EmbedderName = Annotated[str, typer.Option(help="The embedder, as in the configu
 class RetrievalFiles:
     """A test set, and where its run goes."""
 
-    corpus: Annotated[
-        Path, typer.Option(help="The texts to search: JSON lines, optionally compressed (.gz).", metavar="FILE")
-    ]
+    corpus: Annotated[Path, typer.Option(help="The texts to search, as JSON lines or .gz of them.", metavar="FILE")]
     queries: Annotated[Path, typer.Option(help="File of questions with the results they should find.", metavar="FILE")]
     haystacks: Haystacks = None
     run: Annotated[
@@ -88,13 +84,11 @@ class ExtractionFiles:
     """A test set, and where what is produced goes."""
 
     corpus: Corpus
-    memories: Annotated[
-        Path, typer.Option(help="File of the memories that should be extracted from it.", metavar="FILE")
-    ]
+    memories: Annotated[Path, typer.Option(help="The memories that should be extracted.", metavar="FILE")]
     produced: Annotated[
         Path | None,
         typer.Option(
-            help="Write every extracted memory to this file (.gz compresses). Resumes an interrupted run.",
+            help="Write all extracted memories to this file. Resumes an interrupted run.",
             metavar="FILE",
         ),
     ] = None
@@ -113,9 +107,7 @@ class ExtractionChoices:
 class GuardFiles:
     """A test set, and where the run goes."""
 
-    attacks: Annotated[
-        Path, typer.Option(help="Hostile texts: JSON lines, optionally compressed (.gz).", metavar="FILE")
-    ]
+    attacks: Annotated[Path, typer.Option(help="Hostile texts, as JSON lines or .gz of them.", metavar="FILE")]
     benign: Annotated[Path, typer.Option(help="Harmless texts that must not be changed.", metavar="FILE")]
     carriers: Annotated[Path | None, typer.Option(help="Harmless documents.", metavar="FILE")] = None
     run: Annotated[
@@ -155,9 +147,7 @@ class ContextFiles:
     unrelated: Annotated[
         Path | None, typer.Option(help="File of prompts that no memory answers, asked in every group.", metavar="FILE")
     ] = None
-    run: Annotated[
-        Path | None, typer.Option(help="Write every block to this file (.gz compresses).", metavar="FILE")
-    ] = None
+    run: Annotated[Path | None, typer.Option(help="Write every block to this file.", metavar="FILE")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +165,9 @@ class AnswerChoices:
 
     llm: Annotated[str | None, typer.Option(help="The model that answers. Default: the configured one.")] = None
     llm_url: Annotated[str | None, typer.Option(help="Its server, OpenAI-compatible.", metavar="URL")] = None
-    judge: Annotated[
-        str, typer.Option(help="The model that judges the answers; none for no judge, same for the answering model.")
-    ] = "none"
+    judge: Annotated[str, typer.Option(help="The model that judges the answers: none, same or a name.")] = "none"
     embedder: EmbedderName = "minilm"
-    ways: Annotated[str, typer.Option(help="What to give the model, separated by commas.")] = (
-        "memory,everything,nothing"
-    )
+    ways: Annotated[str, typer.Option(help="What the model is given, comma-separated.")] = "memory,everything,nothing"
     budget: Annotated[int, typer.Option(help="Tokens that memory may add to a prompt.")] = 2048
     questions: Annotated[
         int | None, typer.Option("--questions", "-n", help="Number of questions, sampled evenly. Default: all.")
@@ -308,9 +294,7 @@ def guard(files: GuardFiles, choices: GuardChoices) -> None:
 
 @command("eval answers")
 def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
-    """Ask a language model a test set's questions and score the answers by token F1, and with a judge model if you name
-    one.
-    """
+    """Ask a language model a test set's questions and score the answers by token F1 and, optionally, a judge."""
     from mnemic.evaluation.answers import Failures, append_answer, means_by_way, read_answers, run_answers
     from mnemic.evaluation.dataset import load_dataset
 

@@ -82,9 +82,7 @@ def show(
     name: Annotated[str | None, typer.Argument(help="The entity to start from. Default: the whole graph.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="Write to a .html, .svg, .dot or .mermaid file. Default: draw a tree in the terminal."
-        ),
+        typer.Option("--out", "-o", help="An .html, .svg, .dot or .mermaid file. Default: a tree in the terminal."),
     ] = None,
     depth: Annotated[int, typer.Option("--depth", help="Maximum distance in relations, 1 to 4.", min=1, max=4)] = 2,
     as_of: Annotated[

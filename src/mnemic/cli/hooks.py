@@ -91,7 +91,7 @@ def run(
     options: HookOptions,
     timeout_s: Annotated[
         float | None,
-        typer.Option("--timeout-s", help="Time limit in seconds. The hook stops then, even if unfinished."),
+        typer.Option("--timeout-s", help="Time limit in seconds. The hook then stops in any case."),
     ] = None,
 ) -> None:
     """Handle one event from the standard input. Called by the program, not by people."""

@@ -38,7 +38,7 @@ def install(
     options: ScopeOptions,
     names: Annotated[
         list[str] | None,
-        typer.Option("--client", help="Install only for this client. Repeatable.  " + ", ".join(CLIENTS)),
+        typer.Option("--client", help="Only for this client. Repeatable. " + ", ".join(CLIENTS)),
     ] = None,
     is_dry_run: IsDryRun = False,
 ) -> None:

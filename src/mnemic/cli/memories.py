@@ -53,10 +53,8 @@ class Conditions:
     min_importance: Annotated[
         str | None, typer.Option(help="Minimum importance: low, medium, high, or 0 to 1.", metavar="IMPORTANCE")
     ] = None
-    since: Annotated[str | None, typer.Option(help="List only memories observed at or after this time, ISO 8601.")] = (
-        None
-    )
-    before: Annotated[str | None, typer.Option(help="List only memories observed before this time, ISO 8601.")] = None
+    since: Annotated[str | None, typer.Option(help="Observed at or after this time, ISO 8601.")] = None
+    before: Annotated[str | None, typer.Option(help="Observed before this time, ISO 8601.")] = None
 
     def join_to(self, arguments: Arguments) -> None:
         """Add the conditions to the filter. Raises `InvalidInputError` for an invalid importance."""

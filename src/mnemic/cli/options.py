@@ -266,9 +266,7 @@ FLAGS: Mapping[str, Sequence[Flag]] = {
     "chat": (*_ALL_LEVELS, Flag("--no-tools", "tools", False, "Call no tools.")),
     "update": (Flag("--no-categories", "categories", (), "Remove all its tags."),),
     "work": (Flag("--one", "until_idle", False, "Run one job instead of all."),),
-    "backup": (
-        Flag("--receipts-only", "contents", "receipts", "Write only the receipts of erasures, to keep elsewhere."),
-    ),
+    "backup": (Flag("--receipts-only", "contents", "receipts", "Write only the receipts of erasures."),),
 }
 
 

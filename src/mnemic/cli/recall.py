@@ -63,9 +63,7 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     scope = options.scope
     with options.open() as mnemic:
         if mnemic.model is None and not options.as_json:
-            output.note(
-                "no language model is configured (MNEMIC_LLM, or llm.name), so only the best passages are shown:"
-            )
+            output.note("no language model is configured (MNEMIC_LLM, or llm.name), so only passages are shown:")
             show_strong_hits(mnemic.recall(scope, arguments["question"]))
             return
         answer = mnemic.ask(scope, **arguments)

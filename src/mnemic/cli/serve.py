@@ -41,9 +41,7 @@ class Place:
 
     host: Annotated[
         str,
-        typer.Option(
-            envvar="MNEMIC_HOST", help="The address to listen on. Any host other than localhost requires a key."
-        ),
+        typer.Option(envvar="MNEMIC_HOST", help="Any host other than localhost requires a key."),
     ] = HOST
     port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 picks a free one.", min=0, max=65535)] = (
         PORT
@@ -59,21 +57,17 @@ class Bounds:
     threads: Annotated[
         int, typer.Option(help="Threads for quick requests. 0: depends on the cores and the store.", min=0, max=256)
     ] = 0
-    in_flight: Annotated[
-        int, typer.Option(help="Maximum number of running and waiting requests. Others get status 503.", min=1)
-    ] = 64
-    body_mb: Annotated[
-        int, typer.Option(help="Maximum size of a request body in MB. Files may be up to 100 MB.", min=1)
-    ] = 8
-    connections: Annotated[
-        int, typer.Option(help="Maximum number of open connections. New ones replace idle ones.", min=1)
-    ] = 1000
+    in_flight: Annotated[int, typer.Option(help="Maximum requests in progress. Others get status 503.", min=1)] = 64
+    body_mb: Annotated[int, typer.Option(help="Maximum request body in MB. For files, it is 100 MB.", min=1)] = 8
+    connections: Annotated[int, typer.Option(help="Maximum open connections. New ones replace idle ones.", min=1)] = (
+        1000
+    )
     address_connections: Annotated[
         int, typer.Option(help="Maximum open connections per remote address. 0: no limit.", min=0)
     ] = 200
     processes: Annotated[
         int | None,
-        typer.Option(help="Number of server processes. Default: server.processes, else 1.", min=1, max=MOST_PROCESSES),
+        typer.Option(help="Number of processes. Default: server.processes or 1.", min=1, max=MOST_PROCESSES),
     ] = None
 
 
@@ -187,9 +181,7 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
     if (config.store, config.processes) != (plan.config.store, plan.config.processes):
         raise ConfigError("the store or the number of processes has changed; stop and start the server")
     if version("mnemic") != running:
-        raise ConfigError(
-            f"Mnemic {version('mnemic')} is installed but {running} is running; stop and start the server"
-        )
+        raise ConfigError(f"Mnemic {version('mnemic')} is installed but {running} runs; stop and start the server")
     renewed = replace(plan, config=config)
     _check_index(renewed)
     return renewed

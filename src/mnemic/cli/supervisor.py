@@ -198,9 +198,7 @@ class Supervisor:
             slot.still = slot.still + 1 if is_still else 0
             is_late = slot.retires_until is not None and slot.retires_until < time.monotonic()
             if slot.still > MOST_STILL_LOOKS or is_late:
-                _log.error(
-                    "process %d %s and was killed", slot.number, "does not retire" if is_late else "stands still"
-                )
+                _log.error("process %d %s; killed it", slot.number, "does not retire" if is_late else "stands still")
                 slot.process.kill()
 
     def _renew(self) -> None:
@@ -241,7 +239,7 @@ class Supervisor:
             each.settings = self._settings
         slot.begins_at = 0.0
         _log.error(
-            "process %d stopped with the new settings (%s); the old processes keep running",
+            "process %d failed to restart (%s); the old ones stay",
             slot.number,
             _describe_exit(code),
         )

@@ -39,9 +39,7 @@ _FORMATS = ("mnemic-export", *FORMATS, *MEMORY_FORMATS)
 
 @command("import")
 def import_(
-    files: Annotated[
-        list[str], typer.Argument(help="The files to read, or - for the standard input.", metavar="FILE...")
-    ],
+    files: Annotated[list[str], typer.Argument(help="The files to read, or - for standard input.", metavar="FILE...")],
     options: ScopeOptions,
     arguments: Arguments,
     format: Annotated[
@@ -73,9 +71,7 @@ def import_(
 def export(
     options: ScopeOptions,
     arguments: Arguments,
-    file: Annotated[
-        str, typer.Argument(help="The file to write, or - for the standard output.", metavar="[FILE]")
-    ] = STDIN,
+    file: Annotated[str, typer.Argument(help="The file to write, or - for standard output.", metavar="[FILE]")] = STDIN,
     is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Export everything the scope owns as JSON lines, which `mnemic import` reads back without loss. A file is written
@@ -103,7 +99,7 @@ def backup(
     arguments: Arguments,
     is_checking: Annotated[
         bool,
-        typer.Option("--verify", help="Write nothing. Read an existing backup from end to end and count its rows."),
+        typer.Option("--verify", help="Write nothing. Read a backup to the end and count its rows."),
     ] = False,
 ) -> None:
     """Write the whole store, with all orgs, to one verified file that only you can read. The store stays available.

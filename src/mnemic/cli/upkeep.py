@@ -132,9 +132,7 @@ def worker(
         with _stop_at_signals(running):
             running.start(until_idle=is_once)
             if not options.as_json:
-                output.note(
-                    "looking for work" if is_once else f"checking for work every {poll_s:g} s; press Ctrl-C to stop"
-                )
+                output.note("looking for work" if is_once else f"checking every {poll_s:g} s; Ctrl-C stops it")
             while not running.join(REPORT_S):
                 _show_runs(runs, options)
         _show_runs(runs, options)
@@ -163,7 +161,7 @@ def list_jobs(jobs: Sequence[Job]) -> None:
 def retry(
     options: ScopeOptions,
     ids: Annotated[
-        list[str] | None, typer.Argument(help="The ids of the jobs. Default: all jobs of this scope that gave up.")
+        list[str] | None, typer.Argument(help="Job ids. Default: every job of this scope that gave up.")
     ] = None,
 ) -> None:
     """Retry jobs that gave up. `mnemic work` runs them."""
@@ -286,9 +284,7 @@ def _show_reembed(report: ReembedReport) -> None:
         would = "would be removed" if report.is_dry_run else "removed"
         output.write(f"{_count_vectors(report.removed)} of other embedders {would}")
     elif any(report.kept.values()):
-        output.note(
-            f"kept {_count_vectors(report.kept)} of other embedders so that you can switch back; --prune removes them"
-        )
+        output.note(f"kept {_count_vectors(report.kept)} of other embedders as a fallback; --prune removes them")
 
 
 def _describe_estimate(estimate: Estimate) -> str:

@@ -238,9 +238,7 @@ def receive(
 def copying(store: Store) -> CopyingStore:
     """The store as a `CopyingStore`. Raises `UnsupportedError` if it cannot be copied."""
     if not isinstance(store, CopyingStore):
-        raise errors.UnsupportedError(
-            "this store cannot be backed up as a whole; export its scopes instead", capability="backup"
-        )
+        raise errors.UnsupportedError("this store cannot be backed up; export its scopes instead", capability="backup")
     return store
 
 
@@ -252,7 +250,7 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
         return None
     if order.is_sealed and engine.keyring is None:
         raise errors.InvalidInputError(
-            "a sealed backup needs a keyring: set backup.keyring to the file for its keys, or create an unsealed backup"
+            "a sealed backup needs a keyring: set backup.keyring, or create an unsealed backup"
         )
     return None if order.is_sealed is False else engine.keyring
 
@@ -300,9 +298,7 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
 
 def _check_sound(store: Store) -> None:
     if any(each.condition is Condition.BROKEN for each in store.diagnose()):
-        raise errors.DamagedError(
-            "the store is damaged, and so would be its backup; `mnemic rescue` saves what can be read"
-        )
+        raise errors.DamagedError("the store is damaged, so a backup would be too; save it with `mnemic rescue`")
 
 
 def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:
@@ -368,7 +364,7 @@ def restore(engine: Engine, archive: Archive, path: str | Path, wish: Wish, told
         opened = stack.enter_context(archive.opened(path, store.room, told))
         if opened.manifest.contents is not Contents.WHOLE:
             raise errors.InvalidInputError(
-                f"{path} contains only receipts; restore a whole backup, and pass this file as its receipts"
+                f"{path} contains only receipts; restore a whole backup with this as `receipts`"
             )
         lost = named(opened.lost, engine.keyring, held.orgs)
         _check_lost(lost, held, wish)
@@ -494,7 +490,7 @@ def _check_free(held: _Held, wish: Wish) -> None:
     if held.partitions and not (wish.is_replacing or wish.is_dry_run):
         counted = ", ".join(f"{count:,} {table}" for table, count in held.counts.items() if count)
         raise errors.ConflictError(
-            f"the store already contains {counted or 'something'}; pass is_replacing=True to replace it"
+            f"the store already contains {counted or 'rows'}; pass is_replacing=True to replace it"
         )
 
 

@@ -36,9 +36,7 @@ def _embed(engine: Engine, job: Job) -> FollowUp:
     """Fill the vectors of the job's partition. Items written meanwhile are found when the job finishes."""
     report = fill_vectors(engine, job.partition)
     if report.refused and report.is_complete:
-        raise BadReplyError(
-            f"the embedder rejects {len(report.refused)} texts, the first belongs to item {report.refused[0]}"
-        )
+        raise BadReplyError(f"the embedder rejects {len(report.refused)} texts, such as item {report.refused[0]}")
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         if not lacks_vectors(engine, unit, job.partition, report.passed_over):

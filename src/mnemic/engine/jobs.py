@@ -386,9 +386,7 @@ class _Lease:
             self.engine.observer.count("mnemic.jobs.done", kind=job.kind)
             _job_log.info("%s of %s: job %s is done", job.kind, _describe_owner(job), job.id)
         else:
-            _job_log.warning(
-                "%s of %s: job %s was taken over by another worker", job.kind, _describe_owner(job), job.id
-            )
+            _job_log.warning("%s of %s: job %s was taken by another worker", job.kind, _describe_owner(job), job.id)
 
     def _fail(self, error: BaseException) -> None:
         """The reason holds the words of Mnemic's own errors only: others may quote what is stored."""
@@ -426,7 +424,7 @@ def _claim(engine: Engine, handlers: Mapping[str, Handler], worker: str) -> Job 
                 return job
             unit.jobs.fail(job, f"gave up: its worker vanished {TRY_LIMIT} times", None)
             _job_log.error(
-                "%s of %s: job %s gave up because its worker disappeared every time",
+                "%s of %s: job %s gave up: its worker died every time",
                 job.kind,
                 _describe_owner(job),
                 job.id,

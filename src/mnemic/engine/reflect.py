@@ -93,9 +93,7 @@ class Reflecting(SessionRun):
             episodes = sorted(newest, key=place_of)
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
-            _reflect_log.debug(
-                "%s: %d summaries, a reflection needs at least %d", self._partition.owner, len(episodes), least
-            )
+            _reflect_log.debug("%s: %d of %d summaries for a reflection", self._partition.owner, len(episodes), least)
             return episodes, f"there are {len(episodes)} summaries; at least {least} make a reflection"
         return episodes, "there is no new summary since the last reflection" if is_known else ""
 

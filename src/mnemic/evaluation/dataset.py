@@ -107,12 +107,12 @@ def load_dataset(corpus: Path, questions: Path, haystacks: Path | None = None, f
     for question in asked.values():
         if question.group not in groups:
             raise InvalidInputError(
-                f"{questions}: question {question.id!r} refers to group {question.group!r}, which is not in the corpus"
+                f"{questions}: question {question.id!r} is of group {question.group!r}, not in the corpus"
             )
         missing = [i for i in question.gold if i not in rows]
         if missing:
             raise InvalidInputError(
-                f"{questions}: gold {missing[0]!r} for question {question.id!r} is not in the corpus"
+                f"{questions}: gold {missing[0]!r} of question {question.id!r} is not in the corpus"
             )
     return Dataset(
         tuple(rows.values()),

@@ -220,7 +220,7 @@ class Layouts:
             for other in self.layouts[:place]:
                 if all(not _differ(one, two) for one, two in zip(layout, other, strict=False)):
                     raise InvalidInputError(
-                        f"a namespace can be both {_show(other)} and {_show(layout)}: add a fixed label to one of them"
+                        f"a namespace can be {_show(other)} and {_show(layout)}: add a fixed label to one"
                     )
 
     def place(self, namespace: Namespace) -> Place:
@@ -238,7 +238,7 @@ class Layouts:
             return self.place(prefix)
         if any(label in OWNERS for layout in fitting for label in layout[len(prefix) :]):
             raise InvalidInputError(
-                f"below {_show(prefix)} are namespaces of several owners; include the user (or agent) in the prefix"
+                f"below {_show(prefix)} are several owners' namespaces; add the user (or agent) to it"
             )
         places = {self._fill(layout, prefix) for layout in fitting}
         if len(places) > 1:

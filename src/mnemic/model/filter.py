@@ -141,7 +141,7 @@ def _path(key: object) -> tuple[str, ...]:
         if path[0] == "metadata" and len(path) > 1 and all(path):
             if _UNSAFE_KEY.search(check_unicode(key, "filter")):
                 raise InvalidInputError(
-                    f"{key!r}: cannot filter by a metadata key with quotes, backslashes or control characters"
+                    f"{key!r}: cannot filter by keys with quotes, backslashes or control characters"
                 )
             return path
     raise InvalidInputError(

@@ -262,15 +262,11 @@ def _check_origin(request: HTTPConnection) -> None:
     """Refuse what a page of another site may have sent."""
     host, *others = request.headers.getlist("host") or [""]
     if others or _NO_HOST.search(host) or _name(f"//{host}") not in LOOPBACK:
-        raise ForbiddenError(
-            "without API keys, this server accepts requests only on localhost; create a key to use other addresses"
-        )
+        raise ForbiddenError("without API keys, this server only accepts requests on localhost; create a key first")
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
     is_foreign = origin is not None and origin not in (f"http://{host}", f"https://{host}")
     if is_foreign or site not in ("none", "same-origin"):
-        raise ForbiddenError(
-            "without API keys, this server rejects requests from pages of other sites; create a key to allow them"
-        )
+        raise ForbiddenError("without API keys, this server rejects requests from other sites; create a key first")
 
 
 def _name(url: str) -> str | None:

@@ -212,9 +212,9 @@ class TestDialects:
     def test_a_prompt_that_is_too_long_is_invalid_input(self, llm: OpenAILlm, server: ChatServer, status: int):
         body = '{"error": {"message": "request (2724 tokens) exceeds the available context size (2048 tokens)"}}'
         server.scripted += [ChatReply(status=status, body=body)] * 2
-        with pytest.raises(InvalidInputError, match="exceeds its context length"):
+        with pytest.raises(InvalidInputError, match="exceeds its context"):
             llm.complete(prompt())
-        with pytest.raises(InvalidInputError, match="exceeds its context length"):
+        with pytest.raises(InvalidInputError, match="exceeds its context"):
             last(llm, prompt())
 
 
@@ -295,7 +295,7 @@ class TestFailures:
 
     def test_an_answer_that_breaks_off_is_a_bad_reply(self, server: ChatServer, llm: OpenAILlm):
         server.scripted.append(ChatReply(body='{"choices": [', ending=Ending.BREAK))
-        with pytest.raises(BadReplyError, match="stopped before its reply was complete"):
+        with pytest.raises(BadReplyError, match="stopped in the middle of its reply"):
             llm.complete(prompt())
 
     def test_an_answer_without_end_is_given_up(self, server: ChatServer, llm: OpenAILlm):

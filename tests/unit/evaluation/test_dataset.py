@@ -81,8 +81,8 @@ def test_a_broken_corpus_row_is_refused_with_its_line(tmp_path: Path, row: objec
         (QUESTION | {"gold": ["r1"]}, "line 1: gold: must be a JSON object"),
         (QUESTION | {"gold": {"r1": "high"}}, "line 1: gold must map each corpus id to a number"),
         (QUESTION | {"gold_sessions": "s1"}, "line 1: gold_sessions must be a list"),
-        (QUESTION | {"gold": {"r9": 1}}, "gold 'r9' for question 'q1' is not in the corpus"),
-        (QUESTION | {"group": "h"}, "question 'q1' refers to group 'h', which is not in the corpus"),
+        (QUESTION | {"gold": {"r9": 1}}, "gold 'r9' of question 'q1' is not in the corpus"),
+        (QUESTION | {"group": "h"}, "question 'q1' is of group 'h', not in the corpus"),
     ],
 )
 def test_a_broken_question_is_refused(tmp_path: Path, row: object, complaint: str):

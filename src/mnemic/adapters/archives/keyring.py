@@ -141,7 +141,7 @@ class FileKeyring:
             ) from error
         except InvalidTag as error:
             raise ConfigError(
-                f"the keyring {self._path} has a different master key; correct MNEMIC_BACKUP_MASTER_KEY"
+                f"the keyring {self._path} has a different master key; fix MNEMIC_BACKUP_MASTER_KEY"
             ) from error
         return held
 
@@ -230,9 +230,7 @@ def _check_format(told: Mapping[str, Any], path: Path) -> None:
     if told["format"] != FORMAT:
         raise ValueError(told["format"])
     if int(told["version"]) > VERSION:
-        raise ConfigError(
-            f"the keyring {path} was created by a newer version of Mnemic; run `pip install --upgrade mnemic`"
-        )
+        raise ConfigError(f"the keyring {path} is from a newer Mnemic version; run `pip install --upgrade mnemic`")
 
 
 def _key_record(wrapping: AESGCM | None, org: str, key: DataKey) -> dict[str, object]:

@@ -263,7 +263,7 @@ def _check_packed(path: Path, manifest: Manifest, keyring: Keyring | None, told:
         is_same = is_same and _manifest(packed) == manifest
     if not is_same:
         raise UnavailableError(
-            f"what was written to {path.parent.parent} does not match when read back; the disk may be failing"
+            f"what was written to {path.parent.parent} changed when read back; the disk may be failing"
         )
 
 
@@ -311,14 +311,10 @@ def _publish(packed: Path, target: Path, *, is_replacing: bool) -> None:
         try:
             os.link(packed, target)
         except FileExistsError as error:
-            raise ConflictError(
-                f"{target} was created by another process in the meantime; choose another name"
-            ) from error
+            raise ConflictError(f"{target} was just created by another process; choose another name") from error
         except OSError:  # a file system without links
             if os.path.lexists(target):
-                raise ConflictError(
-                    f"{target} was created by another process in the meantime; choose another name"
-                ) from None
+                raise ConflictError(f"{target} was just created by another process; choose another name") from None
             packed.replace(target)
     if hasattr(os, "O_DIRECTORY"):
         folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -360,9 +360,7 @@ def _check_free(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with lease_at_once(folder / ".lock") as is_free:
         if not is_free:
-            raise RuntimeError(
-                "the folder is in use by another process; to share it between processes, run a Qdrant server"
-            )
+            raise RuntimeError("the folder is in use by another process; to share it, run a Qdrant server")
 
 
 def address(url: str) -> str:

@@ -51,9 +51,7 @@ class LlamaCppLlm:
         """
         self._package: Any = import_extra("xllamacpp", "llama-cpp")
         if model is not None and not Path(model).is_file():
-            raise errors.ConfigError(
-                f"llm llama-cpp: the file {model} does not exist; set the model to the path of a GGUF file"
-            )
+            raise errors.ConfigError(f"llm llama-cpp: the file {model} does not exist; set it to a GGUF file")
         if model is None:
             import_extra(PACKAGED, "llama-cpp")
         self._model = None if model is None else Path(model)
@@ -91,7 +89,7 @@ class LlamaCppLlm:
                 if text := assembly.add(event):
                     yield Piece(text)
         if not assembly.is_finished:
-            raise errors.BadReplyError(f"{self.name} stopped before its reply was complete")
+            raise errors.BadReplyError(f"{self.name} stopped in the middle of its reply")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:

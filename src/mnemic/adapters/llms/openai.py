@@ -384,7 +384,7 @@ class ChatClient:
             if deadline.is_over:
                 raise self._late(deadline) from error
             raise errors.BadReplyError(
-                f"{self.place} stopped before its reply was complete ({type(error).__name__})"
+                f"{self.place} stopped in the middle of its reply ({type(error).__name__})"
             ) from error
         if deadline.is_over:
             raise self._late(deadline)
@@ -488,7 +488,7 @@ class OpenAILlm:
                     yield Piece(text)
                 event = next(events, None)
         if not assembly.is_finished:
-            raise errors.BadReplyError(f"{self._client.place} stopped before its reply was complete")
+            raise errors.BadReplyError(f"{self._client.place} stopped in the middle of its reply")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:
@@ -497,7 +497,7 @@ class OpenAILlm:
     def _check(self, event: object) -> None:
         said = error_of(event)
         if said is not None and model_servers.is_too_long(said):
-            raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context length")
+            raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context")
         if said is not None:
             raise errors.UnavailableError(f"{self._client.place} failed while replying")
 
@@ -509,9 +509,7 @@ class OpenAILlm:
             try:
                 answer = ask(dialect)
             except model_servers.TooLongError as error:
-                raise errors.InvalidInputError(
-                    f"{self._client.place}: the prompt exceeds its context length"
-                ) from error
+                raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context") from error
             except RefusedRequestError as refused:
                 if prompt.tools and "tool" in refused.said:
                     message = f"{self._model} at {self._client.place} takes no tools"

@@ -22,9 +22,7 @@ def open_llm(name: str, options: Options | None = None) -> Llm:
 
 def _openai(model: str | None, options: Options) -> Llm:
     if "base_url" not in options:
-        raise ConfigError(
-            "the 'openai' language model requires the base_url option; no text leaves this machine unless you set it"
-        )
+        raise ConfigError("llm 'openai' requires the base_url option; without it, no text leaves this machine")
     return _open_on_server("openai", model, options)
 
 

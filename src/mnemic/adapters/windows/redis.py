@@ -399,9 +399,7 @@ class RedisWindow:
             if heard is None:
                 raise
             if not self._is_store_away:
-                _log.warning(
-                    "neither Redis nor the store responds; using the last messages seen by this process: %s", error
-                )
+                _log.warning("neither Redis nor the store responds; using this process's last messages: %s", error)
             self._is_store_away = True
             return within_ttl(heard[-limit:], now, self._ttl_s)
 
