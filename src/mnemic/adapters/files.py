@@ -86,7 +86,7 @@ def _is_obeyed(pattern: str) -> bool:
     """True if a pattern is valid and fast. Git also skips invalid ones."""
     singles, doubles = _DOUBLE.sub("", pattern).count("*"), len(_DOUBLE.findall(pattern))
     if max(singles, doubles) > MAX_STARS:
-        _log.warning("a pattern of a .gitignore has more than %d stars and is not obeyed", MAX_STARS)
+        _log.warning("ignoring a .gitignore pattern with more than %d asterisks", MAX_STARS)
         return False
     try:
         GitIgnoreSpec.from_lines([pattern])
@@ -171,7 +171,7 @@ class LocalFiles:
 
     def find(self, path: str) -> Place:
         if "\0" in path or not path or any("\ud800" <= c < "\udc80" or (c > "\udcff" and c <= "\udfff") for c in path):
-            raise InvalidInputError("a path must not be empty, and must not contain NUL or broken Unicode")
+            raise InvalidInputError("a path must not be empty or contain NUL or invalid Unicode")
         absolute = os.path.abspath(os.path.expanduser(path))
         try:
             real = os.path.realpath(absolute, strict=True)
@@ -200,7 +200,7 @@ class LocalFiles:
                     return data
         except OSError as error:
             raise UnavailableError(f"{file.name} cannot be read: {told(error)}") from error
-        raise UnavailableError(f"{file.name} is being written; ingest it again later")
+        raise UnavailableError(f"{file.name} is still being written; ingest it again later")
 
 
 def _size(path: str) -> int:
@@ -216,7 +216,7 @@ def _read_whole(file: FoundFile, max_bytes: int) -> bytes | None:
     with os.fdopen(descriptor, "rb") as opened:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
-            raise UnavailableError(f"{file.name} is not a regular file any more")
+            raise UnavailableError(f"{file.name} is no longer a regular file")
         data = opened.read(max_bytes + 1)
         after = os.fstat(descriptor)
     if len(data) > max_bytes:

@@ -62,7 +62,7 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
                 f"{folder} has no tokenizer: it needs {TOKENIZER_FILE}, or the {VOCABULARY_FILE} of a BERT"
             )
         if read_table(folder / "tokenizer_config.json").get("do_lower_case", True) is not True:
-            raise ConfigError(f"{vocabulary} is for a model with capitals, which needs {TOKENIZER_FILE}")
+            raise ConfigError(f"{vocabulary} is for a case-sensitive model, which requires {TOKENIZER_FILE}")
         return _Pieces(read_text(vocabulary).removesuffix("\n").split("\n"), max_tokens, vocabulary)
     content = read_text(file)
     table = _table(content, file)
@@ -77,7 +77,7 @@ def read_text(file: Path) -> str:
     """The text of a model's file. Raises `ConfigError` if it is huge, unreadable or not UTF-8."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
-            raise ConfigError(f"{file} has more than {MAX_FILE_BYTES >> 20} MB; it is not a tokenizer file")
+            raise ConfigError(f"{file} has more than {MAX_FILE_BYTES >> 20} MB, so it is not a tokenizer file")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
@@ -157,7 +157,7 @@ class _Pieces:
         try:
             self._words = WordPiece(pieces)
         except KeyError as error:
-            raise ConfigError(f"{file} is not a vocabulary of a BERT: it lacks {error}") from error
+            raise ConfigError(f"{file} is not a BERT vocabulary: it lacks {error}") from error
         self._start, self._end = (pieces.index(name) for name in _FRAMES)
         self._max_tokens = max_tokens
 
@@ -186,7 +186,7 @@ def _parsed(content: str, file: Path, extra: str) -> Any:
     try:
         return package.Tokenizer.from_str(content)
     except Exception as error:  # the package raises nothing narrower; see tests/architecture/test_sizes.py
-        raise ConfigError(f"{file} is damaged, or needs a newer package tokenizers: {error}") from error
+        raise ConfigError(f"{file} is damaged, or needs a newer tokenizers package: {error}") from error
 
 
 class _Packaged:
@@ -245,7 +245,7 @@ def find_graph(model: Path) -> tuple[Path, Path]:
         has_tokenizer = any((model.parent / name).is_file() for name in (TOKENIZER_FILE, VOCABULARY_FILE))
         return (model.parent if has_tokenizer else above), model
     if not model.is_dir():
-        raise ConfigError(f"{model} does not exist; use the folder of a model, or an .onnx file in it")
+        raise ConfigError(f"{model} does not exist; use a model folder, or an .onnx file in one")
     for name in GRAPH_FILES:
         if (model / name).is_file():
             return model, model / name
@@ -276,12 +276,12 @@ class Graph:
         for each in self._session.get_inputs():
             if each.name not in INPUTS or each.type not in _TYPES:
                 raise ConfigError(
-                    f"{file} needs the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} of whole numbers "
+                    f"{file} needs the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} with integers "
                     "are supported"
                 )
             self._inputs[each.name] = _TYPES[each.type]
         if "input_ids" not in self._inputs:
-            raise ConfigError(f"{file} has no input_ids; it is not a text model")
+            raise ConfigError(f"{file} has no input_ids, so it is not a text model")
 
     @property
     def outputs(self) -> list[Output]:

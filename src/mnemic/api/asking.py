@@ -239,7 +239,7 @@ class AskingVerbs:
         for event in chat(self._engine, scope, request):
             reply = event.reply if isinstance(event, Replied) else reply
         if reply is None:
-            raise AssertionError("a turn ended without a reply")
+            raise AssertionError("the turn ended without a reply")
         return reply
 
     def chat_stream(
@@ -437,7 +437,7 @@ def context_request_of(query: str, fields: Fields, settings: Settings) -> Contex
 
 def _limit(value: object) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
-        raise InvalidInputError(f"limit must be a whole number from 1, or None for no limit, not {show_value(value)}")
+        raise InvalidInputError(f"limit must be a whole number from 1 or None for no limit, not {show_value(value)}")
     return value
 
 

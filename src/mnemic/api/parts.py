@@ -420,5 +420,5 @@ def _named(value: object, name: str, most: int = graph.MAX_NAME_CHARS) -> str:
 
 def _text(value: object, name: str, most: int = graph.MAX_NAME_CHARS) -> str:
     if not isinstance(value, str) or len(value) > most:
-        raise InvalidInputError(f"{name} must be a text of at most {most} characters")
+        raise InvalidInputError(f"{name} must be text of at most {most} characters")
     return value.encode(errors="replace").decode().replace("\x00", " ")

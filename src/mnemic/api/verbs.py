@@ -320,7 +320,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             include_closed: Return them however old they are.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 1):
-            raise InvalidInputError(f"limit must be a whole number from 1, not {limit!r}")
+            raise InvalidInputError(f"limit must be a whole number of at least 1, not {limit!r}")
         return window(self._engine, scope, limit, include_closed=include_closed)
 
     def messages(
@@ -384,7 +384,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 def _exchange(messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None) -> Iterable[MessageLike]:
     if messages is not None:
         if user is not None or assistant is not None:
-            raise InvalidInputError("pass either messages, or user= and assistant=, not both")
+            raise InvalidInputError("pass either messages or user= and assistant=, not both")
         return messages
     given = ((Role.USER, user), (Role.ASSISTANT, assistant))
     return [{"role": role, "content": text} for role, text in given if text is not None]

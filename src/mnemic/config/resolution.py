@@ -56,7 +56,7 @@ def find_file(named: str | Path | None, environment: Mapping[str, str]) -> Path 
     if not told:
         return None
     by = "" if named else f" (named by {CONFIG_VARIABLE})"
-    raise ConfigError(f"no configuration file at {path}{by}; `mnemic init` writes a first one")
+    raise ConfigError(f"no configuration file at {path}{by}; `mnemic init` creates one")
 
 
 class Told(NamedTuple):
@@ -83,7 +83,7 @@ def read_file(path: Path) -> dict[str, Told]:
     for place, value in _flatten(_merge_app_table(content, path), "", path):
         key = keys.SPELLINGS.get(place, place)
         if key in told:
-            raise ConfigError(f"{path}: {told[key].spelling} and {place} set the same thing; keep one of them")
+            raise ConfigError(f"{path}: {told[key].spelling} and {place} are the same setting; keep only one of them")
         told[key] = Told(value, place)
     return told
 
@@ -108,14 +108,14 @@ def _merge_tables(one: Mapping[str, object], other: Mapping[str, object], place:
             inner = cast("Mapping[str, object]", mine), cast("Mapping[str, object]", value)
             merged[key] = _merge_tables(*inner, f"{place}{key}.", path)
         else:
-            raise ConfigError(f"{path}: {place}{key} and app.{place}{key} set the same thing; keep one of them")
+            raise ConfigError(f"{path}: {place}{key} and app.{place}{key} are the same setting; keep only one of them")
     return merged
 
 
 def first_file() -> str:
     """The text of a first configuration file: every key with meaning and default, as comments."""
     lines = [
-        "# Mnemic's configuration. What is commented out shows the default. `mnemic config show` tells what counts."
+        "# Mnemic's configuration. Commented-out lines show defaults. `mnemic config show` shows the settings in use."
     ]
     section = ""
     for key in keys.KEYS:
@@ -146,7 +146,7 @@ def _flatten(content: Mapping[str, object], prefix: str, path: Path) -> Iterator
         elif isinstance(value, Mapping):
             yield from _flatten(cast("Mapping[str, object]", value), f"{place}.", path)
         else:
-            raise ConfigError(f"{path}: {place} must be a table of keys and values, as [{place}]")
+            raise ConfigError(f"{path}: {place} must be a table of keys and values, such as [{place}]")
 
 
 def _nearest(place: str) -> str:
@@ -274,9 +274,9 @@ def _check_only_one(values: Mapping[str, Value], told: Mapping[str, Told], path:
     """Refuse two keys of one file that set the same thing."""
     for one, other in (("store", "memory.storage.url"), ("embedder.name", "memory.embedding.model")):
         if one in told and other in told:
-            raise ConfigError(f"{path}: {one} and {other} set the same thing; keep one of them")
+            raise ConfigError(f"{path}: {one} and {other} are the same setting; keep only one of them")
     if "store" in told and "memory.storage.type" in told and values["memory.storage.url"].value is None:
-        raise ConfigError(f"{path}: store and memory.storage.type set the same thing; keep one of them")
+        raise ConfigError(f"{path}: store and memory.storage.type are the same setting; keep only one of them")
 
 
 def _check_chunks(values: Mapping[str, Value]) -> None:

@@ -45,9 +45,7 @@ def set_profile(engine: Engine, scope: Scope, entries: Mapping[str, str | None],
             forget_answers(work, [partition])
         if put_fitting(engine, work, partition, kept):
             most = engine.settings.max_profile_facts
-            raise InvalidInputError(
-                f"a profile holds at most {most} facts (memory.profile.max-facts); remove some first"
-            )
+            raise InvalidInputError(f"a profile can contain {most} facts (memory.profile.max-facts); remove some first")
         return work.profiles.of(partition)
 
 
@@ -90,7 +88,7 @@ def or_empty(engine: Engine, scope: Scope, ask: Callable[[], _Answer], empty: _A
     try:
         return ask()
     except BackendError as error:
-        _log.warning("the profile of %s is left out (%s)", scope.user or scope.session, type(error).__name__)
+        _log.warning("omitting the profile of %s (%s)", scope.user or scope.session, type(error).__name__)
         engine.observer.count("mnemic.profile.failure", kind=type(error).__name__)
         return empty
 

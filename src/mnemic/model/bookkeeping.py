@@ -195,7 +195,7 @@ def check_bookkeeping(value: Mapping[str, object]) -> Bookkeeping:
     """Check bookkeeping from a file. Raises `InvalidInputError` for anything that Mnemic never writes."""
     for name, noted in value.items():
         if name not in _SHAPES or not _SHAPES[name](noted):
-            raise InvalidInputError(f"bookkeeping cannot store {name[:60]!r} so")
+            raise InvalidInputError(f"bookkeeping cannot store {name[:60]!r} in this form")
     return value
 
 

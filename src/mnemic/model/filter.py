@@ -115,7 +115,7 @@ def _parse(value: object, where: str, depth: int = 0) -> Filter:
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{where} must be a mapping of field to condition, not {type(value).__name__}")
     if depth > MAX_DEPTH:
-        raise InvalidInputError(f"a filter can be nested at most {MAX_DEPTH} deep")
+        raise InvalidInputError(f"a filter can be nested at most {MAX_DEPTH} levels deep")
     parts: list[Filter] = []
     for key, inner in cast("Mapping[object, object]", value).items():
         if key in ("and", "or"):
@@ -139,7 +139,7 @@ def _path(key: object) -> tuple[str, ...]:
         if path[0] == "metadata" and len(path) > 1 and all(path):
             if _UNSAFE_KEY.search(check_unicode(key, "filter")):
                 raise InvalidInputError(
-                    f"{key!r}: a metadata key with quotes, backslashes or control characters cannot be filtered by"
+                    f"{key!r}: cannot filter by keys with quotes, backslashes or control characters"
                 )
             return path
     raise InvalidInputError(
@@ -166,7 +166,7 @@ def _condition(path: tuple[str, ...], operator: object, value: object) -> Condit
         raise InvalidInputError(f"{operator!r} is not an operator for {name}; use one of {', '.join(allowed)}")
     if operator == "exists":
         if not isinstance(value, bool):
-            raise InvalidInputError(f"exists (on {name}) takes true or false")
+            raise InvalidInputError(f"exists (on {name}) must be true or false")
         return Condition(path, operator, value)
     if operator == "in":
         return Condition(path, operator, tuple(_scalar(name, v) for v in _sequence(value, name)))

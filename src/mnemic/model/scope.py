@@ -112,7 +112,7 @@ class Scope:
             Level.ORG: self.org,
         }[level]
         if owner is None:
-            raise InvalidInputError(f"level={level.value!r} needs a scope with {level.value}=…")
+            raise InvalidInputError(f"level={level.value!r} requires a scope with {level.value}=…")
         return Partition(self.org, level, owner)
 
     @property
@@ -147,11 +147,11 @@ def _check_id(part: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidInputError(f"{part} must be text, not {type(value).__name__}")
     if not value or value != value.strip():
-        raise InvalidInputError(f"{part} must not be empty or padded with blanks; leave it out if there is none")
+        raise InvalidInputError(f"{part} must not be empty or have surrounding spaces; omit it if there is none")
     if len(value) > MAX_ID_CHARS:
         raise InvalidInputError(f"{part} has {len(value)} characters; at most {MAX_ID_CHARS} are allowed")
     if _BROKEN.search(value):
-        raise InvalidInputError(f"{part} contains control characters or broken Unicode")
+        raise InvalidInputError(f"{part} contains control characters or invalid Unicode")
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -205,7 +205,7 @@ def check_unicode(text: str, name: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidInputError(
-            f"{name} is not valid Unicode: half of a surrogate pair at character {error.start}; "
+            f"{name} is not valid Unicode: it has half of a surrogate pair at character {error.start}; "
             "decode the source as UTF-8 or UTF-16, or replace such characters"
         ) from error
     return text

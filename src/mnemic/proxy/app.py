@@ -247,7 +247,7 @@ class Proxy:
             is_ended = True
         except httpx2.HTTPError as error:
             raise UnavailableError(
-                f"the server behind the proxy ended its answer early ({type(error).__name__})"
+                f"the server behind the proxy stopped mid-answer ({type(error).__name__})"
             ) from error
         finally:
             listener.end()

@@ -220,7 +220,7 @@ class Replies:
             answer = _encode_answer(trying.messages) if outcome is Outcome.ANSWERED else b""
             await self._run(lambda: self._repeats.keep(claim, outcome, answer))
         except MnemicError as error:
-            _log.warning("the answer of a request with an Idempotency-Key was not kept: %s", type(error).__name__)
+            _log.warning("could not save the response to a request with an Idempotency-Key: %s", type(error).__name__)
 
     async def _run(self, ask: Callable[[], _Found]) -> _Found:
         self._threads = self._threads or anyio.CapacityLimiter(THREADS)
@@ -251,7 +251,7 @@ def _may_change(scope: Scope) -> bool:
 def _check_same(request: KeptRequest, fingerprint: str) -> None:
     """Raise `InvalidInputError` if the key came with a different request before."""
     if fingerprint not in ("", request.fingerprint):
-        raise InvalidInputError("this Idempotency-Key was used for another request; choose a new one")
+        raise InvalidInputError("this Idempotency-Key was already used for a different request; choose a new one")
 
 
 def _fingerprint(scope: Scope, body: bytes) -> str:

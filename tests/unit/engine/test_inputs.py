@@ -30,7 +30,7 @@ def test_a_text_returns_unchanged_up_to_the_limit():
 
 def test_a_choice_may_be_given_as_itself_or_as_its_text_and_others_are_named():
     assert inputs.check_choice(Kind, "goal", "kind") is inputs.check_choice(Kind, Kind.GOAL, "kind")
-    with pytest.raises(InvalidInputError, match=r"kind='Goal' is none of fact, goal"):
+    with pytest.raises(InvalidInputError, match=r"kind='Goal' is not one of fact, goal"):
         inputs.check_choice(Kind, "Goal", "kind")
 
 

@@ -334,7 +334,7 @@ class ChatClient:
                     raise
             self._sleep(wait)
             wait *= 2
-        raise AssertionError("a loop of at least one try ended without an answer")
+        raise AssertionError("all attempts ended without an answer")
 
     def _send_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
         left = deadline.left_s
@@ -383,7 +383,9 @@ class ChatClient:
         except (self._http.TransportError, self._http.DecodingError) as error:
             if deadline.is_over:
                 raise self._late(deadline) from error
-            raise errors.BadReplyError(f"{self.place} ended its reply early ({type(error).__name__})") from error
+            raise errors.BadReplyError(
+                f"{self.place} stopped in the middle of its reply ({type(error).__name__})"
+            ) from error
         if deadline.is_over:
             raise self._late(deadline)
 
@@ -486,7 +488,7 @@ class OpenAILlm:
                     yield Piece(text)
                 event = next(events, None)
         if not assembly.is_finished:
-            raise errors.BadReplyError(f"{self._client.place} ended its reply early")
+            raise errors.BadReplyError(f"{self._client.place} stopped in the middle of its reply")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:
@@ -495,9 +497,9 @@ class OpenAILlm:
     def _check(self, event: object) -> None:
         said = error_of(event)
         if said is not None and model_servers.is_too_long(said):
-            raise errors.InvalidInputError(f"{self._client.place}: the prompt is longer than its context")
+            raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context")
         if said is not None:
-            raise errors.UnavailableError(f"{self._client.place} failed during its reply")
+            raise errors.UnavailableError(f"{self._client.place} failed while replying")
 
     def _ask_adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
         """The answer to the first request that the server accepts. Remembers what it accepted."""
@@ -507,9 +509,7 @@ class OpenAILlm:
             try:
                 answer = ask(dialect)
             except model_servers.TooLongError as error:
-                raise errors.InvalidInputError(
-                    f"{self._client.place}: the prompt is longer than its context"
-                ) from error
+                raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context") from error
             except RefusedRequestError as refused:
                 if prompt.tools and "tool" in refused.said:
                     message = f"{self._model} at {self._client.place} takes no tools"

@@ -130,7 +130,7 @@ class RedisLink(Generic[_Missed]):
             if self._is_down or self._closing.is_set():
                 return
             self._is_down = True
-            _log.warning("Redis at %s is away, its copies are not used: %s", self.address, error)
+            _log.warning("Redis at %s is unavailable; its copies are not used: %s", self.address, error)
             self._prober = threading.Thread(target=self._probe, name="mnemic-redis-probe", daemon=True)
             self._prober.start()
 
@@ -140,9 +140,9 @@ class RedisLink(Generic[_Missed]):
                 self.client.ping()
                 self._repair_all()
             except _FAILURES as error:
-                _log.debug("Redis at %s is still away: %s", self.address, error)
+                _log.debug("Redis at %s is still unavailable: %s", self.address, error)
                 continue
-            _log.info("Redis at %s is back", self.address)
+            _log.info("Redis at %s is available again", self.address)
             return
 
     def _repair_all(self) -> None:
@@ -175,7 +175,7 @@ def _client(url: str, options: RedisOptions) -> Redis:
         )
     except (ValueError, TypeError) as error:
         raise ConfigError(
-            "memory.window.url is not the address of a Redis; use redis://user:password@host:6379/0, rediss://… or "
+            "memory.window.url is not a valid Redis address; use redis://user:password@host:6379/0, rediss://… or "
             "unix:///path"
         ) from error
 
@@ -399,7 +399,7 @@ class RedisWindow:
             if heard is None:
                 raise
             if not self._is_store_away:
-                _log.warning("neither Redis nor the store answers; windows are what was heard here last: %s", error)
+                _log.warning("neither Redis nor the store responds; using this process's last messages: %s", error)
             self._is_store_away = True
             return within_ttl(heard[-limit:], now, self._ttl_s)
 
@@ -479,7 +479,7 @@ class RedisWindow:
                 fills = [self._window_fill(work, place, now, look)] if is_window else []
                 fills += [self._staging_fill(work, place, look)] if is_staging else []
         except BackendError as error:
-            _log.warning("no copy of a session was made: %s", error)
+            _log.warning("could not copy a session to Redis: %s", error)
             return
         for fill in fills:
             if fill is not None:

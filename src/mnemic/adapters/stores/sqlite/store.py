@@ -275,7 +275,7 @@ class SqliteStore:
             self._lost_tail = self._file.find_lost_tail(lambda: int(connection.execute(count).fetchone()[1]))
             if self._file.is_read_only:
                 if is_old:
-                    raise ConfigError(f"{self.path} is of an older version and read-only: make it writable once")
+                    raise ConfigError(f"{self.path} is old and read-only: make it writable once, to upgrade it")
                 return
             if is_old:
                 with session.translated_errors("setting up the store"):
