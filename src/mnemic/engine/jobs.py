@@ -524,7 +524,7 @@ class Worker:
 
     def _round(self) -> float:
         """Do what is due; returns seconds to sleep. A handler's error is noted at its job, so that the worker lives."""
-        self.failure = None
+        before, self.failure = self.failure, None
         try:
             self._begin()
             self._begin = bool
@@ -538,7 +538,8 @@ class Worker:
             self.failure = error
             if self._stop.is_set():
                 return 0.0  # the store was closed before its job was done
-            _worker_log.warning("the worker pauses for %g s: %s: %s", self._poll_s, type(error).__name__, error)
+            if repr(error) != repr(before):  # said once: a store that cannot be written may stay so
+                _worker_log.warning("the worker pauses for %g s: %s: %s", self._poll_s, type(error).__name__, error)
         except Exception as error:  # noqa: BLE001 -- the job loop outlives a faulty handler; see tests/architecture/test_sizes.py
             self.failure = error
             _worker_log.error("a job failed with %s; the worker goes on in %g s", type(error).__name__, self._poll_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime
 
 import pytest
@@ -10,6 +11,7 @@ from mnemic.engine import inputs
 from mnemic.errors import InvalidInputError
 from mnemic.model import filter as filters
 from mnemic.model.item import Kind, MessageDraft, Role, Trust
+from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
 
 SETTINGS = Settings(max_text_chars=10, max_metadata_bytes=20)
@@ -174,3 +176,10 @@ def test_the_largest_filter_that_is_allowed_is_not_taken_for_a_huge_one():
         deepest = {"not": deepest}
     values = {"metadata.b": {"in": [*range(filters.MAX_VALUES - filters.MAX_CONDITIONS)]}}
     assert filters.parse_filter({"or": [*[deepest["not"]] * (filters.MAX_CONDITIONS - 1), values]})
+
+
+def test_two_forms_of_a_name_are_two_users():
+    """As docs/how-to/run-a-server.md says; merging them could show one account the memories of another."""
+    composed, decomposed = (unicodedata.normalize(form, "José") for form in ("NFC", "NFD"))
+    assert Scope(user=composed) != Scope(user=decomposed)
+    assert Scope(user=decomposed).user == decomposed
