@@ -69,7 +69,7 @@ class NamedParts(Generic[Part]):
             except (ImportError, AttributeError) as error:
                 raise ConfigError(f"{self._kind} {technology!r} of {point.value} cannot be loaded: {error}") from error
         known = ", ".join(self.names())
-        raise ConfigError(f"{self._kind} {technology!r} is unknown; expected {known} or none")
+        raise ConfigError(f"{self._kind} {technology!r} is unknown; use {known} or none")
 
 
 def with_model(options: Options, model: str | None, argument: str = "model") -> Options:

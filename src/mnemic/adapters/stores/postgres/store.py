@@ -142,7 +142,9 @@ class PostgresStore:
                 connection.execute(query(statements("connection")["commit"]))
         except UnavailableError as error:
             if connection.closed:
-                raise UnavailableError(f"{error}; the last write may have been committed; check it") from error
+                raise UnavailableError(
+                    f"{error}; it is unknown whether the last write was committed; check before retrying"
+                ) from error
             raise
 
 
