@@ -82,6 +82,17 @@ _ASKS = ((_HOW_OLD, _AGE), (_WHEN, _DATE), (_HOW_MUCH, _NUMBER), (_WHO_WHERE, _N
 """What a question asks for, and what an answer to it holds."""
 
 
+NAMING_WORDS = 6
+"""A longer prompt may name somebody in passing."""
+
+
+def names_asked(text: str) -> frozenset[str]:
+    """The names in a short question that is neither a task nor about the assistant ("How is Fynn?")."""
+    if len(text.split()) > NAMING_WORDS or _TASK.search(text) or _YOU.search(text):
+        return frozenset()
+    return frozenset(_NAME.findall(text))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """A prompt, the vector of its question `(dims,)`, L2-normalised, and how many rows were searched for it."""

@@ -302,3 +302,11 @@ def test_thanks_are_less_relevant_than_a_message_as_near_that_tells_something(re
     hits = {hit.text: hit for hit in real.recall(Scope(user="bo"), "What about Lena?", kinds=("message",))}
     assert next(each.points for each in hits["Thanks, Lena!"].contributions if each.feature == "brief") < -2
     assert next(iter(hits)) == told
+
+
+@pytest.mark.parametrize("prompt", ["How is Fynn?", "Is Fynn better?"])
+def test_a_short_question_about_somebody_by_name_gets_what_was_said_of_him(real: Mnemic, prompt: str):
+    said = "Fynn is ill and had to go to the vet"
+    real.capture(replace(ANNA, session="vet"), user=said, assistant="I hope it is nothing serious.")
+    assert said in [hit.text for hit in real.context(ANNA, prompt).recall]
+    assert not real.context(ANNA, "How are you?").recall.hits
