@@ -40,8 +40,9 @@ from mnemic.config import Config
 from mnemic.engine.curate import CurateReport, Curating
 from mnemic.engine.engine import Engine
 from mnemic.errors import BadReplyError, InvalidInputError
-from mnemic.model.item import CATEGORIES, CURATED, IMPORTANCE_WORDS, Kind, Memory, Message, State, Verdict, gem_of
+from mnemic.model.item import CURATED, IMPORTANCE_WORDS, Kind, Memory, Message, State, Verdict, gem_of
 from mnemic.model.scope import Level, Scope
+from mnemic.text.gems import known_categories
 
 FOLDER = "chat-exports"
 TALKS = "halumem/corpus.jsonl.gz"
@@ -144,7 +145,7 @@ def problems_of(mnemic: Mnemic, title: str) -> list[str]:
             len(asdict(gem)) == 11  # noqa: PLR2004 -- the fields of a gem
             and all(asdict(gem).values())
             and gem.importance in IMPORTANCE_WORDS
-            and set(gem.categories) <= set(CATEGORIES)
+            and set(gem.categories) <= set(known_categories())
             and 0 <= gem.confidence <= 1
             and {message.turn for message in messages.values() if message.session == gem.conversation_id}.issuperset(
                 gem.source_turns

@@ -34,17 +34,18 @@ REST = "…"
 COLUMNS = 100
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 PROGRAMS = Path(sys.executable).parent
-BAR = re.compile(r"^.* [━╸╺ ]{20,} .*\n\n?", re.MULTILINE)
+BAR = re.compile(r"^.*[━╸╺]{5,}.*\n\n?", re.MULTILINE)
 """A bar of progress, which is gone when the work is done."""
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 VARIABLE = (
+    (r"\b\d[\d.,]*(?: / \d[\d.,]*)+|(?:(?<=rows/s)|(?<=MB)) +[\d.,]+|\b\d+ MiB of index, and \d+", "N"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
     (r"\b[0-9a-f]{16,64}\b", "HASH"),
     (r"\bmn_\w+", "TOKEN"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?", "TIME"),
-    (r"\b20\d\d-\d\d-\d\d\b", "DATE"),
-    (r"\b[\d.,]+ (ms|s|bytes|KiB|MiB|kB|MB|GB)\b", r"N \1"),
+    (r"\b20\d\d-\d\d-\d\d\b|\b20\d{6}T\d{6}\b", "DATE"),
+    (r"\b\d[\d.,]* (ms|s|bytes|KiB|MiB|kB|MB|GB)\b", r"N \1"),
     (r"\b\d+%|\b\d+\.\d+\b|\b\d+e-\d+\b", "N"),
     (r"datetime\.datetime\([^)]*\)", "TIME"),
 )
@@ -117,12 +118,18 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str]) -> t
     )
     os.close(theirs)
     parts: list[bytes] = []
-    while part := _read(ours):
-        parts.append(part)
-    os.close(ours)
+    try:
+        while part := _read(ours):
+            parts.append(part)
+        status = process.wait()
+    finally:
+        process.kill()  # nothing, if it has ended
+        process.wait()
+        os.close(ours)
     text = BAR.sub("", ESCAPE.sub("", b"".join(parts).decode(errors="replace").replace("\r", "")))
-    text = text.replace(str(folder), "~").replace(str(PROGRAMS), "~/.venv/bin")
-    return process.wait(), "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    for path, shown in ((folder, "~"), (PROGRAMS, "~/.venv/bin"), (PROGRAMS.resolve(), "~/.venv/bin")):
+        text = text.replace(str(path), shown)
+    return status, "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
 def _read(terminal: int) -> bytes:

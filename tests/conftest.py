@@ -26,12 +26,16 @@ def repository() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
-@pytest.fixture(autouse=True)
-def is_idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing happens behind the back of a test, but in those marked `own_worker`."""
-    if not any(mark.name == "own_worker" for mark in cast("pytest.Item", request.node).iter_markers()):
-        monkeypatch.setattr(OwnWorker, "wake", _sleep_on)
-
-
-def _sleep_on(_: OwnWorker) -> None:
+def _sleep_on(self: OwnWorker) -> None:
     """Starts nothing."""
+
+
+_wake = OwnWorker.wake
+OwnWorker.wake = _sleep_on  # fixtures of a module or a session are made before those of a test
+
+
+@pytest.fixture(autouse=True)
+def runs_jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing happens behind the back of a test, but in those marked `own_worker`."""
+    if any(mark.name == "own_worker" for mark in cast("pytest.Item", request.node).iter_markers()):
+        monkeypatch.setattr(OwnWorker, "wake", _wake)

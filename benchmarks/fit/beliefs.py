@@ -3,7 +3,7 @@
 The beliefs have reasons, not measurements: a message counts in full and one beside it a quarter; two of them away a
 tenth; its session a third; the question it answers half; who is named outweighs three standard deviations of wording;
 a date named two; an assistant's long replies repeat the words of others and are marked down by one, which asking for
-them takes back.
+them takes back; thanks and greetings are short and a question answers none, so each is marked down by one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ MEANS: Mapping[str, float] = {
     "session_keyword": 0.33,
     "session_dense": 0.33,
     "answer": 0.5,
+    "brief": -1.0,
+    "asks": -1.0,
     "author_named": 3.0,
     "assistant": -1.0,
     "assistant_asked": 1.0,
@@ -34,16 +36,21 @@ WIDTHS: Mapping[str, float] = {
     "session_keyword": 0.2,
     "session_dense": 0.2,
     "answer": 0.3,
+    "brief": 1.0,
+    "asks": 1.0,
     "author_named": 1.5,
     "assistant": 1.0,
     "assistant_asked": 1.0,
     "dated": 1.0,
 }
-SIGNS: Mapping[str, int] = dict.fromkeys(WIDTHS, 1) | {"assistant": -1}
-"""Nothing but being said by an assistant speaks against a message."""
+SIGNS: Mapping[str, int] = dict.fromkeys(WIDTHS, 1) | {"assistant": -1, "brief": -1, "asks": -1}
+"""Only being said by an assistant, saying little and asking speak against a message."""
 
-STRENGTHS = (0.0003, 0.001, 0.002, 0.003, 0.005, 0.01)
+STRENGTHS = (0.0003, 0.0006, 0.001, 0.002, 0.003, 0.005)
 """How firmly they may be held; what is left out of the fit decides."""
+
+AS_GOOD = 0.001
+"""Of the strengths that come so near to the best one in recall, the firmest is taken."""
 
 PLAIN: Mapping[str, float] = {"keyword": 1.0, "dense": 1.0}
 """The sum of the standard scores of BM25 and the embedding."""

@@ -39,6 +39,8 @@ FEATURES = (
     "session_keyword",
     "session_dense",
     "answer",
+    "brief",
+    "asks",
     "author_named",
     "assistant",
     "assistant_asked",

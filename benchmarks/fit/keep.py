@@ -16,6 +16,7 @@ Without MNEMIC_DATA nothing is done.
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
 import sys
@@ -41,7 +42,7 @@ from mnemic.model.item import Fact
 from mnemic.model.scope import as_utc
 from mnemic.ports.models import Embedder
 from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_candidates, is_long_enough, join_clauses, terms_of
-from mnemic.text.facts.worth import encode_weights, hash_words, is_read, measure_cues
+from mnemic.text.facts.worth import hash_words, is_read, measure_cues
 
 HERE = Path(__file__).resolve().parent
 WEIGHTS = ROOT / "src" / "mnemic" / "text" / "facts" / "worth.json"
@@ -199,6 +200,11 @@ def ship(read: Callable[[Examples], Doubles], name: str, data: Examples, thresho
     used, features = uses(name, data), read(data)
     weights = fit(features[used], data.taught[used], penalties(features), data.weights[used])
     return {"weights": encode_weights(weights), "threshold": round(threshold, 3)}
+
+
+def encode_weights(weights: Doubles) -> str:
+    """Weights as text: half precision, base64."""
+    return base64.b64encode(weights.astype("<f2").tobytes()).decode()
 
 
 def read_messages(pool: Path) -> Iterator[Labelled]:

@@ -20,7 +20,7 @@ from tempfile import gettempdir
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from benchmarks.fit.beliefs import BY_HAND, MEANS, STRENGTHS, prior
+from benchmarks.fit.beliefs import AS_GOOD, BY_HAND, MEANS, STRENGTHS, prior
 from benchmarks.fit.features import FEATURES, Asked, features_of
 from benchmarks.fit.measure import judged, report
 from benchmarks.fit.model import Judged, fit
@@ -94,7 +94,8 @@ def fitted_to(bench: Bench, sets: Mapping[str, Sequence[Judged]]) -> Fitted:
         recalls = [each.overall.metrics[name] for each in found for name in ("R@5", "R@10")]
         by_strength[strength] = sum(recalls) / len(recalls)
         print("strength", strength, "recall of what was left out", round(by_strength[strength], 4), flush=True)
-    best = max(by_strength, key=lambda strength: by_strength[strength])
+    most = max(by_strength.values())
+    best = max(strength for strength, recall in by_strength.items() if recall >= most - AS_GOOD)
     weights = {name: round(value, DIGITS) for name, value in fit(list(sets.values()), FEATURES, prior(best)).items()}
     questions = {name: len(each) for name, each in sets.items()}
     return Fitted(weights, best, by_strength, left_out[best], questions)

@@ -190,7 +190,7 @@ def _example(parts: Engine, scope: Scope, told: tuple[str, str, str, int]) -> Ex
     vectors, _ = question_vectors(parts, visible.partitions, text, Watch(None))
     vector = vectors[0] if vectors[0] is not None else np.zeros(384, np.float32)
     found = answer(parts, scope, Question(text=text, limit=HITS))
-    return Example(source, kind, text, label, vector, features(text, 0.0, sights(found.hits)))
+    return Example(source, kind, text, label, vector, features(text, 0.0, sights(found.hits), found.searched))
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,9 +103,7 @@ def open_keyring(config: Config) -> Keyring | None:
     try:
         from mnemic.adapters.archives.keyring import FileKeyring
     except ImportError as error:
-        raise ConfigError(
-            f"sealed backups need a missing package ({error}); run `pip install 'mnemic[sealed]'`"
-        ) from error
+        raise ConfigError(f"a package for sealing is missing ({error}); run `pip install 'mnemic[sealed]'`") from error
     return FileKeyring(config.backup_keyring, config.backup_master_key, lock_wait_s=config.lock_wait_s)
 
 
@@ -151,7 +149,9 @@ def _observer(config: Config) -> Observer:
     try:
         from mnemic.adapters.observers.opentelemetry import sending_to
     except ImportError as error:
-        raise ConfigError(f"traces need missing packages ({error}); run `pip install 'mnemic[telemetry]'`") from error
+        raise ConfigError(
+            f"packages for traces are missing ({error}); run `pip install 'mnemic[telemetry]'`"
+        ) from error
     from mnemic.adapters.observers.counters import SeveralObservers
 
     return SeveralObservers([counting, sending_to(config.traces)])
@@ -179,7 +179,7 @@ def _llm_reranker(config: Config, llm: Llm | None) -> Reranker:
     from mnemic.adapters.rerankers.registry import LlmReranker
 
     if llm is None:
-        raise ConfigError("reranker 'llm' needs a language model; set llm.name")
+        raise ConfigError("reranker 'llm' requires a language model; set llm.name")
     try:
         return LlmReranker(llm, **cast("Mapping[str, Any]", config.reranker_options))
     except TypeError as error:
@@ -212,7 +212,7 @@ def _postgres(url: str, config: Config) -> Store:
         from mnemic.adapters.stores.postgres import PostgresStore
     except ImportError as error:
         raise ConfigError(
-            f"a PostgreSQL store needs a missing driver ({error}); run `pip install 'mnemic[postgres]'`"
+            f"the PostgreSQL driver is missing ({error}); run `pip install 'mnemic[postgres]'`"
         ) from error
     return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
@@ -226,9 +226,7 @@ def _window(config: Config, store: Store, observer: Observer) -> Window:
     try:
         from mnemic.adapters.windows.redis import RedisOptions, RedisWindow
     except ImportError as error:
-        raise ConfigError(
-            f"a window in Redis needs a missing driver ({error}); run `pip install 'mnemic[redis]'`"
-        ) from error
+        raise ConfigError(f"the Redis driver is missing ({error}); run `pip install 'mnemic[redis]'`") from error
     try:
         options = RedisOptions(**cast("Mapping[str, Any]", config.window_options))
     except TypeError as error:
@@ -258,13 +256,11 @@ def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIn
             "memory.index.backend is qdrant; set memory.index.qdrant.url, or QDRANT_URL in the environment"
         )
     if embedder is None:
-        raise ConfigError("memory.index.backend is qdrant, which needs vectors; set embedder.name")
+        raise ConfigError("memory.index.backend is qdrant, which requires vectors; set embedder.name")
     try:
         from mnemic.adapters.indexes.qdrant import QdrantCollection, open_qdrant
     except ImportError as error:
-        raise ConfigError(
-            f"an index in Qdrant needs a missing client ({error}); run `pip install 'mnemic[qdrant]'`"
-        ) from error
+        raise ConfigError(f"the Qdrant client is missing ({error}); run `pip install 'mnemic[qdrant]'`") from error
     asked = QdrantCollection(config.qdrant_url, config.qdrant_collection, config.qdrant_api_key, config.qdrant_options)
     return open_qdrant(store, embedder.space, asked, _index_folder(config))
 
@@ -326,7 +322,7 @@ def _retired(config: Config, store: Store, embedders: Mapping[str, Embedder]) ->
     try:
         embedder = _embedder(replace(config, embedder_dims=None), name, config.embedder_previous_options)
     except ConfigError as error:
-        _log.warning("the embedder before, %s, cannot be opened (%s); its vectors are not searched", name, error)
+        _log.warning("the previous embedder, %s, cannot be opened (%s); its vectors are not searched", name, error)
         return None
     if embedder.space.id in left:
         return RetiredSpace(embedder)

@@ -170,7 +170,7 @@ class TestARestore:
     def test_refuses_a_store_that_holds_something_unless_told(self, memory: Mnemic, tmp_path: Path):
         memory.remember(ANA, "Drinks tea")
         memory.backup(tmp_path / "b.zip")
-        with pytest.raises(ConflictError, match="the store holds 1 memories already"):
+        with pytest.raises(ConflictError, match="the store already contains 1 memories"):
             memory.restore(tmp_path / "b.zip")
         memory.remember(ANA, "Drinks coffee")
         report = memory.restore(tmp_path / "b.zip", is_dry_run=True)
@@ -294,7 +294,7 @@ class TestWhatWasErased:
             assert other.recall(BORIS, "goldcrest").hits
             again = other.restore(tmp_path / "b.zip", is_replacing=True)
             assert again.replayed == 1
-            with pytest.raises(InvalidInputError, match="holds receipts alone"):
+            with pytest.raises(InvalidInputError, match="contains only receipts"):
                 other.restore(tmp_path / "receipts.zip", is_replacing=True)
 
     def test_by_a_store_with_another_key_is_erased_and_known_from_then_on(self, memory: Mnemic, tmp_path: Path):

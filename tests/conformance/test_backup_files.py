@@ -58,7 +58,7 @@ class TestAFileThatCannotBeUsed:
         self.refused(backup, InvalidInputError, "not a complete zip file")
         with zipfile.ZipFile(backup, "w") as packed:
             packed.writestr("manifest.json", '{"format": "a game"}')
-        self.refused(backup, InvalidInputError, "not a backup of Mnemic")
+        self.refused(backup, InvalidInputError, "not a Mnemic backup")
         with zipfile.ZipFile(backup, "w") as packed:
             packed.writestr("manifest.json", "[" * 100_000)
         self.refused(backup, InvalidInputError, "manifest cannot be read")
@@ -71,7 +71,7 @@ class TestAFileThatCannotBeUsed:
     @pytest.mark.parametrize("change", [{"sha256": "ab" * 32}, {"size": 4096}, {"counts": {"memories": 7}}])
     def test_because_it_is_not_what_it_says(self, backup: Path, change: dict[str, object]):
         repacked(backup, change)
-        self.refused(backup, InvalidInputError, "size is wrong|number of rows is wrong|checksum is wrong")
+        self.refused(backup, InvalidInputError, "size does not match|wrong number of rows|checksum does not match")
 
     def test_because_there_is_no_room_to_unpack_it(self, backup: Path):
         repacked(backup, {"size": 10**18})

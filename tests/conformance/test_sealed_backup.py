@@ -104,7 +104,7 @@ class TestASealedBackup:
     def test_is_made_where_there_is_a_keyring_unless_told(self, memory: Mnemic, place: str, tmp_path: Path):
         assert memory.backup(tmp_path / "plain.zip", is_sealed=False).manifest.sealed is None
         assert memory.backup(tmp_path / "receipts.zip", contents="receipts").manifest.sealed is None
-        with pytest.raises(InvalidInputError, match="receipts alone are not sealed"):
+        with pytest.raises(InvalidInputError, match="receipts alone cannot be sealed"):
             memory.backup(tmp_path / "none.zip", contents="receipts", is_sealed=True)
         with opened(place) as other:
             assert other.backup(tmp_path / "other.zip").manifest.sealed is None
@@ -284,7 +284,7 @@ class TestWithoutTheKeys:
             with pytest.raises(ConfigError, match="master key"):
                 memory.erase(ACME, level="org")
             with opened(place, backup_keyring=ring, backup_master_key="wrong horse battery staple") as wrong:
-                self.refused(wrong, backup, "has another master key")
+                self.refused(wrong, backup, "has a different master key")
             wrapped.restore(backup, is_replacing=True)
             assert wrapped.erase(ACME, level="org").counts["data_keys"] == 1
 
@@ -310,7 +310,7 @@ class TestTables:
         assert known(memory, ACME)
 
     def test_of_which_it_is_not_known_whose_they_are_are_not_sealed(self):
-        with pytest.raises(UnsupportedError, match="to which org the rows of diary belong"):
+        with pytest.raises(UnsupportedError, match="which org the rows of diary belong to"):
             rows_statement("diary", ["day", "text"])
 
 

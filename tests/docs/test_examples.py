@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,12 @@ from scripts.doc_outputs import list_documents, read_examples, run_examples, sho
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.requirement("P-51")
+@pytest.mark.timeout(600)  # a page may have twenty commands, and each is a process
 @pytest.mark.parametrize("document", list_documents(), ids=lambda path: path.name)
-def test_every_example_of_a_document_runs_and_prints_what_is_shown(document: Path, tmp_path: Path):
-    examples = run_examples(document.read_text(encoding="utf-8"), tmp_path)
+def test_every_example_of_a_document_runs_and_prints_what_is_shown(document: Path):
+    with tempfile.TemporaryDirectory() as folder:  # its path is short, as in the documents: lines wrap alike
+        examples = run_examples(document.read_text(encoding="utf-8"), Path(folder).resolve())
     assert [(each.code, each.printed) for each in examples if each.code_of_exit] == []
     wrong = [(each.code, each.shown, each.printed) for each in examples if not each.is_as_shown]
     assert wrong == [], f"run: python scripts/doc_outputs.py --write {document.relative_to(ROOT)}"

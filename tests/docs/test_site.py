@@ -32,6 +32,7 @@ def places(entries: Any) -> Iterator[str]:
                 yield from places(below if isinstance(below, list) else [below])
 
 
+@pytest.mark.requirement("P-51")
 def test_every_page_of_the_documentation_is_in_the_navigation(pages: build_site.Pages, repository: Path):
     shown = set(places(build_site.arrange_pages(pages)))
     written = {build_site.place_of(str(path.relative_to(repository))) for path in (repository / "docs").rglob("*.md")}
@@ -67,6 +68,7 @@ def test_a_built_page_may_load_nothing_from_elsewhere_and_link_to_nothing_missin
     ]
 
 
+@pytest.mark.requirement("P-51")
 def test_the_pages_from_code_have_every_verb_route_and_setting():
     python, settings = site_pages.write_python(), site_pages.write_settings()
     rest = site_pages.write_rest(site_pages.describe_rest())

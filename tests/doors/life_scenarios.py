@@ -265,7 +265,10 @@ MOVING = (
                 expect={"#": 2, "1.before.text": "Ana drinks smoked tea"},
             ),
             Step(
-                "recall", {"query": "when does the plane depart?"}, scope=DINA, expect={"hits.0.item.session": "today"}
+                "recall",
+                {"query": "when does the plane depart?", "kinds": ["message"]},
+                scope=DINA,
+                expect={"hits.0.item.session": "today"},
             ),
             Step(
                 "import_",

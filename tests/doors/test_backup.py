@@ -104,10 +104,10 @@ class TestTheCommandLine:
         file = str(home / "b.zip")
         told("backup", file)
         for words, error, text in (
-            (["backup", file], ConflictError, "exists already"),
-            (["restore", file], ConflictError, "the store holds 1 messages, 1 memories already"),
+            (["backup", file], ConflictError, "already exists"),
+            (["restore", file], ConflictError, "the store already contains 1 messages, 1 memories"),
             (["restore", str(home / "none.zip"), "--replace"], InvalidInputError, "does not exist"),
-            (["backup", "--verify", str(home / "memory.db")], InvalidInputError, "not a backup"),
+            (["backup", "--verify", str(home / "memory.db")], InvalidInputError, "not a Mnemic backup"),
             (["backup", "--verify", file, "--force"], InvalidInputError, "--verify writes nothing"),
         ):
             code, _, err = run(words, [])
@@ -158,7 +158,7 @@ class TestAServer:
             report = remote.backup(home / "b.zip")
             assert report.manifest.counts["memories"] == 1
             assert check_backup(home / "b.zip").manifest == report.manifest
-            with pytest.raises(ConflictError, match="exists already"):
+            with pytest.raises(ConflictError, match="already exists"):
                 remote.backup(home / "b.zip")
             assert remote.backup(home / "b.zip", is_replacing=True, contents="receipts").manifest.receipts == 0
             with pytest.raises(UnsupportedError, match="on its own machine"):

@@ -273,7 +273,7 @@ class TestConfiguration:
         assert answer("init") == {"file": str(path)}
         path.write_text("# mine\n", encoding="utf-8")
         code, _, err = run(["init"], [])
-        assert (code, "exists already" in err) == (EXIT_CODES[ConflictError], True)
+        assert (code, "already exists" in err) == (EXIT_CODES[ConflictError], True)
         assert path.read_text(encoding="utf-8") == "# mine\n"
         assert answer("config", "show")["file"] == str(path)
         told("init", "--config", str(home / "other.toml"))

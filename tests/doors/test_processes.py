@@ -313,7 +313,7 @@ def test_no_process_outlives_a_supervisor_that_is_killed(tmp_path: Path):
 def test_processes_that_could_share_no_store_are_refused():
     code, _, err = run(["--store", "memory://", "--port", "0", "--processes", "2"], ["serve"])
     assert code == 6
-    assert "cannot share a store in memory" in err
+    assert "cannot share an in-memory store" in err
 
 
 def test_processes_that_could_share_no_index_are_refused(tmp_path: Path):
@@ -369,9 +369,9 @@ def test_a_process_that_stands_still_is_killed_and_one_that_dies_again_and_again
         hurting.join()
     assert code == 1
     assert caplog.messages == [
-        "process 0 stands still and is killed",
+        "process 0 stands still; killed it",
         "process 0 ended: signal 9 (SIGKILL); it is started again in 0.5 s",
-        "process 0 answers again",
+        "process 0 is responding again",
         "process 0 ended: signal 9 (SIGKILL); every process died 2 times within 600 s, and the server ends",
     ]
 

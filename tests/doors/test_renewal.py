@@ -86,7 +86,7 @@ def test_processes_are_started_anew_while_requests_go_on_and_none_of_them_fails(
         ]
         try:
             server.process.send_signal(signal.SIGHUP)
-            until(lambda: has_told(server, "all processes were restarted"))
+            until(lambda: has_told(server, "all processes have been restarted"))
         finally:
             over.set()
         for codes, newest in (future.result() for future in asked):
@@ -103,9 +103,9 @@ def test_settings_that_cannot_be_change_nothing_and_a_signal_ends_a_server_that_
 ):
     before = server.children()
     for text, words in (
-        ("[recall]\nlimit = 0\n", "the processes stay as they are: recall.limit"),
+        ("[recall]\nlimit = 0\n", "the processes were not restarted: recall.limit"),
         ("[server]\nprocesses = 3\n", "they are: the store or the number of processes has changed"),
-        ("[memory.index]\nbackend = 'qdrant'\nqdrant.url = ':memory:'\n", "they are: 2 processes need a Qdrant"),
+        ("[memory.index]\nbackend = 'qdrant'\nqdrant.url = ':memory:'\n", "restarted: 2 processes require a Qdrant"),
     ):
         settings.write_text(text, encoding="utf-8")
         server.process.send_signal(signal.SIGHUP)
@@ -113,7 +113,7 @@ def test_settings_that_cannot_be_change_nothing_and_a_signal_ends_a_server_that_
     assert server.children() == before
     settings.write_text(f"[embedder]\nname = 'onnx:{tmp_path}/nothing'\n", encoding="utf-8")
     server.process.send_signal(signal.SIGHUP)
-    until(lambda: has_told(server, "ended by the new settings"))
+    until(lambda: has_told(server, "failed to restart"))
     until(lambda: server.ready() == "ok")
     assert before[1] in server.children()
     keep_both(server)

@@ -128,7 +128,7 @@ def test_keys_are_made_listed_rotated_and_revoked_on_the_command_line(tmp_path: 
     code, token, err = run([*options, "--user", "ana", "--name", "laptop", "--right", "read"], ["keys", "create"])
     assert code == 0
     assert token.startswith("mn_")
-    assert "not shown again" in err
+    assert "not be shown again" in err
     with Mnemic.open(str(tmp_path / "memory.db")) as opened:
         (key,) = opened.keys.list(Scope(org="acme"))
         assert opened.admission.check(token.strip()) == key

@@ -157,7 +157,7 @@ def test_a_folder_in_place_of_the_file_or_a_file_in_place_of_the_folder_is_told(
     with pytest.raises(UnavailableError, match=str(path)):
         SqliteStore(path)
     (path / "file").touch()
-    with pytest.raises(ConfigError, match="cannot be made"):
+    with pytest.raises(ConfigError, match="cannot be created"):
         SqliteStore(path / "file" / "memory.db")
 
 

@@ -137,4 +137,4 @@ def test_a_run_goes_on_without_its_memory(store: Config, caplog: pytest.LogCaptu
     with Broken.open(store) as broken:
         agent = Agent(FunctionModel(Script(TextPart("Hello"))), capabilities=[MnemicMemory(broken, ANA)])
         assert agent.run_sync("Hi").output == "Hello"
-    assert caplog.text.count("goes on without its memory") == 2
+    assert caplog.text.count("the chat without memory") == 2

@@ -150,9 +150,9 @@ class TestSections:
             ('[memory.storage]\ntype = "postgresql"', "PGVECTOR_URL"),
             ('[memory.storage]\ntype = "postgresql"\nurl = "a.db"', "is postgresql, but"),
             ('[memory.storage]\ntype = "sqlite"\nurl = "postgresql://u:secret@db/x"', "is sqlite, but"),
-            ('store = "a.db"\n[memory.storage]\nurl = "b.db"', "keep one of them"),
-            ('store = "a.db"\n[memory.storage]\ntype = "sqlite"', "keep one of them"),
-            ('embedder.name = "none"\n[memory.embedding]\nmodel = "minilm"', "keep one of them"),
+            ('store = "a.db"\n[memory.storage]\nurl = "b.db"', "keep only one of them"),
+            ('store = "a.db"\n[memory.storage]\ntype = "sqlite"', "keep only one of them"),
+            ('embedder.name = "none"\n[memory.embedding]\nmodel = "minilm"', "keep only one of them"),
         ],
     )
     def test_what_contradicts_itself_is_refused(self, file: Path, environment: dict[str, str], content: str, told: str):
@@ -294,6 +294,7 @@ class TestFirstFile:
             *("chunk-size", "overlap"),  # of documents: unless told, what was measured
             *("upstream", "api-key"),  # of the proxy: none unless told
             "min-relevance",  # unless told, contexts judge whether to be silent
+            "ttl-days",  # of a profile: none unless told
         )
         write(file, "\n".join(line for line in lines if not line.startswith(one_of)))
         assert load_config(environment=environment).settings == Settings()

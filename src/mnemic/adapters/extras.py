@@ -1,6 +1,6 @@
 """Imports onnxruntime and the packages of optional extras. Errors name the install command. Newer versions of
-onnxruntime write a machine id into the user's cache folder and send usage data to its maker, in native code, unless an
-environment variable forbids it before loading. Some extras load it too.
+onnxruntime write a machine id into the user's cache folder and send usage data to its maker. Only an environment
+variable set before loading prevents that. Some extras load onnxruntime too.
 """
 
 import importlib
@@ -27,4 +27,4 @@ def import_extra(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
-        raise ConfigError(f"this needs a missing package; run `pip install 'mnemic[{extra}]'`") from error
+        raise ConfigError(f"a required package is missing; run `pip install 'mnemic[{extra}]'`") from error

@@ -86,7 +86,7 @@ def _is_obeyed(pattern: str) -> bool:
     """True if a pattern is valid and fast. Git also skips invalid ones."""
     singles, doubles = _DOUBLE.sub("", pattern).count("*"), len(_DOUBLE.findall(pattern))
     if max(singles, doubles) > MAX_STARS:
-        _log.warning("a pattern of a .gitignore has more than %d stars and is not obeyed", MAX_STARS)
+        _log.warning("ignoring a .gitignore pattern with more than %d asterisks", MAX_STARS)
         return False
     try:
         GitIgnoreSpec.from_lines([pattern])
@@ -171,7 +171,7 @@ class LocalFiles:
 
     def find(self, path: str) -> Place:
         if "\0" in path or not path or any("\ud800" <= c < "\udc80" or (c > "\udcff" and c <= "\udfff") for c in path):
-            raise InvalidInputError("a path must not be empty, and must not contain NUL or broken Unicode")
+            raise InvalidInputError("a path must not be empty or contain NUL or invalid Unicode")
         absolute = os.path.abspath(os.path.expanduser(path))
         try:
             real = os.path.realpath(absolute, strict=True)
@@ -195,12 +195,12 @@ class LocalFiles:
     def read(self, file: FoundFile, max_bytes: int) -> bytes:
         try:
             for _ in range(TRIES):
-                data = _whole(file, max_bytes)
+                data = _read_whole(file, max_bytes)
                 if data is not None:
                     return data
         except OSError as error:
             raise UnavailableError(f"{file.name} cannot be read: {told(error)}") from error
-        raise UnavailableError(f"{file.name} is being written; ingest it again later")
+        raise UnavailableError(f"{file.name} is still being written; ingest it again later")
 
 
 def _size(path: str) -> int:
@@ -210,13 +210,13 @@ def _size(path: str) -> int:
         return 0  # it is gone; reading it will report that
 
 
-def _whole(file: FoundFile, max_bytes: int) -> bytes | None:
+def _read_whole(file: FoundFile, max_bytes: int) -> bytes | None:
     """The content, None if it changed meanwhile. Never waits for a pipe or follows a link."""
     descriptor = os.open(file.path, READ_FLAGS | NO_LINKS)
     with os.fdopen(descriptor, "rb") as opened:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
-            raise UnavailableError(f"{file.name} is not a regular file any more")
+            raise UnavailableError(f"{file.name} is no longer a regular file")
         data = opened.read(max_bytes + 1)
         after = os.fstat(descriptor)
     if len(data) > max_bytes:
@@ -276,7 +276,7 @@ class Walk:
                     yield from self._file(child, below, inner)
             pending += reversed(folders)
         for path, source in self._links:
-            yield self._link(path, source)
+            yield self._resolve_link(path, source)
 
     def _file(self, child: os.DirEntry[str], source: str, ignored: Ignored) -> Iterator[Entry]:
         reason = file_reason(child.name) or _ignored(ignored, child.path, is_folder=False)
@@ -287,7 +287,7 @@ class Walk:
         else:
             yield self._find_entry(child.path, source)
 
-    def _link(self, path: str, source: str) -> Entry:
+    def _resolve_link(self, path: str, source: str) -> Entry:
         """Resolve a link: a file of this folder not yet found, for example under a hidden name."""
         try:
             target = os.path.realpath(path, strict=True)
@@ -306,8 +306,8 @@ class Walk:
         name = source.rpartition("/")[2]
         try:
             info = os.stat(path, follow_symlinks=False)
-            reason = self._reason_against(info)
-            if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_head(path)):
+            reason = self._find_reason(info)
+            if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_read_head(path)):
                 reason = "it holds no text"
         except OSError as error:
             reason = f"it cannot be read: {told(error)}"
@@ -316,7 +316,7 @@ class Walk:
                 return FoundFile(path, source, name, info.st_size)
         return LeftOut(source, reason)
 
-    def _reason_against(self, info: os.stat_result) -> str | None:
+    def _find_reason(self, info: os.stat_result) -> str | None:
         """Why a file is not read, decided before it is opened."""
         if not stat.S_ISREG(info.st_mode):
             return "it is no plain file (a pipe, a socket or a device)"
@@ -347,7 +347,7 @@ def _ignored(ignored: Ignored, path: str, *, is_folder: bool) -> str | None:
     return "a .gitignore leaves it out" if ignored.holds(path, is_folder=is_folder) else None
 
 
-def _head(path: str) -> bytes:
+def _read_head(path: str) -> bytes:
     descriptor = os.open(path, READ_FLAGS | NO_LINKS)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(HEAD_BYTES)

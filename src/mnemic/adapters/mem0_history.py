@@ -50,7 +50,7 @@ def history_lines(content: bytes) -> str:
             ]
             if "history" not in there:
                 raise InvalidInputError(
-                    "this database has no table `history`, so it is not the history of mem0. For another store, "
+                    "this database has no table `history`, so it is not a mem0 history. For another store, "
                     "write the result of mem0's `get_all` to a file and import that"
                 )
             room = MAX_GROWTH * len(content)
@@ -70,7 +70,7 @@ def history_lines(content: bytes) -> str:
 def _rows(connection: sqlite3.Connection, statement: str) -> Iterator[str]:
     for number, row in enumerate(connection.execute(statement)):
         if number == MAX_ROWS:
-            raise InvalidInputError(f"this database holds more than {MAX_ROWS:,} rows")
+            raise InvalidInputError(f"this database contains more than {MAX_ROWS:,} rows")
         fields = {key: _plain(row[key]) for key in row.keys()}  # noqa: SIM118 -- a Row iterates over its values
         yield json.dumps(fields, ensure_ascii=False)
 

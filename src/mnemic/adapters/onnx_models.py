@@ -62,14 +62,14 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
                 f"{folder} has no tokenizer: it needs {TOKENIZER_FILE}, or the {VOCABULARY_FILE} of a BERT"
             )
         if read_table(folder / "tokenizer_config.json").get("do_lower_case", True) is not True:
-            raise ConfigError(f"{vocabulary} is for a model with capitals, which needs {TOKENIZER_FILE}")
+            raise ConfigError(f"{vocabulary} is for a case-sensitive model, which requires {TOKENIZER_FILE}")
         return _Pieces(read_text(vocabulary).removesuffix("\n").split("\n"), max_tokens, vocabulary)
     content = read_text(file)
     table = _table(content, file)
     model = _part(table, "model")
     if model.get("type") not in _KINDS:
         raise ConfigError(f"{file} is not a supported tokenizer; its model must be one of {', '.join(_KINDS)}")
-    pieces = _own_pieces(table, model)
+    pieces = _read_pieces(table, model)
     return _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parsed(content, file, extra), max_tokens)
 
 
@@ -77,7 +77,7 @@ def read_text(file: Path) -> str:
     """The text of a model's file. Raises `ConfigError` if it is huge, unreadable or not UTF-8."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
-            raise ConfigError(f"{file} has more than {MAX_FILE_BYTES >> 20} MB; it is not a tokenizer file")
+            raise ConfigError(f"{file} has more than {MAX_FILE_BYTES >> 20} MB, so it is not a tokenizer file")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
@@ -103,7 +103,7 @@ def _part(table: dict[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", part) if isinstance(part, dict) else {}
 
 
-def _own_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
+def _read_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
     """The pieces by id if `WordPiece` of `mnemic.text` matches this file, else none."""
     expected = {"type": "WordPiece", "unk_token": "[UNK]", "max_input_chars_per_word": MAX_WORD_CHARACTERS}
     normaliser = _part(table, "normalizer")
@@ -118,14 +118,14 @@ def _own_pieces(table: dict[str, Any], model: dict[str, Any]) -> list[str]:
     vocabulary = _part(model, "vocab")
     if not is_ours or any(name not in vocabulary for name in ("[UNK]", *_FRAMES)):
         return []
-    is_framed = _frames(_part(table, "post_processor"), vocabulary)
+    is_framed = _is_bert_frame(_part(table, "post_processor"), vocabulary)
     places = {place: piece for piece, place in vocabulary.items() if isinstance(place, int)}
     if not is_framed or sorted(places) != list(range(len(vocabulary))) or _has_added_words(table):
         return []
     return [places[place] for place in range(len(places))]
 
 
-def _frames(processor: dict[str, Any], vocabulary: dict[str, Any]) -> bool:
+def _is_bert_frame(processor: dict[str, Any], vocabulary: dict[str, Any]) -> bool:
     """True if the frame is BERT's: [CLS] text [SEP], and [SEP] after the second text of a pair."""
     start, end = ([name, vocabulary[name]] for name in _FRAMES)
     if processor.get("type") == "BertProcessing":
@@ -157,7 +157,7 @@ class _Pieces:
         try:
             self._words = WordPiece(pieces)
         except KeyError as error:
-            raise ConfigError(f"{file} is not a vocabulary of a BERT: it lacks {error}") from error
+            raise ConfigError(f"{file} is not a BERT vocabulary: it lacks {error}") from error
         self._start, self._end = (pieces.index(name) for name in _FRAMES)
         self._max_tokens = max_tokens
 
@@ -186,7 +186,7 @@ def _parsed(content: str, file: Path, extra: str) -> Any:
     try:
         return package.Tokenizer.from_str(content)
     except Exception as error:  # the package raises nothing narrower; see tests/architecture/test_sizes.py
-        raise ConfigError(f"{file} is damaged, or needs a newer package tokenizers: {error}") from error
+        raise ConfigError(f"{file} is damaged, or needs a newer tokenizers package: {error}") from error
 
 
 class _Packaged:
@@ -245,7 +245,7 @@ def find_graph(model: Path) -> tuple[Path, Path]:
         has_tokenizer = any((model.parent / name).is_file() for name in (TOKENIZER_FILE, VOCABULARY_FILE))
         return (model.parent if has_tokenizer else above), model
     if not model.is_dir():
-        raise ConfigError(f"{model} does not exist; use the folder of a model, or an .onnx file in it")
+        raise ConfigError(f"{model} does not exist; use a model folder, or an .onnx file in one")
     for name in GRAPH_FILES:
         if (model / name).is_file():
             return model, model / name
@@ -276,12 +276,12 @@ class Graph:
         for each in self._session.get_inputs():
             if each.name not in INPUTS or each.type not in _TYPES:
                 raise ConfigError(
-                    f"{file} needs the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} of whole numbers "
+                    f"{file} needs the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} with integers "
                     "are supported"
                 )
             self._inputs[each.name] = _TYPES[each.type]
         if "input_ids" not in self._inputs:
-            raise ConfigError(f"{file} has no input_ids; it is not a text model")
+            raise ConfigError(f"{file} has no input_ids, so it is not a text model")
 
     @property
     def outputs(self) -> list[Output]:

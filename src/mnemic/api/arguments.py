@@ -159,7 +159,7 @@ def check_value(value: object, name: str, hint: Any) -> None:
     if name == "path" and isinstance(value, str | PurePath):
         parts = PurePath(value).parts
         if not parts or any("\0" in part or len(os.fsencode(part)) > LONGEST_NAME for part in parts):
-            raise InvalidInputError(f"path must be one that a file can have, not {show_value(str(value))}")
+            raise InvalidInputError(f"path must be a valid file path, not {show_value(str(value))}")
     if not isinstance(value, Unsaid) and not _fits(value, hint):
         raise InvalidInputError(f"{name} must be {describe_hint(hint)}, not {show_value(value)}")
 
@@ -265,7 +265,7 @@ def given_arguments(arguments: dict[str, Any], *apart: str) -> dict[str, Any]:
 def changes_of(fields: Fields, settings: Settings) -> dict[str, Any]:
     """Check the changes passed to `update`."""
     if not fields:
-        raise InvalidInputError("nothing to change; pass at least one field")
+        raise InvalidInputError("nothing to change; pass at least one field to update")
     given = {name: value for name, value in fields.items() if name != "text" and value is not None}
     draft = memory_draft(fields.get("text", "unchanged"), given, settings)
     ended = {name: None for name, value in fields.items() if value is None and name in _ENDABLE}
@@ -305,7 +305,7 @@ def message_query_of(scope: Scope, fields: Fields) -> MessageQuery:
     """Check the conditions passed to `messages`."""
     in_session = check_flag(fields.get("in_session", False), "in_session")
     if in_session and scope.session is None:
-        raise InvalidInputError("in_session needs a scope with session=…")
+        raise InvalidInputError("in_session requires a scope with session=…")
     return MessageQuery(
         since=read_time(fields.get("since"), "since"),
         until=read_time(fields.get("before"), "before"),

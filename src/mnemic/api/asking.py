@@ -80,19 +80,19 @@ class AskingVerbs:
             query: The question, in any words.
             limit: Maximum number of hits. None returns all. Default: the setting `recall.limit`, 5.
             limits: Maximum number of hits per level, such as {"user": 3}.
-            levels: Only these levels. Default: all.
-            kinds: Only these kinds, "message" included. Default: all.
+            levels: Include only these levels. Default: all.
+            kinds: Include only these kinds, of memories or "message". Default: all.
             filter: Conditions on fields and metadata, such as {"categories": "work"}.
             min_relevance: Drop hits with a lower relevance, 0 to 1; see `Hit.relevance`. Default: the setting
                 `recall.min-relevance`, 0.
             min_similarity: Rank by cosine similarity alone and drop hits below this, 0 to 1.
-            as_of: Only what was true in the world at this time, ISO 8601. Default: now.
-            known_at: Only what was known at this time, ISO 8601. Default: now.
+            as_of: Use what was true in the world at this time, ISO 8601. Default: now.
+            known_at: Use what was known at this time, ISO 8601. Default: now.
             deadline_ms: Time limit in milliseconds. Returns what was found by then.
             rerank: Rerank the best hits. Default: True if a reranker is configured.
-            diversity: 0 to 1. At 0, hits are ranked by score alone. Higher values push down hits that resemble a better
+            diversity: 0 to 1. At 0, hits are ranked by score alone. Higher values lower hits that resemble a better
                 one. Default: 0.
-            hops: Number of graph relations to follow from the things that the query names, 0 to 4. Default: the setting
+            hops: Maximum number of graph relations to follow from entities in the query, 0 to 4. Default: the setting
                 `recall.hops`, 0.
         """
         return recall(
@@ -130,7 +130,7 @@ class AskingVerbs:
         The other arguments are those of `recall`.
 
         Args:
-            query: What the user says now.
+            query: The user's current message.
             system: Your own system prompt. It comes first.
             budget_tokens: Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens`,
                 2048.
@@ -222,7 +222,7 @@ class AskingVerbs:
         Args:
             message: What the user says.
             plan: Planned steps, shown after the profile.
-            rules: Rules for keeping to the plan.
+            rules: Rules for following the plan.
             tools: Names of the tools that the model may call. True allows all, False none. Default: True.
             max_tool_calls: Maximum number of tool calls in the whole turn. Default: the setting
                 `assistant.max-tool-calls`, 8.
@@ -239,7 +239,7 @@ class AskingVerbs:
         for event in chat(self._engine, scope, request):
             reply = event.reply if isinstance(event, Replied) else reply
         if reply is None:
-            raise AssertionError("a turn ended without a reply")
+            raise AssertionError("the turn ended without a reply")
         return reply
 
     def chat_stream(
@@ -437,7 +437,7 @@ def context_request_of(query: str, fields: Fields, settings: Settings) -> Contex
 
 def _limit(value: object) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
-        raise InvalidInputError(f"limit must be a whole number from 1, or None for no limit, not {show_value(value)}")
+        raise InvalidInputError(f"limit must be a whole number from 1 or None for no limit, not {show_value(value)}")
     return value
 
 

@@ -104,9 +104,9 @@ class DocumentVerbs:
         """List documents by source, one page at a time. Pass `DocumentPage.after` as `after` to get the next page.
 
         Args:
-            levels: Only these levels. Default: all.
-            statuses: Only these statuses. Default: all.
-            under: Only sources that start with this.
+            levels: Include only these levels. Default: all.
+            statuses: Include only these statuses. Default: all.
+            under: List only sources that start with this.
             limit: Documents per page. Default: 50.
             after: `after` of the previous page.
         """
@@ -155,7 +155,7 @@ class DocumentVerbs:
 
         Args:
             id: The id or source of the document.
-            reason: The reason. Kept in the history.
+            reason: The reason, recorded in the history.
         """
         return documents.delete_document(self._engine, scope, _reference(id), actor=self._actor, reason=reason)
 
@@ -182,7 +182,7 @@ class GraphVerbs:
 
         Args:
             query: Part of the name. Default: all names.
-            types: Only these types. Default: all.
+            types: Include only these types. Default: all.
             limit: Entities per page, 1 to 1000. Default: 50.
             after: `next` of the previous page.
         """
@@ -206,9 +206,9 @@ class GraphVerbs:
 
         Args:
             name: The name of the entity, or its node id.
-            depth: Number of relations away, 1 to 4. Default: 1.
-            types: Only relations of these types, such as DEPENDS_ON. Default: all.
-            as_of: Relations that hold at this time, ISO 8601. Default: now.
+            depth: Maximum distance in relations, 1 to 4. Default: 1.
+            types: Follow only relations of these types, such as DEPENDS_ON. Default: all.
+            as_of: Use relations that hold at this time, ISO 8601. Default: now.
             limit: Maximum number of nodes, 1 to 1000. Default: 50.
 
         Raises:
@@ -238,8 +238,8 @@ class GraphVerbs:
             source: The name of the first entity, or its node id.
             target: The name of the second entity, or its node id.
             max_hops: Maximum number of relations, 1 to 8. Default: 4.
-            types: Only relations of these types, such as DEPENDS_ON. Default: all.
-            as_of: Relations that hold at this time, ISO 8601. Default: now.
+            types: Follow only relations of these types, such as DEPENDS_ON. Default: all.
+            as_of: Use relations that hold at this time, ISO 8601. Default: now.
 
         Raises:
             NotFoundError: The scope has no such entity.
@@ -261,7 +261,7 @@ class GraphVerbs:
         The worker does this every night if `memory.graph.enabled` is on.
 
         Args:
-            levels: Only these levels of the scope. Default: all but org.
+            levels: Include only these levels of the scope. Default: all but org.
             limit: Maximum number of items. Default: all.
             is_dry_run: Change nothing. Still calls the language model.
 
@@ -333,7 +333,7 @@ class JobVerbs:
         """List the scope's jobs, oldest first.
 
         Args:
-            states: Only these states. Default: all but done.
+            states: Include only these states. Default: all but done.
             limit: Maximum number of jobs, 1 to 1000. Default: 100.
         """
         wanted = [check_choice(JobState, state, "states") for state in states]
@@ -389,7 +389,7 @@ class KeyVerbs:
         return keys.revoke_key(self._engine, scope, check_id(id), actor=self._actor)
 
     def rotate(self, scope: Scope, id: str, *, overlap_s: float = OVERLAP_S) -> IssuedKey:
-        """Create a key with the same rights, restrictions and expiry as this one.
+        """Create a replacement key with the same rights, restrictions and expiry.
 
         Args:
             id: The key.
@@ -398,7 +398,7 @@ class KeyVerbs:
         return keys.rotate_key(self._engine, scope, check_id(id), overlap_s=overlap_s, actor=self._actor)
 
     def audit(self, scope: Scope, *, before: int | None = None, limit: int = AUDIT_PAGE) -> AuditPage:
-        """List the audit log of the org, newest first: every use of a key and every change of keys.
+        """List the audit log of the org, newest first: every use of a key and every change to keys.
 
         Args:
             before: `next` of the previous page.
@@ -420,5 +420,5 @@ def _named(value: object, name: str, most: int = graph.MAX_NAME_CHARS) -> str:
 
 def _text(value: object, name: str, most: int = graph.MAX_NAME_CHARS) -> str:
     if not isinstance(value, str) or len(value) > most:
-        raise InvalidInputError(f"{name} must be a text of at most {most} characters")
+        raise InvalidInputError(f"{name} must be text of at most {most} characters")
     return value.encode(errors="replace").decode().replace("\x00", " ")

@@ -103,12 +103,12 @@ class UpkeepVerbs(Acting):
         Args:
             content: The path of a file or folder, or the bytes of a file.
             level: The level of the documents. Default: user, then agent, then session, whichever the scope names first.
-            source: The name of the path in the store. Default: its absolute path.
+            source: The name to store for the path. Default: its absolute path.
             name: The file name of the bytes. Its extension decides how they are read.
-            is_private: Only the scope's agent can see them.
-            is_dry_run: Report what would be read and change nothing.
-            is_pruning: Remove the documents of files that are gone from the folder.
-            is_again: Read unchanged files too.
+            is_private: Make them visible only to the scope's agent.
+            is_dry_run: Report what would be read without changing anything.
+            is_pruning: Remove documents whose files are no longer in the folder.
+            is_again: Read unchanged files again too.
             chunking: How to split text: "structure", "sentences" or "paragraphs". Default: structure.
             config: The sizes of passages. Default: from the configuration.
             secrets: "refuse" rejects a file that contains a secret, "redact" removes the secret. Default: refuse.
@@ -158,15 +158,15 @@ class UpkeepVerbs(Acting):
         The model reads the document piece by piece and combines its notes into an answer with quotes, pages and
         offsets. If the limits do not allow all of it, the passages that recall finds are read first, and the answer
         names what was left out. Finished pieces are kept, so the same question resumes where it stopped. Without a
-        model, the report has the best passages only.
+        model, the report contains only the best passages.
 
         Args:
             document: Its id or source.
             question: At most 4,000 characters.
             max_calls: Maximum number of model calls. Default: 256.
-            max_tokens: Maximum number of tokens, prompts and replies together. Default: 4,000,000.
+            max_tokens: Maximum number of tokens in all prompts and replies. Default: 4,000,000.
             deadline_s: Time limit in seconds. Default: 1800.
-            parallel: Calls at a time. Default: 4 for a server, 1 for a model in this process.
+            parallel: Number of parallel calls. Default: 4 for a server, 1 for a model in this process.
             piece_tokens: Maximum number of tokens per piece. Default: what the model allows, at most 16,000.
             language: The language of the prompts, "en" or "zh". Default: the question's language.
             is_dry_run: Report the cost without calling the model.
@@ -174,7 +174,7 @@ class UpkeepVerbs(Acting):
 
         Raises:
             NotFoundError: The document is not in the scope.
-            ConflictError: The document changed meanwhile.
+            ConflictError: The document changed in the meantime.
             BackendError: The model failed.
         """
         if language is not None and language not in LANGUAGES:
@@ -218,7 +218,7 @@ class UpkeepVerbs(Acting):
 
         Args:
             id: The memory.
-            reason: The reason. Kept in the history.
+            reason: The reason, recorded in the history.
 
         Raises:
             ConflictError: The memory does not need review.
@@ -230,7 +230,7 @@ class UpkeepVerbs(Acting):
 
         Args:
             id: The memory.
-            reason: The reason. Kept in the history.
+            reason: The reason, recorded in the history.
 
         Raises:
             ConflictError: The memory does not need review.
@@ -243,8 +243,8 @@ class UpkeepVerbs(Acting):
         The worker does this automatically.
 
         Args:
-            is_flush: Summarise everything that has no summary yet, without waiting for a full batch.
-            is_dry_run: Report what would happen and change nothing.
+            is_flush: Summarise all remaining messages, without waiting for a full batch.
+            is_dry_run: Report what would happen without changing anything.
 
         Raises:
             BackendError: The language model failed. Finished summaries are kept.
@@ -263,11 +263,11 @@ class UpkeepVerbs(Acting):
     def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
         """Write a reflection on the user's newest summaries and add lasting facts to the profile.
 
-        The worker does this after every ten summaries of a user, counted over all sessions. Without a language model
+        The worker does this after every ten summaries of a user, counted over all sessions. Without a language model,
         the reflection joins the user's lasting facts. If none is written, the report gives the reason.
 
         Args:
-            is_dry_run: Report what would happen and change nothing.
+            is_dry_run: Report what would happen without changing anything.
 
         Raises:
             BackendError: The language model failed.
@@ -275,12 +275,12 @@ class UpkeepVerbs(Acting):
         return reflect(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
-        """Read the days that were not curated yet, and keep what will still matter in six months as gems.
+        """Review the days not yet curated, and save whatever will still matter in six months as gems.
 
         The worker does this every night, up to yesterday.
 
         Args:
-            day: The last day to read, such as 2026-05-01, in the schedules' time zone. Can be today. Default:
+            day: The last day to review, such as 2026-05-01, in the schedules' time zone. Can be today. Default:
                 yesterday.
             is_dry_run: Change nothing. Still calls the language model.
 
@@ -296,12 +296,12 @@ class UpkeepVerbs(Acting):
         and lists them in its context. `undo` of the preference restores them. A second run changes nothing.
 
         Args:
-            is_dry_run: Change nothing. Does not call the language model, which words the preferences.
+            is_dry_run: Change nothing, and skip the model call that puts the preferences into words.
         """
         return consolidate(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
-        """Extract facts from a session's unprocessed messages, at most three a message.
+        """Extract facts from a session's unprocessed messages, at most three per message.
 
         The worker does this after every capture. The report gives the outcome of each fact and the reason.
 
@@ -322,8 +322,8 @@ class UpkeepVerbs(Acting):
         The worker does this every night. A second run at the same time changes nothing.
 
         Args:
-            levels: Only these levels of the scope. Default: all but org.
-            is_dry_run: Report what would happen and change nothing.
+            levels: Include only these levels of the scope. Default: all but org.
+            is_dry_run: Report what would happen without changing anything.
         """
         return decay(self._engine, scope, _choices(Level, levels, "levels"), is_dry_run=is_dry_run)
 
@@ -335,14 +335,14 @@ class UpkeepVerbs(Acting):
         The worker does this every night. Pinned memories and reflections stay. `undo` restores an archived memory.
 
         Args:
-            levels: Only these levels of the scope. Default: all but org.
-            is_dry_run: Report what would happen and change nothing.
+            levels: Include only these levels of the scope. Default: all but org.
+            is_dry_run: Report what would happen without changing anything.
         """
         chosen = _choices(Level, levels, "levels")
         return evict(self._engine, scope, chosen, actor=self._actor, is_dry_run=is_dry_run)
 
     def erase(self, scope: Scope, *, level: Level | str | None = None, is_dry_run: bool = False) -> Receipt:
-        """Permanently erase everything of the scope's session, user, agent or org, and everything derived from it.
+        """Permanently erase all data of the scope's session, user, agent or org, and everything derived from it.
 
         Removes messages, memories, documents, vectors, profile, jobs and history, also from indexes. The receipt is
         kept. It has counts and keyed hashes, and its `notes` name what software cannot guarantee.
@@ -363,7 +363,7 @@ class UpkeepVerbs(Acting):
         """Yield everything the scope owns as JSON lines. `import_` reads them back without loss.
 
         Args:
-            levels: Only these levels of the scope. Default: all but org.
+            levels: Include only these levels of the scope. Default: all but org.
         """
         return export(self._engine, scope, _choices(Level, levels, "levels"))
 
@@ -378,7 +378,7 @@ class UpkeepVerbs(Acting):
         include_tools: bool = False,
         progress: ImportProgress | None = None,
     ) -> ImportReport:
-        """Import an export of Mnemic, or chats or memories of another program. Importing twice changes nothing.
+        """Import a Mnemic export, or chats or memories from another program. Importing twice changes nothing.
 
         Broken records are reported, not raised.
 
@@ -386,8 +386,8 @@ class UpkeepVerbs(Acting):
             text: The file's content: text, UTF-8 bytes, or mem0's history database.
             format: The format of the content. Default: detected.
             name: The file's name. It decides how `.md` is read and is stored as the source.
-            is_dry_run: Report what would happen and change nothing.
-            include_tools: Keep the results of tool calls too.
+            is_dry_run: Report what would happen without changing anything.
+            include_tools: Import the results of tool calls too.
             progress: Progress callback after each batch: `(records done, records in all or None)`.
 
         Raises:
@@ -415,10 +415,10 @@ class UpkeepVerbs(Acting):
         check the installation, use `doctor`.
 
         Args:
-            only: Look for these kinds: "contradictory", "unsupported", "orphaned", "duplicate", "junk", "stale".
+            only: Check only for these kinds: "contradictory", "unsupported", "orphaned", "duplicate", "junk", "stale".
                 Default: all.
-            fix: Fix what is safe to fix of these kinds.
-            levels: Only these levels of the scope. Default: all but org.
+            fix: Fix findings of these kinds where it is safe.
+            levels: Include only these levels of the scope. Default: all but org.
             limit: Maximum number of findings per kind. Default: 100.
             is_dry_run: Report what `fix` would change, and store nothing.
             progress: Progress callback: `(done, total)`.
@@ -440,14 +440,14 @@ class UpkeepVerbs(Acting):
         broken part.
 
         Args:
-            is_quick: Only check whether the store answers, for probes.
+            is_quick: Check only whether the store responds, for health probes.
         """
         return glance(self._engine) if is_quick else doctor(self._engine)
 
     def reembed(
         self, *, is_dry_run: bool = False, is_pruning: bool = False, progress: ReembedProgress | None = None
     ) -> ReembedReport:
-        """Re-embed the whole store after changing the embedder. The store stays in use meanwhile.
+        """Re-embed the whole store after changing the embedder. The store stays available.
 
         Until it is done, search uses the previous embedder's vectors (`embedder.previous`, not needed for the default
         minilm). Old vectors are kept, so you can switch back. Call again to resume after an interruption.
@@ -472,7 +472,7 @@ class UpkeepVerbs(Acting):
         is_sealed: bool | None = None,
         progress: BackupProgress | None = None,
     ) -> BackupReport:
-        """Write all rows of all orgs to one file, as one consistent snapshot. The store stays in use meanwhile.
+        """Write all rows of all orgs to one file, as one consistent snapshot. The store stays available.
         SQLite and PostgreSQL can both restore it. The file is verified, readable by its owner only, and never left
         incomplete.
 
@@ -507,7 +507,7 @@ class UpkeepVerbs(Acting):
         the new rows.
 
         Erasures that only this store knows are repeated. Its API keys and audit log stay, if it has any. Orgs of a
-        sealed backup that were erased since are reported as `lost`; the others are restored.
+        sealed backup that have been erased since are reported as `lost`; the others are restored.
 
         Args:
             path: The backup.
@@ -539,7 +539,7 @@ class UpkeepVerbs(Acting):
             return work(self._engine, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
-        """Create a worker instead of the one that every Mnemic has, to choose when it runs or to hear of each job.
+        """Create a worker to replace the built-in one, so that you control when it runs or hear of each job.
         `start()` runs jobs in a thread until `stop()`; `join()` waits for the end.
 
         Stop it before you close this Mnemic.

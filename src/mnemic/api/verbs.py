@@ -57,8 +57,8 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             messages: Each a `MessageDraft`, or a mapping with role, content and optionally name, observed_at,
                 external_id, trust and metadata. Trust can only lower that of the role.
-            user: What the user said. Short for one message with this role.
-            assistant: What the assistant answered. Short for one message with this role.
+            user: What the user said. Shorthand for one message with this role.
+            assistant: What the assistant answered. Shorthand for one message with this role.
             observed_at: The time of messages without their own, ISO 8601. Default: now.
         """
         return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
@@ -132,14 +132,14 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             confidence: How certain it is, 0 to 1. Default: 1.
             categories: Your own tags, at most 32.
             context: Background that helps to understand the statement later.
-            snippet: The words it came from.
+            snippet: The original words it was taken from.
             source: Where it came from.
             observed_at: When it was observed, ISO 8601. Default: now.
-            valid_from: True from this time, ISO 8601.
-            valid_to: True until before this time, ISO 8601.
+            valid_from: When it starts to be true, ISO 8601.
+            valid_to: When it stops being true, ISO 8601.
             expires_at: When to archive it, ISO 8601.
-            is_private: Only the scope's agent can see it.
-            is_pinned: Never fades and is never evicted.
+            is_private: Make it visible only to the scope's agent.
+            is_pinned: Protect it from fading and eviction.
             trust: Who the text comes from. Default: "user".
             metadata: Your own data. Stored, returned and available to filters, but never interpreted. At most 64 KiB of
                 JSON.
@@ -182,15 +182,15 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """List memories (not messages), one page at a time. Pass `Page.next` as `after` to get the next page.
 
         Args:
-            levels: Only these levels. Default: all.
-            kinds: Only these kinds. Default: all.
-            states: Only these states. Default: active. With `as_of` or `known_at`: all that held then.
+            levels: Include only these levels. Default: all.
+            kinds: Include only these kinds. Default: all.
+            states: Include only these states. Default: active. With `as_of` or `known_at`: all that held then.
             filter: Conditions on fields and metadata, such as {"text": {"contains": "tea"}}.
             order: "newest", "oldest" or "importance". Default: newest.
             limit: Memories per page, 1 to 1000. Default: 50.
             after: `next` of the previous page.
-            as_of: Only memories true in the world at this time, ISO 8601.
-            known_at: Only memories known at this time, as they were worded then, ISO 8601.
+            as_of: List memories true in the world at this time, ISO 8601.
+            known_at: List memories known at this time, as they were worded then, ISO 8601.
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
@@ -228,8 +228,8 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             id: The memory.
             text: The new text. It is embedded again.
-            trust: Who stands for the change. It can lower the memory's trust, never raise it.
-            reason: The reason. Kept in the history.
+            trust: Who is responsible for the change. It can only lower the memory's trust.
+            reason: The reason, recorded in the history.
         """
         changes = changes_of(given_arguments(locals(), "id", "reason"), self._engine.settings)
         return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
@@ -240,7 +240,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             id: The memory.
             is_pinned: False ends the protection. Default: True.
-            reason: The reason. Kept in the history.
+            reason: The reason, recorded in the history.
         """
         changes = {"is_pinned": is_pinned}
         return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
@@ -251,7 +251,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             ids: The memories, at least two.
             text: The merged text. Default: the text of the first.
-            reason: The reason. Kept in the history.
+            reason: The reason, recorded in the history.
         """
         wanted = None if text is None else check_text(text, "text", self._engine.settings)
         return edit.merge(
@@ -259,7 +259,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         )
 
     def undo(self, scope: Scope, id: str) -> Memory:
-        """Revert the last change of a memory, including a merge. Call it again to revert the change before.
+        """Revert the last change of a memory, including a merge. Call it again to revert the previous change.
 
         Args:
             id: The memory.
@@ -272,7 +272,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             id: The memory.
             verdict: "relevant" refreshes it, "outdated" ends its validity now.
-            reason: The reason. Kept in the history.
+            reason: The reason, recorded in the history.
         """
         if verdict not in VERDICTS:
             raise InvalidInputError(f"a verdict must be one of {', '.join(VERDICTS)}, not {verdict!r}")
@@ -289,7 +289,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
         Args:
             id: The memory or message.
-            reason: The reason. Kept in the history.
+            reason: The reason, recorded in the history.
         """
         return delete(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
@@ -298,7 +298,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
         Args:
             levels: Default: user, then agent, then session, whichever the scope names first.
-            reason: The reason. Kept in the history.
+            reason: The reason, recorded in the history.
         """
         wanted = tuple(check_choice(Level, level, "levels") for level in levels) or (scope.default_level,)
         return clear(self._engine, scope, wanted, actor=self._actor, reason=reason)
@@ -313,14 +313,14 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
     def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
         """Return the last messages of the scope's session, oldest first. Returns none if the session is unknown or
-        was silent for two hours (`memory.window.ttl-minutes`).
+        has been silent for two hours (`memory.window.ttl-minutes`).
 
         Args:
             limit: Maximum number of messages. Default: the window's size, 20.
-            include_closed: Return them however old they are.
+            include_closed: Return the messages however old they are.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 1):
-            raise InvalidInputError(f"limit must be a whole number from 1, not {limit!r}")
+            raise InvalidInputError(f"limit must be a whole number of at least 1, not {limit!r}")
         return window(self._engine, scope, limit, include_closed=include_closed)
 
     def messages(
@@ -337,16 +337,16 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Imported messages are ordered by the time they were said, not by the time of the import.
 
         Args:
-            since: Said at this time or later, ISO 8601.
-            before: Said before this time, ISO 8601.
-            in_session: Only messages of the scope's session.
+            since: Include only what was said at or after this time, ISO 8601.
+            before: Include only what was said before this time, ISO 8601.
+            in_session: List only messages from the scope's session.
             limit: Messages per page. Default: 50.
             after: `next` of the previous page.
         """
         return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
 
     def users(self) -> builtins.list[UserSummary]:
-        """List the users of the whole store with counts and last activity, the last active first."""
+        """List all users of the store with counts and last activity, most recently active first."""
         return browse.list_users(self._engine)
 
     @property
@@ -384,7 +384,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 def _exchange(messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None) -> Iterable[MessageLike]:
     if messages is not None:
         if user is not None or assistant is not None:
-            raise InvalidInputError("pass either messages, or user= and assistant=, not both")
+            raise InvalidInputError("pass either messages or user= and assistant=, not both")
         return messages
     given = ((Role.USER, user), (Role.ASSISTANT, assistant))
     return [{"role": role, "content": text} for role, text in given if text is not None]

@@ -108,7 +108,7 @@ class _Checkpoint:
         except (OSError, ValueError, KeyError) as error:
             raise ConfigError(
                 f"the ColBERT checkpoint {source!r} cannot be loaded ({type(error).__name__}): download it once "
-                "with the network on, or set the folder of its files"
+                "while online, or set the folder that contains its files"
             ) from error
         encode = self._tokenizer.encode
         self._silent = {encode(mark, add_special_tokens=False)[0] for mark in string.punctuation}
@@ -296,6 +296,6 @@ def _unit(rows: Vectors) -> Vectors:
     """Normalise rows to unit length; zero rows stay. Raises `BadReplyError` unless it is a table of finite numbers."""
     matrix = np.asarray(rows, dtype=np.float32)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():  # noqa: PLR2004 -- a table has two
-        raise BadReplyError(f"the token embedder sent an array of shape {matrix.shape}; expected (tokens, dims)")
+        raise BadReplyError(f"the token embedder returned an array of shape {matrix.shape}; expected (tokens, dims)")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)

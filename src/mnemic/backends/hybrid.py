@@ -49,9 +49,9 @@ class HybridBackend(primitive.MemoryBackend):
         """Raises `ConfigError` for a weight or constant that is negative or not finite, and if both weights are 0."""
         numbers = (sparse_weight, dense_weight, rrf_k)
         if not all(math.isfinite(number) and number >= 0 for number in numbers) or not sparse_weight + dense_weight:
-            raise ConfigError(f"weights and rrf_k must be numbers from 0, one weight above it, not {numbers}")
+            raise ConfigError(f"weights and rrf_k must be 0 or more, with at least one weight above 0, not {numbers}")
         if sparse is dense and not isinstance(sparse, str):
-            raise ConfigError("the two parts of a hybrid must be two backends")
+            raise ConfigError("a hybrid needs two different backends")
         self.sparse = _open_part(sparse)
         self.dense = _open_part(dense)
         self.facts = primitive.join_facts(self.sparse.facts, self.dense.facts)
@@ -69,7 +69,7 @@ class HybridBackend(primitive.MemoryBackend):
             undo.callback(self._hidden.discard, tag)
             sparse_id = self.sparse.store(text, source=line, metadata=tagged)
             undo.pop_all()
-            undo.callback(self._take_back, sparse_id, tag)
+            undo.callback(self._undo_store, sparse_id, tag)
             dense_id = self.dense.store(text, source=line, metadata=tagged)
             undo.pop_all()
         self._hidden.discard(tag)
@@ -129,10 +129,10 @@ class HybridBackend(primitive.MemoryBackend):
         parts = {"sparse": self.sparse, "dense": self.dense}
         saved = {name: part for name, part in parts.items() if not part.facts.is_durable}
         if not saved:
-            raise UnsupportedError("both parts of this hybrid are on disk already", capability=capability)
+            raise UnsupportedError("both parts of this hybrid are already on disk", capability=capability)
         return saved
 
-    def _take_back(self, sparse_id: str, tag: str) -> None:
+    def _undo_store(self, sparse_id: str, tag: str) -> None:
         """Undo the first half of a store. If that fails too, the half stays hidden, and the first error is raised."""
         with suppress(MnemicError):
             self.sparse.delete(sparse_id)
@@ -205,7 +205,7 @@ def _read_list(folder: Path) -> dict[str, str]:
     except OSError as error:
         raise UnavailableError(f"{folder} cannot be read: {error}") from error
     except ValueError as error:
-        raise BackendError(f"{folder / LIST} is no list of saved parts, or is damaged") from error
+        raise BackendError(f"{folder / LIST} is damaged or not a list of saved parts") from error
     if not isinstance(names, dict):
-        raise BackendError(f"{folder / LIST} is no list of saved parts, or is damaged")
+        raise BackendError(f"{folder / LIST} is damaged or not a list of saved parts")
     return {str(part): Path(str(name)).name for part, name in cast("dict[object, object]", names).items()}

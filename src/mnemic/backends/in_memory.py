@@ -79,7 +79,7 @@ def read_archive(path: str | Path, *, backend: str, model: str) -> Archive:
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no saved memory {source}") from error
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise BackendError(f"{source} is no saved memory, or is damaged ({type(error).__name__})") from error
+        raise BackendError(f"{source} is damaged or not a saved memory ({type(error).__name__})") from error
     except OSError as error:
         raise UnavailableError(f"{source} cannot be read: {error}") from error
     if written != (LAYOUT, backend, model):

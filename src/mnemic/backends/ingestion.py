@@ -67,13 +67,13 @@ def ingest_path(path: str | os.PathLike[str], config: ChunkConfig | None = None)
             else:
                 chunks += _chunks(document, entry, config or ChunkConfig())
     if skipped and not place.is_folder:
-        raise InvalidInputError(f"{place.source} is not read: {skipped[0].reason}")
+        raise InvalidInputError(f"{place.source} was not read: {skipped[0].reason}")
     return Ingested(chunks, skipped)
 
 
 def _read(files: Files, reader: Reader, file: FoundFile, limits: ReadLimits) -> ReadDocument:
     if file_type(file.name) == "pdf" and find_spec(_PDF_PACKAGE) is None:
-        raise ConfigError(f"{file.name} is a PDF, and what reads them is not here: run `{install_line(PDF_EXTRA)}`")
+        raise ConfigError(f"{file.name} is a PDF, and the PDF reader is not installed: run `{install_line(PDF_EXTRA)}`")
     return reader.read(files.read(file, limits.max_bytes), file.name, limits)
 
 

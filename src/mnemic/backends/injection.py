@@ -82,7 +82,7 @@ def inject_context(
     """
     config = config or ContextConfig()
     if isinstance(messages, str | bytes):
-        raise InvalidInputError("messages must be a list of messages, not a text")
+        raise InvalidInputError("messages must be a list of messages, not text")
     if not config.enabled:
         return list(messages)
     block = sourced_block(_Passages(config).chosen(_retrieve_relevant(query, backend, config)))
@@ -135,7 +135,7 @@ class _Passages:
 
 def _check_whole(name: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number from {least}, not {value!r}")
+        raise InvalidInputError(f"{name} must be a whole number of at least {least}, not {value!r}")
 
 
 def _check_number(name: str, value: object) -> None:
@@ -203,7 +203,7 @@ def _append_text(content: object, text: str) -> object:
         return f"{content}\n\n{text}"
     if isinstance(content, list | tuple):
         return [*cast("Sequence[object]", content), {"type": "text", "text": text}]
-    raise InvalidInputError(f"a system message holds text or a list of parts, not {type(content).__name__}")
+    raise InvalidInputError(f"a system message must contain text or a list of parts, not {type(content).__name__}")
 
 
 def _with_content(message: Message, content: object) -> Message:

@@ -187,7 +187,7 @@ def check_request(query: object, top_k: object, options: Mapping[str, object]) -
     if not isinstance(query, str):
         raise InvalidInputError(f"query must be text, not {type(query).__name__}")
     if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
-        raise InvalidInputError(f"top_k must be a whole number from 1, not {top_k!r}")
+        raise InvalidInputError(f"top_k must be a whole number of at least 1, not {top_k!r}")
     unknown = [name for name in options if name != "min_score"]
     if unknown:
         raise InvalidInputError(f"retrieve does not know {unknown[0]!r}; there are top_k and min_score")
@@ -217,13 +217,13 @@ class MemoryRegistry:
         `ConfigError` if the name is blank, taken by another class, or differs from the class's `backend_id`.
         """
         if not name.strip():
-            raise ConfigError("a memory backend needs a name to be registered by")
+            raise ConfigError("a memory backend needs a name to be registered")
 
         def registered(backend: type[Backend]) -> type[Backend]:
             known = cls._registered.get(name)
             own = f"{__package__}.{name}" if name in OWN else backend.__module__
             if backend.__module__ != own or (known is not None and not _is_same(known, backend)):
-                raise ConfigError(f"the name {name!r} is taken by another memory backend; register another one")
+                raise ConfigError(f"the name {name!r} is already used by another memory backend; choose another name")
             if backend.backend_id not in ("", name):
                 raise ConfigError(f"{backend.__qualname__} calls itself {backend.backend_id!r}; register it by that")
             backend.backend_id = name

@@ -109,7 +109,7 @@ class SqliteBackend(primitive.MemoryBackend):
     def _transaction(self, begin: str) -> Generator[sqlite3.Connection]:
         with self._lock, translated_errors(f"using {self.path}"):
             if self._connection is None:
-                raise UnavailableError(f"the memory backend on {self.path} is closed; create it again")
+                raise UnavailableError(f"the memory backend on {self.path} is closed; create a new one")
             with _transaction(self._connection, begin):
                 yield self._connection
 
@@ -117,7 +117,7 @@ class SqliteBackend(primitive.MemoryBackend):
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"the folder of {self.path} cannot be made: {error}") from error
+            raise ConfigError(f"the folder of {self.path} cannot be created: {error}") from error
         with ExitStack() as undo, translated_errors(f"opening {self.path}"):
             connection = sqlite3.connect(
                 self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False
@@ -137,7 +137,7 @@ class SqliteBackend(primitive.MemoryBackend):
     def _check(self, connection: sqlite3.Connection) -> None:
         is_new = connection.execute(SQL["is_new"]).fetchone()[0]
         if not is_new and connection.execute(SQL["application"]).fetchone()[0] != APPLICATION_ID:
-            raise ConfigError(f"{self.path} is another program's database; name another db_path")
+            raise ConfigError(f"{self.path} is another program's database; choose another db_path")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Create the tables of a new file. Update the terms of an older file to the current analyser."""

@@ -184,7 +184,7 @@ def make_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[D
         except ImportError as error:
             extra = name.split(".")[1]
             if is_telling:
-                note(f"no {extra}: {error}; `pip install 'mnemic[{extra}]'` brings it")
+                note(f"no {extra}: {error}; `pip install 'mnemic[{extra}]'` installs it")
             continue
         doors.append(make(mnemic, gate))
     return doors
@@ -211,7 +211,7 @@ def _raise_file_limit(connections: int) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     room = max((most - SPARE_FILES) // FILES_OF_A_CONNECTION, 1)
     if room < connections:
-        _log.warning("the limit of open files leaves room for %d connections, not %d", room, connections)
+        _log.warning("the open-file limit allows only %d connections, not %d", room, connections)
     return min(connections, room)
 
 

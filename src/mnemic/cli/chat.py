@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.model.chat import ToolOutcome, ToolSpec
 
-NO_MODEL = """No language model is configured, so your messages are only searched in memory. To get answers, choose a
+NO_MODEL = """No language model is configured, so your messages only search your memories. To get answers, choose a
 model in the environment (or as llm.name in the file that `mnemic init` writes), for example:
   MNEMIC_LLM=ollama:qwen3:4b mnemic chat     Ollama on this machine
   MNEMIC_LLM=llama-cpp mnemic chat           a small model in this process (pip install 'mnemic[llama-cpp]')"""
@@ -56,7 +56,7 @@ LISTED = 10  # memories; fits one screen
 
 @command("chat")
 def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> None:
-    """Talk with an assistant that remembers. It answers each line you type; /help lists the commands. --user defaults
+    """Chat with an assistant that remembers. It answers each line you type; /help lists the commands. --user defaults
     to the configured user, then to your login name. --session continues an earlier conversation. With --json, or if the
     input is not a terminal, each input line is one message. With --json the exit code is that of the last failure.
     """
@@ -111,7 +111,7 @@ def read_lines(*, is_quiet: bool) -> Iterator[str]:
             if not is_asked:
                 raise
             output.write("")
-            output.note("nothing was sent; Ctrl-D or /quit ends the chat")
+            output.note("nothing was sent; press Ctrl-D or type /quit to end the chat")
             continue
         if line.strip():
             yield line.encode(errors="replace").decode().strip()
@@ -159,14 +159,14 @@ class Conversation:
         show_strong_hits(found)
 
     def _stream_answer(self, line: str) -> None:
-        """Stream the answer; Ctrl-C stops it, and what was written until then is kept."""
+        """Stream the answer; press Ctrl-C to stop, and what was written until then is kept."""
         with closing(self._mnemic.chat_stream(self._scope, line, **self._arguments)) as events:
             try:
                 for event in events:
                     self._show(line, event)
             except KeyboardInterrupt:
                 output.write("")
-                output.note("stopped; the text so far is stored")
+                output.note("stopped; the text received so far is stored")
 
     def _show(self, line: str, event: ChatEvent) -> None:
         match event:
@@ -199,9 +199,9 @@ def _show_recalled(hits: tuple[Hit, ...]) -> None:
 def _show_missing(reply: Reply) -> None:
     output.note_all(reply.degraded, "missing: ")
     if not reply.text.strip():
-        output.note("the model sent an empty answer")
+        output.note("the model returned an empty answer")
     if reply.finish is Finish.LENGTH:
-        output.note("the answer is cut off; raise assistant.max-tokens for longer ones")
+        output.note("the answer was cut off; raise assistant.max-tokens to allow longer answers")
 
 
 def _write_piece(text: str) -> None:
@@ -273,7 +273,7 @@ class Commands:
 
     def _list_memories(self, rest: str) -> None:
         if rest and not rest.isdecimal():
-            raise InvalidInputError("/memory needs a number, such as /memory 20")
+            raise InvalidInputError("/memory requires a number, such as /memory 20")
         page = self._mnemic.list(self._scope, limit=max(int(rest), 1) if rest else LISTED)
         self._ids = [memory.id for memory in page.memories]
         if not page.memories:
@@ -346,8 +346,8 @@ class Commands:
         """Return an id, also from its number in the last list."""
         if given.isdecimal():
             if not 1 <= int(given) <= len(self._ids):
-                raise InvalidInputError(f"the last list has no number {given}; use an id or another number")
+                raise InvalidInputError(f"number {given} is not in the last list; use an id or another number")
             return self._ids[int(given) - 1]
         if not given:
-            raise InvalidInputError("give an id, or a number of the last list")
+            raise InvalidInputError("give an id, or a number from the last list")
         return given

@@ -219,7 +219,7 @@ def _remove_own_hooks(found: object, file: Path) -> dict[str, list[Any]]:
     """The hooks of others, by event. Raises `ConfigError` for a form that Claude Code does not write."""
     hooks = cast("dict[str, object]", found) if isinstance(found, dict) else None
     if hooks is None or not all(isinstance(entries, list) for entries in hooks.values()):
-        raise ConfigError(f"the hooks of {file} are not lists by event; the file was not changed")
+        raise ConfigError(f"the hooks in {file} are not lists grouped by event; the file was not changed")
     kept: dict[str, list[Any]] = {}
     for event, entries in hooks.items():
         others = [left for entry in cast("list[object]", entries) if (left := _remove_own_commands(entry)) is not None]
@@ -259,7 +259,7 @@ def _parse_object(content: str | None, file: Path) -> dict[str, object]:
     try:
         whole: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is not plain JSON ({error}); it was not changed, please edit it yourself") from error
+        raise ConfigError(f"{file} is not plain JSON ({error}); it was not changed; edit it yourself") from error
     if not isinstance(whole, dict):
         raise ConfigError(f"{file} is not a JSON object; it was not changed")
     return cast("dict[str, object]", whole)

@@ -32,7 +32,7 @@ class ConfigOptions:
 
 @command("config show")
 def show(options: ConfigOptions) -> None:
-    """Show every key with its value and its source: an argument, the environment, the file or the default. Passwords,
+    """Show each setting with its value and source: an argument, the environment, the file or the default. Passwords,
     keys and tokens are masked.
     """
     from mnemic.config import resolve
@@ -47,21 +47,23 @@ def show(options: ConfigOptions) -> None:
     for name, nearest in slips(os.environ).items():
         note(f"the environment variable {name} is unknown; did you mean {nearest}?")
     if effective.file is None:
-        note("no configuration file; `mnemic init` writes a first one")
+        note("no configuration file; `mnemic init` creates one")
 
 
 @command("init")
 def init(
     config: ConfigFile = None,
-    is_forced: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    is_for_prompts: Annotated[bool, typer.Option("--prompts", help="Write the prompts instead, to edit them.")] = False,
+    is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    is_for_prompts: Annotated[
+        bool, typer.Option("--prompts", help="Write the prompts instead, for you to edit.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a first configuration file into your configuration folder, with every key as a comment with its meaning and
-    default. --force replaces an existing file.
+    """Create a starter configuration file in your configuration folder. It lists every key as a comment with its
+    meaning and default. --force replaces an existing file.
 
-    With --prompts, write the folder `prompts` beside it instead: what language models are asked, one file for each
-    language. Edit it and set llm.prompts to its path; what you delete from a file stays as it is shipped.
+    With --prompts, write a `prompts` folder beside it instead: the prompts sent to language models, one file per
+    language. Edit it and set llm.prompts to its path; anything you delete from a file keeps its default.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
     from mnemic.text import wordings
@@ -77,9 +79,7 @@ def init(
         else:
             _write_whole(path, first_file(), replaces=is_forced)
     except FileExistsError as error:
-        raise ConflictError(
-            f"{path} exists already; `mnemic config show` shows its settings, --force replaces it"
-        ) from error
+        raise ConflictError(f"{path} already exists; see `mnemic config show`, or replace it with --force") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}; choose another file with --config") from error
     if as_json:
@@ -98,9 +98,9 @@ def init(
 def create(issued: IssuedKey) -> None:
     """Create an API key for the org. --user or --agent restricts it to one user or agent. It is shown only once.
 
-    From then on every request to `mnemic serve` needs a key.
+    From then on, every request to `mnemic serve` needs a key.
     """
-    note(f"key {issued.key.id}; copy it now, it is not shown again:")
+    note(f"key {issued.key.id}; copy it now; it will not be shown again:")
     write(issued.token)
 
 
@@ -116,18 +116,18 @@ def list_keys(keys: Sequence[ApiKey]) -> None:
 @verb_command("keys revoke", is_stated=True)
 def revoke(key: ApiKey) -> None:
     """Revoke a key. Takes effect at once, also on running servers."""
-    note(f"key {one_line(key.id)} is revoked")
+    note(f"key {one_line(key.id)} has been revoked")
 
 
 @verb_command("keys rotate", is_stated=True)
 def rotate(issued: IssuedKey) -> None:
-    """Replace a key by a new one with the same rights. The old one stops after --overlap. The new one is shown once."""
+    """Replace a key with a new one that has the same rights. The old key stops working after --overlap."""
     create(issued)
 
 
 @verb_command("keys audit", is_stated=True)
 def audit(page: AuditPage) -> None:
-    """Show the org's audit log, newest first: requests over HTTP and changes of keys."""
+    """Show the org's audit log, newest first: HTTP requests and changes to keys."""
     rows = [
         Row((format_time(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries
     ]

@@ -30,13 +30,13 @@ MAX_PAGE = 1000  # messages of one answer; more are asked for page by page
 @verb_command("capture")
 def capture(turn: Turn) -> None:
     """Store one exchange. A message on the standard input is a JSON object with role and content, and optionally name,
-    observed_at, external_id, trust and metadata: one per line, or a list of them. Without --session a new conversation
-    begins. Its id is in the answer.
+    observed_at, external_id, trust and metadata: one per line, or a list of them. Without --session, a new conversation
+    begins; its id is printed.
     """
     output.write(turn.id)
     output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")
     if turn.left_out:
-        output.note(f"left out text that Mnemic itself had put into {output.format_count(turn.left_out, 'messages')}")
+        output.note(f"removed text that Mnemic itself had added to {output.format_count(turn.left_out, 'messages')}")
 
 
 @verb_command("complete")
@@ -53,12 +53,12 @@ def messages(page: MessagePage, arguments: Arguments) -> None:
     elif "after" not in arguments:
         output.note("no messages in this scope")
     if page.next:
-        output.note(f"there are more: --after {page.next}")
+        output.note(f"more results available; continue with --after {page.next}")
 
 
 @verb_command("users")
 def users(found: Sequence[UserSummary]) -> None:
-    """List the users of the store, the last active first."""
+    """List the store's users, most recently active first."""
     rows = [
         output.Row((u.user, str(u.memories), str(u.messages), str(u.documents)), output.format_last(u.last_at), ())
         for u in found
@@ -71,7 +71,7 @@ def users(found: Sequence[UserSummary]) -> None:
 
 @command("sessions")
 def sessions(options: ScopeOptions) -> None:
-    """List a user's sessions with their first message, the last active first. `mnemic show SESSION` prints one."""
+    """List a user's sessions with their first message, most recently active first. `mnemic show SESSION` prints one."""
     with options.open() as mnemic:
         found = _read_sessions(mnemic, options.scope)
     if options.as_json:
@@ -86,12 +86,12 @@ def sessions(options: ScopeOptions) -> None:
         ]
         output.show_rows(("session", "messages"), lines)
     else:
-        output.note("no sessions of this user; choose another with --user")
+        output.note("this user has no sessions; choose another user with --user")
 
 
 @command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="The session, or the start of its id.", metavar="SESSION")],
+    name: Annotated[str, typer.Argument(help="The session's id, or the start of it.", metavar="SESSION")],
     options: ScopeOptions,
 ) -> None:
     """Print a session word for word, oldest message first."""
@@ -121,7 +121,7 @@ def _read_sessions(mnemic: Mnemic, scope: Scope) -> dict[str, list[Message]]:
 
 @verb_command("window")
 def window(found: Sequence[Message]) -> None:
-    """Show the last messages of a session, oldest first. Shows none if the session was silent for two hours."""
+    """Show the last messages of a session, oldest first. Shows nothing if the session has been silent for two hours."""
     if found:
         _show_messages(found)
     output.note(output.format_count(len(found), "messages"))
@@ -163,7 +163,7 @@ def end(report: EndReport) -> None:
         output.format_count(len(report.expired), "memories"),
         output.format_count(report.pending, "messages"),
     )
-    output.note(f"{expired} expired, {pending} waiting for a summary")
+    output.note(f"{expired} expired, {pending} waiting to be summarised")
 
 
 @verb_command("reflect")

@@ -33,7 +33,7 @@ SHOWN = 20
 
 QUOTES = 3  # per citation: enough to judge it without leaving the screen
 QUOTE_CHARS = 200  # two or three lines of a terminal
-RESUMABLE = "what was read is kept: the same command goes on from there"
+RESUMABLE = "what was read is kept: run the same command again to resume"
 
 
 @command("ingest")
@@ -41,26 +41,26 @@ def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(
-            help="The paths of files and folders. - reads a file's bytes from the standard input.", metavar="PATH..."
+            help="The paths of files and folders, or - to read a file from the standard input.", metavar="PATH..."
         ),
     ],
     options: ScopeOptions,
     arguments: Arguments,
-    chunk_size: Annotated[int | None, typer.Option(help="Tokens of a passage. Default: as configured.", min=1)] = None,
+    chunk_size: Annotated[int | None, typer.Option(help="Tokens per passage. Default: as configured.", min=1)] = None,
     overlap: Annotated[
-        int | None, typer.Option(help="Tokens that two passages share; needs --chunk-size.", min=0)
+        int | None, typer.Option(help="Tokens shared by consecutive passages. Needs --chunk-size.", min=0)
     ] = None,
 ) -> None:
     """Read files and folders, split them into passages and store them for recall. Unchanged files are skipped, changed
-    ones replaced. Repeat an interrupted command to go on where it stopped. Files that cannot be read are listed with
-    the reason; the command then exits with 14. Files that are skipped on purpose are no failure.
+    ones replaced. Run an interrupted command again to resume it. Files that cannot be read are listed with
+    the reason, and the command exits with 14. Files skipped on purpose do not count as failures.
     """
     if len(paths) > 1 and "source" in arguments:
-        raise InvalidInputError("--source works with one path; ingest the others one by one")
+        raise InvalidInputError("--source works with only one path; ingest the others separately")
     _set_sizes(arguments, chunk_size, overlap)
     scope, reports = options.scope, list[tuple[str, "IngestReport"]]()
     position = output.Position("in {name}, {done} of {total} files done{item}")
-    remark = "what was stored stays: run the same command again, and it goes on from there"
+    remark = "what was stored stays: run the same command again, and it resumes where it stopped"
     with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         for path in paths:
             position.begin(path, tell)
@@ -95,13 +95,13 @@ FIND = {"id": find_document}
 
 @verb_command("documents list")
 def list_documents(page: DocumentPage) -> None:
-    """List documents by source, with status, number of passages and any failure."""
+    """List documents by source, with their status, number of passages and any errors."""
     if not page.documents:
         output.note("no documents found; `mnemic ingest` reads files")
         return
     output.show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
     if page.after is not None:
-        output.note(f"there are more: --after {page.after}")
+        output.note(f"more results available; continue with --after {page.after}")
 
 
 @verb_command("documents show", find=FIND)
@@ -141,7 +141,7 @@ def passages(found: Sequence[Chunk]) -> None:
     if rows:
         output.show_rows(("passage", "pages"), rows)
     else:
-        output.note("this document has no more passages")
+        output.note("there are no more passages in this document")
 
 
 @verb_command("documents delete", find=FIND)
@@ -153,9 +153,8 @@ def delete_document(receipt: Receipt) -> None:
 
 @command("research")
 def research(options: ScopeOptions, arguments: Arguments) -> None:
-    """Answer a question from one whole document, however long. The configured language model reads it in pieces, within
-    limits, and cites it. Repeat the command to resume after an interruption. Without a model it shows the best
-    passages.
+    """Answer a question from one whole document, however long. The configured language model reads it piece by piece,
+    within limits, and cites it. Run the command again to resume it. Without a model, it shows only the best passages.
     """
     try:
         with output.show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:
@@ -191,7 +190,7 @@ def _end_ingest(reports: Sequence[IngestReport], *, as_json: bool) -> None:
         output.end_partly(f"{output.format_count(failed, 'files')} failed; {stored:,} stored{skipped}", as_json=as_json)
     if len(reports) > 1 and not as_json:
         would = "would be " if reports[0].is_dry_run else ""
-        output.note(f"in all: {output.format_count(stored, 'files')} {would}stored{skipped}")
+        output.note(f"in total: {output.format_count(stored, 'files')} {would}stored{skipped}")
 
 
 def _show_ingest(path: str, report: IngestReport) -> None:

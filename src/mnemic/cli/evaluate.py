@@ -29,9 +29,9 @@ MEGABYTE = 1_000_000  # bytes; decimal, as disks are sold
 MISSES_SHOWN = 10
 """Wrongly judged texts that are shown of each section."""
 
-Corpus = Annotated[Path, typer.Option(help="What was said: JSON lines, may be packed (.gz).", metavar="FILE")]
+Corpus = Annotated[Path, typer.Option(help="The conversations, as JSON lines or .gz of them.", metavar="FILE")]
 Haystacks = Annotated[
-    Path | None, typer.Option(help="JSON: question id to the sessions that are searched.", metavar="FILE")
+    Path | None, typer.Option(help="JSON that maps each question's id to the sessions to search.", metavar="FILE")
 ]
 EmbedderName = Annotated[str, typer.Option(help="The embedder, as in the configuration.")]
 
@@ -40,18 +40,18 @@ EmbedderName = Annotated[str, typer.Option(help="The embedder, as in the configu
 class RetrievalFiles:
     """A test set, and where its run goes."""
 
-    corpus: Annotated[Path, typer.Option(help="What is searched: JSON lines, may be packed (.gz).", metavar="FILE")]
-    queries: Annotated[Path, typer.Option(help="The questions, and what should be found.", metavar="FILE")]
+    corpus: Annotated[Path, typer.Option(help="The texts to search, as JSON lines or .gz of them.", metavar="FILE")]
+    queries: Annotated[Path, typer.Option(help="File of questions with the results they should find.", metavar="FILE")]
     haystacks: Haystacks = None
     run: Annotated[
         Path | None,
         typer.Option(
-            help="Write each question's ranking and time here (.gz packs). An interrupted run continues.",
+            help="Write each question's ranking and time to this file (.gz compresses). Resumes an interrupted run.",
             metavar="FILE",
         ),
     ] = None
-    by: Annotated[str, typer.Option(help="The field of a question that divides the table.")] = "category"
-    gold: Annotated[str, typer.Option(help="The field of a question that holds what should be found.")] = "gold"
+    by: Annotated[str, typer.Option(help="The question field to group the table by.")] = "category"
+    gold: Annotated[str, typer.Option(help="The question field that lists the expected results.")] = "gold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class RetrievalChoices:
 class SpeedChoices:
     """What is measured."""
 
-    sizes: Annotated[str, typer.Option(help="Numbers of memories, separated by commas.")] = "1000,10000"
+    sizes: Annotated[str, typer.Option(help="The numbers of memories to test, separated by commas.")] = "1000,10000"
     real: Annotated[
         bool,
         typer.Option("--real-embeddings/--synthetic", help="The offline model, or random vectors (for large sizes)."),
     ] = True
-    recalls: Annotated[int, typer.Option(help="Questions at each size.")] = 200
-    seed: Annotated[int, typer.Option(help="The same seed makes the same texts.")] = 1
+    recalls: Annotated[int, typer.Option(help="Number of questions per size.")] = 200
+    seed: Annotated[int, typer.Option(help="The same seed generates the same texts.")] = 1
     as_json: AsJson = False
 
 
@@ -84,11 +84,12 @@ class ExtractionFiles:
     """A test set, and where what is produced goes."""
 
     corpus: Corpus
-    memories: Annotated[Path, typer.Option(help="The memories that should be kept of it.", metavar="FILE")]
+    memories: Annotated[Path, typer.Option(help="The memories that should be extracted.", metavar="FILE")]
     produced: Annotated[
         Path | None,
         typer.Option(
-            help="Write every extracted memory here (.gz packs). An interrupted run continues.", metavar="FILE"
+            help="Write all extracted memories to this file. Resumes an interrupted run.",
+            metavar="FILE",
         ),
     ] = None
 
@@ -106,11 +107,11 @@ class ExtractionChoices:
 class GuardFiles:
     """A test set, and where the run goes."""
 
-    attacks: Annotated[Path, typer.Option(help="Hostile texts: JSON lines, may be packed (.gz).", metavar="FILE")]
-    benign: Annotated[Path, typer.Option(help="Texts that must stay as they are.", metavar="FILE")]
+    attacks: Annotated[Path, typer.Option(help="Hostile texts, as JSON lines or .gz of them.", metavar="FILE")]
+    benign: Annotated[Path, typer.Option(help="Harmless texts that must not be changed.", metavar="FILE")]
     carriers: Annotated[Path | None, typer.Option(help="Harmless documents.", metavar="FILE")] = None
     run: Annotated[
-        Path | None, typer.Option(help="Write the outcome of each text here (.gz packs).", metavar="FILE")
+        Path | None, typer.Option(help="Write the outcome for each text to this file (.gz compresses).", metavar="FILE")
     ] = None
 
 
@@ -118,8 +119,8 @@ class GuardFiles:
 class GuardChoices:
     """How the test set is run."""
 
-    trust: Annotated[Trust, typer.Option(help="Who the texts are taken to come from.")] = Trust.DOCUMENT
-    are_misses_shown: Annotated[bool, typer.Option("--misses", help="Show wrongly judged texts.")] = False
+    trust: Annotated[Trust, typer.Option(help="Who to treat as the source of the texts.")] = Trust.DOCUMENT
+    are_misses_shown: Annotated[bool, typer.Option("--misses", help="Show the texts that were misjudged.")] = False
     as_json: AsJson = False
 
 
@@ -128,11 +129,11 @@ class AnswerFiles:
     """A test set, and where its run goes."""
 
     corpus: Corpus
-    queries: Annotated[Path, typer.Option(help="The questions, with the right answers.", metavar="FILE")]
+    queries: Annotated[Path, typer.Option(help="File of questions with their expected answers.", metavar="FILE")]
     haystacks: Haystacks = None
     run: Annotated[
         Path | None,
-        typer.Option(help="Add each answer to this file. Questions in it are not asked again.", metavar="FILE"),
+        typer.Option(help="Append each answer to this file. Questions already in it are skipped.", metavar="FILE"),
     ] = None
 
 
@@ -141,12 +142,12 @@ class ContextFiles:
     """A test set, and where its run goes."""
 
     corpus: Corpus
-    queries: Annotated[Path, typer.Option(help="The questions, with their evidence.", metavar="FILE")]
+    queries: Annotated[Path, typer.Option(help="File of questions with their supporting evidence.", metavar="FILE")]
     haystacks: Haystacks = None
     unrelated: Annotated[
-        Path | None, typer.Option(help="Prompts that no memory answers, asked in every group.", metavar="FILE")
+        Path | None, typer.Option(help="File of prompts that no memory answers, asked in every group.", metavar="FILE")
     ] = None
-    run: Annotated[Path | None, typer.Option(help="Write every block here (.gz packs).", metavar="FILE")] = None
+    run: Annotated[Path | None, typer.Option(help="Write every block to this file.", metavar="FILE")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +165,19 @@ class AnswerChoices:
 
     llm: Annotated[str | None, typer.Option(help="The model that answers. Default: the configured one.")] = None
     llm_url: Annotated[str | None, typer.Option(help="Its server, OpenAI-compatible.", metavar="URL")] = None
-    judge: Annotated[str, typer.Option(help="The model that judges the answers, or none, or same.")] = "none"
+    judge: Annotated[str, typer.Option(help="The model that judges the answers: none, same or a name.")] = "none"
     embedder: EmbedderName = "minilm"
-    ways: Annotated[str, typer.Option(help="What the model gets, separated by commas.")] = "memory,everything,nothing"
+    ways: Annotated[str, typer.Option(help="What the model is given, comma-separated.")] = "memory,everything,nothing"
     budget: Annotated[int, typer.Option(help="Tokens that memory may add to a prompt.")] = 2048
     questions: Annotated[
-        int | None, typer.Option("--questions", "-n", help="Number of questions, evenly spread. Default: all.")
+        int | None, typer.Option("--questions", "-n", help="Number of questions, sampled evenly. Default: all.")
     ] = None
     as_json: AsJson = False
 
 
 @command("eval retrieval")
 def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
-    """Store a test set group by group, ask its questions, and measure how much of the gold is found, and how soon."""
+    """Store a test set group by group, ask its questions, and measure recall against the gold answers, and speed."""
     from mnemic.evaluation.dataset import Fields, load_dataset, score_run
     from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, run_key, run_retrieval
 
@@ -188,8 +189,8 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     run = None if files.run is None else UnfinishedRun(files.run, run_key(dataset, options))
     known = [] if run is None else run.known
     if known:
-        note(f"going on with an interrupted run: {len(known)} questions were asked already")
-    resume = "nothing was kept, since no --run was named" if run is None else "the same command goes on from there"
+        note(f"resuming an interrupted run: {len(known)} questions have already been asked")
+    resume = "nothing was saved, because --run was not given" if run is None else "run the same command again to resume"
     with show_progress(lambda: f"; {resume}") as tell:
         rankings = run_retrieval(dataset, options, tell, {ranking.qid for ranking in known})
         answered = list(rankings) if run is None else run.write(rankings)
@@ -203,7 +204,7 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
 @command("eval context")
 def context(files: ContextFiles, choices: ContextChoices) -> None:
     """Store a test set group by group, ask for the context of each question, and measure how much of the evidence is in
-    it. With --unrelated, also how often nothing is shown to prompts that no memory answers.
+    it. With --unrelated, also how often nothing is added to prompts that no memory answers.
     """
     from mnemic.evaluation.blocks import load_prompts, run_blocks, score_blocks, write_blocks
     from mnemic.evaluation.dataset import load_dataset
@@ -244,7 +245,7 @@ def speed(choices: SpeedChoices) -> None:
 
 @command("eval extraction")
 def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
-    """Run a test set session by session, and measure how many right and how many other memories are extracted."""
+    """Run a test set session by session, and measure how many correct and incorrect memories are extracted."""
     from mnemic.evaluation.dataset import load_corpus
     from mnemic.evaluation.extraction import ExtractionOptions, extract_by_group, run_extraction
     from mnemic.evaluation.extraction_score import load_gold, score_extraction
@@ -253,9 +254,9 @@ def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
     options = ExtractionOptions(embedder=choices.embedder, llm=choices.llm)
     is_kept = files.produced is not None
     resume = (
-        "the same command goes on behind the last group"
+        "run the same command again to resume after the last group"
         if is_kept
-        else "nothing was kept, since no --produced was named"
+        else "nothing was saved, because --produced was not given"
     )
     with show_progress(lambda: f"; {resume}") as tell:
         if files.produced is None:
@@ -271,7 +272,7 @@ def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
 
 @command("eval guard")
 def guard(files: GuardFiles, choices: GuardChoices) -> None:
-    """Store hostile and harmless texts, and measure which are kept from recall, redacted, or shown as they are."""
+    """Store hostile and harmless texts, and measure which are excluded from recall, redacted or shown unchanged."""
     from mnemic.evaluation.guard import load_texts, run_guard, tally, write_run
 
     given = {"attacks": files.attacks, "benign": files.benign, "carriers": files.carriers}
@@ -293,7 +294,7 @@ def guard(files: GuardFiles, choices: GuardChoices) -> None:
 
 @command("eval answers")
 def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
-    """Ask a language model a test set's questions and score its answers by token F1, and by a judge if one is named."""
+    """Ask a language model a test set's questions and score the answers by token F1 and, optionally, a judge."""
     from mnemic.evaluation.answers import Failures, append_answer, means_by_way, read_answers, run_answers
     from mnemic.evaluation.dataset import load_dataset
 
@@ -335,7 +336,7 @@ def _show_blocks(report: BlockReport) -> None:
     _show_table([("questions", *columns), *rows])
     if report.silence:
         write("silence: " + ", ".join(f"{kind} {share:.3f}" for kind, share in report.silence.items()))
-    note(f"rows named and not shown: {report.not_shown}; questions without a block: {report.missing}")
+    note(f"rows expected but not shown: {report.not_shown}; questions without a block: {report.missing}")
 
 
 def _show_speed(results: Iterable[SpeedResult]) -> None:

@@ -39,15 +39,15 @@ PHRASES: Mapping[str, str] = {
     "level='org'": "--level org",
     "this scope has no user, agent or session;": "no user given;",
     "add one of them, or": "pass --user NAME or set MNEMIC_USER, or",
-    "say which, as user=… and session=…": "pass --user and --session",
-    "say which, as session=…": "pass --session",
+    "pass user=… and session=…": "pass --user and --session",
+    "pass session=…": "pass --session",
     "is_private=True": "--private",
     "is_pruning=True": "--prune",
     "secrets='redact'": "--secrets redact",
     "name='report.pdf'": "--name report.pdf",
     "or None for no limit": "or --all for no limit",
-    "exists already; pass is_replacing=True, or": "exists already; --force replaces it, or",
-    "already; say that it is to be replaced, or": "already; --replace puts the backup in its place, or",
+    "already exists; pass is_replacing=True, or": "already exists; --force replaces it, or",
+    "pass is_replacing=True to replace it": "pass --replace to replace it",
 }
 """Phrases of the library's messages, and the options for them."""
 

@@ -30,36 +30,36 @@ def entities(page: NodePage) -> None:
     if page.nodes:
         output.show_rows(("type", "named in"), [_format_node(node) for node in page.nodes])
     else:
-        output.note("the graph is empty; `mnemic graph extract` updates it")
+        output.note("the graph is empty; run `mnemic graph extract` to build it")
     if page.next is not None:
-        output.note(f"there is more: --after {output.one_line(page.next)!r}")
+        output.note(f"more results available; continue with --after {output.one_line(page.next)!r}")
 
 
 @verb_command("graph neighbours")
 def neighbours(around: Neighbourhood) -> None:
-    """Show the things related to a thing as a tree, with citations."""
+    """Show what is related to an entity as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
-        output.note("there are more; --limit shows them")
+        output.note("more results available; raise --limit to show them")
 
 
 @verb_command("graph path")
 def path(found: GraphPath) -> None:
-    """Show how two things are related, step by step, with citations."""
+    """Show how two entities are related, step by step, with citations."""
     if not found.nodes:
-        output.note("no path between them is known" + ("; the search was limited" if found.is_cut else ""))
+        output.note("there is no known path between them" + ("; the search was limited" if found.is_cut else ""))
         return
     names = {node.id: node.name for node in found.nodes}
     rows = [output.format_edge(edge, names) for edge in found.edges]
     if rows:
         output.show_rows(("from", "relation", "to"), rows)
     else:
-        output.note("both are names of the same thing")
+        output.note("both names refer to the same thing")
 
 
 @verb_command("graph extract")
 def extract(report: GraphReport) -> None:
-    """Update the graph from memories, messages and documents that were not processed yet."""
+    """Update the graph from memories, messages and documents that have not been processed yet."""
     rows = [
         output.Row((entry.kind.value,), _list_findings(entry.names, entry.relations), (entry.item_id,))
         for entry in report.entries
@@ -71,39 +71,39 @@ def extract(report: GraphReport) -> None:
     relations = output.format_count(report.relations, "relations")
     output.note(f"{output.format_count(report.items, 'items')} {verb}: {mentions}, {relations}")
     if not report.is_finished:
-        output.note("more items are left; run it again")
+        output.note("more items remain; run the command again to continue")
     if any(entry.fallback for entry in report.entries):
-        output.note("some were read with rules, because the language model failed")
+        output.note("some were extracted by rules because the language model failed")
 
 
 @command("graph show")
 def show(
     options: ScopeOptions,
-    name: Annotated[str | None, typer.Argument(help="The thing in the middle. Default: the whole graph.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The entity to start from. Default: the whole graph.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="A file .html, .svg, .dot or .mermaid. Default: a tree in the terminal."),
+        typer.Option("--out", "-o", help="An .html, .svg, .dot or .mermaid file. Default: a tree in the terminal."),
     ] = None,
-    depth: Annotated[int, typer.Option("--depth", help="Number of relations away, 1 to 4.", min=1, max=4)] = 2,
+    depth: Annotated[int, typer.Option("--depth", help="Maximum distance in relations, 1 to 4.", min=1, max=4)] = 2,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", help="The graph at this time, for example 2026-05-01.")
+        str | None, typer.Option("--as-of", help="Show the graph as of this time, for example 2026-05-01.")
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", help="Maximum number of things.", min=1, max=1000)
+        int, typer.Option("--limit", "-n", help="Maximum number of entities.", min=1, max=1000)
     ] = MOST_DRAWN,
 ) -> None:
-    """Draw the graph, or a thing and its relations: as a tree in the terminal, or as a self-contained file."""
+    """Draw the graph, or one entity and its relations, as a tree in the terminal or in a self-contained file."""
     from mnemic.text.graph import picture
 
     if out is not None and out.suffix.lower() not in FORMS:
-        raise InvalidInputError(f"--out must end in {', '.join(FORMS)}, not in {out.suffix!r}")
+        raise InvalidInputError(f"--out must end in {', '.join(FORMS)}, not {out.suffix!r}")
     with options.open() as mnemic:
         drawn = _build_picture(mnemic, options.scope, name, depth=depth, as_of=as_of, limit=limit)
     if options.as_json:
         output.show_json({"title": drawn.title, "nodes": drawn.nodes, "edges": drawn.edges})
         return
     if not drawn.nodes:
-        output.note("the graph is empty; `mnemic graph extract` updates it")
+        output.note("the graph is empty; run `mnemic graph extract` to build it")
         return
     if out is None:
         _show_forest(drawn)

@@ -42,7 +42,7 @@ _OPENCLAW_NEXT = """  then let OpenClaw load it, and let it read conversations:
 
 Program = Annotated[str, typer.Argument(help="claude-code or openclaw.", metavar="PROGRAM")]
 Folder = Annotated[
-    Path | None, typer.Option("--project", help="Only in this project of Claude Code.", metavar="FOLDER")
+    Path | None, typer.Option("--project", help="Install only in this Claude Code project.", metavar="FOLDER")
 ]
 Server = Annotated[
     str | None, typer.Option("--server", help=f"Use the server at this address, with the key in {KEY_VARIABLE}.")
@@ -58,8 +58,8 @@ class HookOptions(ScopeOptions):
 
 @command("hooks install")
 def install(program: Program, options: HookOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
-    """Let a program call Mnemic to recall before each prompt, and to capture each exchange. Writes the scope and store
-    into the program's configuration, never a key. Other hooks stay, and a copy of the old file is kept. Installing
+    """Make a program call Mnemic to recall before each prompt and to capture each exchange. Writes the scope and store
+    into the program's configuration, never a key. Other hooks are kept, and the old file is backed up. Installing
     again changes nothing.
     """
     _check_program(program, project)
@@ -76,7 +76,7 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
 
 @command("hooks uninstall")
 def uninstall(program: Program, options: ScopeOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
-    """Remove Mnemic's hooks, and nothing else. The memories stay."""
+    """Remove only Mnemic's hooks. Your memories are kept."""
     _check_program(program, project)
     if program == CLAUDE_CODE:
         changed = clients.remove_claude_hooks(clients.find_settings_file(project), is_dry_run=is_dry_run)
@@ -90,7 +90,8 @@ def run(
     program: Program,
     options: HookOptions,
     timeout_s: Annotated[
-        float | None, typer.Option("--timeout-s", help="Time limit in seconds. The hook ends then, done or not.")
+        float | None,
+        typer.Option("--timeout-s", help="Time limit in seconds. The hook then stops in any case."),
     ] = None,
 ) -> None:
     """Handle one event from the standard input. Called by the program, not by people."""
@@ -149,7 +150,7 @@ def _read_event() -> dict[str, Any]:
     try:
         event: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("the standard input is not an event in JSON") from error
+        raise InvalidInputError("the standard input is not a JSON event") from error
     if not isinstance(event, dict):
         raise InvalidInputError("an event must be a JSON object")
     return cast("dict[str, Any]", event)

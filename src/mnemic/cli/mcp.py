@@ -37,12 +37,13 @@ def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
 def install(
     options: ScopeOptions,
     names: Annotated[
-        list[str] | None, typer.Option("--client", help="Only this client. Repeatable. " + ", ".join(CLIENTS))
+        list[str] | None,
+        typer.Option("--client", help="Only for this client. Repeatable. " + ", ".join(CLIENTS)),
     ] = None,
     is_dry_run: IsDryRun = False,
 ) -> None:
     """Add Mnemic, with this scope and store, to the configuration of all MCP clients on this machine, or only to those
-    named with --client. The rest of each file stays, and a copy of the old file is kept.
+    named with --client. The rest of each file is left unchanged, and the old file is backed up.
     """
     unknown = [name for name in names or () if name not in CLIENTS]
     if unknown:

@@ -48,13 +48,13 @@ class Conditions:
     """Conditions on memories that the filter of `Mnemic.list` expresses in JSON."""
 
     categories: Annotated[
-        list[str] | None, typer.Option("--category", help="With this category. Repeat it to require several.")
+        list[str] | None, typer.Option("--category", help="Require this category. Repeatable; all are required.")
     ] = None
     min_importance: Annotated[
         str | None, typer.Option(help="Minimum importance: low, medium, high, or 0 to 1.", metavar="IMPORTANCE")
     ] = None
-    since: Annotated[str | None, typer.Option(help="Said at this time or later, ISO 8601.")] = None
-    before: Annotated[str | None, typer.Option(help="Said before this time, ISO 8601.")] = None
+    since: Annotated[str | None, typer.Option(help="Observed at or after this time, ISO 8601.")] = None
+    before: Annotated[str | None, typer.Option(help="Observed before this time, ISO 8601.")] = None
 
     def join_to(self, arguments: Arguments) -> None:
         """Add the conditions to the filter. Raises `InvalidInputError` for an invalid importance."""
@@ -91,12 +91,12 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
     done = "already stored" if is_known else "stored"
     output.note(f"{done} as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
     if hidden := sorted(set(_REDACTED.findall(memory.text))):
-        output.note(f"redacted before it was stored: {', '.join(hidden)}")
+        output.note(f"redacted before storage: {', '.join(hidden)}")
     for each in gone:
         if each.other_id == memory.id:
             output.note(f"replaces: {output.one_line(each.text)[:SHOWN_CHARS]}")
     if memory.state is State.QUARANTINED:
-        output.note("it reads like an order to a model and waits for your review: `mnemic memory review`")
+        output.note("it looks like an instruction to a model and needs your review: `mnemic memory review`")
 
 
 @command("memory list")
@@ -114,12 +114,12 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
     elif "after" not in arguments:
         output.note(f"no memories in this scope; {_NOTHING}")
     if page.next:
-        output.note(f"there are more: --after {page.next}")
+        output.note(f"more results available; continue with --after {page.next}")
 
 
 @verb_command("memory count")
 def count(counts: Counts) -> None:
-    """Count memories by state, active ones by kind, and documents by status."""
+    """Count memories by state, active memories also by kind, and documents by status."""
     groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
     rows = [output.Row((str(number), what), name, ()) for what, names in groups for name, number in names.items()]
     if rows:
@@ -147,7 +147,7 @@ def delete(receipt: Receipt) -> None:
 
 @verb_command("memory history")
 def history(entries: Sequence[HistoryEntry]) -> None:
-    """Show the changes of a memory with old and new values, oldest first. A deletion is shown too."""
+    """Show the changes of a memory with old and new values, oldest first, including its deletion."""
     rows = [
         output.Row((output.format_time(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason)
         for e in entries
@@ -175,13 +175,13 @@ def unpin(memory: Memory) -> None:
 
 @verb_command("memory undo")
 def undo(memory: Memory) -> None:
-    """Revert the last change of a memory, including a merge. Repeat it to revert the change before."""
+    """Revert the last change of a memory, including a merge. Run it again to revert the change before that."""
     _show_changed(memory, "reverted")
 
 
 @verb_command("memory merge")
 def merge(memory: Memory) -> None:
-    """Merge several memories into the first. It supersedes the others."""
+    """Merge several memories into the first one, which supersedes the others."""
     _show_changed(memory, "merged")
 
 
@@ -205,7 +205,7 @@ def why_not(found: WhyNot) -> None:
 @command("memory clear")
 def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
     """Permanently delete every memory (but no message) at some levels of the scope. Name the user with --user or
-    MNEMIC_USER; the configured user is not used here.
+    MNEMIC_USER; the configured user does not apply here.
     """
     scope = options.stated_scope
     levels: list[Level] = arguments.setdefault("levels", [scope.default_level])
@@ -230,7 +230,7 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
     if not found:
         output.note("no memory needs review in this scope")
     elif len(found) == arguments.get("limit", REVIEW_LIMIT):
-        output.note(f"there may be more: --after {found[-1].memory.id}")
+        output.note(f"there may be more results; continue with --after {found[-1].memory.id}")
 
 
 @verb_command("memory trust")

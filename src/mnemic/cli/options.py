@@ -64,9 +64,9 @@ ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", help="A configuration file. Default: MNEMIC_CONFIG, then your own file.", metavar="FILE"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for use by programs.")]
 IsSure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-IsDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen and change nothing.")]
+IsDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen without changing anything.")]
 Works = Annotated[bool, typer.Option("--worker/--no-worker", help="Run background jobs, such as extracting facts.")]
 
 
@@ -257,16 +257,16 @@ class Flag:
 
 
 _ALL_HITS = (Flag("--all", "limit", None, "Return all hits."),)
-_ALL_LEVELS = (Flag("--all", "limits", None, "Lift the limits per level. The budget stays."),)
+_ALL_LEVELS = (Flag("--all", "limits", None, "Lift the limits per level. The token budget still applies."),)
 FLAGS: Mapping[str, Sequence[Flag]] = {
-    "recall": (Flag("--all", "limit", None, "Return all hits, also the weak ones."),),
+    "recall": (Flag("--all", "limit", None, "Return all hits, even weak ones."),),
     "why_not": _ALL_HITS,
     "context": _ALL_LEVELS,
     "ask": _ALL_LEVELS,
     "chat": (*_ALL_LEVELS, Flag("--no-tools", "tools", False, "Call no tools.")),
     "update": (Flag("--no-categories", "categories", (), "Remove all its tags."),),
     "work": (Flag("--one", "until_idle", False, "Run one job instead of all."),),
-    "backup": (Flag("--receipts-only", "contents", "receipts", "Only the receipts of erasures, to keep elsewhere."),),
+    "backup": (Flag("--receipts-only", "contents", "receipts", "Write only the receipts of erasures."),),
 }
 
 

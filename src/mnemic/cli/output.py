@@ -258,7 +258,7 @@ class Position:
     """
 
     form: str
-    before: str = "before anything was read"
+    before: str = "before anything was processed"
     name: str = ""
     done: int = 0
     total: int = 0

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def recall(
     found: Recall,
     arguments: Arguments,
-    explain: Annotated[bool, typer.Option("--explain", help="Show how each score is made up.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score is calculated.")] = False,
 ) -> None:
-    """Find what answers a question among the messages, memories and documents of this scope, best first."""
+    """Search this scope's messages, memories and documents for answers to a question, best match first."""
     is_whole = arguments.get("limit", 0) is None or not arguments.keys().isdisjoint(("min_relevance", "min_similarity"))
     if is_whole:
         show_recall(found, is_explained=explain)
@@ -36,7 +36,7 @@ def recall(
 def context(
     found: Context,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show the citations and the time per step on the standard error.")
+        bool, typer.Option("--explain", help="Print the citations and the time per step to standard error.")
     ] = False,
 ) -> None:
     """Show the messages that a model would get: system prompt, profile, facts, documents, session, and the message."""
@@ -45,7 +45,7 @@ def context(
     output.note_all(found.degraded, "degraded: ")
     if not explain:
         return
-    output.note(f"{found.token_count} tokens from memory, in the blocks {', '.join(found.blocks)}")
+    output.note(f"{found.token_count} tokens from memory, in blocks {', '.join(found.blocks)}")
     for citation in found.citations:
         source = f" of {output.one_line(citation.source)}" if citation.source else ""
         pages = pages_told(citation.page, citation.last_page)
@@ -57,13 +57,13 @@ def context(
 
 @command("ask")
 def ask(options: ScopeOptions, arguments: Arguments) -> None:
-    """Answer a question from memories and documents, with citations. Nothing is stored. Without a configured language
-    model it shows the best passages instead; with --json that is an error.
+    """Answer a question from memories and documents, with citations. Stores nothing. Without a configured language
+    model, it shows the best passages instead; with --json, that is an error.
     """
     scope = options.scope
     with options.open() as mnemic:
         if mnemic.model is None and not options.as_json:
-            output.note("no language model is configured (MNEMIC_LLM, or llm.name), so these are the best passages:")
+            output.note("no language model is configured (MNEMIC_LLM, or llm.name), so only passages are shown:")
             show_strong_hits(mnemic.recall(scope, arguments["question"]))
             return
         answer = mnemic.ask(scope, **arguments)
@@ -107,7 +107,7 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
         output.note("nothing found; choose whose memory to use with --user, --agent and --session")
         return
     if found.is_fallback:
-        output.note("nothing matched; this is general background: the most important memories")
+        output.note("nothing matched; showing the most important memories as general background")
     rows = [
         output.format_item(
             hit.item,

@@ -40,9 +40,10 @@ class Place:
     """Where the server listens."""
 
     host: Annotated[
-        str, typer.Option(envvar="MNEMIC_HOST", help="The address to listen on. Other than localhost needs a key.")
+        str,
+        typer.Option(envvar="MNEMIC_HOST", help="Any host other than localhost requires a key."),
     ] = HOST
-    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 takes a free one.", min=0, max=65535)] = (
+    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 picks a free one.", min=0, max=65535)] = (
         PORT
     )
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning"
@@ -52,18 +53,21 @@ class Place:
 class Bounds:
     """Limits on simultaneous requests."""
 
-    rate: Annotated[float, typer.Option(help="Requests per second and key. 0: no limit.", min=0)] = 100.0
+    rate: Annotated[float, typer.Option(help="Requests per second for each key. 0: no limit.", min=0)] = 100.0
     threads: Annotated[
-        int, typer.Option(help="Threads for quick requests. 0: chosen by cores and store.", min=0, max=256)
+        int, typer.Option(help="Threads for quick requests. 0: depends on the cores and the store.", min=0, max=256)
     ] = 0
-    in_flight: Annotated[int, typer.Option(help="Running and waiting requests. More get status 503.", min=1)] = 64
-    body_mb: Annotated[int, typer.Option(help="Maximum size of a body in MB. Files can have 100 MB.", min=1)] = 8
-    connections: Annotated[int, typer.Option(help="Open connections. New ones replace idle ones.", min=1)] = 1000
+    in_flight: Annotated[int, typer.Option(help="Maximum requests in progress. Others get status 503.", min=1)] = 64
+    body_mb: Annotated[int, typer.Option(help="Maximum request body in MB. For files, it is 100 MB.", min=1)] = 8
+    connections: Annotated[int, typer.Option(help="Maximum open connections. New ones replace idle ones.", min=1)] = (
+        1000
+    )
     address_connections: Annotated[
-        int, typer.Option(help="Open connections per remote address. 0: no limit.", min=0)
+        int, typer.Option(help="Maximum open connections per remote address. 0: no limit.", min=0)
     ] = 200
     processes: Annotated[
-        int | None, typer.Option(help="Server processes. Default: server.processes, 1.", min=1, max=MOST_PROCESSES)
+        int | None,
+        typer.Option(help="Number of processes. Default: server.processes or 1.", min=1, max=MOST_PROCESSES),
     ] = None
 
 
@@ -73,7 +77,7 @@ def serve(
     bounds: Bounds,
     store: Store = None,
     config: ConfigFile = None,
-    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Run background jobs too.")] = True,
+    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Also run background jobs.")] = True,
 ) -> None:
     """Serve REST, MCP, the proxy and the console over HTTP, and run background jobs, until stopped.
 
@@ -149,22 +153,22 @@ def _check_plan(mnemic: Mnemic, plan: Plan, place: Place) -> None:
     if not plan.is_near and not mnemic.admission.needs_key:
         raise ConfigError(
             f"{place.host} can be reached from other machines, but the store has no API key; run "
-            "`mnemic keys create` first, or leave out --host"
+            "`mnemic keys create` first, or omit --host"
         )
     _check_index(plan)
     if plan.processes > 1 and not mnemic.admission.is_shared:
         raise ConfigError(
-            f"{plan.processes} processes cannot share a store in memory; choose a file or PostgreSQL with --store, "
+            f"{plan.processes} processes cannot share an in-memory store; choose a file or PostgreSQL with --store, "
             "or use --processes 1"
         )
     if plan.processes > 1 and os.name != "posix":
-        raise ConfigError("several processes behind one port need Linux, macOS or another POSIX system")
+        raise ConfigError("sharing a port between processes requires Linux, macOS or another POSIX system")
 
 
 def _check_index(plan: Plan) -> None:
     index = str(plan.config.qdrant_url) if plan.config.index == "qdrant" else ""
     if plan.processes > 1 and index and not index.startswith(("http://", "https://")):
-        raise ConfigError(f"{plan.processes} processes need a Qdrant server; set its http address")
+        raise ConfigError(f"{plan.processes} processes require a Qdrant server; set its HTTP address")
 
 
 def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str) -> Plan:
@@ -177,7 +181,7 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
     if (config.store, config.processes) != (plan.config.store, plan.config.processes):
         raise ConfigError("the store or the number of processes has changed; stop and start the server")
     if version("mnemic") != running:
-        raise ConfigError(f"Mnemic {version('mnemic')} is installed and {running} runs; stop and start the server")
+        raise ConfigError(f"Mnemic {version('mnemic')} is installed but {running} runs; stop and start the server")
     renewed = replace(plan, config=config)
     _check_index(renewed)
     return renewed
@@ -195,7 +199,7 @@ def tell(listening: socket.socket, tells: Tells) -> None:
     """Print the addresses, and notify a waiting service manager (systemd, `Type=notify`)."""
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    note(f"Mnemic listens on {url}; Ctrl-C stops it")
+    note(f"Mnemic listens on {url}; press Ctrl-C to stop")
     for name, path in sorted(tells, key=lambda told: told[0] != FIRST):
         note(f"  {name:<8}{url}{path}")
     manager = os.environ.get("NOTIFY_SOCKET")

@@ -178,7 +178,7 @@ class Supervisor:
             return
         slot.answers = slot.retires_until is None
         if slot.deaths:
-            _log.warning("process %d answers again", slot.number)
+            _log.warning("process %d is responding again", slot.number)
         if not self._has_answered:
             self._has_answered = True
             self._tell([(name, path) for name, path in json.loads(told)])
@@ -198,7 +198,7 @@ class Supervisor:
             slot.still = slot.still + 1 if is_still else 0
             is_late = slot.retires_until is not None and slot.retires_until < time.monotonic()
             if slot.still > MOST_STILL_LOOKS or is_late:
-                _log.error("process %d %s and is killed", slot.number, "does not retire" if is_late else "stands still")
+                _log.error("process %d %s; killed it", slot.number, "does not retire" if is_late else "stands still")
                 slot.process.kill()
 
     def _renew(self) -> None:
@@ -211,7 +211,7 @@ class Supervisor:
         old = next((slot for slot in self._slots if slot.settings != self._settings), None)
         if old is None:
             self._renews = False
-            _log.warning("all processes were restarted")
+            _log.warning("all processes have been restarted")
         elif old.process is not None:
             old.answers = False
             old.retires_until = time.monotonic() + RETIRES_WITHIN_S + GRACE_S + LAST_S
@@ -222,7 +222,7 @@ class Supervisor:
         try:
             told = _pack_plan(self._reread())
         except MnemicError as error:
-            _log.error("SIGHUP: the processes stay as they are: %s", error)
+            _log.error("SIGHUP: the processes were not restarted: %s", error)
             return
         self._told_before, self._told = self._told, told
         self._settings += 1
@@ -238,7 +238,11 @@ class Supervisor:
         for each in self._slots:
             each.settings = self._settings
         slot.begins_at = 0.0
-        _log.error("process %d ended by the new settings (%s); those before stay", slot.number, _describe_exit(code))
+        _log.error(
+            "process %d failed to restart (%s); the old ones stay",
+            slot.number,
+            _describe_exit(code),
+        )
 
     def _note_death(self, slot: _Slot, code: int) -> None:
         process, slot.process = slot.process, None
@@ -250,7 +254,7 @@ class Supervisor:
             gauge.unlink()
         if not self._has_answered:
             self._failure = code if code > 0 else KILLED
-            _log.error("process %d ended before it answered: %s", slot.number, _describe_exit(code))
+            _log.error("process %d stopped before it responded: %s", slot.number, _describe_exit(code))
             return
         if slot.retires_until is not None:
             slot.retires_until, slot.begins_at = None, 0.0
@@ -300,7 +304,7 @@ class Supervisor:
             self._wait(SOON_S)
             left = [process for process in left if process.poll() is None]
         for process in left:
-            _log.error("process %d of the system had not ended and was killed", process.pid)
+            _log.error("process %d had not stopped and was killed", process.pid)
             process.kill()
         for slot in self._slots:
             self._close_reports(slot)

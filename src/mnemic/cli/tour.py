@@ -58,7 +58,7 @@ class Step:
 def tour(as_json: AsJson = False) -> None:
     """Show in eight steps what Mnemic does: meaning, change over time, prompts, documents, safety, undo and erasure.
 
-    Runs on a temporary store with the built-in model and without a network. Exits with 1 if a step fails.
+    Uses a temporary store and the built-in model; needs no network access. Exits with 1 if a step fails.
     """
     from mnemic.api import Mnemic
 

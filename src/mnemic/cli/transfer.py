@@ -39,16 +39,16 @@ _FORMATS = ("mnemic-export", *FORMATS, *MEMORY_FORMATS)
 
 @command("import")
 def import_(
-    files: Annotated[list[str], typer.Argument(help="The files to read. - is the standard input.", metavar="FILE...")],
+    files: Annotated[list[str], typer.Argument(help="The files to read, or - for standard input.", metavar="FILE...")],
     options: ScopeOptions,
     arguments: Arguments,
     format: Annotated[
         str | None, typer.Option(help=f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}. Default: detected.")
     ] = None,
 ) -> None:
-    """Import exports of Mnemic, and chats and memories of other programs. Importing a file again changes nothing, and
-    continues an interrupted import. Records that cannot be read are listed and do not stop the rest; the command then
-    exits with 14. Records that are left out on purpose are no failure.
+    """Import Mnemic exports, and chats and memories from other programs. Importing a file again changes nothing, and
+    continues an interrupted import. Records that cannot be read are listed and skipped, and the command
+    exits with 14. Records left out on purpose do not count as failures.
     """
     for file in files:
         if file != STDIN and not Path(file).is_file():
@@ -71,15 +71,15 @@ def import_(
 def export(
     options: ScopeOptions,
     arguments: Arguments,
-    file: Annotated[str, typer.Argument(help="Where to write. - is the standard output.", metavar="[FILE]")] = STDIN,
+    file: Annotated[str, typer.Argument(help="The file to write, or - for standard output.", metavar="[FILE]")] = STDIN,
     is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write everything the scope owns as JSON lines, which `mnemic import` reads back without loss. A file is written
+    """Export everything the scope owns as JSON lines, which `mnemic import` reads back without loss. A file is written
     completely or not at all.
     """
     path = None if file == STDIN else Path(file)
     if path is not None and path.exists() and not is_forced:
-        raise ConflictError(f"{file} exists already; --force overwrites it")
+        raise ConflictError(f"{file} already exists; --force overwrites it")
     with options.open() as mnemic:
         lines = mnemic.export(options.scope, **arguments)
         if path is None:
@@ -98,14 +98,15 @@ def backup(
     options: ScopeOptions,
     arguments: Arguments,
     is_checking: Annotated[
-        bool, typer.Option("--verify", help="Write nothing. Read a backup from end to end and count its rows.")
+        bool,
+        typer.Option("--verify", help="Write nothing. Read a backup to the end and count its rows."),
     ] = False,
 ) -> None:
-    """Write the whole store, with all orgs, to one verified file that only you can read. The store stays in use
-    meanwhile. SQLite and PostgreSQL can both restore it.
+    """Write the whole store, with all orgs, to one verified file that only you can read. The store stays available.
+    SQLite and PostgreSQL can both restore it.
     """
     if is_checking and set(arguments) != {"path"}:
-        raise InvalidInputError("--verify writes nothing; leave out --force, --receipts-only, --sealed and --plain")
+        raise InvalidInputError("--verify writes nothing; omit --force, --receipts-only, --sealed and --plain")
     with _track_steps("checking", "the file is whole, or not there") as tell:
         if is_checking:
             from mnemic.api.doors import check_backup
@@ -121,8 +122,8 @@ def backup(
 
 @command("restore")
 def restore(options: ScopeOptions, arguments: Arguments) -> None:
-    """Replace everything in the store by a backup, in one step. Later erasures are repeated. Existing keys and the
-    audit log stay. Other processes can keep the store open.
+    """Replace everything in the store with a backup, in one step. Later erasures are repeated. Existing keys and the
+    audit log are kept. Other processes can keep the store open.
     """
     whole = "the store has either all its old rows or all rows of the backup"
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
@@ -132,12 +133,12 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("rescue")
 def rescue(
-    store: Annotated[str, typer.Argument(help="The damaged store. It is read and never written.", metavar="STORE")],
-    new: Annotated[str, typer.Argument(help="The new store. It must not exist yet.", metavar="NEW")],
+    store: Annotated[str, typer.Argument(help="The damaged store. It is only read, never changed.", metavar="STORE")],
+    new: Annotated[str, typer.Argument(help="The path of the new store. It must not exist yet.", metavar="NEW")],
     as_json: AsJson = False,
 ) -> None:
-    """Save every readable row of a damaged store into a new one, and list what is lost. Stop the processes that use the
-    store first.
+    """Save every readable row of a damaged store into a new one, and list what is lost. First stop any processes
+    that are using the store.
     """
     from mnemic.api.doors import rescue_store
 
@@ -146,9 +147,9 @@ def rescue(
 
 @command("erase")
 def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
-    """Permanently erase everything of a user (or session, agent, org): messages, memories, documents, profile, history,
+    """Permanently erase all data of a user (or session, agent, org): messages, memories, documents, profile, history,
     jobs, indexes, and everything derived from them. A receipt without names is kept. Name the user with --user or
-    MNEMIC_USER; the configured user is not used here.
+    MNEMIC_USER; the configured user does not apply here.
     """
     is_sure = is_sure or "is_dry_run" in arguments
     output.require_answer("erase", is_sure=is_sure)
@@ -174,7 +175,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
 @verb_command("receipts")
 def receipts(found: Sequence[Receipt]) -> None:
-    """List the erasures of an org with their time and number of rows by table. Receipts contain no names."""
+    """List the erasures of an org with their time and the number of rows per table. Receipts contain no names."""
     for receipt in found:
         output.write(f"{receipt.id}  {receipt.at.isoformat()}  {_list_sorted(receipt.counts)}")
     output.note(output.format_count(len(found), "erasures"))
@@ -263,7 +264,7 @@ def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter
                 file.write(line + "\n")
                 counts[str(json.loads(line)["type"])] += 1
             if path.exists() and not is_forced:
-                raise ConflictError(f"{path} exists already; --force overwrites it")
+                raise ConflictError(f"{path} already exists; --force overwrites it")
     except OSError as error:
         raise UnavailableError(f"{path} cannot be written: {error.strerror}") from error
     del counts["header"]
@@ -313,7 +314,7 @@ def _show_lost(lost: Sequence[LostOrg]) -> None:
         name = key if each.org is None else f"{output.one_line(each.org)}, {key}"
         ended = each.destroyed_at
         why = "never in this keyring" if ended is None else f"destroyed {output.format_time(ended)}"
-        output.note(f"an org could not be opened: {name}, {why}")
+        output.note(f"could not open an org: {name}, {why}")
 
 
 def _list_sorted(counts: Mapping[str, int]) -> str:

@@ -42,7 +42,7 @@ REPORT_S = 0.1
 """How soon a finished job is reported and a signal is noticed."""
 
 OUTCOMES = {
-    None: "was taken by another worker",
+    None: "was taken over by another worker",
     JobState.DONE: "done",
     JobState.PENDING: "failed and will be tried again",
     JobState.DEAD: "gave up",
@@ -52,7 +52,7 @@ OUTCOMES = {
 @command("doctor")
 def doctor(options: ScopeOptions, arguments: Arguments) -> None:
     """Check every part of the whole store: what works, what is degraded or broken, and what to do. Exits with 1 if
-    anything is wrong. `mnemic health` checks the memories themselves.
+    there are problems. `mnemic health` checks the memories themselves.
     """
     try:
         with options.open() as mnemic:
@@ -74,7 +74,7 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("health")
 def health(options: ScopeOptions, arguments: Arguments) -> None:
-    """Find and fix memories that contradict or repeat each other, are worthless, are old and unused, or lost their
+    """Find and fix memories that contradict or repeat each other, are worthless, old and unused, or have lost their
     sources. Shows a score from 0 to 100. `mnemic doctor` checks the installation.
     """
     arguments.setdefault("limit", FINDINGS_LISTED)
@@ -85,9 +85,9 @@ def health(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("reembed")
 def reembed(options: ScopeOptions, arguments: Arguments) -> None:
-    """Re-embed the whole store after changing the embedder. The store can be used in the meantime. Repeat an
-    interrupted command to go on where it stopped. Old vectors are kept, so you can switch back. Exits with 14 if the
-    embedder refused texts.
+    """Re-embed the whole store after changing the embedder. The store stays available. Run an
+    interrupted command again to resume it. Old vectors are kept, so you can switch back. Exits with 14 if the
+    embedder rejected texts.
     """
     position = output.Position("at {done} of {total} vectors", before="before anything was embedded")
     remark = "run the same command again to continue"
@@ -102,8 +102,8 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("work")
 def work(options: ScopeOptions, arguments: Arguments) -> None:
-    """Run all due jobs of the whole store, such as the embedding of new memories. Exits with 14 if some failed, whether
-    they will be retried or gave up.
+    """Run all due jobs of the whole store, such as embedding new memories. Exits with 14 if any failed, even if
+    they will be retried.
     """
     with options.open() as mnemic:
         report = mnemic.work(**arguments)
@@ -121,10 +121,10 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
 def worker(
     options: ScopeOptions,
     poll_s: Annotated[float, typer.Option("--poll", help="Seconds between checks for work.", min=0.1)] = POLL_S,
-    is_once: Annotated[bool, typer.Option("--once", help="End when no job is due.")] = False,
+    is_once: Annotated[bool, typer.Option("--once", help="Exit when no job is due.")] = False,
 ) -> None:
     """Run due and scheduled jobs of the whole store until stopped. SIGTERM or Ctrl-C stops it after the current job, a
-    second signal at once. Several workers can run at a time. Prints a line for each job.
+    second signal immediately. Several workers can run at once. Prints one line per job.
     """
     runs: queue.Queue[JobRun] = queue.Queue()
     with options.open() as mnemic:
@@ -132,7 +132,7 @@ def worker(
         with _stop_at_signals(running):
             running.start(until_idle=is_once)
             if not options.as_json:
-                output.note("looking for work" if is_once else f"looking for work every {poll_s:g} s; Ctrl-C ends it")
+                output.note("looking for work" if is_once else f"checking every {poll_s:g} s; Ctrl-C stops it")
             while not running.join(REPORT_S):
                 _show_runs(runs, options)
         _show_runs(runs, options)
@@ -160,7 +160,9 @@ def list_jobs(jobs: Sequence[Job]) -> None:
 @command("jobs retry")
 def retry(
     options: ScopeOptions,
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of jobs. Default: every dead job of this scope.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Job ids. Default: every job of this scope that gave up.")
+    ] = None,
 ) -> None:
     """Retry jobs that gave up. `mnemic work` runs them."""
     with options.open() as mnemic:
@@ -176,7 +178,7 @@ def retry(
 
 @verb_command("curate")
 def curate(report: CurateReport) -> None:
-    """Read the days that were not curated yet, and keep what will still matter in six months as gems. The worker does
+    """Review the days not yet curated, and save whatever will still matter in six months as gems. The worker does
     this every night.
     """
     for day in report.days:
@@ -192,13 +194,13 @@ def curate(report: CurateReport) -> None:
     output.note(f"{read} {_would(report.is_dry_run)}read, {output.format_count(gems, 'gems')} found")
     if report.held:
         held = output.format_count(len(report.held), "conversations")
-        output.note(f"{held} will be read again in the next run, because a gem was rejected")
+        output.note(f"{held} will be reviewed again in the next run because a gem was rejected")
 
 
 @verb_command("consolidate")
 def consolidate(report: ConsolidateReport) -> None:
-    """Merge repeated choices into one general preference. The worker does this every week. The single memories are kept
-    as superseded; `memory undo` of the preference restores them.
+    """Merge repeated choices into one general preference. The worker does this every week. The original memories are
+    kept as superseded; `memory undo` of the preference restores them.
     """
     if report.entries:
         rows = [output.Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
@@ -211,7 +213,7 @@ def consolidate(report: ConsolidateReport) -> None:
 @verb_command("decay")
 def decay(report: DecayReport) -> None:
     """Let the importance of memories fade with time since their last access. The worker does this every night. The
-    stored importance stays. An access or the verdict `relevant` restores it.
+    stored value does not change. Using the memory or the verdict `relevant` restores it.
     """
     if report.entries:
         rows = [output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
@@ -222,7 +224,7 @@ def decay(report: DecayReport) -> None:
 
 @verb_command("evict")
 def evict(report: EvictReport) -> None:
-    """Archive memories that have expired, or are old and faded. Delete those archived long ago. The worker does this
+    """Archive memories that have expired or are old and faded, and delete those archived long ago. The worker does this
     every night. `memory undo` restores an archived memory.
     """
     gone = (*report.archived, *report.deleted)
@@ -282,7 +284,7 @@ def _show_reembed(report: ReembedReport) -> None:
         would = "would be removed" if report.is_dry_run else "removed"
         output.write(f"{_count_vectors(report.removed)} of other embedders {would}")
     elif any(report.kept.values()):
-        output.note(f"kept {_count_vectors(report.kept)} of other embedders for switching back; --prune removes them")
+        output.note(f"kept {_count_vectors(report.kept)} of other embedders as a fallback; --prune removes them")
 
 
 def _describe_estimate(estimate: Estimate) -> str:

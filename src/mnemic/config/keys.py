@@ -73,7 +73,7 @@ def _read_keys() -> Iterator[Key]:
         default = row.pop("default", COMPUTED.get(path))
         if "setting" in row:
             default = reduce(getattr, row["setting"].split("."), cast("Any", Settings()))
-        if "unit" in row:
+        if "unit" in row and default is not None:
             default /= row["unit"]
         yield Key(
             path, values.READERS[row.pop("read")], default=default, variables=tuple(row.pop("variables", ())), **row

@@ -56,7 +56,7 @@ def find_file(named: str | Path | None, environment: Mapping[str, str]) -> Path 
     if not told:
         return None
     by = "" if named else f" (named by {CONFIG_VARIABLE})"
-    raise ConfigError(f"no configuration file at {path}{by}; `mnemic init` writes a first one")
+    raise ConfigError(f"no configuration file at {path}{by}; `mnemic init` creates one")
 
 
 class Told(NamedTuple):
@@ -80,15 +80,15 @@ def read_file(path: Path) -> dict[str, Told]:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     told: dict[str, Told] = {}
-    for place, value in _flat(_without_app(content, path), "", path):
+    for place, value in _flatten(_merge_app_table(content, path), "", path):
         key = keys.SPELLINGS.get(place, place)
         if key in told:
-            raise ConfigError(f"{path}: {told[key].spelling} and {place} set the same thing; keep one of them")
+            raise ConfigError(f"{path}: {told[key].spelling} and {place} are the same setting; keep only one of them")
         told[key] = Told(value, place)
     return told
 
 
-def _without_app(content: Mapping[str, object], path: Path) -> Mapping[str, object]:
+def _merge_app_table(content: Mapping[str, object], path: Path) -> Mapping[str, object]:
     """Move the content of the table `app` to the top level; keys may be written as `app.memory.…` too."""
     app = content.get("app")
     if not isinstance(app, Mapping):
@@ -108,14 +108,14 @@ def _merge_tables(one: Mapping[str, object], other: Mapping[str, object], place:
             inner = cast("Mapping[str, object]", mine), cast("Mapping[str, object]", value)
             merged[key] = _merge_tables(*inner, f"{place}{key}.", path)
         else:
-            raise ConfigError(f"{path}: {place}{key} and app.{place}{key} set the same thing; keep one of them")
+            raise ConfigError(f"{path}: {place}{key} and app.{place}{key} are the same setting; keep only one of them")
     return merged
 
 
 def first_file() -> str:
     """The text of a first configuration file: every key with meaning and default, as comments."""
     lines = [
-        "# Mnemic's configuration. What is commented out shows the default. `mnemic config show` tells what counts."
+        "# Mnemic's configuration. Commented-out lines show defaults. `mnemic config show` shows the settings in use."
     ]
     section = ""
     for key in keys.KEYS:
@@ -136,7 +136,7 @@ def as_toml(value: object) -> str:
     return f"{{ {', '.join(f'{name} = {as_toml(each)}' for name, each in rows)} }}"
 
 
-def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tuple[str, object]]:
+def _flatten(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tuple[str, object]]:
     for name, value in content.items():
         place = f"{prefix}{name}"
         if place in keys.KEY_OF or place in keys.SPELLINGS:
@@ -144,9 +144,9 @@ def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tu
         elif place not in _SECTIONS:
             raise ConfigError(f"{path}: {place} is not a known key{_nearest(place)}")
         elif isinstance(value, Mapping):
-            yield from _flat(cast("Mapping[str, object]", value), f"{place}.", path)
+            yield from _flatten(cast("Mapping[str, object]", value), f"{place}.", path)
         else:
-            raise ConfigError(f"{path}: {place} must be a table of keys and values, as [{place}]")
+            raise ConfigError(f"{path}: {place} must be a table of keys and values, such as [{place}]")
 
 
 def _nearest(place: str) -> str:
@@ -229,8 +229,8 @@ def resolve(
     values = {key.path: _value(key, variables, told, path) for key in keys.KEYS}
     if store is not None:
         values["store"] = Value("store", str(store), "argument", Rank.ARGUMENT)
-    _only_one(values, told, path)
-    _chunks_fit(values)
+    _check_only_one(values, told, path)
+    _check_chunks(values)
     values["store"] = _store(values, variables, path)
     values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
     keyring = values[keys.KEYRING]
@@ -270,16 +270,16 @@ def _check_value(key: keys.Key, given: object, origin: str, rank: Rank) -> Value
         raise ConfigError(f"{key.path} must be {error}, not {told:.120} ({origin})") from error
 
 
-def _only_one(values: Mapping[str, Value], told: Mapping[str, Told], path: Path | None) -> None:
+def _check_only_one(values: Mapping[str, Value], told: Mapping[str, Told], path: Path | None) -> None:
     """Refuse two keys of one file that set the same thing."""
     for one, other in (("store", "memory.storage.url"), ("embedder.name", "memory.embedding.model")):
         if one in told and other in told:
-            raise ConfigError(f"{path}: {one} and {other} set the same thing; keep one of them")
+            raise ConfigError(f"{path}: {one} and {other} are the same setting; keep only one of them")
     if "store" in told and "memory.storage.type" in told and values["memory.storage.url"].value is None:
-        raise ConfigError(f"{path}: store and memory.storage.type set the same thing; keep one of them")
+        raise ConfigError(f"{path}: store and memory.storage.type are the same setting; keep only one of them")
 
 
-def _chunks_fit(values: Mapping[str, Value]) -> None:
+def _check_chunks(values: Mapping[str, Value]) -> None:
     """Refuse passages that are no larger than their overlap."""
     size, overlap = values["memory.knowledge.chunk-size"], values["memory.knowledge.overlap"]
     told = cast("int | None", size.value), cast("int | None", overlap.value)
@@ -357,7 +357,7 @@ def _config(values: Mapping[str, Value]) -> Config:
         **given,
         embedder=embedder,
         embedder_options=options,
-        embedder_writings=_writings(of("embedder.writings")),
+        embedder_writings=_parse_writings(of("embedder.writings")),
         tool_modules=_split_names(of("tools.modules")),
         index_budget_bytes=of("memory.index.budget-mb") * MEBIBYTE,
         settings=replace(_settings(values), secrets_passing=frozenset(_split_names(of(keys.SECRETS_PASSING)))),
@@ -392,7 +392,7 @@ def _split_names(names: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (names or "").split(",") if name.strip())
 
 
-def _writings(table: Mapping[str, object] | None) -> dict[str, tuple[str, ...]]:
+def _parse_writings(table: Mapping[str, object] | None) -> dict[str, tuple[str, ...]]:
     """The scripts of each embedder. One may be given without a list."""
     given: dict[str, tuple[str, ...]] = {}
     for name, writings in (table or {}).items():
@@ -411,7 +411,7 @@ def _settings(values: Mapping[str, Value]) -> Settings:
         if key.setting:
             value: Any = values[key.path].value
             place, _, name = key.setting.rpartition(".")
-            groups[place][name] = value if key.unit == 1 else value * key.unit
+            groups[place][name] = value if key.unit == 1 or value is None else value * key.unit
     days = cast("Mapping[str, float]", values[keys.HALF_LIVES].value)
     life["half_lives"] = {Kind(kind): number for kind, number in days.items()}
     limits = {level: cast("int", values[f"{keys.LEVEL_LIMIT}{level.value}"].value) for level in Level}

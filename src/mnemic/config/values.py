@@ -45,11 +45,11 @@ def default_budget_mib(limits: Sequence[str | Path] = LIMIT_FILES) -> int:
     if not {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(names):
         return LEAST_BUDGET_MIB
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    least = min([machine, *_said_by(limits)])
+    least = min([machine, *_read_limits(limits)])
     return max(least // BUDGET_SHARE >> 20, LEAST_BUDGET_MIB)
 
 
-def _said_by(limits: Sequence[str | Path]) -> list[int]:
+def _read_limits(limits: Sequence[str | Path]) -> list[int]:
     """The numeric limits in these files, if they exist. `max` is no limit."""
     told: list[int] = []
     for path in limits:
@@ -183,7 +183,7 @@ class Config:
         parts = urlsplit(self.store)
         if parts.scheme != "sqlite" or parts.netloc or not parts.path.strip("/"):
             raise ConfigError(
-                f"store {parts.scheme}://… is not known; use a path, sqlite:///relative.db, sqlite:////absolute.db, "
+                f"unknown store {parts.scheme}://…; use a path, sqlite:///relative.db, sqlite:////absolute.db, "
                 "postgresql://user:password@host:5432/database or memory://"
             )
         return Path(unquote(parts.path[1:]))
@@ -209,7 +209,7 @@ def one_id(value: object) -> str:
     try:
         return Scope(user=told).user or told
     except InvalidInputError as error:
-        raise ValueError("an id of at most 255 characters, without blanks around it or control characters") from error
+        raise ValueError("an id of at most 255 characters, without control characters or surrounding spaces") from error
 
 
 def traces(value: object) -> str:
@@ -233,7 +233,7 @@ def names(value: object) -> str:
     try:
         return ",".join(text(each) for each in several) or text(None)
     except ValueError as error:
-        raise ValueError("a name, or a list of names") from error
+        raise ValueError("a name or a list of names") from error
 
 
 def any_names(value: object) -> str:

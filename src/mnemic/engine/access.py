@@ -57,7 +57,7 @@ def create_key(engine: Engine, scope: Scope, asked: KeyRequest, *, actor: str) -
     if not rights:
         raise InvalidInputError(f"a key needs at least one right of {', '.join(Right)}")
     if Right.ADMIN in rights and (asked.user or asked.agent):
-        raise InvalidInputError("a key that is bound to a user or an agent cannot have the right 'admin'")
+        raise InvalidInputError("a key that is restricted to a user or an agent cannot have the 'admin' right")
     Scope(org=scope.org, user=asked.user, agent=asked.agent)  # refuses invalid ids
     issued = _issue(
         ApiKey(
@@ -103,7 +103,7 @@ def rotate_key(engine: Engine, scope: Scope, id: str, *, overlap_s: float, actor
     with engine.store.write() as work:
         old = _require_own(work.keys.get(id), scope, id)
         if not old.is_valid(now):
-            raise NotFoundError(f"key {id!r} has ended; make a new one")
+            raise NotFoundError(f"key {id!r} has expired or been revoked; create a new one")
         issued = _issue(replace(old, id=_new_id(), created_at=now))
         work.keys.end(scope.org, id, expires_at=now + timedelta(seconds=overlap_s))
         work.keys.add(issued.key)
@@ -124,7 +124,7 @@ def check_key(engine: Engine, token: str) -> ApiKey:
         key = work.keys.get(key_id) if prefix == PREFIX and key_id.isascii() and key_id.isalnum() else None
     is_right = hmac.compare_digest(_hash(secret), _NO_HASH if key is None else key.secret_hash)
     if key is None or not is_right or not key.is_valid(engine.clock.now()):
-        raise UnauthorisedError("this key is not accepted")
+        raise UnauthorisedError("the API key is invalid, expired or revoked")
     return key
 
 
@@ -146,7 +146,7 @@ def list_audit(engine: Engine, scope: Scope, *, before: int | None, limit: int) 
     if isinstance(limit, bool) or not 1 <= limit <= MAX_AUDIT_PAGE:
         raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_AUDIT_PAGE}, not {limit!r}")
     if before is not None and not 0 <= before <= MAX_PLACE:
-        raise InvalidInputError("before must be the `next` of a page")
+        raise InvalidInputError("before must be the `next` value of a page")
     with engine.store.read() as work:
         found = work.audit.list(scope.org, before, limit + 1)
     page = found[:limit]
@@ -208,7 +208,7 @@ class Claim:
         known = work.requests.get(asked.org, asked.caller, asked.key)
         if known is None or known.token != asked.token:  # else another thread of this attempt was first
             self.is_lost = True
-            raise ConflictError("a request with the same key is being answered by another server")
+            raise ConflictError("another server is already processing a request with the same idempotency key")
 
 
 _claim: ContextVar[Claim | None] = ContextVar("mnemic_claim", default=None)

@@ -99,7 +99,7 @@ def judged(engine: Engine, facts: Sequence[Fact], nears: Sequence[Sequence[Near]
         try:
             answers = read_judgements(engine.llm.complete(judge_prompt(texts)), len(texts))
         except (BackendError, ConfigError, InvalidInputError) as error:
-            _log.warning("asking the model about %d pairs failed (%s); rules decide", len(texts), type(error).__name__)
+            _log.warning("model call for %d pairs failed (%s); using rules", len(texts), type(error).__name__)
             engine.observer.count("mnemic.assimilate.failure", operation="judge")
             break
         for (place, each), answer in zip(asked, answers, strict=True):
@@ -323,9 +323,9 @@ class _Writer:
         self._editor.note(memory, Action.CREATED, "", {}, {})
         if not reason:
             decision = self._settler.settle(memory, Neighbours(near_ones, prepared.judgements))
-            less = [m for m in alike if self._adds_nothing(m, memory)] if decision.action is Verdict.ADD else []
-            for known in less:
-                self._settler.merge(self._editor.get(memory.id), known)
+            for known in alike if decision.action is Verdict.ADD else ():
+                if self._adds_nothing(known, memory):
+                    self._settler.merge(self._editor.get(memory.id), known)
             return decision
         self._editor.quarantine(memory, reason)
         return Decision(Verdict.QUARANTINE, memory.id, None, reason)
@@ -338,19 +338,10 @@ class _Writer:
         recent = self._work.memories.list(self._place.visibility, query)
         return [m for m in {m.id: m for m in (*known, *recent)}.values() if m.id != memory.id]
 
-    def _find_alike(self, prepared: Prepared, memory: Memory, known: Sequence[Memory]) -> Sequence[Memory]:
-        """Of what is near, the active ones of its kind that may say the same: plans and interests, and whatever else
-        was said on the same day. What fills a slot is settled by its value.
-        """
+    def _find_alike(self, prepared: Prepared, memory: Memory, known: Sequence[Memory]) -> list[Memory]:
+        """What is near by its vector and may say the same. What fills a slot is settled by its value."""
         own = prepared.vectors[0] if prepared.vectors else None
-        alike = [
-            m
-            for m in known
-            if (m.kind is memory.kind or {m.kind, memory.kind} <= _PASSING)
-            and (memory.kind in _PASSING or m.observed_at.date() == memory.observed_at.date())
-            and m.state is State.ACTIVE
-            and is_mergeable(m, replace(memory, kind=m.kind))
-        ]
+        alike = [m for m in known if m.state is State.ACTIVE and _may_restate(m, memory)]
         if own is None or filled_of(memory) is not None or not alike:
             return []
         space = self._engine.embedders[0].space.id
@@ -359,12 +350,10 @@ class _Writer:
 
     def _adds_nothing(self, memory: Memory, known: Memory) -> bool:
         said, heard = cut_label(memory.text), cut_label(known.text)
-        if not names_same_things(said, heard):
-            return False
-        rest = iter(key_words(heard))
         if memory.kind in _PASSING and _terms(self._engine, said) <= _terms(self._engine, f"{heard} {_WANTING}"):
-            return True
-        return all(word in rest for word in key_words(said))
+            return names_same_things(said, heard)
+        rest = iter(key_words(heard))
+        return names_same_things(said, heard) and all(word in rest for word in key_words(said))
 
     def _repeat(self, memory: Memory) -> Decision:
         """The known one in the same words takes in where else it was said."""
@@ -373,6 +362,13 @@ class _Writer:
             return Decision(Verdict.DROP, None, None, "another memory holds its key")
         reason = restate(self._editor, held, memory)
         return Decision(Verdict.MERGE, held.id, None, reason)
+
+
+def _may_restate(known: Memory, memory: Memory) -> bool:
+    """True for two plans or interests, and for what else is of one kind and said on the same day."""
+    if {known.kind, memory.kind} <= _PASSING:
+        return is_mergeable(known, replace(memory, kind=known.kind))
+    return known.observed_at.date() == memory.observed_at.date() and is_mergeable(known, memory)
 
 
 def memory_of(place: Place, fact: Fact, now: datetime) -> Memory:

@@ -352,7 +352,7 @@ class _ChatTurn:
     def _note_missing(self, what: str, error: BackendError) -> None:
         kind = type(error).__name__
         self.degraded.append(f"{what}: {kind}")
-        _log.warning("a chat goes on without its %s (%s)", what, kind)
+        _log.warning("continuing the chat without its %s (%s)", what, kind)
         self.engine.observer.count("mnemic.chat.missing", source=what, reason=kind)
 
 

@@ -238,7 +238,7 @@ def receive(
 def copying(store: Store) -> CopyingStore:
     """The store as a `CopyingStore`. Raises `UnsupportedError` if it cannot be copied."""
     if not isinstance(store, CopyingStore):
-        raise errors.UnsupportedError("this store cannot be copied as a whole; export its scopes", capability="backup")
+        raise errors.UnsupportedError("this store cannot be backed up; export its scopes instead", capability="backup")
     return store
 
 
@@ -246,11 +246,11 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
     """The keyring for sealing; None for plain backups. Receipts hold no text and outlive a lost keyring."""
     if order.contents is Contents.RECEIPTS:
         if order.is_sealed:
-            raise errors.InvalidInputError("receipts alone are not sealed: they hold no text")
+            raise errors.InvalidInputError("receipts alone cannot be sealed: they contain no text")
         return None
     if order.is_sealed and engine.keyring is None:
         raise errors.InvalidInputError(
-            "a sealed backup needs a keyring: set backup.keyring to the file for its keys, or make a plain backup"
+            "a sealed backup needs a keyring: set backup.keyring, or create an unsealed backup"
         )
     return None if order.is_sealed is False else engine.keyring
 
@@ -271,7 +271,7 @@ def _seal_store(engine: Engine, store: CopyingStore, draft: Draft, keyring: Keyr
                 manifest = _manifest(engine, rows.work, store.kind, Contents.WHOLE, at)
                 return draft.seal_by_org(rows, keys, manifest, told)
         catch_up(engine, keyring)
-    raise errors.UnavailableError("orgs are erased in the store all the time; try again when that is done")
+    raise errors.UnavailableError("orgs keep being erased from the store; try again once that has finished")
 
 
 def _copy_store(engine: Engine, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
@@ -298,9 +298,7 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
 
 def _check_sound(store: Store) -> None:
     if any(each.condition is Condition.BROKEN for each in store.diagnose()):
-        raise errors.DamagedError(
-            "the store is damaged, so would be a backup; `mnemic doctor` shows more, `mnemic rescue` saves the rest"
-        )
+        raise errors.DamagedError("the store is damaged, so a backup would be too; save it with `mnemic rescue`")
 
 
 def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:
@@ -366,7 +364,7 @@ def restore(engine: Engine, archive: Archive, path: str | Path, wish: Wish, told
         opened = stack.enter_context(archive.opened(path, store.room, told))
         if opened.manifest.contents is not Contents.WHOLE:
             raise errors.InvalidInputError(
-                f"{path} holds receipts alone; restore a whole backup, and name this one beside it"
+                f"{path} contains only receipts; restore a whole backup with this as `receipts`"
             )
         lost = named(opened.lost, engine.keyring, held.orgs)
         _check_lost(lost, held, wish)
@@ -453,7 +451,7 @@ def _put_in_place(engine: Engine, copy: _Copy, wish: Wish, told: Told) -> _Held:
             copy.follow(found[-1].owed)
         else:
             return found[-1]
-    raise errors.UnavailableError("erasures go on in the store all the time; try again when they are done")
+    raise errors.UnavailableError("data keeps being erased from the store; try again once that has finished")
 
 
 def _settle_store(engine: Engine, former: Sequence[Partition]) -> tuple[str, ...]:
@@ -492,7 +490,7 @@ def _check_free(held: _Held, wish: Wish) -> None:
     if held.partitions and not (wish.is_replacing or wish.is_dry_run):
         counted = ", ".join(f"{count:,} {table}" for table, count in held.counts.items() if count)
         raise errors.ConflictError(
-            f"the store holds {counted or 'something'} already; say that it is to be replaced, or restore elsewhere"
+            f"the store already contains {counted or 'rows'}; pass is_replacing=True to replace it"
         )
 
 

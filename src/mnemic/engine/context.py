@@ -116,7 +116,7 @@ class Assembly:
             blocks={name: text for name, text in blocks.items() if text},
             citations=(*citations, *cited),
             token_count=self._budget.spent,
-            recall=Recall(recalled.query, (*hits, *shown), degraded, recalled.timings_ms, paths),
+            recall=replace(recalled, hits=(*hits, *shown), degraded=degraded, paths=paths),
             degraded=degraded,
             timings_ms=timings,
         )
@@ -397,7 +397,7 @@ def _drop_noise(
         return found
     every = (*memory.hits, *documents.hits)
     is_general = is_about_user(question.text) and all((hit.relevance or 0.0) < ABOUT_SUBJECT for hit in every)
-    if not is_general and deserves_memory(engine, question.search_text, asked[0], every):
+    if not is_general and deserves_memory(engine, question.search_text, asked[0], found):
         strong = {hit.id for hit in strong_enough(every, question.search_text, least_message=least_message)}
         memory, documents = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)
         return memory, documents

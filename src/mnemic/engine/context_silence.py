@@ -12,7 +12,7 @@ from mnemic.engine.indexing import Asked
 from mnemic.engine.recall import least_beside
 from mnemic.model.bookkeeping import slot_in
 from mnemic.model.item import Chunk, Memory, Message
-from mnemic.model.recall import SHOWN_RELEVANCE, Hit
+from mnemic.model.recall import SHOWN_RELEVANCE, Hit, Recall
 from mnemic.model.scope import Level
 from mnemic.ranking import silence
 from mnemic.ranking.digest import FULL_CONTENT, LEAST_CONTENT, content
@@ -55,9 +55,9 @@ however much better the best one fits.
 """
 
 
-def deserves_memory(engine: Engine, text: str, asked: Asked, hits: Sequence[Hit]) -> bool:
+def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[Recall]) -> bool:
     """True when what was found for a prompt belongs before it."""
-    found = [hit for hit in hits if not hit.is_fallback]
+    found = [hit for recall in recalls for hit in recall.hits if not hit.is_fallback]
     if not found or silence.asks_nothing(text):
         return False
     strong = strong_enough(found, text)
@@ -69,7 +69,8 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, hits: Sequence[Hit]
     vector = asked.vectors[0] if asked.vectors else None
     if judge is None or vector is None or not vector.any():
         return True
-    return silence.certainty(judge, silence.Prompt(text=text, vector=vector), sights(found)) >= judge.threshold
+    prompt = silence.Prompt(text=text, vector=vector, searched=sum(recall.searched for recall in recalls))
+    return silence.certainty(judge, prompt, sights(found)) >= judge.threshold
 
 
 def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0) -> tuple[Hit, ...]:

@@ -135,7 +135,7 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int, around: Mapping[s
             usage=sum((half.usage for half in halves), completion.usage),
         )
     if not gems.is_answer and not gems.found:
-        raise BadReplyError(f"the curator's reply holds no list of gems{_reason_of(gems)}")
+        raise BadReplyError(f"the curator's reply contains no list of gems{_reason_of(gems)}")
     version = f"{llm.name} {CURATOR_VERSION}{edition()}"
     return Made(tuple(turns), gems.found, gems.rejected, llm.name, version, may_stay=True, usage=completion.usage)
 

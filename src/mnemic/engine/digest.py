@@ -44,6 +44,7 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
         dedup_key=dedup_key(f"{derived.kind.value}: {derived.text}"),
         created_at=now,
         updated_at=now,
+        last_accessed_at=now if derived.kind is Kind.SUMMARY else None,
         observed_at=max(source.observed_at for source in sources),
         importance=derived.importance,
         agent=agents.pop() if len(agents) == 1 else None,

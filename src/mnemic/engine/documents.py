@@ -120,7 +120,7 @@ def _find_one(work: UnitOfWork, visible: Visibility, reference: str) -> Document
         raise NotFoundError(f"there is no document {reference!r} in this scope")
     if len(found) > 1:
         places = ", ".join(f"{each.id} ({each.level.value})" for each in found)
-        raise ConflictError(f"several documents are called {reference!r}; name one by its id: {places}")
+        raise ConflictError(f"several documents are called {reference!r}; use the id of one of them: {places}")
     return found[0]
 
 
@@ -299,7 +299,7 @@ def ingest(
     the path does not exist. A broken file fails alone.
     """
     if request.is_private and scope.agent is None:
-        raise InvalidInputError("is_private=True keeps documents to their agent; this scope names none")
+        raise InvalidInputError("is_private=True restricts documents to the scope's agent, but this scope has no agent")
     with engine.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:
         report = _ingest_files(engine, scope, content, request, actor)
         span.note(files=len(report.files), chunks=report.chunks, characters=report.characters, **report.counts)

@@ -57,7 +57,7 @@ class Editor:
             return old
         new = replace(new, updated_at=max(self.now, old.updated_at + MICROSECOND))
         if not self._work.memories.replace(new, self._engine.terms(indexed_text(new)), old.updated_at):
-            raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; read it again")
+            raise ConflictError(f"memory {old.id} was changed by another writer in the meantime; read it again")
         entry = self.note(new, action, reason, before, {**after, **notes})
         hand = Hand(self._engine, self._work, self._actor, self.now)
         follow(hand, old, new, entry)
@@ -110,7 +110,7 @@ class Editor:
                 undone.add(entry.after.get("undone"))
             elif entry.action in UNDOABLE and entry.id not in undone and not _is_empty(entry):
                 return entry
-        raise ConflictError(f"memory {memory.id} has no change left to take back")
+        raise ConflictError(f"memory {memory.id} has no change left to undo")
 
 
 def update(
@@ -158,7 +158,7 @@ def merge(
         editor = Editor(engine, work, scope.visibility, actor)
         first, *others = [editor.get(memory_id) for memory_id in wanted]
         if any((o.partition, o.private_agent) != (first.partition, first.private_agent) for o in others):
-            raise InvalidInputError("only memories of the same level and owner can be merged")
+            raise InvalidInputError("only memories with the same level and owner can be merged")
         if any(memory.state is not State.ACTIVE for memory in (first, *others)):
             raise ConflictError("only active memories can be merged")
         for other in others:

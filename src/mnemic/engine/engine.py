@@ -153,11 +153,11 @@ class ReaderPool:
     def lent(self) -> Generator[ClosableReader]:
         """Lend a reader for one file; waits until one is free. Raises `ConfigError` if there are none."""
         if self._open is None:
-            raise ConfigError("this Mnemic was put together without readers of files")
+            raise ConfigError("this Mnemic instance has no file readers")
         with self._free:
             with self._guard:
                 if self._is_closed:
-                    raise UnavailableError("this Mnemic is closed")
+                    raise UnavailableError("this Mnemic instance is closed")
                 reader = self._idle.pop() if self._idle else self._open()
                 self._lent.add(reader)
             try:

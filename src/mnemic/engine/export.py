@@ -120,13 +120,13 @@ class DocumentReader:
         texts = {name: inputs.check_line(record[name], name, limit=limit) for name in _TEXTS}
         inputs.check_foreign_id(texts["id"])
         if record["private_agent"] is not None and self._scope.agent is None:
-            raise InvalidInputError("it is private to an agent, and the scope names none")
+            raise InvalidInputError("it is private to an agent, but the scope has no agent")
         status = DocumentStatus(record["status"])
         metadata, bookkeeping = record["metadata"], record.get("bookkeeping")
         if bookkeeping is None and isinstance(metadata, dict):  # an earlier export has both in one
             metadata, bookkeeping = part_document(cast("dict[str, object]", metadata))
         if status is DocumentStatus.ERASED:
-            raise InvalidInputError("what was erased does not come back")
+            raise InvalidInputError("erased data cannot be imported")
         return Document(
             partition=partition,
             id=texts["id"],
@@ -226,7 +226,7 @@ def _last_page(span: Mapping[str, Any], document: Document, page: int | None) ->
         return None
     last_page = _whole(span["last_page"], "last_page")
     if page is None or last_page < page:
-        raise InvalidInputError(f"a passage cannot begin on page {page} and end on page {last_page}")
+        raise InvalidInputError(f"a passage cannot start on page {page} and end on page {last_page}")
     return last_page
 
 
@@ -433,7 +433,7 @@ class RecordReader:
             return profile_partition(self._scope)
         level = Level(record["level"])
         if kind is Message and level not in (Level.USER, Level.SESSION):
-            raise InvalidInputError(f"a message cannot be of {level.value} level")
+            raise InvalidInputError(f"a message cannot have the {level.value} level")
         session = record["session"] if kind is Message else record.get("level_session")
         scope = self._scope if level is not Level.SESSION else replace(self._scope, session=session)
         return scope.partition(level)
@@ -449,7 +449,7 @@ class RecordReader:
             return noun
         inputs.check_text(noun.text, "text", self._engine.settings)
         if noun.state is State.ERASED:
-            raise InvalidInputError("what was erased does not come back")
+            raise InvalidInputError("erased data cannot be imported")
         metadata, notes = (
             inputs.check_metadata(each, self._engine.settings) for each in (noun.metadata, noun.bookkeeping)
         )
@@ -461,7 +461,7 @@ class RecordReader:
         for name in ("turn_id", "name", "agent", "external_id"):
             inputs.check_line(getattr(message, name) or "", name)
         if message.position < 1 or message.turn < 1:
-            raise InvalidInputError("position and turn count from 1")
+            raise InvalidInputError("position and turn must be at least 1")
         return replace(message, trust=Trust.lowest(message.trust, message.role.trust))
 
     def _checked_memory(self, memory: Memory) -> Memory:
@@ -475,7 +475,7 @@ class RecordReader:
         if memory.valid_from and memory.valid_to and memory.valid_to <= memory.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
         if memory.private_agent is not None and self._scope.agent is None:
-            raise InvalidInputError("it is private to an agent, and the scope names none")
+            raise InvalidInputError("it is private to an agent, but the scope has no agent")
         return replace(
             memory,
             importance=inputs.check_fraction(memory.importance, "importance"),

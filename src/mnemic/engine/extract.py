@@ -80,7 +80,7 @@ def extract(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = Fals
     the model's errors; earlier finds stay.
     """
     if scope.user is None or scope.session is None:
-        raise InvalidInputError("facts are found in what a user says in a session; say which, as user=… and session=…")
+        raise InvalidInputError("facts are extracted from a user's session: pass user=… and session=…")
     run = Extracting(engine, scope.message_partition, scope.session, actor)
     read, entries = run.look() if is_dry_run else run.run(most=None)
     return ExtractReport(scope.session, read, tuple(entries), run.left(), is_dry_run)
@@ -340,17 +340,15 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     if not candidates:
         return list(found)
     vectors = fact_vectors(engine, candidates)
-    likely = iter(zip(vectors, estimate_worth(engine, candidates, vectors), strict=True))
+    likely = iter(estimate_worth(engine, candidates, vectors))
+    known = dict(zip([fact.text for fact in candidates], vectors, strict=True))
     chosen: list[_Found] = []
-    known: dict[str, ItemVectors | None] = {}
     for each in found:
-        mine = [next(likely) for _ in each.facts] if each.is_open else []
-        kept = choose_facts(each.facts, [worth for _, worth in mine]) if each.is_open else []
-        known |= {fact.text: vector for fact, (vector, _) in zip(each.facts, mine, strict=True)} if each.is_open else {}
-        facts = join_clauses(each.message.text, [each.facts[place] for place in kept])
-        chosen.append(replace(each, facts=facts, is_open=False) if each.is_open else each)
-    joined = [fact for each in chosen for fact in each.facts if fact.text not in known] if known else []
-    known |= zip([fact.text for fact in joined], fact_vectors(engine, joined), strict=True)
+        kept = choose_facts(each.facts, [next(likely) for _ in each.facts]) if each.is_open else []
+        facts = join_clauses(each.message.text, [each.facts[place] for place in kept]) if each.is_open else each.facts
+        chosen.append(replace(each, facts=facts, is_open=False))
+    others = [fact for each in chosen for fact in each.facts if fact.text not in known]
+    known |= zip([fact.text for fact in others], fact_vectors(engine, others), strict=True)
     return [replace(each, vectors=[known[fact.text] for fact in each.facts]) for each in chosen]
 
 

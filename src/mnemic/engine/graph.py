@@ -167,7 +167,7 @@ class Walking:
         known = self.nodes.of_ids([name.strip()])
         roots = [*known.values()] or self.nodes.of_keys([name_key(name)] if name_key(name) else [])
         if not roots:
-            raise NotFoundError(f"nothing in this scope names {name_key(name)!r}; `graph extract` reads what is unread")
+            raise NotFoundError(f"this scope has no entity {name_key(name)!r}; `graph extract` updates the graph")
         return roots
 
     def edges(self, roots: Sequence[str]) -> list[graph.Edge]:

@@ -19,7 +19,7 @@ from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.document import DocumentQuery
 from mnemic.model.item import Memory, Message, ProfileEntry, Remembered, State
 from mnemic.model.records import HistoryEntry
-from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.model.scope import Partition, Scope, Visibility, unique_keys
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.chatlogs import FORMATS, read_log
 from mnemic.text.memoryfiles import DATABASE_MARK, MEMORY_FORMATS, Owner, memory_format, read_memories
@@ -124,7 +124,7 @@ def _records(lines: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any] | st
         if not line.strip():
             continue
         try:
-            record: Any = json.loads(line.removeprefix("\ufeff"))
+            record: Any = json.loads(line.removeprefix("\ufeff"), object_pairs_hook=unique_keys)
         except (ValueError, RecursionError) as error:
             record = f"no JSON: {error}"
         if is_first:
@@ -142,9 +142,9 @@ def _records(lines: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any] | st
 def _check_header(record: Any) -> None:
     header: Mapping[str, Any] = cast("Mapping[str, Any]", record) if isinstance(record, dict) else {}
     if header.get("format") != FORMAT:
-        raise InvalidInputError("this is no Mnemic export: its first line must be the header that `export` writes")
+        raise InvalidInputError("this is not a Mnemic export: its first line must be the header written by `export`")
     if header.get("version") != VERSION:
-        raise InvalidInputError(f"export version {header.get('version')!r:.40} is not known here; update Mnemic")
+        raise InvalidInputError(f"export version {header.get('version')!r:.40} is not supported; upgrade Mnemic")
 
 
 @dataclass(slots=True)
@@ -307,7 +307,7 @@ class _Restoring:
             place = self._position(work, item, is_appended=is_appended)
             work.messages.add([(replace(item, position=place), terms)])
         elif not work.memories.add([(item, self._engine.terms(indexed_text(item)))])[0]:
-            raise ConflictError("another memory says the same already")
+            raise ConflictError("another memory already has this text")
 
     def _position(self, work: UnitOfWork, message: Message, *, is_appended: bool) -> int:
         """Its own position in the conversation if free, else the next one at the end."""
@@ -374,7 +374,7 @@ def import_content(
     """
     format_, name = request.format, check_line(request.name, "name")
     if format_ is not None and format_ not in ALL_FORMATS:
-        raise InvalidInputError(f"format {format_!r} is not known; there are {', '.join(ALL_FORMATS)}")
+        raise InvalidInputError(f"unknown format {format_!r}; use one of {', '.join(ALL_FORMATS)}")
     is_dry_run, progress = request.is_dry_run, request.progress
     text = content if isinstance(content, str) else _text(engine, content)
     if format_ == EXPORT_FORMAT or (format_ is None and is_export(text)):

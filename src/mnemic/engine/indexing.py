@@ -41,7 +41,7 @@ def search(engine: Engine, query: IndexQuery, *, passages: bool = False) -> Cand
         found = engine.index.search(replace(query, partitions=tuple(wanted)))
         if all(version >= least for least, version in zip(wanted.values(), found.versions, strict=True)):
             return found
-    raise UnavailableError("the index cannot hold the partitions of this scope; raise its memory budget")
+    raise UnavailableError("the index cannot hold this scope's partitions; increase its memory budget")
 
 
 def catch_up(engine: Engine, partitions: Sequence[Partition]) -> dict[Partition, int]:
@@ -218,7 +218,7 @@ def _column(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Vectors
             rows[places] = embedder.embed_documents([texts[place] for place in places])
         return rows
     except (BackendError, ConfigError) as error:
-        _log.error("embedding %d texts failed (%s); vectors will follow", len(texts), type(error).__name__)
+        _log.error("embedding %d texts failed (%s); vectors will be added later", len(texts), type(error).__name__)
         engine.observer.count("mnemic.embedding.failure", operation="write")
         return None
 
@@ -242,7 +242,7 @@ def _asked_embedders(engine: Engine, partitions: Sequence[Partition]) -> Sequenc
         with engine.store.read() as work:
             return engine.known_embedders if engine.retired.is_needed(work, partitions, present) else engine.embedders
     except BackendError as error:  # the search fails too and reports it
-        _questions.warning("which spaces are filled cannot be read (%s)", type(error).__name__)
+        _questions.warning("cannot read which vector spaces are filled (%s)", type(error).__name__)
         return engine.embedders
 
 

@@ -302,13 +302,13 @@ def _task_of_bytes(data: bytes, request: IngestRequest) -> Task:
     name = check_line(request.name or request.source or "", "name", limit=MAX_SOURCE_CHARS).strip()
     source = check_line(request.source or name, "source", limit=MAX_SOURCE_CHARS).strip()
     if not name or not source:
-        raise InvalidInputError("bytes need a name with an extension, such as name='report.pdf'")
+        raise InvalidInputError("bytes require a name with an extension, such as name='report.pdf'")
     return Task(source, name.replace("\\", "/").rpartition("/")[2] or name, len(data), lambda: data)
 
 
 def _place(engine: Engine, path: str, request: IngestRequest) -> Place:
     if engine.files is None:
-        raise ConfigError("this Mnemic was put together without files")
+        raise ConfigError("this Mnemic instance cannot read files")
     place = engine.files.find(path)
     if request.source is None:
         return place

@@ -50,7 +50,7 @@ def check_choice(kind: type[_Choice], value: object, name: str) -> _Choice:
         return kind(value)
     except ValueError as error:
         choices = ", ".join(choice.value for choice in kind)
-        raise InvalidInputError(f"{name}={value!r} is none of {choices}") from error
+        raise InvalidInputError(f"{name}={value!r} is not one of {choices}") from error
 
 
 def check_fraction(value: object, name: str) -> float:
@@ -68,18 +68,18 @@ def check_metadata(value: object, settings: Settings) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"metadata must be a mapping, not {type(value).__name__}")
     if not all(isinstance(key, str) for key in cast("Mapping[object, object]", value)):
-        raise InvalidInputError("the keys of metadata must be texts")
+        raise InvalidInputError("metadata keys must be text")
     try:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"metadata must be JSON (texts, finite numbers, lists, mappings): {error}") from error
     if _depth(cast("object", value)) > MAX_METADATA_DEPTH:
-        raise InvalidInputError(f"metadata is nested more than {MAX_METADATA_DEPTH} deep")
+        raise InvalidInputError(f"metadata is nested more than {MAX_METADATA_DEPTH} levels deep")
     if "\\u0000" in encoded:
-        raise InvalidInputError("metadata must not hold NUL characters: not every store can look for them")
+        raise InvalidInputError("metadata must not contain NUL characters: not every store can search for them")
     size = len(check_unicode(encoded, "metadata").encode())
     if size > settings.max_metadata_bytes:
-        raise InvalidInputError(f"metadata takes {size:,} bytes; at most {settings.max_metadata_bytes:,} are allowed")
+        raise InvalidInputError(f"metadata has {size:,} bytes; at most {settings.max_metadata_bytes:,} are allowed")
     return json.loads(encoded)
 
 
@@ -100,7 +100,7 @@ def _depth(value: object) -> int:
 def check_line(value: object, name: str, *, limit: int = MAX_NAME_CHARS) -> str:
     """A short text such as a name, a source or an external id; may be empty."""
     if not isinstance(value, str) or len(value) > limit:
-        raise InvalidInputError(f"{name} must be a text of at most {limit} characters")
+        raise InvalidInputError(f"{name} must be text of at most {limit} characters")
     return check_unicode(value, name)
 
 
@@ -115,7 +115,7 @@ def check_foreign_id(value: object) -> str:
     if not checked.strip():
         raise InvalidInputError("id must not be blank")
     if _LEADS_ELSEWHERE.search(checked):
-        raise InvalidInputError("id must not read as a path or a part of an address")
+        raise InvalidInputError("id must not look like a path or part of a URL")
     return checked
 
 
@@ -125,7 +125,7 @@ def message_drafts(messages: Iterable[object], settings: Settings) -> list[nouns
         raise InvalidInputError("messages must be a list of messages")
     drafts = [_message_draft(message, settings) for message in messages]
     if not drafts:
-        raise InvalidInputError("there is no message to capture")
+        raise InvalidInputError("there are no messages to capture")
     return drafts
 
 
@@ -210,7 +210,7 @@ def _check_provenance(value: object) -> tuple[nouns.Provenance, ...]:
             check_line(getattr(entry, name), f"{name} of provenance")
         ends: tuple[object, object] = (entry.start, entry.end)
         if not all(type(end) is int for end in ends) or not 0 <= entry.start <= entry.end <= MAX_WHOLE:
-            raise InvalidInputError("provenance must name characters from start to end, counted from 0")
+            raise InvalidInputError("provenance must give a range of characters, start to end, counted from 0")
         check_fraction(entry.support, "support")
     return tuple(entries)
 

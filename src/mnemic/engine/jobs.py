@@ -63,7 +63,7 @@ class Cron:
             self.after(_FROM)
         except (CronSimError, ValueError, StopIteration) as error:
             why = "never comes" if isinstance(error, StopIteration) else str(error)
-            raise ConfigError(f"{line!r} is no cron line ({why}); it has {FIELDS}") from error
+            raise ConfigError(f"{line!r} is not a valid cron expression ({why}); use {FIELDS}") from error
 
     def after(self, moment: datetime) -> datetime:
         """The first time that is due later than `moment` (aware), in UTC."""
@@ -88,7 +88,7 @@ def zone_of(name: str) -> tzinfo:
         else:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)  # similarity: a typing error or two
             remedy = f"did you mean {near[0]}?" if near else "it is a name such as Europe/Berlin, or UTC"
-        raise ConfigError(f"{name!r} is no time zone; {remedy}") from error
+        raise ConfigError(f"{name!r} is not a time zone; {remedy}") from error
 
 
 def _in_world(wall: datetime, zone: tzinfo) -> datetime:
@@ -237,7 +237,7 @@ def _flush_idle(engine: Engine) -> int:
             ask_for_summary(engine, unit, each.partition, each.session, wanted=each.messages)[1] for each in wanted
         ]
     for each in wanted:
-        _schedule_log.debug("session %s went quiet: its rest will be summarised", each.session)
+        _schedule_log.debug("session %s went quiet: its remaining messages will be summarised", each.session)
     return sum(asked)
 
 
@@ -353,7 +353,7 @@ class _Lease:
         self._outcome: JobState | None = None
         self._error = ""
         self._begin = time.perf_counter()
-        _job_log.debug("%s of %s: job %s begins, try %d", job.kind, _describe_owner(job), job.id, job.attempts)
+        _job_log.debug("%s of %s: job %s started, attempt %d", job.kind, _describe_owner(job), job.id, job.attempts)
 
     @property
     def run(self) -> JobRun:
@@ -400,7 +400,7 @@ class _Lease:
         is_quiet = job.kind == EXTRACT
         level = logging.DEBUG if is_quiet else logging.ERROR if is_last else logging.WARNING
         told = (job.kind, _describe_owner(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
-        _job_log.log(level, "%s of %s: job %s failed at try %d: %s", *told)
+        _job_log.log(level, "%s of %s: job %s failed on attempt %d: %s", *told)
         self.engine.observer.count("mnemic.jobs.failed", kind=job.kind)
 
     def _add_cost(self) -> Job:
@@ -424,7 +424,10 @@ def _claim(engine: Engine, handlers: Mapping[str, Handler], worker: str) -> Job 
                 return job
             unit.jobs.fail(job, f"gave up: its worker vanished {TRY_LIMIT} times", None)
             _job_log.error(
-                "%s of %s: job %s gave up, its worker vanished every time", job.kind, _describe_owner(job), job.id
+                "%s of %s: job %s gave up: its worker died every time",
+                job.kind,
+                _describe_owner(job),
+                job.id,
             )
     return None
 
@@ -524,7 +527,7 @@ class Worker:
 
     def _round(self) -> float:
         """Do what is due; returns seconds to sleep. A handler's error is noted at its job, so that the worker lives."""
-        self.failure = None
+        before, self.failure = self.failure, None
         try:
             self._begin()
             self._begin = bool
@@ -538,10 +541,11 @@ class Worker:
             self.failure = error
             if self._stop.is_set():
                 return 0.0  # the store was closed before its job was done
-            _worker_log.warning("the worker pauses for %g s: %s: %s", self._poll_s, type(error).__name__, error)
+            if repr(error) != repr(before):  # said once: a store that cannot be written may stay so
+                _worker_log.warning("the worker is pausing for %g s: %s: %s", self._poll_s, type(error).__name__, error)
         except Exception as error:  # noqa: BLE001 -- the job loop outlives a faulty handler; see tests/architecture/test_sizes.py
             self.failure = error
-            _worker_log.error("a job failed with %s; the worker goes on in %g s", type(error).__name__, self._poll_s)
+            _worker_log.error("a job failed with %s; the worker resumes in %g s", type(error).__name__, self._poll_s)
         return self._poll_s
 
     def _idle_s(self) -> float:

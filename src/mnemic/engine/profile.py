@@ -14,6 +14,7 @@ from mnemic.errors import BackendError, InvalidInputError
 from mnemic.model.item import Memory, Profile, ProfileEntry
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope, check_unicode
+from mnemic.ports.store import UnitOfWork
 
 _log = logging.getLogger("mnemic.profile")
 
@@ -44,9 +45,7 @@ def set_profile(engine: Engine, scope: Scope, entries: Mapping[str, str | None],
             forget_answers(work, [partition])
         if put_fitting(engine, work, partition, kept):
             most = engine.settings.max_profile_facts
-            raise InvalidInputError(
-                f"a profile holds at most {most} facts (memory.profile.max-facts); remove some first"
-            )
+            raise InvalidInputError(f"a profile can contain {most} facts (memory.profile.max-facts); remove some first")
         return work.profiles.of(partition)
 
 
@@ -55,7 +54,15 @@ def get_profile(engine: Engine, scope: Scope) -> list[ProfileEntry]:
     if scope.user is None and scope.session is None:
         return []
     with engine.store.read() as work:
-        return work.profiles.of(profile_partition(scope))
+        return _live(engine, work, scope)
+
+
+def _live(engine: Engine, work: UnitOfWork, scope: Scope) -> list[ProfileEntry]:
+    """The entries, while the newest of them is young enough: each write gives all of them another lifetime."""
+    entries, most = work.profiles.of(profile_partition(scope)), engine.settings.profile_ttl_s
+    newest = max((entry.updated_at for entry in entries), default=engine.clock.now())
+    is_over = most is not None and (engine.clock.now() - newest).total_seconds() > most
+    return [] if is_over else entries
 
 
 def whole_profile(engine: Engine, scope: Scope) -> Profile:
@@ -66,7 +73,7 @@ def whole_profile(engine: Engine, scope: Scope) -> Profile:
     query = MemoryQuery(now=engine.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES * 2)
     newest = MemoryQuery(now=query.now, order=Order.NEWEST, limit=DYNAMIC_MEMORIES // 2)
     with engine.store.read() as work:
-        static = work.profiles.of(profile_partition(scope))
+        static = _live(engine, work, scope)
         memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
     current = [m for m in memories if not m.flags and is_present(m, query.now)]
     unique = {memory.id: memory for memory in current}
@@ -81,7 +88,7 @@ def or_empty(engine: Engine, scope: Scope, ask: Callable[[], _Answer], empty: _A
     try:
         return ask()
     except BackendError as error:
-        _log.warning("the profile of %s is left out (%s)", scope.user or scope.session, type(error).__name__)
+        _log.warning("omitting the profile of %s (%s)", scope.user or scope.session, type(error).__name__)
         engine.observer.count("mnemic.profile.failure", kind=type(error).__name__)
         return empty
 

@@ -288,11 +288,13 @@ def answer(engine: Engine, scope: Scope, question: Question, asked: Asked | None
     watch.lap("embed")
     hits: tuple[Hit, ...] = ()
     paths: tuple[GraphPath, ...] = ()
+    searched = 0
     if question.text.strip() and visible.partitions:
         found = ranked(engine, visible, question, vectors, watch)
         watch.lap("search")
         scored, missing = refined(engine, visible, question, found.scored, watch)
         degraded += (*found.scored.candidates.missing, *found.missing, *missing)
+        searched = sum(behind.items for behind in scored.backdrops)
         hits = _hits(engine, visible, question, scored)
         paths = links.paths_of(engine, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
     hits = hits or background(engine, visible, question)
@@ -300,7 +302,7 @@ def answer(engine: Engine, scope: Scope, question: Question, asked: Asked | None
         hits = _as_known(engine, visible, hits, question.known_at)
     watch.lap("read")
     engine.observer.timing("mnemic.recall", watch.total())
-    return Recall(question.text, hits, degraded, watch.laps, paths)
+    return Recall(question.text, hits, degraded, watch.laps, paths, searched)
 
 
 def ask(engine: Engine, visible: Visibility, question: Question) -> Asked:

@@ -54,7 +54,7 @@ def reflect(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = Fals
     new. Raises the model's errors.
     """
     if scope.user is None and scope.session is None:
-        raise InvalidInputError("no user or session given; name one to reflect on")
+        raise InvalidInputError("no user or session given; pass one to reflect on")
     work = Reflecting(engine, scope.message_partition, scope.session or "", actor)
     episodes, skipped = work.plan()
     if is_dry_run or skipped:
@@ -93,9 +93,7 @@ class Reflecting(SessionRun):
             episodes = sorted(newest, key=place_of)
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
-            _reflect_log.debug(
-                "%s: %d summaries, at least %d make a reflection", self._partition.owner, len(episodes), least
-            )
+            _reflect_log.debug("%s: %d of %d summaries for a reflection", self._partition.owner, len(episodes), least)
             return episodes, f"there are {len(episodes)} summaries; at least {least} make a reflection"
         return episodes, "there is no new summary since the last reflection" if is_known else ""
 

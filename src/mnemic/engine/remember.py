@@ -314,7 +314,7 @@ def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> 
     if expires_at is None and level is Level.SESSION:
         expires_at = now + timedelta(seconds=engine.settings.session_memory_ttl_s)
     if draft.is_private and scope.agent is None:
-        raise InvalidInputError("is_private=True keeps a memory to its agent; this scope names none")
+        raise InvalidInputError("is_private=True restricts a memory to the scope's agent, but this scope has no agent")
     slots = slot_notes(draft.text) if level in (Level.USER, Level.SESSION) else {}
     return Memory(
         id=new_id(now),

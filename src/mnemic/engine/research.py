@@ -106,7 +106,7 @@ class _Research:
         room = context - asking.reply_tokens - asking.frame_tokens
         if room < LEAST_ROOM:
             raise InvalidInputError(
-                f"the question leaves no room for a piece of the document: {model.name} takes {context:,} tokens in all"
+                f"the question leaves no room for the document: {model.name} takes {context:,} tokens"
             )
         size = min(room, limits.piece_tokens or PIECE_TOKENS)
         parallel = limits.parallel or (SERVER_CALLS if model.capabilities.is_blocking else 1)

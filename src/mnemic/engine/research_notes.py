@@ -184,7 +184,7 @@ class Reading:
             return
         self.failed[piece.index] = noted.reason
         if not self.notes and len(self.failed) >= HOPELESS:
-            raise BackendError(f"the model fails at piece after piece: {noted.reason}")
+            raise BackendError(f"the model keeps failing on pieces of the document: {noted.reason}")
 
     def combined(self) -> list[Note]:
         """All notes in document order, reduced until one prompt takes them."""

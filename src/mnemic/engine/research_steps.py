@@ -242,5 +242,5 @@ def prompt_key(llm: Llm, prompt: Prompt) -> str:
 
 
 def _describe_error(error: errors.BackendError) -> str:
-    _log.info("a call of the model failed (%s)", type(error).__name__)
+    _log.info("a model call failed (%s)", type(error).__name__)
     return f"{type(error).__name__}: {error}"[:200]

@@ -21,6 +21,8 @@ neighbouring passages, and the document as the session:
     keyword_before, keyword_after, dense_after   those of the previous and the next message
     session_keyword, session_dense   the best of its session, in standard deviations above those of other sessions
     answer          keyword_before if the previous message asks a question
+    brief           exp(-length / 12 terms): thanks, greetings and agreement are short and say nothing
+    asks            the same for a question, which answers none; a long one tells something before it asks
     author_named    1 if the question names the author
     assistant       1 for a message of an assistant or a tool
     assistant_asked   the same, only if the question asks about the assistant's words
@@ -45,6 +47,7 @@ from mnemic.text.asking import Asking
 
 NEUTRAL_IMPORTANCE = 0.5  # middle of 0 to 1: an unrated memory is neither raised nor lowered
 SPEAKS_FOR_ITSELF_TERMS = 80.0  # a message of 80 terms takes 37 % (1/e) of its neighbours' weight, a short one all
+SAYS_LITTLE_TERMS = 12.0  # "Thanks, that sounds great!" has five, a message that tells something twenty
 FULL_SHARE = 3.0
 """A row with a third of the highest possible BM25 of the question's terms counts in full. One occurrence of every term
 in a row of average length reaches 0.45.
@@ -205,7 +208,8 @@ def _message_features(candidates: Candidates, keyword: Floats, dense: Floats) ->
     inside = np.zeros(0, dtype=np.intp) if where is None else np.flatnonzero(where.sessions >= 0)
     if where is None or not inside.shape[0]:
         return {}
-    weight = np.exp(-candidates.lengths[inside] / np.float32(SPEAKS_FOR_ITSELF_TERMS))
+    lengths, asks = candidates.lengths[inside], where.is_question.astype(np.float32)
+    weight, brief = (np.exp(-lengths / np.float32(terms)) for terms in (SPEAKS_FOR_ITSELF_TERMS, SAYS_LITTLE_TERMS))
     before, after = where.before[inside], where.after[inside]
     keyword_before = _at(keyword, before) * weight
     found = {
@@ -214,7 +218,9 @@ def _message_features(candidates: Candidates, keyword: Floats, dense: Floats) ->
         "dense_after": _at(dense, after) * weight,
         "session_keyword": _best_of_session(keyword[inside], where.sessions[inside]),
         "session_dense": _best_of_session(dense[inside], where.sessions[inside]),
-        "answer": np.maximum(keyword_before, 0) * _at(where.is_question.astype(np.float32), before),
+        "answer": np.maximum(keyword_before, 0) * _at(asks, before),
+        "brief": brief,
+        "asks": asks[inside] * brief,
         "author_named": where.is_named[inside].astype(np.float32),
         "assistant": where.is_assistant[inside].astype(np.float32),
     }

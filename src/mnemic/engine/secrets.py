@@ -122,7 +122,7 @@ def tell_redacted(engine: Engine, kinds: Iterable[str]) -> None:
     for kind, number in counted.items():
         engine.observer.count("mnemic.secrets.redacted", number, kind=kind)
     if counted:
-        _log.info("took secrets out before storing: %s", ", ".join(f"{kind} {n}" for kind, n in counted.items()))
+        _log.info("redacted secrets before storing: %s", ", ".join(f"{kind} {n}" for kind, n in counted.items()))
 
 
 def noted(reason: str, kinds: Iterable[str]) -> str:

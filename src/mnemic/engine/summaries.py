@@ -113,7 +113,7 @@ def summarise(
 ) -> SummariseReport:
     """Summarise a session's pending messages; `is_flush`: all. Raises the model's errors; earlier summaries stay."""
     if scope.session is None:
-        raise InvalidInputError("summaries are made of a session; say which, as session=…")
+        raise InvalidInputError("only a session can be summarised: pass session=…")
     work = Summarising(engine, scope.message_partition, scope.session, actor)
     wanted = EVERYTHING if is_flush else 0
     due = work.due(wanted)
@@ -210,7 +210,7 @@ class Summarising(SessionRun):
             if not self._may_fall_back:
                 raise
             reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
-            _summarise_log.warning("session %s: the raw text becomes the summary (%s)", self._session, reason)
+            _summarise_log.warning("session %s: using the raw text as the summary (%s)", self._session, reason)
             self._engine.observer.count("mnemic.summarise.fallback")
             derived = self._derive(prompts.raw_lines(messages), messages, provenance=digest.raw(SUMMARISE, sources))
             importance = self._engine.settings.life.raw_importance
@@ -272,7 +272,7 @@ class Summarising(SessionRun):
 
     def _report_summary(self, place: Pending, memory: Memory | None) -> Summarised:
         first, last = place.after + 1, place.until
-        _summarise_log.info("session %s: messages %d to %d are summarised", self._session, first, last)
+        _summarise_log.info("session %s: summarised messages %d to %d", self._session, first, last)
         self._engine.observer.count("mnemic.summarise.messages", place.count)
         if memory is None:
             return Summarised(first, last)

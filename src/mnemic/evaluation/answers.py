@@ -125,9 +125,9 @@ class AnswerOptions:
 
     def __post_init__(self) -> None:
         if self.llm == "none":
-            raise InvalidInputError("answers need a language model; choose one, for example --llm ollama:qwen3:4b")
+            raise InvalidInputError("a language model is required; choose one, for example --llm ollama:qwen3:4b")
         if not self.ways or self.budget_tokens < 1 or (self.questions is not None and self.questions < 1):
-            raise InvalidInputError("pass at least one way; budget and questions must be at least 1")
+            raise InvalidInputError("choose at least one way; budget and questions must be at least 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +197,7 @@ def run_answers(
         _models(options) as (llm, judge),
         retrieval.opened(retrieval.RetrievalOptions(embedder=options.embedder)) as (mnemic, clock, parts),
     ):
-        asking = _Asking(mnemic, clock, llm, judge, options)
+        asking = _Asker(mnemic, clock, llm, judge, options)
         for space in retrieval.spaces_of(dataset):
             wanted = [
                 (question, way)
@@ -245,11 +245,11 @@ def read_answers(path: Path) -> list[Answer]:
         try:
             answers.append(_from_row(row))
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"{path}, line {number}: not a row of a run of answers ({error})") from error
+            raise InvalidInputError(f"{path}, line {number}: not a row of an answers run ({error})") from error
     return answers
 
 
-class _Asking:
+class _Asker:
     """Asks one question at a time."""
 
     def __init__(
@@ -309,7 +309,7 @@ class _Asking:
         prompt = Prompt(messages=messages, schema=_JUDGEMENT, max_tokens=64, timeout_s=self._options.timeout_s)
         reading = read_item(self._judge.complete(prompt).text, _JUDGEMENT)
         if not reading.items:
-            raise BadReplyError("the judge's reply is not a judgement")
+            raise BadReplyError("the judge's reply contains no verdict")
         return bool(reading.items[0]["is_right"])
 
 
@@ -354,7 +354,7 @@ def _line(row: CorpusRow) -> str:
 def _choose_questions(dataset: Dataset, most: int | None) -> list[LabelledQuestion]:
     asked = [question for question in dataset.questions if question.answers or question.is_unanswerable]
     if not asked:
-        raise InvalidInputError("no question of this set has the field answer")
+        raise InvalidInputError("no question in this set has the field answer")
     if most is None or most >= len(asked):
         return asked
     return [asked[place * len(asked) // most] for place in range(most)]
@@ -382,6 +382,6 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def _from_row(row: Mapping[str, object]) -> Answer:
     names = set(Answer.__dataclass_fields__)
     if set(row) != names:
-        raise ValueError(f"its fields are not {', '.join(sorted(names))}")
+        raise ValueError(f"its fields should be {', '.join(sorted(names))}")
     answer = Answer(**cast("dict[str, Any]", {**row, "way": Way(str(row["way"]))}))
     return replace(answer, tokens=int(answer.tokens), seconds=float(answer.seconds))

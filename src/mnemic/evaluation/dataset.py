@@ -107,7 +107,7 @@ def load_dataset(corpus: Path, questions: Path, haystacks: Path | None = None, f
     for question in asked.values():
         if question.group not in groups:
             raise InvalidInputError(
-                f"{questions}: question {question.id!r} asks group {question.group!r}, not in the corpus"
+                f"{questions}: question {question.id!r} is of group {question.group!r}, not in the corpus"
             )
         missing = [i for i in question.gold if i not in rows]
         if missing:
@@ -183,7 +183,7 @@ def _question(row: Row, fields: Fields) -> LabelledQuestion:
     time = _optional_text(row, "time")
     gold = _object(row.get(fields.gold) or row.get("gold") or {}, "gold")
     if not all(isinstance(grade, int | float) for grade in gold.values()):
-        raise InvalidInputError("gold must give each corpus id a number, its grade")
+        raise InvalidInputError("gold must map each corpus id to a number, its grade")
     sessions = cast("list[object]", row.get("gold_sessions") or [])
     if not isinstance(sessions, list) or not all(isinstance(session, str) for session in sessions):  # pyright: ignore[reportUnnecessaryIsInstance] -- a file may hold anything
         raise InvalidInputError("gold_sessions must be a list of session ids, or null")
@@ -276,7 +276,7 @@ class Unfinished:
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"{self._place} cannot be read: {error}; remove it to start again") from error
+            raise InvalidInputError(f"{self._place} cannot be read: {error}; remove it to start over") from error
         try:
             head, *rows = (json.loads(line) for line in lines)
             return rows if head.get("key") == self._key else []
@@ -285,7 +285,7 @@ class Unfinished:
 
     def foreign(self) -> InvalidInputError:
         """The error for a file that holds something else."""
-        return InvalidInputError(f"{self._place} is not an unfinished evaluation; remove it to start again")
+        return InvalidInputError(f"{self._place} is not an unfinished evaluation; remove it to start over")
 
     def begin(self, known: Iterable[Line]) -> None:
         """Start the file with the known objects, without a truncated line."""

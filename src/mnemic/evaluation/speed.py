@@ -164,7 +164,7 @@ def opened(store: str, embedder: str) -> Opened:
     inner: Embedder | None = SyntheticEmbedder() if embedder == SYNTHETIC else parts.embedder
     if inner is None:
         parts.store.close()
-        raise InvalidInputError("measuring speed needs an embedder")
+        raise InvalidInputError("measuring speed requires an embedder")
     timed = TimedEmbedder(inner)
     return Opened(Mnemic(replace(parts, embedder=timed), has_worker=False), timed, parts.index)
 

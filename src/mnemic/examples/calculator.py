@@ -51,17 +51,17 @@ def evaluate(expression: str) -> Number:
     try:
         tree = ast.parse(_to_python(expression), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise InvalidInputError(f"this is no expression: {expression[:80]!r}; write it as (2 + 3) * 4") from error
+        raise InvalidInputError(f"this is not an expression: {expression[:80]!r}; write it as (2 + 3) * 4") from error
     if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
-        raise InvalidInputError("the expression has too many parts; work it out in steps")
+        raise InvalidInputError("the expression has too many parts; calculate it in steps")
     try:
         return _evaluate_node(tree.body)
     except ZeroDivisionError as error:
-        raise InvalidInputError("division by zero has no value") from error
+        raise InvalidInputError("cannot divide by zero") from error
     except OverflowError as error:
         raise InvalidInputError("the result is too large") from error
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"this has no value: {error}") from error
+        raise InvalidInputError(f"this cannot be calculated: {error}") from error
 
 
 def format_number(number: Number) -> str:
@@ -129,7 +129,7 @@ def _evaluate_node(node: ast.AST) -> Number:
         case _:
             known = ", ".join(sorted({*_FUNCTIONS, *_CONSTANTS}))
             part = ast.unparse(node)[:40]
-            raise InvalidInputError(f"{part!r} is not known here; there are + - * / // % ** ( ) and {known}")
+            raise InvalidInputError(f"{part!r} is not supported; use + - * / // % ** ( ) and {known}")
 
 
 def _check_bounds(value: object) -> Number:

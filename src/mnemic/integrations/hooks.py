@@ -46,7 +46,7 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
         return json.dumps(output) if told else ""
     place = event.get("transcript_path")
     if not isinstance(name, str) or not isinstance(place, str) or not place:
-        raise InvalidInputError("this is not an event of Claude Code: hook_event_name or transcript_path is missing")
+        raise InvalidInputError("this is not a Claude Code event: hook_event_name or transcript_path is missing")
     captured(mnemic, scope, read_transcript(Path(place).expanduser()))
     return ""
 
@@ -63,7 +63,7 @@ def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
         return json.dumps({"prependContext": told}) if told else ""
     messages = event.get("messages")
     if name != "agent_end" or not isinstance(messages, list):
-        raise InvalidInputError("this is not an event of the OpenClaw plugin, such as before_prompt_build or agent_end")
+        raise InvalidInputError("this is not an OpenClaw plugin event such as before_prompt_build or agent_end")
     captured(mnemic, scope, _select_messages(cast("list[object]", messages)))
     return ""
 

@@ -412,7 +412,7 @@ class MnemicStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         if op.limit < 0 or op.offset < 0:
-            raise InvalidInputError("limit and offset must be whole numbers from 0")
+            raise InvalidInputError("limit and offset must be whole numbers of at least 0")
         place, most = self._layouts.place_below(op.namespace_prefix), op.offset + op.limit
         found: list[SearchItem] = []
         for kept, score in self._matching(place, op) if most else ():

@@ -92,7 +92,7 @@ class MnemicMemory(BaseMemory):
     ) -> MnemicMemory:
         """A memory of the scope's session. Raises `InvalidInputError` if either is missing."""
         if mnemic is None or scope is None:
-            raise InvalidInputError("pass mnemic=… and scope=… with a session")
+            raise InvalidInputError("pass mnemic=… and a scope=… that has a session")
         transcript = Transcript(mnemic, scope, SOURCE)
         memory = cls(**kwargs)
         memory._mnemic, memory._scope, memory._transcript = mnemic, scope, transcript

@@ -72,7 +72,7 @@ async def try_in_time(
     try:
         return await asyncio.wait_for(asyncio.to_thread(verb), timeout_s)
     except (MnemicError, TimeoutError) as error:
-        _log.warning("a chat goes on without its memory: %s (%s)", what, type(error).__name__)
+        _log.warning("continuing the chat without memory: %s (%s)", what, type(error).__name__)
         return otherwise
 
 
@@ -142,9 +142,9 @@ class MemoryTools:
     def _forget(self, id: str) -> str:
         item: Item = self.mnemic.get(self.scope, id)
         if isinstance(item, Chunk):
-            raise InvalidInputError("this is a passage of a document; documents are not deleted by tools")
+            raise InvalidInputError("this is a passage of a document; tools cannot delete documents")
         if item.partition.level not in _OWN_LEVELS:
-            raise InvalidInputError("others share this memory; a person must delete it")
+            raise InvalidInputError("this memory is shared with others; a person must delete it")
         self.mnemic.delete(self.scope, item.id, reason="asked of a model")
         return facts_block([f"deleted: {item.text}"])
 
@@ -220,7 +220,7 @@ class Layouts:
             for other in self.layouts[:place]:
                 if all(not _differ(one, two) for one, two in zip(layout, other, strict=False)):
                     raise InvalidInputError(
-                        f"a namespace could be {_show(other)} and {_show(layout)}: add a fixed label to one of them"
+                        f"a namespace can be {_show(other)} and {_show(layout)}: add a fixed label to one"
                     )
 
     def place(self, namespace: Namespace) -> Place:
@@ -238,7 +238,7 @@ class Layouts:
             return self.place(prefix)
         if any(label in OWNERS for layout in fitting for label in layout[len(prefix) :]):
             raise InvalidInputError(
-                f"below {_show(prefix)} are namespaces of several owners; name the user (or agent) in the prefix"
+                f"below {_show(prefix)} are several owners' namespaces; add the user (or agent) to it"
             )
         places = {self._fill(layout, prefix) for layout in fitting}
         if len(places) > 1:
@@ -251,10 +251,10 @@ class Layouts:
         if unknown:
             raise InvalidInputError(f"{unknown[0]} in {_show(layout)} is not one of {', '.join(OWNERS)}")
         if len(set(owners)) < len(owners):
-            raise InvalidInputError(f"{_show(layout)} names an owner twice")
+            raise InvalidInputError(f"{_show(layout)} contains an owner twice")
         held = [owner for owner in owners if getattr(self.scope, owner) is not None]
         if held:
-            raise InvalidInputError(f"{held[0]} is in the scope and in {_show(layout)}; leave it out of one")
+            raise InvalidInputError(f"{held[0]} is in both the scope and {_show(layout)}; remove it from one of them")
         if not owners and self.scope.user is None and self.scope.agent is None:
             raise InvalidInputError(
                 f"{_show(layout)} has no owner; add {{user}} or {{agent}} to it, or pass a scope with one"

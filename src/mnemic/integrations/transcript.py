@@ -55,7 +55,7 @@ class Transcript:
 
     def __post_init__(self) -> None:
         if self.scope.session is None:
-            raise InvalidInputError("a transcript is that of a session; say which, as session=…")
+            raise InvalidInputError("only a session has a transcript: pass session=…")
 
     def add(self, items: Sequence[Said]) -> None:
         """Append items as one turn. Raises `InvalidInputError` if one is not JSON."""
@@ -84,7 +84,7 @@ class Transcript:
             if isinstance(path, list):
                 _put(item, cast("list[str | int]", path), message.text)
         except (ValueError, LookupError, TypeError):
-            _log.warning("an item of a conversation cannot be read any more and is left out")
+            _log.warning("skipping a conversation item that can no longer be read")
             return None
         return cast("dict[str, Any]", item) if isinstance(item, dict) else None
 

@@ -32,7 +32,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
     def who(request: Request) -> Access:
         http = cast("HttpRequest | None", request.request)
         if http is None:
-            raise ForbiddenError("a request outside HTTP has no scope")
+            raise ForbiddenError("only HTTP requests have a scope")
         caller = caller_of(http)
 
         def note(name: str, is_done: bool) -> None:  # noqa: FBT001 -- as `Access.note`

@@ -128,7 +128,7 @@ def prompt(mnemic: Mnemic, scope: Scope, name: str, arguments: Mapping[str, str]
         raise InvalidInputError(f"unknown prompt {name[:64]!r}; use {WITH_MEMORY} or {KEEP}")
     question = arguments.get("question", "").strip()
     if not question:
-        raise InvalidInputError("this prompt needs the argument question")
+        raise InvalidInputError("this prompt requires the question argument")
     shown = mnemic.context(scope, question, history_messages=0)
     known = [message.content for message in shown.messages if message.role is Role.SYSTEM]
     return _one("\n\n".join([*known, question]))

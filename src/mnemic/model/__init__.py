@@ -1,1 +1,1 @@
-"""The nouns: frozen dataclasses without behaviour beyond their own rules."""
+"""The nouns: frozen dataclasses that only check and derive from their own fields."""

@@ -81,7 +81,7 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RescueReport:
-    """What was saved of a damaged store into the new one at `path`: rows by table, and what is lost, in words."""
+    """The rows saved from a damaged store into the new one at `path`, by table, and what is lost, in words."""
 
     path: str
     rows: Mapping[str, int]

@@ -1,6 +1,6 @@
-"""What Mnemic notes on a memory or a document for its own use: a mapping of JSON values, apart from the metadata.
-Metadata is the caller's: stored, filtered by and given back, never read. Bookkeeping is Mnemic's: no caller can set it,
-and every reader may see it. This module alone knows its keys.
+"""Mnemic's own notes on a memory or document: a mapping of JSON values, separate from the metadata. Metadata is the
+caller's: stored, filtered by and returned, never interpreted. Bookkeeping is Mnemic's: no caller can set it, every
+reader may see it, and this module alone knows its keys.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,11 +12,10 @@ from mnemic.model.filter import Condition, Scalar
 Bookkeeping = Mapping[str, object]
 
 GEM_FIELDS = ("timestamp", "date", "conversation_id", "turn_range", "source_turns")
-"""The fields of a gem for which a memory has no place of its own."""
+"""The fields of a gem that a memory has no field for."""
 
 IMPORT_NOTES = ("line", "file", "id", "is_done", "mem0")
-"""What an import notes: the line, file or foreign id that a memory was read from, whether its box was ticked, and what
-mem0 kept of its own."""
+"""Keys of an import: the line, file or foreign id of a memory, whether its box was ticked, and mem0's own data."""
 
 _TEXTS = (
     *("slot", "value", "chosen", "version", "type", "session", "newest_summary", "fallback", "chunking"),
@@ -26,18 +25,18 @@ _ID_LISTS = ("merged_ids", "chosen_ids")
 
 
 def note_slot(slot: str, value: str) -> dict[str, object]:
-    """The slot that a memory fills, and with what."""
+    """Note the slot that a memory fills, and its value."""
     return {"slot": slot, "value": value}
 
 
 def slot_in(notes: Bookkeeping) -> tuple[str, str] | None:
-    """The slot that a memory fills and its value; None where it fills none."""
+    """The slot that a memory fills and its value, None if it fills none."""
     slot, value = notes.get("slot"), notes.get("value")
     return (slot, value) if isinstance(slot, str) and isinstance(value, str) and slot and value else None
 
 
 def note_merged(ids: Sequence[str]) -> dict[str, object]:
-    """The memories that were merged into one."""
+    """Note the memories that were merged into one."""
     return {"merged_ids": [*ids]}
 
 
@@ -47,39 +46,39 @@ def merged_in(notes: Bookkeeping) -> tuple[str, ...]:
 
 
 def note_choice(key: str, ids: Sequence[str], version: str, fallback: str) -> dict[str, object]:
-    """The choice that a general preference sums up, the memories that show it, and how its words were made."""
+    """Note the choice that a general preference sums up, the memories that show it, and how its text was made."""
     return {"chosen": key, "chosen_ids": [*ids], "version": version, **note_fallback(fallback)}
 
 
 def choice_in(notes: Bookkeeping) -> str | None:
-    """The key of the choice that a general preference sums up; None for every other memory."""
+    """The key of the choice that a general preference sums up, None for other memories."""
     key = notes.get("chosen")
     return key if isinstance(key, str) else None
 
 
 def chosen_in(notes: Bookkeeping) -> tuple[str, ...]:
-    """The ids of the memories that a general preference was made of."""
+    """The ids of the memories that a general preference was derived from."""
     return _texts_under(notes, "chosen_ids")
 
 
 def without_sources(notes: Bookkeeping, ids: Collection[str]) -> dict[str, object]:
-    """The same without these ids among the memories that were taken in."""
+    """The notes without these ids among merged and chosen memories."""
     kept = {name: [each for each in _texts_under(notes, name) if each not in ids] for name in _ID_LISTS}
     return {name: kept.get(name, value) for name, value in notes.items()}
 
 
 def note_summary(session: str, positions: tuple[int, int]) -> dict[str, object]:
-    """The session that a summary is of, and the positions of the first and last message that it covers."""
+    """Note the session of a summary, and the positions of the first and last message that it covers."""
     return {"type": "summary", "session": session, **note_positions(positions)}
 
 
 def note_positions(positions: tuple[int, int]) -> dict[str, object]:
-    """The positions of the first and last message that a summary covers."""
+    """Note the positions of the first and last message that a summary covers."""
     return {"positions": [*positions]}
 
 
 def positions_in(notes: Bookkeeping) -> tuple[int, int]:
-    """The positions of the first and last message that a summary covers; (1, 0) when it does not say."""
+    """The positions of the first and last message that a summary covers, (1, 0) if unknown."""
     match notes.get("positions"):
         case [int(first), int(last)] if 0 < first <= last:
             return first, last
@@ -88,51 +87,51 @@ def positions_in(notes: Bookkeeping) -> tuple[int, int]:
 
 
 def note_reflection(session: str, newest_summary: str) -> dict[str, object]:
-    """The session that a reflection is of, and the id of the newest summary that it was made of."""
+    """Note the session of a reflection, and the id of the newest summary that it was derived from."""
     return {"type": "reflection", "session": session, "newest_summary": newest_summary}
 
 
 def newest_summary_in(notes: Bookkeeping) -> str:
-    """The id of the newest summary that a reflection was made of, or ""."""
+    """The id of the newest summary that a reflection was derived from, or ""."""
     return str(notes.get("newest_summary") or "")
 
 
 def session_in(notes: Bookkeeping) -> str | None:
-    """The session that a summary or reflection is of."""
+    """The session of a summary or reflection."""
     session = notes.get("session")
     return session if isinstance(session, str) else None
 
 
 def note_gem(fields: Mapping[str, object], fallback: str) -> dict[str, object]:
-    """The fields of a gem for which a memory has no place, and why it is not the model's."""
+    """Note the fields of a gem that a memory has no field for, and why rules replaced the model."""
     told = {name: fields[name] for name in GEM_FIELDS}
     turns = cast("Sequence[int]", told["source_turns"])
     return {"type": "gem", **told, "source_turns": [*turns], **note_fallback(fallback)}
 
 
 def gem_fields_in(notes: Bookkeeping) -> dict[str, object]:
-    """The fields of a gem for which a memory has no place; "" for one that is not noted."""
+    """The fields of a gem that a memory has no field for, "" if missing."""
     return {name: notes.get(name, "") for name in GEM_FIELDS}
 
 
 def note_fallback(reason: str) -> dict[str, object]:
-    """The failure for which rules did the model's work; nothing where there was none."""
+    """Note the failure because of which rules replaced the model. Empty without one."""
     return {"fallback": reason} if reason else {}
 
 
 def fallback_in(notes: Bookkeeping) -> str:
-    """The failure for which rules did the model's work, or ""."""
+    """The failure because of which rules replaced the model, or ""."""
     return str(notes.get("fallback", ""))
 
 
 def renewed(old: Bookkeeping, fresh: Bookkeeping) -> dict[str, object]:
-    """The notes of a digest that was made again: what it covers stays, also where nothing is left of it."""
+    """The notes of a regenerated digest. It keeps covering the same messages, even if nothing is left of them."""
     kept = {name: value for name, value in old.items() if name != "fallback"}
     return {**kept, **fresh, **({"positions": old["positions"]} if "positions" in old else {})}
 
 
 def note_import(notes: Mapping[str, object], *, line: int, file: str, origin: str) -> dict[str, object]:
-    """Where a memory was imported from, and what its reader noted beside."""
+    """Note the origin of an imported memory, and further notes of its reader."""
     place = {name: value for name, value in (("line", line), ("file", file), ("id", origin)) if value}
     return {"import": {**notes, **place}}
 
@@ -143,22 +142,22 @@ def file_in(notes: Bookkeeping) -> str | None:
 
 
 def origin_in(notes: Bookkeeping) -> str | None:
-    """The id that an imported memory had in the program that it came from."""
+    """The id of an imported memory in its original program."""
     return _import_note(notes, "id")
 
 
 def note_chunking(recipe: str) -> dict[str, object]:
-    """How a document was cut into chunks."""
+    """Note how a document was split into chunks."""
     return {"chunking": recipe}
 
 
 def chunking_in(notes: Bookkeeping) -> str:
-    """How a document was cut into chunks, "" when it does not say."""
+    """How a document was split into chunks, "" if unknown."""
     return str(notes.get("chunking", ""))
 
 
 def note_answer(*, is_whole: bool, tools: Sequence[str] = ()) -> dict[str, object]:
-    """Whether an answer of an assistant was cut short, and the tools that it used."""
+    """Note whether an assistant's answer is complete, and the tools that it used."""
     return {**({} if is_whole else {"is_partial": True}), **({"tools": [*tools]} if tools else {})}
 
 
@@ -193,10 +192,10 @@ def has_origin(origins: Sequence[str]) -> Condition:
 
 
 def check_bookkeeping(value: Mapping[str, object]) -> Bookkeeping:
-    """Bookkeeping that was read from a file. Raises `InvalidInputError` for what Mnemic never writes."""
+    """Check bookkeeping from a file. Raises `InvalidInputError` for anything that Mnemic never writes."""
     for name, noted in value.items():
         if name not in _SHAPES or not _SHAPES[name](noted):
-            raise InvalidInputError(f"bookkeeping cannot store {name[:60]!r} so")
+            raise InvalidInputError(f"bookkeeping cannot store {name[:60]!r} in this form")
     return value
 
 
@@ -239,4 +238,4 @@ _SHAPES: Mapping[str, Callable[[object], bool]] = {
     "import": _are_import_notes,
     "is_partial": lambda value: isinstance(value, bool),
 }
-"""What may stand under each key."""
+"""Validators of the values by key."""

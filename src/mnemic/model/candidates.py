@@ -1,6 +1,4 @@
-"""What an index is asked, and what it answers: rows with their raw evidence, never a score of its own. The analysed
-form of a text, as it is stored beside it. The identity of an embedding space.
-"""
+"""Queries to an index and its results (rows with raw evidence, never scores), stored terms, and embedding spaces."""
 
 from __future__ import annotations
 
@@ -18,18 +16,17 @@ from mnemic.model.scope import Partition
 
 MESSAGE = "message"
 DOCUMENT = "document"
-"""What an index calls the kind of a chunk."""
+"""The kind of a chunk in an index."""
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Where `n` rows stand in the talk they come from; memories stand nowhere.
+    """The positions of `n` rows in their conversations. Memories have none.
 
-    `before`, `after` `(n,) int64`: the place, among the same rows, of the message said just before and just after, -1
-    for none. `sessions (n,) int64`: equal numbers for messages of one session, -1 for none. Of each row `(n,) bool`:
-    `is_named`, its author is named in the question; `is_assistant`, an assistant or a tool says it; `is_question`, it
-    asks.
+    `before`, `after` `(n,) int64`: the index, among these rows, of the messages just before and after, -1 for none.
+    `sessions (n,) int64`: equal numbers for messages of one session, -1 for none. `is_named`, `is_assistant`,
+    `is_question`, each `(n,) bool`: the query names its author; an assistant or a tool wrote it; it is a question.
     """
 
     before: NDArray[np.int64]
@@ -41,13 +38,13 @@ class Surroundings:
 
     @classmethod
     def nowhere(cls, rows: int) -> Surroundings:
-        """The surroundings of rows that stand in no talk, or of which nothing is known."""
+        """Surroundings of rows outside conversations, or about which nothing is known."""
         none, no = np.full(rows, -1, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
         return cls(before=none, after=none, sessions=none, is_named=no, is_assistant=no, is_question=no)
 
     @classmethod
     def joined(cls, parts: Sequence[Surroundings]) -> Surroundings:
-        """Those of several partitions one behind the other; a session never reaches from one into another."""
+        """Those of several partitions concatenated. A session never spans two partitions."""
         firsts = np.cumsum([0, *(part.before.shape[0] for part in parts)])
         spans = np.cumsum([0, *(int(part.sessions.max(initial=-1)) + 1 for part in parts)])
         return cls(
@@ -67,13 +64,12 @@ def _moved(numbers: Sequence[NDArray[np.int64]], by: NDArray[np.int64]) -> NDArr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexQuery:
-    """A search in some partitions, on behalf of `agent` (whose private rows count), at `now` (microseconds).
+    """A search in some partitions for `agent` (whose private rows are visible), at `now` (microseconds).
 
-    `terms` are distinct. `vector` is `(dims,) float32`, L2-normalised, or None. `kinds` empty means every kind.
-    `allowed`, when given, names the only ids that may be answered. `words` are those of the question, folded, to
-    know named authors by. `neighbours`: number of messages to add before and after each candidate. `dense_limit`
-    bounds the rows that come in by vector alone. `further`: the question's vectors in further embedding spaces, in the
-    order of these, None where it has none.
+    `terms` are distinct. `vector`: `(dims,) float32`, L2-normalised, or None. `kinds` empty: all. `allowed`, if given:
+    the only ids that may be returned. `words`: the folded words of the query, to recognise named authors. `neighbours`:
+    number of messages to add before and after each candidate. `dense_limit`: maximum rows found by vector alone.
+    `further`: the query's vectors in further embedding spaces, in order, None if missing.
     """
 
     partitions: tuple[Partition, ...]
@@ -93,8 +89,8 @@ class IndexQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearness:
-    """How near `n` rows are to a question in one space: `cosines (n,) float32`, NaN without a vector there; and of all
-    visible rows with one: how many `vectors`, the `mean` of their cosines and the standard `deviation`.
+    """The similarity of `n` rows to a query in one space: `cosines (n,) float32`, NaN without a vector. Over all
+    visible rows with one: their number `vectors`, the `mean` of their cosines and the standard `deviation`.
     """
 
     cosines: Floats
@@ -105,16 +101,15 @@ class Nearness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """`n` rows that share a term with the query or are near its vector, in no order, and the statistics to score them.
+    """`n` rows that share a term with the query or are near its vector, unordered, with statistics for scoring.
 
     `ids (n,) object`; `counts (n, t) float32`: occurrences of each query term; `lengths (n,) float32`: terms in the
     row; `cosines (n,) float32`: NaN without a vector; `importances (n,) float32`; `observed (n,) int64` microseconds.
-    Over all rows that the query may see: `items`, `total_length`, `document_frequencies (t,)`, and, over those with a
-    vector, `vectors`, `cosine_mean`, `cosine_deviation`. `versions`: of each partition of the query, at the search.
-    `surroundings` None: the index knows of none. `keyword_sums`, where only the best of the rows that share a term are
-    among the n: over all of them that the query admits about the sum of their BM25 and of the squares; None: all are.
-    `further`: the same rows in further embedding spaces. `flagged (n,) bool`: memories that have flags; None: no row.
-    `missing`: which ways of finding rows could not be gone, and why.
+    Over all visible rows: `items`, `total_length`, `document_frequencies (t,)`; over those with a vector: `vectors`,
+    `cosine_mean`, `cosine_deviation`. `versions`: of each partition at the search. `surroundings` None: unknown.
+    `keyword_sums`, if only the best rows that share a term are candidates: the approximate sums of BM25 and of its
+    squares over all such rows; None: all are candidates. `further`: the same rows in further embedding spaces. `flagged
+    (n,) bool`: memories with flags; None: no row. `missing`: sources that were unavailable, with the reason.
     """
 
     ids: NDArray[np.object_]
@@ -138,7 +133,7 @@ class Candidates:
 
     @property
     def nearness(self) -> tuple[Nearness, ...]:
-        """In every space, the first one first."""
+        """Nearness in every space, the first one first."""
         first = Nearness(
             cosines=self.cosines, vectors=self.vectors, mean=self.cosine_mean, deviation=self.cosine_deviation
         )
@@ -146,16 +141,15 @@ class Candidates:
 
     @property
     def similarities(self) -> Floats:
-        """The cosines in the first space in which there is anything to compare, `(n,) float32`, NaN without a vector.
-
-        Always of one space: cosines of two models are on different scales.
+        """The cosines in the first space with any, `(n,) float32`, NaN without a vector. Never mixes spaces, because
+        cosines of two models have different scales.
         """
         return next((each.cosines for each in self.nearness if each.vectors), self.cosines)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Blank-separated terms, and the name of the analyser that made them."""
+    """Blank-separated terms, and the name of their analyser."""
 
     analyser: str
     terms: str
@@ -163,9 +157,9 @@ class Terms:
 
 @dataclass(frozen=True)
 class Space:
-    """Everything that decides what a vector means: two vectors may be compared only when all of it is equal.
+    """Everything that decides what a vector means. Vectors are comparable only if all of it is equal.
 
-    `dims` counts components, `max_tokens` model tokens; `precision` is the arithmetic of the model ("fp32", "int8").
+    `dims` counts components, `max_tokens` the model's tokens. `precision` is the model's arithmetic ("fp32", "int8").
     """
 
     model: str
@@ -185,16 +179,15 @@ class Space:
 
 
 class Change(NamedTuple):
-    """The present searchable form of one item; `is_gone` means: forget it, the other fields say nothing.
+    """The current searchable form of an item. `is_gone`: forget it; ignore the other fields.
 
-    `kind` is the memory's kind, or "message". `terms` are blank-separated and made by the analyser. Times are
-    microseconds since 1970-01-01 UTC. `vector` is `(dims,) float32`, L2-normalised, of the space asked for, or None;
-    `further`: those of further spaces, in their order.
-    `session`, `position`, `author` (the name, "" for none) and `role` are set for messages; `is_question` says that the
-    text of a message ends with a question mark. `is_flagged`: a memory that has flags.
+    `kind` is the memory's kind, or "message". `terms` are blank-separated, from the analyser. Times are microseconds
+    since 1970-01-01 UTC. `vector`: `(dims,) float32`, L2-normalised, in the requested space, or None; `further`: those
+    of further spaces, in order. Messages have `session`, `position`, `author` (a name or "") and `role`; `is_question`:
+    the text ends with a question mark. `is_flagged`: a memory with flags.
 
-    A named tuple, since a process makes one of every row of a partition when it first asks for it: a frozen dataclass
-    takes six times as long to make, and columns are made of tuples by one `zip`.
+    A named tuple, because a process creates one for every row of a partition: a frozen dataclass takes six times as
+    long, and one `zip` turns tuples into columns.
     """
 
     item_id: str

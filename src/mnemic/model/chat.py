@@ -100,7 +100,7 @@ class Piece:
     completion: Completion | None = None
 
 
-def _unheard(_: object) -> None:
+def _ignore(_: object) -> None:
     """The default: text only."""
 
 
@@ -116,7 +116,7 @@ class ToolContext:
     scope: Scope
     now: datetime
     actor: str
-    tell: Callable[[object], None] = field(default_factory=lambda: _unheard)
+    tell: Callable[[object], None] = field(default_factory=lambda: _ignore)
 
 
 @dataclass(frozen=True, slots=True)

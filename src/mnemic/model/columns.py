@@ -1,6 +1,5 @@
-"""How a noun is kept: one description of its fields, derived from its annotations, for stores, exports and history. A
-field is a column of its own name. `Columns` has the other names, and which value stands in a row for one that no
-database has: a time as microseconds, an enumeration as its text, all that is nested as JSON text.
+"""How stores, exports and history represent a noun, derived from its annotations. A field is a column of the same name
+unless `Columns` renames it. Times become microseconds, enumerations their text, nested values JSON text.
 """
 
 import json
@@ -19,12 +18,12 @@ from mnemic.model.scope import Level, Partition, from_microseconds, to_microseco
 NounT = TypeVar("NounT")
 Row = tuple[Any, ...]
 Codec = tuple[Callable[[Any], object] | None, Callable[[Any], Any] | None]
-"""How a value is written and read; None where it stays as it is. Neither is asked about None."""
+"""How a value is written and read, None if unchanged. Never called with None."""
 
 PLACE = 3
-"""A row of a noun that has a partition begins with its org, level and owner."""
+"""Number of leading columns (org, level, owner) of a noun with a partition."""
 
-_AS_LISTS: tuple[type, ...] = (Heading,)  # a document has many: without the names of their fields
+_AS_LISTS: tuple[type, ...] = (Heading,)  # a document has many: stored without field names
 _EMPTY: Mapping[str, type[dict[str, object] | list[object]]] = {"{}": dict[str, object], "[]": list[object]}
 _BLANK: Codec = (str, lambda value: value or None)
 
@@ -41,13 +40,13 @@ def dumps(value: object) -> str:
 
 
 def loads(text: str) -> Any:
-    """The inverse of `dumps`; most columns hold nothing, which needs no parser."""
+    """The inverse of `dumps`, with a shortcut for empty values, which most columns have."""
     make = _EMPTY.get(text)
     return json.loads(text) if make is None else make()
 
 
 def micros(value: datetime | None) -> int | None:
-    """Microseconds of a time, None of none."""
+    """Microseconds of a time. None stays None."""
     return None if value is None else to_microseconds(value)
 
 
@@ -57,10 +56,9 @@ def moment(value: int | None) -> datetime | None:
 
 
 class Columns(Generic[NounT]):
-    """The columns of the rows of a noun: all its fields but the partition and those in `without`.
+    """The columns of a noun's rows: all fields except the partition and those in `without`.
 
-    `renamed` are the columns that bear another name than their field, `codecs` say how a field is kept that is kept in
-    a way of its own.
+    `renamed`: columns with another name than their field. `codecs`: fields with their own format.
     """
 
     def __init__(
@@ -94,8 +92,8 @@ class Columns(Generic[NounT]):
         return row
 
     def noun(self, row: Row, **further: object) -> NounT:
-        """The noun of a row: where it has a partition that one's columns, then `names`. `further` are fields that are
-        in no column. Raises `DamagedError` for values that were never written.
+        """The noun of a row: the partition's columns first, if it has one, then `names`. `further` are fields without a
+        column. Raises `DamagedError` for values that were never written.
         """
         try:
             if self._has_place:
@@ -111,20 +109,20 @@ class Columns(Generic[NounT]):
 
 @cache
 def field_types(kind: type) -> dict[str, Any]:
-    """The fields of a dataclass with their annotations, resolved."""
+    """The fields of a dataclass with their resolved annotations."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(cast("Any", kind))}
 
 
 def without_none(hint: Any) -> Any:
-    """The annotation of a value that is there."""
+    """The annotation without None."""
     if get_origin(hint) in (Union, UnionType):
         return next(choice for choice in get_args(hint) if choice is not NoneType)
     return hint
 
 
 def to_plain(value: Any, time: Callable[[datetime], object] = to_microseconds) -> Any:
-    """A value as JSON has it; `time` formats times."""
+    """A value as plain JSON data. `time` formats times."""
     kind: Any = cast("Any", type(value))
     if isinstance(value, datetime):
         return time(value)
@@ -140,7 +138,7 @@ def to_plain(value: Any, time: Callable[[datetime], object] = to_microseconds) -
 
 @cache
 def plain_reader(hint: Any, time: Callable[[Any], datetime] = from_microseconds) -> Callable[[Any], Any] | None:
-    """The inverse of `to_plain` for values of an annotation; None where they stay as they are."""
+    """The inverse of `to_plain` for an annotation, None if values stay unchanged."""
     hint = without_none(hint)
     make: Any = get_origin(hint)
     if hint is datetime:
@@ -175,7 +173,7 @@ def _sql_type(hint: Any) -> str:
 
 
 def _codec(hint: Any) -> Codec:
-    """How a value of an annotation is kept in a column."""
+    """How values of an annotation are stored in a column."""
     hint = without_none(hint)
     if hint is datetime:
         return to_microseconds, from_microseconds
@@ -185,7 +183,7 @@ def _codec(hint: Any) -> Codec:
         return None, None
     kind: Any = hint
     if isinstance(kind, type) and issubclass(kind, Enum):
-        members = {member.value: member for member in kind}  # quicker than to call the enumeration
+        members = {member.value: member for member in kind}  # faster than calling the enumeration
         return (lambda member: member.value), members.__getitem__
     read = plain_reader(hint)
 

@@ -10,9 +10,7 @@ observed_at, created_at, updated_at, valid_from, valid_to, and metadata.<key>[.<
 Operators: eq (also a bare value), ne, in (also a bare list), gt, gte, lt, lte, contains (an element of a list, or a
 part of a text), exists. For categories, a bare value means contains. A missing field satisfies only `ne`,
 `{"exists": false}` and a `not` around something else. Numbers and texts are never equal to, nor ordered against, each
-other; true and false are no numbers.
-
-What a checked filter means: the meaning that every store must reproduce.
+other. Booleans are not numbers. Every store must reproduce this meaning.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import TypeVar, cast
 
 from mnemic.errors import InvalidInputError
@@ -36,15 +35,16 @@ TEXT_FIELDS = ("kind", "state", "level", "source", "agent", "trust", "text")
 FIELDS = (*TEXT_FIELDS, *NUMBER_FIELDS, "is_pinned", "categories", *TIME_FIELDS)
 MAX_CONDITIONS = 100  # bounds the length of the SQL statement
 MAX_VALUES = 500
-"""Of all lists of values (`in`) together."""
+"""Limit of all lists of values (`in`) together."""
 
 MAX_DEPTH = 10  # levels; bounds recursion and what a database must parse
+MAX_PARTS = 2 * MAX_CONDITIONS * MAX_DEPTH + MAX_VALUES  # no filter within the bounds above has more
 _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`path` (a field, or metadata or bookkeeping and its keys), operator, value; times: microseconds since 1970."""
+    """`path` (a field, or metadata or bookkeeping and its keys), operator, value. Times: microseconds since 1970."""
 
     path: tuple[str, ...]
     operator: str
@@ -53,14 +53,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every part holds; no parts hold always."""
+    """All parts hold. True without parts."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one part holds; no parts never hold."""
+    """At least one part holds. False without parts."""
 
     parts: tuple[Filter, ...]
 
@@ -77,7 +77,9 @@ EVERYTHING = All(())
 
 
 def parse_filter(value: Mapping[str, object] | None) -> Filter:
-    """The checked form of a filter mapping. Raises `InvalidInputError` naming the part that is wrong."""
+    """Parse and check a filter mapping. Raises `InvalidInputError`, naming the invalid part."""
+    if _is_huge(value):
+        raise InvalidInputError(f"a filter can have at most {MAX_CONDITIONS} conditions and {MAX_VALUES} values")
     parsed = EVERYTHING if value is None else _parse(value, "filter")
     if _size(parsed) > MAX_CONDITIONS:
         raise InvalidInputError(f"a filter can have at most {MAX_CONDITIONS} conditions")
@@ -86,8 +88,20 @@ def parse_filter(value: Mapping[str, object] | None) -> Filter:
     return parsed
 
 
+def _is_huge(value: object) -> bool:
+    """True if a filter has too many parts to be worth checking."""
+    waiting, seen = [value], 0
+    while waiting and seen <= MAX_PARTS:
+        part = waiting.pop()
+        if isinstance(part, Mapping | list | tuple):
+            inner = cast("Mapping[object, object] | Sequence[object]", part)
+            seen += len(inner)
+            waiting += islice(inner.values() if isinstance(inner, Mapping) else inner, MAX_PARTS)
+    return seen > MAX_PARTS
+
+
 def _size(filter_: Filter, *, is_values: bool = False) -> int:
-    """How many conditions a filter holds, or with how many values they compare."""
+    """The number of conditions in a filter, or of the values that they compare."""
     match filter_:
         case All(parts) | AnyOf(parts):
             return sum(_size(part, is_values=is_values) for part in parts)
@@ -101,7 +115,7 @@ def _parse(value: object, where: str, depth: int = 0) -> Filter:
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{where} must be a mapping of field to condition, not {type(value).__name__}")
     if depth > MAX_DEPTH:
-        raise InvalidInputError(f"a filter can be nested at most {MAX_DEPTH} deep")
+        raise InvalidInputError(f"a filter can be nested at most {MAX_DEPTH} levels deep")
     parts: list[Filter] = []
     for key, inner in cast("Mapping[object, object]", value).items():
         if key in ("and", "or"):
@@ -125,7 +139,7 @@ def _path(key: object) -> tuple[str, ...]:
         if path[0] == "metadata" and len(path) > 1 and all(path):
             if _UNSAFE_KEY.search(check_unicode(key, "filter")):
                 raise InvalidInputError(
-                    f"{key!r}: a metadata key with quotes, backslashes or control characters cannot be filtered by"
+                    f"{key!r}: cannot filter by keys with quotes, backslashes or control characters"
                 )
             return path
     raise InvalidInputError(
@@ -152,7 +166,7 @@ def _condition(path: tuple[str, ...], operator: object, value: object) -> Condit
         raise InvalidInputError(f"{operator!r} is not an operator for {name}; use one of {', '.join(allowed)}")
     if operator == "exists":
         if not isinstance(value, bool):
-            raise InvalidInputError(f"exists (on {name}) takes true or false")
+            raise InvalidInputError(f"exists (on {name}) must be true or false")
         return Condition(path, operator, value)
     if operator == "in":
         return Condition(path, operator, tuple(_scalar(name, v) for v in _sequence(value, name)))
@@ -194,11 +208,11 @@ def _sequence(value: object, where: str) -> Sequence[object]:
 
 _Ordered = TypeVar("_Ordered", str, float)
 FieldOf = Callable[[Sequence[str]], object]
-"""The value at a path (a field, or metadata or bookkeeping and its keys), None where there is none."""
+"""Returns the value at a path (a field, or metadata or bookkeeping and its keys), None if there is none."""
 
 
 def meets(field_of: FieldOf, filter_: Filter) -> bool:
-    """True when a thing with these fields meets the filter."""
+    """True if an item with these fields matches the filter."""
     match filter_:
         case All(parts):
             return all(meets(field_of, part) for part in parts)
@@ -211,7 +225,7 @@ def meets(field_of: FieldOf, filter_: Filter) -> bool:
 
 
 def field_at(found: object, keys: Sequence[str]) -> object:
-    """A value as filters compare it (times in microseconds, choices as their text), or what is at the keys below it."""
+    """A value in comparable form (times in microseconds, enumerations as text), or the value at the keys below it."""
     if isinstance(found, datetime):
         return to_microseconds(found)
     if isinstance(found, StrEnum):

@@ -175,8 +175,8 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityQuery:
-    """Conditions on entities: one of these ids or keys (None: any), a key that starts with `prefix`, contains `part`
-    and sorts after `after`, one of `types` (empty: all). Returns all entities of the first `limit` keys (None: all).
+    """Conditions on entities: one of these ids or keys (None: any) and `types` (empty: all), and a key that starts with
+    `prefix`, contains `part` and sorts after `after`. Returns all entities of the first `limit` keys (None: all).
     """
 
     ids: Collection[str] | None = None
@@ -300,7 +300,7 @@ def entity_id(private_agent: str | None, key: str, type_: EntityType) -> str:
 
 
 def said_of(entity: Entity) -> str:
-    """The text that is embedded for an entity: its name, and its description if it has one."""
+    """The text to embed for an entity: its name, and its description if it has one."""
     return f"{entity.name}: {entity.description}" if entity.description else entity.name
 
 

@@ -1,5 +1,5 @@
-"""Items: messages, memories and chunks of documents, with their drafts, states and origins. Also facts that an
-extractor found, gems of the curator, conversations and their cursors, profiles and reviews.
+"""Items (messages, memories, chunks) and their drafts, states and origins; facts, gems, conversations with their
+cursors, profiles and reviews.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Memory(OneLine):
 
     @property
     def present_importance(self) -> float:
-        """The importance as it has faded."""
+        """The importance after decay."""
         return self.importance if self.faded is None else self.faded
 
     @property

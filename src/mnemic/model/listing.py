@@ -1,4 +1,4 @@
-"""Results as a person sees them: they iterate, index, have a length, and fit a screen when printed."""
+"""Results that iterate, index, have a length, and fit a screen when printed."""
 
 from __future__ import annotations
 

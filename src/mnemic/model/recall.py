@@ -39,7 +39,7 @@ class Hit:
     `similarity` is the cosine to the query, or None if either has no vector. `relevance` is the probability, 0 to 1,
     that the hit answers the query at all. Unlike scores, it is comparable across stores. It is None without a vector,
     when ranking by similarity alone, or with an embedding model that it is not calibrated for. A fallback hit did not
-    match: it is background, and its score is its importance as it has faded.
+    match: it is background, and its score is its decayed importance.
     """
 
     item: Item
@@ -94,6 +94,7 @@ class Hit:
 class Recall(Listing[Hit]):
     """Search results, best first. `degraded` lists unavailable sources with the reason; `timings_ms` has the time
     per step. `paths` has graph paths between things in the query, or from them to hits, if the graph was searched.
+    `searched` counts the rows that the hits are the best of, 0 if nothing was searched.
     """
 
     query: str
@@ -101,6 +102,7 @@ class Recall(Listing[Hit]):
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
     paths: tuple[GraphPath, ...] = ()
+    searched: int = 0
 
     @property
     def is_fallback(self) -> bool:
@@ -220,8 +222,8 @@ class ChatMessage:
 class Citation:
     """The source behind a mark `[number]` in the facts and documents. `get(item_id)` returns it.
 
-    For a document excerpt, `item_id` is the chunk that was found, and the document, its title, the first and last page
-    (from 1, if known) and the shown characters of its text (`start` to `end`, half-open) are set too.
+    For a document excerpt, `item_id` is the chunk that was found. Also set are the document, its title, the first and
+    last page (from 1, if known), and the shown characters of its text (`start` to `end`, half-open).
     """
 
     number: int

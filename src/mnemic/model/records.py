@@ -186,7 +186,7 @@ class Outcome(StrEnum):
     UNFINISHED = "unfinished"  # it failed, or was broken off, when a part of it may have been done
     TOO_LARGE = "too_large"
     WITHHELD = "withheld"  # it holds a secret
-    FORGOTTEN = "forgotten"  # something that its answer may have told was deleted since
+    FORGOTTEN = "forgotten"  # content of its answer may have been deleted since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

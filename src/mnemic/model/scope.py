@@ -6,6 +6,8 @@ microseconds) and valid Unicode.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -110,7 +112,7 @@ class Scope:
             Level.ORG: self.org,
         }[level]
         if owner is None:
-            raise InvalidInputError(f"level={level.value!r} needs a scope with {level.value}=…")
+            raise InvalidInputError(f"level={level.value!r} requires a scope with {level.value}=…")
         return Partition(self.org, level, owner)
 
     @property
@@ -145,11 +147,11 @@ def _check_id(part: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidInputError(f"{part} must be text, not {type(value).__name__}")
     if not value or value != value.strip():
-        raise InvalidInputError(f"{part} must not be empty or padded with blanks; leave it out if there is none")
+        raise InvalidInputError(f"{part} must not be empty or have surrounding spaces; omit it if there is none")
     if len(value) > MAX_ID_CHARS:
         raise InvalidInputError(f"{part} has {len(value)} characters; at most {MAX_ID_CHARS} are allowed")
     if _BROKEN.search(value):
-        raise InvalidInputError(f"{part} contains control characters or broken Unicode")
+        raise InvalidInputError(f"{part} contains control characters or invalid Unicode")
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -186,13 +188,24 @@ def from_microseconds(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 
+def unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """The mapping of a JSON object, as the hook of `json.loads`. Raises `ValueError` if a key is repeated: programs
+    differ on which value counts, so a check and its use could see different ones.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {repeated[:60]!r} is repeated")
+    return found
+
+
 def check_unicode(text: str, name: str) -> str:
     """Return `text`. Raises `InvalidInputError`, naming the argument, if it contains lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidInputError(
-            f"{name} is not valid Unicode: half of a surrogate pair at character {error.start}; "
+            f"{name} is not valid Unicode: it has half of a surrogate pair at character {error.start}; "
             "decode the source as UTF-8 or UTF-16, or replace such characters"
         ) from error
     return text

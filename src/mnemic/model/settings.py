@@ -144,6 +144,8 @@ class Weights:
     session_keyword: float = _shipped("session_keyword")
     session_dense: float = _shipped("session_dense")
     answer: float = _shipped("answer")
+    brief: float = _shipped("brief")
+    asks: float = _shipped("asks")
     author_named: float = _shipped("author_named")
     assistant: float = _shipped("assistant")
     assistant_asked: float = _shipped("assistant_asked")
@@ -194,6 +196,7 @@ class Settings:
     session_memory_ttl_s: float = 3600.0
     max_session_memories: int = 100
     max_profile_facts: int = 200
+    profile_ttl_s: float | None = None  # since the last write; None: a profile stays
     bulk_batch: int = 256
     weights: Weights = field(default_factory=Weights)
     exact_partition_rows: int = 50_000

@@ -261,8 +261,8 @@ class Archive(Protocol):
 
     def opened(self, path: str | Path, room: Path | None, told: Told) -> AbstractContextManager[Opened]:
         """Unpack and verify a backup in the folder `room` (default: the folder of temporary files). Raises
-        `InvalidInputError` if the file is missing, damaged or no backup, `ConfigError` if a newer Mnemic wrote it or
-        its keys are missing, `UnavailableError` if it cannot be read or the disk is full.
+        `InvalidInputError` if the file is missing, damaged or no backup. Raises `ConfigError` if a newer Mnemic wrote
+        it or its keys are missing, and `UnavailableError` if it cannot be read or the disk is full.
         """
         ...
 

@@ -198,7 +198,7 @@ class Proxy:
     async def _pass_through(
         self, request: Request, path: str, content: bytes, around: Around | None = None
     ) -> Response:
-        """Stream the upstream's response unchanged."""
+        """Stream the upstream's response, with headers about memory added."""
         answer = await self._ask_upstream(request, path, content)
         if isinstance(answer, Response):
             return answer
@@ -247,7 +247,7 @@ class Proxy:
             is_ended = True
         except httpx2.HTTPError as error:
             raise UnavailableError(
-                f"the server behind the proxy ended its answer early ({type(error).__name__})"
+                f"the server behind the proxy stopped mid-answer ({type(error).__name__})"
             ) from error
         finally:
             listener.end()

@@ -289,7 +289,7 @@ class ChatMemory:
         ]
         turn, failure = await self._try_verb(around, lambda: self._mnemic.capture(scope, [*asked, *answer]), None)
         if failure:
-            _log.warning("a chat was not captured (%s)", failure)
+            _log.warning("could not capture a chat (%s)", failure)
             self._mnemic.observer.count("mnemic.proxy.uncaptured", reason=failure)
         return turn
 
@@ -309,7 +309,7 @@ class ChatMemory:
         outcome = "absent" if around.reason else "used" if around.block else "nothing_found"
         self._mnemic.observer.count("mnemic.proxy.memory", outcome=outcome, reason=around.reason or "none")
         if around.reason not in ("", "switched_off", "no_question"):
-            _log.warning("a chat goes on without its memory (%s)", around.reason)
+            _log.warning("continuing a chat without memory (%s)", around.reason)
 
     async def _try_verb(
         self, around: Around, verb: Callable[[], _Answer], timeout_s: float | None
@@ -327,7 +327,7 @@ class ChatMemory:
             return None, "timeout"
         except Exception as error:  # noqa: BLE001 -- whatever is wrong with memory, the chat goes on
             if not isinstance(error, MnemicError):
-                _log.error("unexpected %s around a chat", type(error).__name__, extra={"where": places(error)})
+                _log.error("unexpected %s while handling a chat", type(error).__name__, extra={"where": places(error)})
             return None, type(error).__name__
 
 

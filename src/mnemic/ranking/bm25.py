@@ -46,7 +46,7 @@ class CollectionStatistics:
         """
         found = list(parts)
         if len({part.document_frequencies.shape for part in found}) > 1:
-            raise InvalidInputError("statistics to be merged must be of the same query terms")
+            raise InvalidInputError("merged statistics must be for the same query terms")
         if not found:
             return cls.of(0, 0.0, ())
         items = sum(part.items for part in found)

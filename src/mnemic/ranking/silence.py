@@ -39,6 +39,7 @@ FEATURES = (
     "is_task",
     "to_assistant",
     "length",
+    "crowd",
     "constant",
 )
 FIRST = 3
@@ -83,10 +84,11 @@ _ASKS = ((_HOW_OLD, _AGE), (_WHEN, _DATE), (_HOW_MUCH, _NUMBER), (_WHO_WHERE, _N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt and the vector of its question `(dims,)`, L2-normalised."""
+    """A prompt, the vector of its question `(dims,)`, L2-normalised, and how many rows were searched for it."""
 
     text: str
     vector: NDArray[np.float32]
+    searched: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +150,11 @@ def asks_for_several(text: str) -> bool:
     return _SEVERAL.search(text) is not None
 
 
-def features(text: str, head: float, hits: Sequence[Sight]) -> Doubles:
-    """The numbers `(len(FEATURES),)` by which a prompt is judged; `head` is the score of its vector."""
+def features(text: str, head: float, hits: Sequence[Sight], searched: int) -> Doubles:
+    """The numbers `(len(FEATURES),)` by which a prompt is judged; `head` is the score of its vector.
+
+    The best of 50,000 chance likenesses is nearer than the best of 500, so the number of rows `searched` counts.
+    """
     ranked = sorted(hits, key=lambda hit: -hit.relevance)
     best = ranked[:FIRST]
     cosines = sorted((hit.cosine for hit in hits if not np.isnan(hit.cosine)), reverse=True)
@@ -167,6 +172,7 @@ def features(text: str, head: float, hits: Sequence[Sight]) -> Doubles:
             len(asked & found) / len(asked) if asked else 0.0,
             float(_lacks_answer(text, best)),
             *text_features(text),
+            log(1.0 + searched),
             1.0,
         ]
     )
@@ -185,7 +191,7 @@ def text_features(text: str) -> tuple[float, float, float, float]:
 def certainty(judge: Judge, prompt: Prompt, hits: Sequence[Sight]) -> float:
     """The probability, 0 to 1, that what was found belongs before this prompt."""
     head = float(judge.head @ prompt.vector.astype(np.float64)) + judge.head_constant
-    return share_of(float(features(prompt.text, head, hits) @ judge.weights))
+    return share_of(float(features(prompt.text, head, hits, prompt.searched) @ judge.weights))
 
 
 def is_near_miss(text: str, facts: Sequence[Sight]) -> bool:

@@ -201,7 +201,7 @@ def _send_file(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
     given = {name: value for name, value in given.items() if value is not None}
     for name in HERE_ONLY:
         if given.pop(name, None):
-            raise UnsupportedError(f"a server does not accept {name!r}; leave it out", capability=name)
+            raise UnsupportedError(f"a server does not accept {name!r}; omit it", capability=name)
     content = given.pop("content")
     data = content if isinstance(content, bytes) else _read_file(Path(fspath(cast("str", content))), given)
     file = (str(given.get("name") or given.get("source") or ""), data)
@@ -250,7 +250,7 @@ def _read_events(lines: Generator[str]) -> Generator[ChatEvent]:
                 yield event
             if isinstance(event, Replied):
                 return
-    raise BadReplyError("the server ended the answer early; try again")
+    raise BadReplyError("the server stopped before its answer was complete; try again")
 
 
 def _read_file(path: Path, given: dict[str, Any]) -> bytes:

@@ -293,4 +293,4 @@ def _report(lines: Iterable[str], tell: Progress) -> Any:
         if event["event"] == "failed":
             raise problem_error(event["problem"]["status"], event["problem"])
         tell(event)
-    raise failures.BadReplyError("the server ended the answer early; try again")
+    raise failures.BadReplyError("the server stopped before its answer was complete; try again")

@@ -69,7 +69,7 @@ def handlers(mnemic: Mnemic) -> Mapping[str, Callable[[Asked, Request, Given], A
             return next(told, None), told
 
         first, told = await pool.begin(begun)
-        return _Told(_lines(pool, first, told, _as_sse if is_sse else _as_line), SSE if is_sse else NDJSON)
+        return _Events(_encode_events(pool, first, told, _to_sse if is_sse else _to_line), SSE if is_sse else NDJSON)
 
     async def ask(asked: Asked, _request: Request, given: Given) -> Response:
         _require_model(mnemic)
@@ -117,7 +117,7 @@ def _require_model(mnemic: Mnemic) -> None:
         )
 
 
-class _Told(StreamingResponse):
+class _Events(StreamingResponse):
     """A stream that ends its events when the client disconnects."""
 
     def __init__(self, lines: AsyncGenerator[bytes], media_type: str) -> None:
@@ -128,7 +128,7 @@ class _Told(StreamingResponse):
             await super().stream_response(send)
 
 
-async def _lines(
+async def _encode_events(
     pool: Pool, first: ChatEvent | None, told: Generator[ChatEvent], form: Callable[[Mapping[str, Any]], bytes]
 ) -> AsyncGenerator[bytes]:
     """The encoded events, each made on a thread. If the client leaves early, the turn ends and is stored at the model's
@@ -152,9 +152,9 @@ async def _lines(
             await pool.go_on(told.close)
 
 
-def _as_line(event: Mapping[str, Any]) -> bytes:
+def _to_line(event: Mapping[str, Any]) -> bytes:
     return line(event) + b"\n"
 
 
-def _as_sse(event: Mapping[str, Any]) -> bytes:
+def _to_sse(event: Mapping[str, Any]) -> bytes:
     return b"event: " + str(event["event"]).encode() + b"\ndata: " + line(event) + b"\n\n"

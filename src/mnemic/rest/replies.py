@@ -97,7 +97,7 @@ _log = logging.getLogger("mnemic.web")
 
 
 @dataclass(slots=True)
-class _Try:
+class _Attempt:
     """One attempt of a request, and its response so far."""
 
     scope: Scope
@@ -135,7 +135,7 @@ class _Try:
 
 
 class Replies:
-    """An ASGI application whose writes are safe to repeat. Bodies above `body_bytes` are not considered."""
+    """An ASGI application whose writes are safe to repeat. Bodies above `body_bytes` get status 413."""
 
     def __init__(self, app: ASGIApp, repeats: Repeats, body_bytes: int) -> None:
         self._app, self._repeats, self._body_bytes = app, repeats, body_bytes
@@ -150,7 +150,7 @@ class Replies:
             return
         if not 0 < len(key) <= MAX_KEY_CHARS:
             raise InvalidInputError(f"an Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters")
-        body = await self._body(receive)
+        body = await self._read_body(receive)
         if body is None:
             return
         asked = HTTPConnection(scope)
@@ -172,15 +172,15 @@ class Replies:
             _check_same(request, known.fingerprint)
             if known.outcome is not Outcome.ANSWERED:
                 raise ProblemError(refusal(known))
-            for message in _messages(known.answer):
+            for message in _decode_answer(known.answer):
                 await send(message)
             return
         claim = Claim(request, reaches_out=not str(scope["path"]).startswith(WITH_THEIR_WORK))
         if claim.reaches_out and not await self._run(lambda: self._repeats.begin(claim)):
             raise ProblemError(refusal(request))
-        await self._first(_Try(scope, claim), receive, send)
+        await self._run_request(_Attempt(scope, claim), receive, send)
 
-    async def _first(self, trying: _Try, receive: Receive, send: Send) -> None:
+    async def _run_request(self, trying: _Attempt, receive: Receive, send: Send) -> None:
         """Run the request, and store the response before its last part is sent."""
         held: list[Message] = []
 
@@ -206,7 +206,7 @@ class Replies:
         if trying.claim.is_lost:
             raise ProblemError(refusal(trying.claim.request))
 
-    async def _keep_outcome(self, trying: _Try) -> None:
+    async def _keep_outcome(self, trying: _Attempt) -> None:
         """Store the outcome once. The response is sent even if that fails."""
         claim = trying.claim
         if trying.is_kept or claim.is_lost or not (claim.is_put or claim.is_begun):
@@ -217,16 +217,16 @@ class Replies:
                 await self._run(lambda: self._repeats.release(claim))
                 return
             outcome = trying.outcome
-            answer = _bytes(trying.messages) if outcome is Outcome.ANSWERED else b""
+            answer = _encode_answer(trying.messages) if outcome is Outcome.ANSWERED else b""
             await self._run(lambda: self._repeats.keep(claim, outcome, answer))
         except MnemicError as error:
-            _log.warning("the answer of a request with an Idempotency-Key was not kept: %s", type(error).__name__)
+            _log.warning("could not save the response to a request with an Idempotency-Key: %s", type(error).__name__)
 
     async def _run(self, ask: Callable[[], _Found]) -> _Found:
         self._threads = self._threads or anyio.CapacityLimiter(THREADS)
         return await run_sync(ask, limiter=self._threads)
 
-    async def _body(self, receive: Receive) -> bytes | None:
+    async def _read_body(self, receive: Receive) -> bytes | None:
         """The whole body. None if the client disconnected before it was complete."""
         body = bytearray()
         while True:
@@ -251,7 +251,7 @@ def _may_change(scope: Scope) -> bool:
 def _check_same(request: KeptRequest, fingerprint: str) -> None:
     """Raise `InvalidInputError` if the key came with a different request before."""
     if fingerprint not in ("", request.fingerprint):
-        raise InvalidInputError("this Idempotency-Key was used for another request; choose a new one")
+        raise InvalidInputError("this Idempotency-Key was already used for a different request; choose a new one")
 
 
 def _fingerprint(scope: Scope, body: bytes) -> str:
@@ -270,7 +270,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _bytes(messages: list[Message]) -> bytes:
+def _encode_answer(messages: list[Message]) -> bytes:
     """A response as stored: a JSON line with status and headers, then the body."""
     start, *rest = messages
     headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in start["headers"]]
@@ -278,7 +278,7 @@ def _bytes(messages: list[Message]) -> bytes:
     return told.encode() + b"\n" + b"".join(message.get("body", b"") for message in rest)
 
 
-def _messages(kept: bytes) -> list[Message]:
+def _decode_answer(kept: bytes) -> list[Message]:
     """The messages of a stored response, marked as replayed."""
     told, _, body = kept.partition(b"\n")
     about = json.loads(told)

@@ -7,16 +7,18 @@ import inspect
 import json
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import date
 from enum import Enum
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from fastapi import Body as BodyField
-from fastapi import File, Query, UploadFile
+from fastapi import File, HTTPException, Query, Request, Response, UploadFile
 from fastapi import Path as PathField
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -28,7 +30,7 @@ from mnemic.engine.health import MAX_LISTED
 from mnemic.errors import InvalidInputError
 from mnemic.model.graph import MAX_NAME_CHARS
 from mnemic.model.item import Role, Trust
-from mnemic.model.scope import Level
+from mnemic.model.scope import Level, unique_keys
 from mnemic.rest.asking import unknown_name
 from mnemic.verbs import BY_NAME, Verb
 
@@ -271,6 +273,29 @@ def _members_of(hint: Any) -> list[Any]:
 def _is_mapping(hint: Any) -> bool:
     origins = [get_origin(each) for each in _members_of(hint)]
     return any(isinstance(origin, type) and issubclass(origin, Mapping) for origin in origins)
+
+
+class UniqueKeys(APIRoute):
+    """A route that refuses a JSON body in which an object repeats a key."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, which gets a request that reads its body so."""
+        handle = super().get_route_handler()
+
+        async def read(request: Request) -> Response:
+            return await handle(_Request(request.scope, request.receive))
+
+        return read
+
+
+class _Request(Request):
+    async def json(self) -> Any:
+        try:
+            return json.loads(await self.body(), object_pairs_hook=unique_keys)
+        except json.JSONDecodeError:
+            raise
+        except ValueError as error:
+            raise HTTPException(HTTPStatus.BAD_REQUEST, f"the body is not valid JSON: {error}") from error
 
 
 def _make_reader(name: str) -> Callable[[str], object]:

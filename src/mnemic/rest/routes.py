@@ -25,7 +25,7 @@ from mnemic.model.scope import Level
 from mnemic.rest.asking import Administers, Asked, Lanes, Operates, Reads, Writes, answer
 from mnemic.rest.assistant import handlers as assistant_handlers
 from mnemic.rest.events import NDJSON, ZIP, events, wants_events
-from mnemic.rest.requests import TEXTS, parameters, readers
+from mnemic.rest.requests import TEXTS, UniqueKeys, parameters, readers
 from mnemic.verbs import PREFIX, ROUTES, Access, Verb
 from mnemic.wire.reading import PROGRESS
 
@@ -49,7 +49,7 @@ Check = Callable[[Asked, Request, Arguments], None]
 
 def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """All routes. Reads the signatures once, so that requests do not pay for it."""
-    router = APIRouter(prefix=PREFIX)
+    router = APIRouter(prefix=PREFIX, route_class=UniqueKeys)
     by_hand: dict[str, Handler] = {
         **assistant_handlers(mnemic),
         "backup": partial(_backup, mnemic),
@@ -224,10 +224,10 @@ CHECKS: Mapping[str, Callable[[Mnemic, Asked, Request, Arguments], None]] = {
 
 def _export(mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> Response:
     lines = mnemic.export(asked.scope, **given)
-    return StreamingResponse(_begin(text.encode() + b"\n" for text in lines), media_type=NDJSON)
+    return StreamingResponse(_start_lines(text.encode() + b"\n" for text in lines), media_type=NDJSON)
 
 
-def _begin(lines: Iterator[bytes]) -> Iterator[bytes]:
+def _start_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
     """The same lines. The first is made now, so that errors come before the response starts."""
     first = next(lines, b"")
 

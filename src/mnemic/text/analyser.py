@@ -185,7 +185,7 @@ class Analyser:
 
     def __post_init__(self) -> None:
         if self.name != VERSION:
-            raise InvalidInputError(f"there is no analyser {self.name!r}; use {VERSION!r}")
+            raise InvalidInputError(f"unknown analyser {self.name!r}; use {VERSION!r}")
 
     def terms(self, text: str) -> list[str]:
         """The terms to index, in order of the text and with repetitions."""

@@ -41,14 +41,14 @@ class ChunkConfig:
 
     def __post_init__(self) -> None:
         if self.chunk_size < 1:
-            raise InvalidInputError(f"chunk_size is {self.chunk_size}, and must be at least 1 token")
+            raise InvalidInputError(f"chunk_size is {self.chunk_size} but must be at least 1 token")
         if not 0 <= self.chunk_overlap < self.chunk_size:
             raise InvalidInputError(
-                f"chunk_overlap is {self.chunk_overlap}, and must be at least 0 and below chunk_size, {self.chunk_size}"
+                f"chunk_overlap is {self.chunk_overlap} but must be at least 0 and below chunk_size, {self.chunk_size}"
             )
         if not 0 <= self.min_chunk_size <= self.chunk_size:
             raise InvalidInputError(
-                f"min_chunk_size is {self.min_chunk_size}, and must be at least 0 and at most chunk_size,"
+                f"min_chunk_size is {self.min_chunk_size} but must be at least 0 and at most chunk_size,"
                 f" {self.chunk_size}"
             )
 

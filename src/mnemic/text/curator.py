@@ -21,7 +21,7 @@ from mnemic.text.wordings import every_wording, wording
 CURATOR_VERSION = "curator-2"  # in the provenance of gems; changes with any wording here
 REPLY_TOKENS = 2048
 PART_TOKENS = 6000  # maximum of a day in one prompt: models overlook the middle of longer ones
-AROUND_TOKENS = 1200  # maximum of what came before the day and what is kept already
+AROUND_TOKENS = 1200  # maximum of what came before a part, and of what was kept
 TIMEOUT_S = 180.0
 _SPARE_TOKENS = 64
 _LINE_TOKENS = 20  # the markers of a block
@@ -39,7 +39,7 @@ def room_of(context_tokens: int) -> int:
 
 
 def around_tokens(context_tokens: int) -> int:
-    """Tokens for what came before and what is kept already."""
+    """Tokens for what came before a part, and for what was kept."""
     return min(AROUND_TOKENS, max(0, _free(context_tokens) - 200) // 4)
 
 
@@ -60,7 +60,7 @@ def curator_prompt(
     around: Mapping[str, Sequence[str]] | None = None,
 ) -> Prompt:
     """The prompt for what is worth keeping in a part of a day. More failed `tries` raise the temperature. `around`:
-    further lines by the name of their block, from which the first are dropped if there are too many.
+    lines by the name of their block, cut in front where they are too many.
     """
     language = language_of([counted(message) for turn in turns for message in turn.messages])
     blocks: list[str] = []

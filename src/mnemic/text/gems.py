@@ -122,7 +122,7 @@ def known_categories() -> tuple[str, ...]:
 
 
 def reply_schema() -> Mapping[str, object]:
-    """What a model is held to where it can be. The other four fields follow from the turns."""
+    """The schema for models that support one. The other four fields follow from the turns."""
     item = object_schema(
         gem={"type": "string", "maxLength": MAX_GEM_CHARS},
         context={"type": "string", "maxLength": MAX_CONTEXT_CHARS},
@@ -223,7 +223,7 @@ def _checked(item: Mapping[str, object], by_number: Mapping[int, ToldTurn], *, n
     _check_date(item.get("date"))
     snippet = snippet_of(_text(item.get("snippet"), "snippet"), f"{gem} {context}", turns)
     if not snippet:
-        raise _RefusalError("the turns that it names do not mention it")
+        raise _RefusalError("the turns it refers to do not mention it")
     return Found(
         Gem(
             gem=gem,

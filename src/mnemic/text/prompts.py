@@ -132,7 +132,7 @@ def read_reflection(completion: Completion) -> tuple[str, dict[str, str]]:
     reading = read_item(_require_whole(completion), REFLECTION_SCHEMA)
     if not reading.items:
         why = reading.refused[0].reason if reading.refused else "it holds no JSON with a reflection"
-        raise BadReplyError(f"the model's reply is no reflection: {why}")
+        raise BadReplyError(f"the model's reply is not a reflection: {why}")
     item = reading.items[0]
     proposed = cast("Mapping[str, object]", item.get("profile") or {})
     return _require_useful(str(item["reflection"])), {key: str(value) for key, value in proposed.items()}
@@ -145,7 +145,7 @@ def _show_message(message: Message) -> str:
 
 def _require_whole(completion: Completion) -> str:
     if completion.finish is Finish.LENGTH:
-        raise BadReplyError("the model's reply was cut at its limit of tokens")
+        raise BadReplyError("the model's reply was cut off at its token limit")
     return clean_text(without_thoughts(completion.text))
 
 
@@ -153,7 +153,7 @@ def _require_useful(text: str) -> str:
     if not _CONTENT.search(text):
         raise BadReplyError("the model's reply is empty")
     if _REFUSAL.match(text) or _FORGED.search(text):
-        raise BadReplyError("the model's reply is a refusal or a question, no summary")
+        raise BadReplyError("the model's reply is a refusal or a question, not a summary")
     if len(text) <= MAX_REPLY_CHARS:
         return text
     ends = [end for _, end in sentences(text) if end <= MAX_REPLY_CHARS]

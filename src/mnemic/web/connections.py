@@ -126,7 +126,7 @@ def holder_of(address: str) -> str:
 
 
 CONNECTION = "mnemic.connection"
-"""Where the state of a request holds its connection."""
+"""The key of the connection in a request's state."""
 
 _ROOT = 0
 _SOCK_DIAG, _BY_FAMILY, _IS_REQUEST, _ANY_STATE = 4, 20, 1, 0xFFFFFFFF
@@ -140,7 +140,7 @@ _Address = tuple[str, int]
 
 @cache
 def tells_accounts() -> bool:
-    """True if this system tells which account opened a loopback connection."""
+    """True if this system shows which account opened a loopback connection."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -236,13 +236,13 @@ class Connection(HttpToolsProtocol):
 
     @cached_property
     def is_own(self) -> bool:
-        """True if the server's own account or root opened it, or if the system does not tell."""
+        """True if the server's own account or root opened it, or if the system does not show it."""
         return not tells_accounts() or account_of(self.transport.get_extra_info("socket")) in (_ROOT, os.geteuid())
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Wait for a request for a limited time, or refuse the connection if there is no place."""
         super().connection_made(transport)
-        self._head, self._body, self._answer = (_Timer(self.loop, self._cut) for _ in range(3))
+        self._head, self._body, self._answer = (_Timer(self.loop, self._abort) for _ in range(3))
         entered = self._places.enter(self, self.client[0] if self.client else "")
         if entered is Entered.YES:
             self._head.start(HEAD_WITHIN_S)
@@ -276,7 +276,7 @@ class Connection(HttpToolsProtocol):
         else:
             self._head.stop()
         if self._part is _Part.BODY:
-            self._body.keep(LOOK_S, self._look)
+            self._body.keep(LOOK_S, self._check_body)
         else:
             self._body.stop()
 
@@ -319,7 +319,7 @@ class Connection(HttpToolsProtocol):
     def make_room(self) -> None:
         """Close for a newcomer. Bytes of the last response in the system's buffer are still sent."""
         if self.transport.get_write_buffer_size():
-            self._cut()
+            self._abort()
         else:
             self.transport.close()
 
@@ -363,16 +363,16 @@ class Connection(HttpToolsProtocol):
         self.transport.write(b"\r\n".join([*head, b"", bytes(answer.body)]))
         self.transport.close()
 
-    def _look(self) -> None:
+    def _check_body(self) -> None:
         """Close if the body is too slow or the response already complete. Never if the server itself does not read."""
         is_held = self.flow.read_paused or self.cycle.waiting_for_100_continue
         if self.cycle.response_complete or (self._body_bytes < BODY_BYTES and not is_held):
-            self._cut()
+            self._abort()
             return
         self._body_bytes = 0
-        self._body.start(LOOK_S, self._look)
+        self._body.start(LOOK_S, self._check_body)
 
-    def _cut(self) -> None:
+    def _abort(self) -> None:
         """Close at once and discard an unread response."""
         connected = self.transport.get_extra_info("socket")
         if connected is not None:
@@ -457,7 +457,7 @@ class SharingServer(uvicorn.Server):
         listening.setblocking(False)
         listening.listen(self.config.backlog)
         connections = self.server_state.connections
-        self._accepting = _Accepting(listening, self._made, lambda: len(connections), self._others)
+        self._accepting = _Accepting(listening, self._made, lambda: len(connections), self._exchange_counts)
         self._board.show(self._number, Doing.ANSWERING)
         self._beat()
         self._ready()
@@ -467,12 +467,12 @@ class SharingServer(uvicorn.Server):
         if self._accepting is not None:
             await self._accepting.stop()
         self._board.show(self._number, Doing.NOTHING)
-        await self._retired()
+        await self._wait_for_connections()
         await super().shutdown(sockets)
         if self._beating is not None:
             self._beating.cancel()
 
-    async def _retired(self) -> None:
+    async def _wait_for_connections(self) -> None:
         connections = self.server_state.connections
         if self._retires:
             for connection in connections:
@@ -487,7 +487,7 @@ class SharingServer(uvicorn.Server):
         make = self.config.http_protocol_class
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg] -- what uvicorn calls it with
 
-    def _others(self, own: int) -> float:
+    def _exchange_counts(self, own: int) -> float:
         self._board.connections(self._number, own)
         return self._board.fewest_connections(self._number)
 
@@ -503,11 +503,11 @@ class _Accepting:
     def __init__(
         self, listening: socket.socket, make: Callable[[], asyncio.Protocol], count: Callable[[], int], others: Others
     ) -> None:
-        self._listening, self._make, self._count, self._others = listening, make, count, others
+        self._listening, self._make, self._count, self._exchange_counts = listening, make, count, others
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.TimerHandle | None = None
         self._begun: set[asyncio.Task[None]] = set()
-        self._loop.add_reader(listening, self._come)
+        self._loop.add_reader(listening, self._accept_in_turn)
 
     async def stop(self) -> None:
         """Stop accepting. Afterwards every accepted connection is registered."""
@@ -516,23 +516,23 @@ class _Accepting:
             self._waiting.cancel()
         await asyncio.gather(*self._begun)
 
-    def _come(self) -> None:
+    def _accept_in_turn(self) -> None:
         """A connection waits: leave it to another process for a moment, or accept it."""
         own = self._count() + len(self._begun)
-        if own > self._others(own):
+        if own > self._exchange_counts(own):
             self._pause(LEAVES_S)
         else:
-            self._take()
+            self._accept()
 
     def _pause(self, for_s: float) -> None:
         self._loop.remove_reader(self._listening)
-        self._waiting = self._loop.call_later(for_s, self._go_on)
+        self._waiting = self._loop.call_later(for_s, self._resume)
 
-    def _go_on(self) -> None:
-        self._loop.add_reader(self._listening, self._come)
-        self._take()
+    def _resume(self) -> None:
+        self._loop.add_reader(self._listening, self._accept_in_turn)
+        self._accept()
 
-    def _take(self) -> None:
+    def _accept(self) -> None:
         try:
             taken, _ = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -540,16 +540,16 @@ class _Accepting:
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
-            _log.error("no connection can be taken for %g s: %s", NO_ROOM_S, error.strerror)
+            _log.error("no connection can be accepted for %g s: %s", NO_ROOM_S, error.strerror)
             self._pause(NO_ROOM_S)
             return
         taken.setblocking(False)
-        beginning = self._loop.create_task(self._begin(taken))
+        beginning = self._loop.create_task(self._start_connection(taken))
         self._begun.add(beginning)
         beginning.add_done_callback(self._begun.discard)
-        self._others(self._count() + len(self._begun))
+        self._exchange_counts(self._count() + len(self._begun))
 
-    async def _begin(self, taken: socket.socket) -> None:
+    async def _start_connection(self, taken: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(self._make, taken)
         except OSError:  # the client closed it already

@@ -71,7 +71,7 @@ class Caller:
     def require(self, right: Right) -> None:
         """Raises `ForbiddenError` when the caller lacks a right."""
         if self.key is not None and right not in self.key.rights:
-            raise ForbiddenError(f"this needs a key with the right {right.value!r}")
+            raise ForbiddenError(f"this requires a key with the {right.value!r} right")
 
     def require_operator(self) -> None:
         """Raises `ForbiddenError` unless the caller may manage the whole store: with the right
@@ -137,7 +137,7 @@ def _check_bound(part: str, own: str | None, named: str | None) -> str | None:
 def _read_part(request: HTTPConnection, part: str) -> str | None:
     given = {*request.query_params.getlist(part), *map(_decode_id, request.headers.getlist(f"{HEADER_PREFIX}{part}"))}
     if len(given) > 1:
-        raise InvalidInputError(f"the request names more than one {part}")
+        raise InvalidInputError(f"the request contains more than one {part}")
     return given.pop() if given else None
 
 
@@ -192,7 +192,7 @@ class Gate:
         if token is None:  # once a store holds a key it stays so, and strangers cost no look at it
             self._always = self._always or await run_sync(lambda: self._admission.needs_key, limiter=self._checks)
             if self._always:
-                raise UnauthorisedError("this server needs an API key")
+                raise UnauthorisedError("this server requires an API key")
             _check_origin(request)
             if not is_own(request):
                 raise ProblemError(OTHER_ACCOUNT)
@@ -249,7 +249,7 @@ def _token(request: HTTPConnection) -> str | None:
     given = {each[len(BEARER) :].strip() for each in schemes if each.lower().startswith(BEARER)}
     given |= {value.strip() for value in request.headers.getlist(KEY_HEADER)}
     if len(given) > 1:
-        raise UnauthorisedError("the request has more than one key")
+        raise UnauthorisedError("the request contains more than one API key")
     return given.pop() if given else None
 
 
@@ -262,11 +262,11 @@ def _check_origin(request: HTTPConnection) -> None:
     """Refuse what a page of another site may have sent."""
     host, *others = request.headers.getlist("host") or [""]
     if others or _NO_HOST.search(host) or _name(f"//{host}") not in LOOPBACK:
-        raise ForbiddenError("without API keys this server only answers on localhost; create a key for other addresses")
+        raise ForbiddenError("without API keys, this server only accepts requests on localhost; create a key first")
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
     is_foreign = origin is not None and origin not in (f"http://{host}", f"https://{host}")
     if is_foreign or site not in ("none", "same-origin"):
-        raise ForbiddenError("without API keys this server does not answer pages of other sites; create a key")
+        raise ForbiddenError("without API keys, this server rejects requests from other sites; create a key first")
 
 
 def _name(url: str) -> str | None:
@@ -304,7 +304,7 @@ class AuditLog:
             if len(self._waiting) < MOST_WAITING:
                 self._waiting.append(entry)
                 return
-        _log.error("the audit log cannot be written: an entry was left out")
+        _log.error("the audit log cannot be written: an entry was lost")
 
     def flush(self) -> None:
         """Write what waits now; afterwards what was noted before is written, or waits because the store failed."""
@@ -314,7 +314,7 @@ class AuditLog:
             try:
                 self._admission.note(entries)
             except MnemicError as error:
-                _log.warning("the audit log waits: %s", type(error).__name__)
+                _log.warning("the audit log is waiting: %s", type(error).__name__)
                 with self._guard:
                     self._waiting = [*entries, *self._waiting][:MOST_WAITING]
 

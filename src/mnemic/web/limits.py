@@ -29,7 +29,7 @@ NUMBER_BYTES = 8  # of a 64-bit float
 TABLES = 2  # one for rates, one for refused keys
 TABLE_NUMBERS = SETS * WAYS * ENTRY_NUMBERS
 NAME_BITS = 52
-"""Bits of a hash: the most that fit a whole number in a float."""
+"""Bits of a hash: few enough for an exact whole number in a float."""
 
 
 class Doing(IntEnum):
@@ -92,7 +92,7 @@ class Board:
 
     def slots(self) -> list[Slot]:
         """All processes, in order."""
-        return [self._slot(number) for number in range(self._count)]
+        return [self._read_slot(number) for number in range(self._count)]
 
     def show(self, number: int, doing: Doing) -> None:
         """Record what a process does. A starting or dead one has no connections and no failing worker."""
@@ -129,7 +129,7 @@ class Board:
         first = self._count * SLOT_NUMBERS + table * TABLE_NUMBERS
         return _SharedLevels(self._numbers[first : first + TABLE_NUMBERS])
 
-    def _slot(self, number: int) -> Slot:
+    def _read_slot(self, number: int) -> Slot:
         place = number * SLOT_NUMBERS
         doing, connections, beat, deaths, fails = self._numbers[place : place + 5]
         return Slot(Doing(int(doing)), int(connections), max(time.monotonic() - beat, 0.0), int(deaths), bool(fails))
@@ -148,7 +148,7 @@ class _SharedLevels:
     def put(self, name: str, level: float, at: float) -> None:
         place = self._place(name)
         if place is None:
-            first, mark = _first_and_mark(name)
+            first, mark = _locate_name(name)
             places = range(first, first + WAYS * ENTRY_NUMBERS, ENTRY_NUMBERS)
             place = min(places, key=lambda each: self._numbers[each + 2])
             self._numbers[place] = mark
@@ -156,7 +156,7 @@ class _SharedLevels:
         self._numbers[place + 2] = at
 
     def _place(self, name: str) -> int | None:
-        first, mark = _first_and_mark(name)
+        first, mark = _locate_name(name)
         places = range(first, first + WAYS * ENTRY_NUMBERS, ENTRY_NUMBERS)
         return next((each for each in places if self._numbers[each] == mark), None)
 
@@ -164,7 +164,7 @@ class _SharedLevels:
 _: type[Levels] = _SharedLevels
 
 
-def _first_and_mark(name: str) -> tuple[int, float]:
+def _locate_name(name: str) -> tuple[int, float]:
     """The first place of a name's set, and its mark, which is never 0."""
     digest = int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest())
     return digest % SETS * WAYS * ENTRY_NUMBERS, float((digest >> 64) % (1 << NAME_BITS) + 1)

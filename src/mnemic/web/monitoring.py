@@ -170,10 +170,10 @@ class Metrics:
     async def show(self, request: Request) -> Response:
         """All metrics, over all orgs."""
         caller_of(request).require_store()
-        shown = await run_sync(lambda: generate_latest(self._whole()), limiter=self._one)
+        shown = await run_sync(lambda: generate_latest(self._collect_counts()), limiter=self._one)
         return Response(shown, media_type=None, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    def _whole(self) -> CollectorRegistry:
+    def _collect_counts(self) -> CollectorRegistry:
         """The metrics of this process, or the sum over all."""
         if self._shared is None:
             return self.registry

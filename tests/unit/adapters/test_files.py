@@ -112,7 +112,7 @@ def test_pipes_and_sockets_are_left_out_and_nobody_waits_for_them(tmp_path: Path
     assert walked(tmp_path) == ([], {"pipe.md": reason, "socket.md": reason})
     with pytest.raises(InvalidInputError, match="neither a file nor a folder"):
         FILES.find("pipe.md")
-    with pytest.raises(UnavailableError, match="not a regular file any more"):
+    with pytest.raises(UnavailableError, match="no longer a regular file"):
         FILES.read(FoundFile(str(tmp_path / "pipe.md"), "pipe.md", "pipe.md", 1), MOST)
 
 

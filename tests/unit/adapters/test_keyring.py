@@ -138,7 +138,7 @@ class TestAKeyring:
         path.write_bytes(content)
         ring = FileKeyring(path)
         for ask in (lambda: ring.issue(ORGS, THEN), lambda: ring.find(["a"]), lambda: ring.of(["globex"])):
-            with pytest.raises(ConfigError, match="damaged or not a keyring"):
+            with pytest.raises(ConfigError, match="damaged or not a Mnemic keyring"):
                 ask()
         assert path.read_bytes() == content
 
@@ -167,7 +167,7 @@ class TestAMasterKey:
         FileKeyring(path, MASTER).issue(ORGS, THEN)
         with pytest.raises(ConfigError, match="set MNEMIC_BACKUP_MASTER_KEY"):
             FileKeyring(path).issue(ORGS, THEN)
-        with pytest.raises(ConfigError, match="another master key"):
+        with pytest.raises(ConfigError, match="a different master key"):
             FileKeyring(path, "wrong" * 5).issue(ORGS, THEN)
         with pytest.raises(ConfigError, match="16 characters"):
             FileKeyring(path, "short")

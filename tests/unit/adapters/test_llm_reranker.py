@@ -51,7 +51,7 @@ def test_a_score_beyond_the_scale_is_brought_back_to_it():
 
 
 def test_a_reply_without_a_number_is_a_failure_of_the_model():
-    with pytest.raises(BadReplyError, match="scripted gave no score"):
+    with pytest.raises(BadReplyError, match="scripted returned no score"):
         LlmReranker(ScriptedLlm(["I would rather not say"])).rerank("q", ["a"])
 
 

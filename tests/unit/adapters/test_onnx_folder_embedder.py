@@ -227,7 +227,7 @@ def test_other_tokens_without_the_package_are_refused_with_the_line_that_install
         ("1_Pooling/config.json", "[1]", "damaged"),
         ("config.json", "{", "damaged"),
         ("config.json", "[" * 100_000, "damaged"),
-        ("modules.json", '{"type": 1}', "not a list of modules"),
+        ("modules.json", '{"type": 1}', "not contain a list of modules"),
         ("modules.json", '[{"type": "x.Transformer", "path": ""}, {"type": "x.Dense", "path": "2_Dense"}]', "Dense"),
         ("tokenizer.json", '{"model": {"type": "Magic"}}', "not a supported tokenizer"),
         ("tokenizer.json", "\xff", "not JSON"),

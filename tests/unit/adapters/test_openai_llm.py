@@ -212,9 +212,9 @@ class TestDialects:
     def test_a_prompt_that_is_too_long_is_invalid_input(self, llm: OpenAILlm, server: ChatServer, status: int):
         body = '{"error": {"message": "request (2724 tokens) exceeds the available context size (2048 tokens)"}}'
         server.scripted += [ChatReply(status=status, body=body)] * 2
-        with pytest.raises(InvalidInputError, match="longer than its context"):
+        with pytest.raises(InvalidInputError, match="exceeds its context"):
             llm.complete(prompt())
-        with pytest.raises(InvalidInputError, match="longer than its context"):
+        with pytest.raises(InvalidInputError, match="exceeds its context"):
             last(llm, prompt())
 
 
@@ -295,7 +295,7 @@ class TestFailures:
 
     def test_an_answer_that_breaks_off_is_a_bad_reply(self, server: ChatServer, llm: OpenAILlm):
         server.scripted.append(ChatReply(body='{"choices": [', ending=Ending.BREAK))
-        with pytest.raises(BadReplyError, match="ended its reply early"):
+        with pytest.raises(BadReplyError, match="stopped in the middle of its reply"):
             llm.complete(prompt())
 
     def test_an_answer_without_end_is_given_up(self, server: ChatServer, llm: OpenAILlm):
@@ -305,7 +305,7 @@ class TestFailures:
 
     def test_an_error_in_the_middle_of_a_stream_is_the_servers_failure(self, server: ChatServer, llm: OpenAILlm):
         server.scripted.append(ChatReply(body=event("te") + 'data: {"error": {"message": "boom"}}\n\n', type=EVENTS))
-        with pytest.raises(UnavailableError, match="failed during its reply"):
+        with pytest.raises(UnavailableError, match="failed while replying"):
             last(llm, prompt())
 
     def test_a_refused_key_is_for_the_person_to_mend(self, server: ChatServer, llm: OpenAILlm):

@@ -49,7 +49,7 @@ class TestAPart:
         "names", [{"secret": bytes(32)}, {"backup": "b2"}, {"part": "p2"}, {"backup": "b", "part": "1p1"}]
     )
     def test_opens_with_no_other_key_and_in_no_other_place(self, names: dict[str, str]):
-        with pytest.raises(InvalidInputError, match="damaged, or from another backup"):
+        with pytest.raises(InvalidInputError, match="damaged or belongs to another backup"):
             unseal(seal(b"a secret"), **names)  # type: ignore[arg-type] -- names of its arguments
 
     @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_impossible_weights_are_refused(options: dict[str, float]):
 
 def test_one_backend_cannot_be_both_parts():
     part = Bm25Backend()
-    with pytest.raises(ConfigError, match="two backends"):
+    with pytest.raises(ConfigError, match="two different backends"):
         HybridBackend(part, part)
 
 

@@ -111,7 +111,7 @@ def test_a_registered_class_is_created_by_its_name_and_gets_its_id_from_it():
 def test_a_name_belongs_to_one_class():
     MemoryRegistry.register("taken")(type("First", (Silent,), {}))
     for name in ("taken", "sqlite"):
-        with pytest.raises(ConfigError, match="is taken"):
+        with pytest.raises(ConfigError, match="is already used"):
             MemoryRegistry.register(name)(type("Second", (Silent,), {}))
     with pytest.raises(ConfigError, match="calls itself 'other'"):
         MemoryRegistry.register("this")(type("Third", (Silent,), {"backend_id": "other"}))

@@ -77,6 +77,23 @@ class TestRepetition:
         assert [m.state for m in by_text(mnemic).values()] == [State.ACTIVE, State.ACTIVE]
 
     @pytest.mark.requirement("R-14")
+    def test_what_adds_nothing_is_not_stored_and_what_says_more_takes_its_place(
+        self, make_parts: Callable[..., Engine], embedder: object
+    ):
+        parts = make_parts(embedder)
+        mnemic = Mnemic(parts)
+        less, more = "User plans a trip to Miami", "User plans a week-long trip to Miami"
+        write(parts, fact(less, kind=Kind.GOAL))
+        assert write(parts, fact(more, LATER, kind=Kind.GOAL))[0].action is Verdict.ADD
+        assert write(parts, fact(f"{less} still", LATER, kind=Kind.GOAL))[0].action is Verdict.MERGE
+        assert {text: memory.state for text, memory in by_text(mnemic).items()} == {
+            less: State.SUPERSEDED,
+            more: State.ACTIVE,
+        }
+        write(parts, fact("User flew from Rome to Oslo", kind=Kind.EVENT))
+        assert write(parts, fact("User flew to Rome from Oslo", kind=Kind.EVENT))[0].action is Verdict.ADD
+
+    @pytest.mark.requirement("R-14")
     def test_facts_of_one_call_are_compared_with_each_other_too(self, parts: Engine):
         decisions = write(parts, fact("User owns a red boat"), fact("The user owns the red boat"))
         assert [decision.action for decision in decisions] == [Verdict.ADD, Verdict.MERGE]

@@ -102,6 +102,32 @@ def test_what_an_agent_learnt_from_a_user_goes_with_the_user(memory: Mnemic, par
     assert memory.get(ANA, kept.id)
 
 
+@pytest.mark.requirement("N-20")
+def test_a_session_forgets_its_turns_and_what_rests_on_them(memory: Mnemic):
+    other = replace(ANA, session="s2")
+    memory.capture(ANA, user="I live in Lyon.", assistant="Noted.")
+    memory.capture(other, user="I hate cilantro.", assistant="Noted.")
+    memory.work()
+    assert memory.recall(other, "Lyon", kinds=["message"]).hits[0].text == "I live in Lyon."
+    memory.erase(ANA, level="session")
+    assert memory.window(ANA, include_closed=True) == []
+    assert [each.text for each in memory.list(other).memories] == ["User hates cilantro"]
+    assert [each.text for each in memory.window(other)] == ["I hate cilantro.", "Noted."]
+    assert "Lyon" not in str(memory.recall(other, "Lyon").hits)
+
+
+@pytest.mark.requirement("N-20")
+def test_what_a_session_without_a_user_says_is_for_that_session_alone(memory: Mnemic):
+    alone = Scope(session="visitor")
+    memory.capture(alone, user="I live in Lyon.", assistant="Noted.")
+    memory.work()
+    assert [each.text for each in memory.window(alone)] == ["I live in Lyon.", "Noted."]
+    assert memory.recall(Scope(session="next"), "Lyon").hits == ()
+    assert memory.list(alone).memories == ()
+    memory.erase(alone)
+    assert memory.window(alone, include_closed=True) == []
+
+
 def test_of_a_session_goes_what_was_said_in_it_and_no_more(memory: Mnemic):
     fill(memory, ANA)
     other = replace(ANA, session="s2")

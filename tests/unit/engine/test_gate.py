@@ -139,7 +139,7 @@ def test_a_dispute_is_ended_by_trusting_or_rejecting_the_later_memory(mnemic: Mn
     assert first.id in waiting.reason
     assert mnemic.reject(ANNA, second.id).state is State.ARCHIVED
     assert held(mnemic, first.id).other_id is None
-    with pytest.raises(ConflictError, match="waits for no judgement"):
+    with pytest.raises(ConflictError, match="does not need review"):
         mnemic.reject(ANNA, second.id)
     third = mnemic.remember(ANNA, "User lives in Porto", trust="imported", observed_at=at)
     assert mnemic.trust(ANNA, third.id).state is State.ACTIVE

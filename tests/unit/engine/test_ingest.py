@@ -149,7 +149,7 @@ def test_an_ingest_that_stored_nothing_says_so_and_why(mnemic: Mnemic, tmp_path:
 
 @pytest.mark.requirement("R-01")
 def test_an_overlap_that_is_not_below_the_size_is_refused_clearly(mnemic: Mnemic, papers: Path):
-    with pytest.raises(InvalidInputError, match="chunk_overlap is 64, and must be at least 0 and below chunk_size, 64"):
+    with pytest.raises(InvalidInputError, match="chunk_overlap is 64 but must be at least 0 and below chunk_size, 64"):
         mnemic.ingest(ANNA, papers, config=ChunkConfig(64, 64, 1))
     assert documents(mnemic) == {}
 
@@ -176,7 +176,7 @@ def test_bytes_are_taken_in_under_the_name_they_are_given(mnemic: Mnemic):
     assert mnemic.documents.get(ANNA, "upload:7").media_type == "text/markdown"
     assert outcomes(mnemic.ingest(ANNA, TEA.encode(), name="tea.md", source="upload:7")) == {"upload:7": "unchanged"}
     assert outcomes(mnemic.ingest(ANNA, b"words", name="a.txt")) == {"a.txt": "added"}
-    with pytest.raises(InvalidInputError, match="bytes need a name"):
+    with pytest.raises(InvalidInputError, match="bytes require a name"):
         mnemic.ingest(ANNA, b"words")
 
 
@@ -254,7 +254,7 @@ def test_documents_of_one_agent_are_not_seen_by_another(mnemic: Mnemic, papers: 
     assert len(mnemic.documents.list(ANNA).documents) == 2
     other = replace(ANNA, agent="friday")
     assert [document.private_agent for document in mnemic.documents.list(other).documents] == [None]
-    with pytest.raises(InvalidInputError, match="names none"):
+    with pytest.raises(InvalidInputError, match="has no agent"):
         mnemic.ingest(Scope(user="anna"), papers, is_private=True)
 
 
@@ -355,10 +355,10 @@ def test_a_deleted_document_is_gone_with_all_it_had_and_may_come_again(mnemic: M
 
 def test_a_mnemic_without_files_or_readers_says_so(parts: Engine, papers: Path):
     bare = Mnemic(parts, actor="tester")
-    with pytest.raises(ConfigError, match="without files"):
+    with pytest.raises(ConfigError, match="cannot read files"):
         bare.ingest(ANNA, papers)
     assert [file.reason for file in bare.ingest(ANNA, b"words", name="a.txt").files] == [
-        "this Mnemic was put together without readers of files"
+        "this Mnemic instance has no file readers"
     ]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime
 
 import pytest
 
 from mnemic.engine import inputs
 from mnemic.errors import InvalidInputError
+from mnemic.model import filter as filters
 from mnemic.model.item import Kind, MessageDraft, Role, Trust
+from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
 
 SETTINGS = Settings(max_text_chars=10, max_metadata_bytes=20)
@@ -27,7 +30,7 @@ def test_a_text_returns_unchanged_up_to_the_limit():
 
 def test_a_choice_may_be_given_as_itself_or_as_its_text_and_others_are_named():
     assert inputs.check_choice(Kind, "goal", "kind") is inputs.check_choice(Kind, Kind.GOAL, "kind")
-    with pytest.raises(InvalidInputError, match=r"kind='Goal' is none of fact, goal"):
+    with pytest.raises(InvalidInputError, match=r"kind='Goal' is not one of fact, goal"):
         inputs.check_choice(Kind, "Goal", "kind")
 
 
@@ -141,3 +144,42 @@ def test_a_field_that_is_none_takes_its_default():
 
 def test_categories_are_distinct_in_the_order_given():
     assert inputs.check_categories(iter(["b", "a", "b"])) == ("b", "a")
+
+
+def endless() -> dict[str, object]:
+    filter_: dict[str, object] = {}
+    filter_["not"] = filter_
+    return filter_
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"or": [{"kind": "fact"} for _ in range(160_000)]},
+        {"metadata.a": {"in": [*range(160_000)]}},
+        {f"metadata.k{number}": 1 for number in range(160_000)},
+        {"or": [{"or": [{"kind": "fact"}] * 400} for _ in range(400)]},
+        endless(),
+    ],
+)
+def test_a_huge_filter_is_refused_before_its_parts_are_checked(
+    value: dict[str, object], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(filters, "_parse", None)
+    with pytest.raises(InvalidInputError, match="at most 100 conditions"):
+        filters.parse_filter(value)
+
+
+def test_the_largest_filter_that_is_allowed_is_not_taken_for_a_huge_one():
+    deepest: dict[str, object] = {"metadata.a": {"in": [1]}}
+    for _ in range(filters.MAX_DEPTH):
+        deepest = {"not": deepest}
+    values = {"metadata.b": {"in": [*range(filters.MAX_VALUES - filters.MAX_CONDITIONS)]}}
+    assert filters.parse_filter({"or": [*[deepest["not"]] * (filters.MAX_CONDITIONS - 1), values]})
+
+
+def test_two_forms_of_a_name_are_two_users():
+    """As docs/how-to/run-a-server.md says; merging them could show one account the memories of another."""
+    composed, decomposed = (unicodedata.normalize(form, "José") for form in ("NFC", "NFD"))
+    assert Scope(user=composed) != Scope(user=decomposed)
+    assert Scope(user=decomposed).user == decomposed

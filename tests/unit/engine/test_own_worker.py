@@ -23,6 +23,7 @@ from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import background
 from mnemic.config import Config
 from mnemic.engine.engine import Engine
+from mnemic.errors import UnavailableError
 from mnemic.model.chat import Prompt
 from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Scope
@@ -230,3 +231,22 @@ class TestBesideOthers:
 def _capture_and_close(mnemic: Mnemic) -> None:
     mnemic.capture(ANA, user="I live in Lyon.")
     mnemic.close()
+
+
+def test_a_store_that_cannot_be_written_is_said_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    looks = threading.Semaphore(0)
+
+    def away(*_: object, **__: object) -> None:
+        looks.release()
+        raise UnavailableError("the store cannot be written")
+
+    with Mnemic.open(plain(path), has_worker=False) as mnemic:
+        monkeypatch.setattr("mnemic.engine.jobs.add_due", away)
+        worker = mnemic.worker(poll_s=0.01)
+        worker.start()
+        assert all(looks.acquire(timeout=PATIENCE_S) for _ in range(5))
+        worker.stop()
+        assert worker.join(PATIENCE_S)
+    assert caplog.text.count("the worker pauses") == 1

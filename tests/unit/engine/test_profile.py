@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from mnemic.adapters.indexes.scan import ScanIndex
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
@@ -15,6 +17,7 @@ from mnemic.engine.lasting_facts import fitting
 from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.model.item import ProfileEntry
 from mnemic.model.scope import Level, Scope
+from mnemic.model.settings import Settings
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import START, Clock
 
@@ -27,6 +30,23 @@ def test_facts_are_kept_per_user_as_text_and_read_back_by_key(mnemic: Mnemic):
     assert mnemic.profile.get(Scope(user="anna", session="other")) == {"city": "上海 🌆", "name": "Anna"}
     assert mnemic.profile.get(Scope(user="bert")) == {}
     assert mnemic.profile.get(Scope(org="other", user="anna")) == {}
+
+
+@pytest.mark.requirement("D-30")
+def test_a_profile_with_a_lifetime_is_empty_after_it_and_each_write_renews_all_of_it(store: Store, clock: Clock):
+    settings = Settings(profile_ttl_s=30 * 86_400.0)
+    mnemic = Mnemic(Engine(store, ScanIndex(), None, clock, CounterObserver(), settings=settings))
+    mnemic.profile.set(ANNA, {"name": "Anna"})
+    clock.turn(days=20)
+    mnemic.profile.set(ANNA, {"city": "Lyon"})
+    clock.turn(days=30)
+    assert mnemic.profile.get(ANNA) == {"city": "Lyon", "name": "Anna"}
+    clock.turn(days=1)
+    assert mnemic.profile.get(ANNA) == {}
+    assert mnemic.profile.all(ANNA).static == ()
+    assert "Lyon" not in str(mnemic.context(ANNA, "Where do I live?").messages)
+    mnemic.profile.set(ANNA, {"name": "Anna"})
+    assert mnemic.profile.get(ANNA) == {"city": "Lyon", "name": "Anna"}
 
 
 def test_a_fact_is_changed_kept_or_removed_by_its_key(mnemic: Mnemic, clock: Clock):

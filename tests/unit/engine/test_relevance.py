@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mnemic.api import Mnemic
@@ -17,6 +18,8 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Scope, Visibility
+from mnemic.ranking.silence import Prompt, Sight, certainty, judges
+from mnemic_minilm import MODEL
 from tests.unit.engine.kit import ANNA
 
 FACTS = [
@@ -275,3 +278,27 @@ def test_small_talk_stands_in_no_context_beside_the_fact_that_answers(real: Mnem
     real.capture(replace(ANNA, session="tea"), user="Good morning! Will it rain today?", assistant="Clear all day.")
     real.capture(replace(ANNA, session="tea"), user="Thanks! See you tomorrow.", assistant="Bye!")
     assert [hit.text for hit in real.context(ANNA, "Where do I live?").recall] == [FACTS[0]]
+
+
+def test_a_recall_says_how_many_rows_its_hits_are_the_best_of(real: Mnemic):
+    assert real.recall(ANNA, ABOUT_LENA, limit=2).searched == len(FACTS)
+    assert real.context(ANNA, ABOUT_LENA).recall.searched == len(FACTS)
+    assert real.recall(ANNA, " ").searched == 0
+
+
+def test_the_same_likeness_tells_less_the_more_rows_were_searched():
+    judge = judges()[MODEL]
+    near = [Sight(relevance=0.3, cosine=0.35, text="We painted the shed.")]
+    prompt = Prompt(text="Which paint lasts outdoors?", vector=np.zeros(384, dtype=np.float32), searched=20)
+    few, many = (certainty(judge, replace(prompt, searched=rows), near) for rows in (20, 50_000))
+    assert many < 0.5 * few
+
+
+def test_thanks_are_less_relevant_than_a_message_as_near_that_tells_something(real: Mnemic):
+    scope = Scope(user="bo", session="s1")
+    real.capture(scope, user="Thanks, Lena!", assistant="You are welcome.")
+    told = "Lena, the daughter of my sister, came to us on Sunday and could not eat the cake because of the peanuts."
+    real.capture(scope, user=told, assistant="Poor girl.")
+    hits = {hit.text: hit for hit in real.recall(Scope(user="bo"), "What about Lena?", kinds=("message",))}
+    assert next(each.points for each in hits["Thanks, Lena!"].contributions if each.feature == "brief") < -2
+    assert next(iter(hits)) == told

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mnemic.engine.score import by_relevance, by_similarity, side_by_side, with_flags
+from mnemic.engine.score import Scored, by_relevance, by_similarity, side_by_side, with_flags
 from mnemic.model.candidates import Candidates, Surroundings
 from mnemic.model.settings import Weights
 from mnemic.text.asking import Asking
@@ -103,6 +103,16 @@ def talk(**changes: object) -> Surroundings:
 
 def features(surroundings: Surroundings, asking: str = "", **changes: object) -> dict[str, list[float]]:
     """The features of four candidates of which the second holds the only query term."""
+    scored = scored_talk(surroundings, asking, **changes)
+    return {name: column.tolist() for name, column in scored.features.items()}
+
+
+def ranking(surroundings: Surroundings, **changes: object) -> list[int]:
+    """The places of the four candidates, best first."""
+    return scored_talk(surroundings, "", **changes).order.tolist()
+
+
+def scored_talk(surroundings: Surroundings, asking: str = "", **changes: object) -> Scored:
     values: dict[str, Any] = {
         "ids": np.array(list("abcd"), dtype=np.object_),
         "counts": np.array([[0], [1], [0], [0]], dtype=np.float32),
@@ -120,8 +130,7 @@ def features(surroundings: Surroundings, asking: str = "", **changes: object) ->
         "surroundings": surroundings,
         **changes,
     }
-    scored = by_relevance(Candidates(**values), Weights(), Asking.of(asking, date(2026, 11, 22)))
-    return {name: column.tolist() for name, column in scored.features.items()}
+    return by_relevance(Candidates(**values), Weights(), Asking.of(asking, date(2026, 11, 22)))
 
 
 def test_a_message_has_the_evidence_of_the_messages_around_it():
@@ -141,6 +150,20 @@ def test_a_long_message_speaks_for_itself():
 def test_an_answer_has_the_evidence_of_the_question_before_it():
     found = features(talk(is_question=[0, 1, 0, 0]))
     assert found["answer"] == pytest.approx([0, 0, found["keyword_before"][2], 0])
+
+
+def test_thanks_and_short_questions_are_told_from_messages_that_say_something():
+    lengths = np.array([3, 30, 3, 30], dtype=np.float32)
+    found = features(talk(is_question=[0, 0, 1, 1]), lengths=lengths, total_length=66.0)
+    assert found["brief"] == pytest.approx(np.exp(-lengths / 12))
+    assert found["asks"] == pytest.approx([0, 0, found["brief"][2], found["brief"][3]])
+    assert found["asks"][2] > 9 * found["asks"][3]
+
+
+def test_of_messages_equally_near_the_one_that_tells_something_comes_first_and_the_question_last():
+    alike = {"counts": np.zeros((4, 1), dtype=np.float32), "cosines": np.full(4, 0.5, dtype=np.float32)}
+    lengths = np.array([4, 8, 8, 24], dtype=np.float32)
+    assert ranking(talk(is_question=[1, 1, 0, 0]), **alike, lengths=lengths, total_length=44.0) == [3, 2, 1, 0]
 
 
 def test_named_authors_and_assistants_are_told_apart():

@@ -123,7 +123,7 @@ def test_an_export_comes_back_unchanged_and_one_with_secrets_comes_back_without(
 def test_what_was_redacted_is_counted_and_logged_without_the_secret(mnemic: Mnemic, caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.INFO, logger="mnemic.secrets"):
         mnemic.capture(ANNA, user=SAID)
-    assert [record.getMessage() for record in caplog.records] == ["took secrets out before storing: password 1"]
+    assert [record.getMessage() for record in caplog.records] == ["redacted secrets before storing: password 1"]
     counts = getattr(parts_of(mnemic).observer, "counts")  # noqa: B009 -- the port has no way to ask
     assert counts["mnemic.secrets.redacted", (("kind", "password"),)] == 1
 

@@ -115,7 +115,7 @@ class TestSummaries:
         (memory,) = made(mnemic)
         assert (memory.kind, memory.importance, memory.level) == (Kind.SUMMARY, 0.5, Level.USER)
         assert memory.bookkeeping == {"type": "summary", "session": "s1", "positions": [1, 5]}
-        assert (memory.created_at, memory.last_accessed_at) == (clock.now(), None)
+        assert (memory.created_at, memory.last_accessed_at, memory.access_count) == (clock.now(), clock.now(), 0)
         assert memory.observed_at == clock.now() - timedelta(minutes=5)
         assert (memory.expires_at, memory.agent, memory.trust) == (None, "jarvis", Trust.USER)
         assert {(source.extractor, source.version) for source in memory.provenance} == {("summarise", "extract-1")}

@@ -270,7 +270,7 @@ class TestUsedPlace:
         with opened() as other:
             report = restored(other, lines, replace(DORA, agent=None))
             assert sum("private to an agent" in problem for problem in report.problems) == 1
-            assert sum("level='agent' needs" in problem for problem in report.problems) == 2
+            assert sum("level='agent' requires" in problem for problem in report.problems) == 2
             restored(other, lines, replace(DORA, agent="hal"))
             assert other.recall(replace(DORA, agent="hal"), "lease").hits[0].text == "Anna signed the lease"
             assert all("lease" not in hit.text for hit in other.recall(DORA, "lease", limit=None))

@@ -156,7 +156,7 @@ def test_documents_become_those_of_whoever_reads_them_and_private_ones_need_an_a
     with opened(there) as other:
         report = restored(other, lines, replace(DORA, agent=None))
         assert [problem.split(": ", 1)[1] for problem in report.problems if "private" in problem] == [
-            "not usable: it is private to an agent, and the scope names none"
+            "not usable: it is private to an agent, but the scope has no agent"
         ]
         with there.read() as work:
             assert work.documents.list(Visible, DocumentQuery()) == []
@@ -190,7 +190,7 @@ def test_a_source_that_was_read_here_from_the_same_bytes_is_known_and_from_other
 @pytest.mark.parametrize(
     "changes, why",
     [
-        ({"status": "erased"}, "does not come back"),
+        ({"status": "erased"}, "erased data cannot be imported"),
         ({"status": "lost"}, "lost"),
         ({"text": None}, "text must be text"),
         ({"id": " "}, "id must not be blank"),

@@ -34,6 +34,11 @@ class TestBrokenFiles:
         with pytest.raises(InvalidInputError):
             mnemic.import_(ANNA, text, format="mnemic-export" if "format" in text else None)
 
+    def test_a_line_that_repeats_a_key_is_told(self, lines: list[str]):
+        with opened() as other:
+            report = restored(other, [lines[0], '{"type": "profile", "type": "memory"}'])
+            assert report.problems == ["line 2: no JSON: the key 'type' is repeated"]
+
     def test_broken_lines_are_told_with_their_numbers_and_do_not_stop_the_rest(self, lines: list[str]):
         broken = [lines[0], "{half", "[]", "3", '{"a": 1}', '{"type": "poem"}', "", *lines[1:], "[" * 100_000]
         with opened() as other:

@@ -79,10 +79,10 @@ def test_a_broken_corpus_row_is_refused_with_its_line(tmp_path: Path, row: objec
     [
         (QUESTION | {"text": " "}, "line 1: text must be text with something in it"),
         (QUESTION | {"gold": ["r1"]}, "line 1: gold: must be a JSON object"),
-        (QUESTION | {"gold": {"r1": "high"}}, "line 1: gold must give each corpus id a number"),
+        (QUESTION | {"gold": {"r1": "high"}}, "line 1: gold must map each corpus id to a number"),
         (QUESTION | {"gold_sessions": "s1"}, "line 1: gold_sessions must be a list"),
         (QUESTION | {"gold": {"r9": 1}}, "gold 'r9' of question 'q1' is not in the corpus"),
-        (QUESTION | {"group": "h"}, "question 'q1' asks group 'h', not in the corpus"),
+        (QUESTION | {"group": "h"}, "question 'q1' is of group 'h', not in the corpus"),
     ],
 )
 def test_a_broken_question_is_refused(tmp_path: Path, row: object, complaint: str):

@@ -62,7 +62,7 @@ def test_a_run_of_other_options_or_texts_begins_anew(tmp_path: Path):
 @pytest.mark.parametrize("content", ["", "nothing\n", '"k"\n', '{"key": "k"}\n{"qid": 1}\n', '{"key": "k"}\n[]\n'])
 def test_a_file_that_is_no_unfinished_run_is_refused(tmp_path: Path, content: str):
     (tmp_path / ".run.unfinished").write_text(content)
-    with pytest.raises(InvalidInputError, match="remove it to start again"):
+    with pytest.raises(InvalidInputError, match="remove it to start over"):
         UnfinishedRun(tmp_path / "run", "k")
 
 
@@ -99,11 +99,11 @@ def test_ctrl_c_in_the_middle_of_an_evaluation_and_the_same_command_again(tmp_pa
     process.send_signal(signal.SIGINT)
     err = process.communicate()[1]
     assert process.returncode == failures.INTERRUPTED, err
-    assert "the same command goes on from there" in err
+    assert "run the same command again to resume" in err
     kept = unfinished.read_bytes().count(b"\n") - 1
     assert 0 < kept < QUESTIONS
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert f"{kept} questions were asked already" in again.stderr
+    assert f"{kept} questions have already been asked" in again.stderr
     assert sorted(ranking.qid for ranking in read_run(tmp_path / "run.jsonl")) == sorted(
         f"q{n}" for n in range(QUESTIONS)
     )

@@ -45,7 +45,7 @@ def test_sizes_and_counts_start_at_one(wrong: dict[str, object]):
 
 
 def test_without_an_embedder_there_is_nothing_to_compare_with():
-    with pytest.raises(InvalidInputError, match="needs an embedder"):
+    with pytest.raises(InvalidInputError, match="requires an embedder"):
         opened("memory://", "none")
 
 

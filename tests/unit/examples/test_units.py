@@ -35,9 +35,9 @@ def test_a_quantity_is_converted_exactly(value: str, source: str, target: str, a
     "source, target, told",
     [
         ("km", "kg", "measure different things"),
-        ("parsnip", "kg", "not known"),
+        ("parsnip", "kg", "unknown"),
         ("mb", "B", "say which"),
-        ("euro", "dollar", "not known"),
+        ("euro", "dollar", "unknown"),
     ],
 )
 def test_what_cannot_be_converted_is_refused_in_words_that_help(source: str, target: str, told: str):

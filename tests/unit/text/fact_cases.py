@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+from mnemic.model.item import Fact
+from mnemic.text.facts.find import Said, choose_facts, find_candidates
+from mnemic.text.facts.worth import keep_probability
+
 Case = tuple[str, tuple[tuple[str, str], ...]]
 
 ENGLISH: tuple[Case, ...] = (
@@ -349,3 +353,10 @@ LEFT_ALONE: tuple[str, ...] = (
     "Since we last spoke, how is work going?",
     "Can you plan a week, considering my sales?",
 )
+
+
+def keep_facts(said: Said) -> list[Fact]:
+    """The facts in a message that are worth keeping by their words alone, as without an embedder."""
+    found = find_candidates(said)
+    likely = keep_probability([each.text for each in found], [each.kind for each in found])
+    return [found[place] for place in choose_facts(found, list(likely))]

@@ -11,7 +11,7 @@ from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.model.item import Fact, Kind, Trust
 from mnemic.ports.models import Embedder
-from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, VERSION, Said, choose_facts, find_candidates
+from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, VERSION, Said, choose_facts, find_candidates, join_clauses
 from mnemic.text.facts.when import find_time
 from mnemic.text.facts.worth import keep_probability
 from mnemic.text.languages import detect, lookup
@@ -74,6 +74,18 @@ def test_short_plain_statements_are_kept(text: str, told: str):
 @pytest.mark.parametrize(
     "text, told",
     [
+        ("I play bass and sing in a choir.", "User plays bass and sings in a choir"),
+        ("I've also been to the north of Chad.", "User has been to the north of Chad"),
+        (
+            "So Kirra starts as our first agent on Monday.",
+            "Kirra starts as User's first agent on Monday (on 2026-05-11)",
+        ),
+        ("And by the way, it's odd how time flies - I turned 50 in May.", "User turned 50 in May (in 2026-05)"),
+        ("I'm thinking of visiting Europe, maybe Spain.", "User is thinking of visiting Europe, maybe Spain"),
+        (
+            "I'm planning a trip to Nagano and was wondering if you could recommend some inns?",
+            "User is planning a trip to Nagano",
+        ),
         ("Yup, I moved out of my flat in Bern last May.", "User moved out of their flat in Bern last May (in 2025-05)"),
         ("We adopted a dog from the shelter in March.", "User adopted a dog from the shelter in March (in 2026-03)"),
         ("My boss moved our deadline to 3 July.", "User's boss moved User's deadline to 3 July (on 2026-07-03)"),
@@ -452,3 +464,35 @@ def test_a_fact_is_understood_alone_and_holds_no_order(said: str, told: list[str
 )
 def test_a_move_to_a_flat_somewhere_fills_the_home(said: str, home: str):
     assert [fact.value for fact in find_candidates(Said("m1", said, AT)) if fact.slot == "home"] == [home] * bool(home)
+
+
+@pytest.mark.parametrize(
+    "said, told",
+    [
+        (
+            "I'm planning a trip with friends, and I'm deciding between Bari and Split.",
+            ["User is planning a trip with friends, and they are deciding between Bari and Split"],
+        ),
+        ("I prefer dark mode and I use Windows 11.", ["User prefers dark mode", "User uses Windows 11"]),
+        (
+            "My sister lives in Hamburg and my brother is a nurse.",
+            ["User's sister lives in Hamburg", "User's brother is a nurse"],
+        ),
+        (
+            "I bought a bike yesterday, and I sold my car last week.",
+            [
+                "User bought a bike yesterday (on 2026-05-05)",
+                "User sold their car last week (in the week of 2026-04-27)",
+            ],
+        ),
+        ("I live in Lyon and I work as a nurse.", ["User lives in Lyon", "User works as a nurse"]),
+    ],
+)
+def test_clauses_of_one_sentence_are_one_fact_unless_each_counts_by_itself(said: str, told: list[str]):
+    assert [fact.text for fact in join_clauses(said, found(said))] == told
+
+
+def test_a_message_that_holds_something_gives_what_is_nearly_worth_keeping_too():
+    facts = find_candidates(Said("m1", "I rowed at dawn. I own two oars. I sat down.", AT))
+    assert choose_facts(facts, [0.9, 0.35, 0.1]) == [0, 1]
+    assert choose_facts(facts, [0.45, 0.35, 0.1]) == []

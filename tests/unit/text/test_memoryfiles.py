@@ -184,7 +184,7 @@ class TestMem0:
         assert reading.problems == ["record 3: no JSON object", "record 1, memory 1: it has no text"]
 
     def test_a_text_full_of_brackets_is_given_up_soon(self):
-        with pytest.raises(InvalidInputError, match="no memories of mem0"):
+        with pytest.raises(InvalidInputError, match="no mem0 memories"):
             read_memories("{" * 5000, "mem0")
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemic.model.item import Trust
-from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_candidates, find_facts, find_restated, terms_of
+from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_candidates, find_restated, terms_of
+from tests.unit.text.fact_cases import keep_facts
 
 AT = datetime(2026, 5, 6, 14, 30, tzinfo=UTC)
 
@@ -110,7 +111,7 @@ def test_hidden_instructions_do_not_become_facts_of_the_user():
 def test_such_a_fact_names_both_messages_and_has_the_lower_trust():
     reply = "Nice! It sounds like your sister keeps two parrots in her kitchen."
     answer = "Yes, two loud parrots."
-    (fact, *_) = find_facts(Said("m2", answer, AT, reply=Reply("m1", reply)))
+    (fact, *_) = keep_facts(Said("m2", answer, AT, reply=Reply("m1", reply)))
     assert fact.text == "User's sister keeps two parrots in her kitchen"
     assert fact.trust is Trust.ASSISTANT
     assert [entry.source_id for entry in fact.provenance] == ["m1", "m2"]
@@ -126,7 +127,7 @@ def test_the_reply_and_the_message_share_one_cap():
     answer = (
         "Yes, parrots and boats. I have a daughter in Bonn. My uncle is a nurse. I live in a tent. I own three cats."
     )
-    assert len(find_facts(Said("m2", answer, AT, reply=Reply("m1", reply)))) == MAX_FACTS
+    assert len(keep_facts(Said("m2", answer, AT, reply=Reply("m1", reply)))) == MAX_FACTS
 
 
 @given(st.text(), st.text())

@@ -56,7 +56,7 @@ class FileKeyring:
 
     def __init__(self, path: str | Path, master: str | None = None, *, lock_wait_s: float = 10.0) -> None:
         if master is not None and len(master) < SHORTEST_MASTER:
-            raise ConfigError(f"backup.master-key must have {SHORTEST_MASTER} characters or more")
+            raise ConfigError(f"backup.master-key must have at least {SHORTEST_MASTER} characters")
         self._path, self._master, self._lock_wait_s = Path(path), master, lock_wait_s
         self._wrapping: dict[bytes, AESGCM] = {}
 
@@ -136,12 +136,12 @@ class FileKeyring:
                 held.keys[each["id"]] = (each["org"], _key(wrapping, each))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigError(
-                f"{self._path} is damaged or not a keyring of Mnemic; restore a copy of it. Without one no sealed "
+                f"{self._path} is damaged or not a Mnemic keyring; restore a copy of it. Without one no sealed "
                 "backup can be opened. If you move it away, new backups get new keys"
             ) from error
         except InvalidTag as error:
             raise ConfigError(
-                f"the keyring {self._path} has another master key; correct MNEMIC_BACKUP_MASTER_KEY"
+                f"the keyring {self._path} has a different master key; fix MNEMIC_BACKUP_MASTER_KEY"
             ) from error
         return held
 
@@ -230,7 +230,7 @@ def _check_format(told: Mapping[str, Any], path: Path) -> None:
     if told["format"] != FORMAT:
         raise ValueError(told["format"])
     if int(told["version"]) > VERSION:
-        raise ConfigError(f"the keyring {path} was made by a newer Mnemic; run `pip install --upgrade mnemic`")
+        raise ConfigError(f"the keyring {path} is from a newer Mnemic version; run `pip install --upgrade mnemic`")
 
 
 def _key_record(wrapping: AESGCM | None, org: str, key: DataKey) -> dict[str, object]:

@@ -55,7 +55,7 @@ def from_json(told: object, newest_schema: int) -> Manifest:
 
 def _checked_manifest(fields: Mapping[str, Any], newest_schema: int) -> Manifest:
     if fields["format"] != FORMAT:
-        raise InvalidInputError("it is not a backup of Mnemic")
+        raise InvalidInputError("it is not a Mnemic backup")
     version, schema, made_by = int(fields["version"]), int(fields["schema"]), str(fields["made_by"])[:40]
     if version > SEALED or schema > newest_schema:
         raise ConfigError(

@@ -48,7 +48,7 @@ class ZipArchive:
     def draft(self, path: str | Path, *, is_replacing: bool) -> Generator[_Draft]:
         target = Path(path)
         if target.is_dir() or not target.name:
-            raise InvalidInputError(f"{target} is a folder; name the file to write")
+            raise InvalidInputError(f"{target} is a folder; give the path of a file to write")
         if not target.parent.is_dir():
             raise InvalidInputError(f"the folder {target.parent} does not exist")
         if os.path.lexists(target):
@@ -116,7 +116,7 @@ class _Draft(_Rows):
         from mnemic.adapters.archives.sealed import write_parts
 
         if self._keyring is None:
-            raise ConfigError("there is no keyring; set backup.keyring")
+            raise ConfigError("no keyring is configured; set backup.keyring")
         told_of = replace(manifest, made_by=version("mnemic"), schema=migrations()[-1][0])
         with _create_file(self._packed) as file:
             with zipfile.ZipFile(file, "w") as packed:
@@ -178,7 +178,7 @@ def _unpack(source: Path, folder: Path, keyring: Keyring | None, told: Told) -> 
                     with packed.open(ROWS) as member:
                         digest = _copy_file(member, rows, manifest.size, "checking", told)
                     if digest != manifest.sha256:
-                        raise InvalidInputError("its checksum is wrong")
+                        raise InvalidInputError("its checksum does not match")
             if manifest.sealed is not None:
                 opened.lost = _open_sealed(packed, manifest, keyring, opened.rows, told)
         _check_rows(opened)
@@ -191,7 +191,7 @@ def _refusing(source: Path) -> Generator[None]:
     try:
         yield
     except ConfigError as error:
-        raise ConfigError(f"{source} cannot be read here: {error}") from error
+        raise ConfigError(f"{source} cannot be read on this machine: {error}") from error
     except OSError as error:
         if error.errno != errno.EINVAL:  # a position before the beginning of the file
             raise
@@ -242,7 +242,7 @@ def _check_rows(opened: _Opened) -> None:
     except BackendError as error:
         raise InvalidInputError(f"its rows are damaged ({error})") from error
     if not opened.lost and {**counts} != {**opened.manifest.counts}:
-        raise InvalidInputError("its number of rows is wrong")
+        raise InvalidInputError("it contains the wrong number of rows")
 
 
 def _manifest(packed: zipfile.ZipFile) -> Manifest:
@@ -263,7 +263,7 @@ def _check_packed(path: Path, manifest: Manifest, keyring: Keyring | None, told:
         is_same = is_same and _manifest(packed) == manifest
     if not is_same:
         raise UnavailableError(
-            f"what was written to {path.parent.parent} differs when read again; the disk may be failing"
+            f"what was written to {path.parent.parent} changed when read back; the disk may be failing"
         )
 
 
@@ -284,7 +284,7 @@ def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told
     while piece := source.read(_PIECE_BYTES):
         done += len(piece)
         if done > size:
-            raise InvalidInputError("its size is wrong")
+            raise InvalidInputError("its size does not match")
         digest.update(piece)
         target.write(piece)
         told(doing, done, size)
@@ -293,7 +293,7 @@ def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told
 
 def _check_replaceable(target: Path, *, is_replacing: bool) -> None:
     if not is_replacing:
-        raise ConflictError(f"{target} exists already; pass is_replacing=True, or choose another name")
+        raise ConflictError(f"{target} already exists; pass is_replacing=True, or choose another name")
     try:
         with zipfile.ZipFile(target) as packed:
             _manifest(packed)
@@ -311,10 +311,10 @@ def _publish(packed: Path, target: Path, *, is_replacing: bool) -> None:
         try:
             os.link(packed, target)
         except FileExistsError as error:
-            raise ConflictError(f"{target} was created by someone else meanwhile; choose another name") from error
+            raise ConflictError(f"{target} was just created by another process; choose another name") from error
         except OSError:  # a file system without links
             if os.path.lexists(target):
-                raise ConflictError(f"{target} was created by someone else meanwhile; choose another name") from None
+                raise ConflictError(f"{target} was just created by another process; choose another name") from None
             packed.replace(target)
     if hasattr(os, "O_DIRECTORY"):
         folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)

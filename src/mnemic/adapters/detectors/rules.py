@@ -185,11 +185,11 @@ class RuleDetector:
         if _RUN.search(text) is not None:
             found += _find_issued(text, lowered)
             if "private key" in lowered:
-                found += _private_keys(text)
+                found += _find_private_keys(text)
         if "://" in text:
-            found += _logins(text, _LOGIN)
+            found += _find_logins(text, _LOGIN)
         if "curl" in lowered or "--user" in lowered:
-            found += _logins(text, _CURL)
+            found += _find_logins(text, _CURL)
         return sorted(found)
 
 
@@ -253,7 +253,7 @@ def _find_key_pair(text: str, start: int, end: int) -> Iterator[SecretSpan]:
             yield SecretSpan(*match.span(), AWS_SECRET)
 
 
-def _private_keys(text: str) -> Iterator[SecretSpan]:
+def _find_private_keys(text: str) -> Iterator[SecretSpan]:
     """A whole armoured key. Without its end (a truncated log), as far as it looks like one."""
     for head in _HEAD.finditer(text):
         body = _BODY.match(text, head.end())
@@ -265,7 +265,7 @@ def _private_keys(text: str) -> Iterator[SecretSpan]:
         yield SecretSpan(head.start(), end, PRIVATE_KEY)
 
 
-def _logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:
+def _find_logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:
     for match in expression.finditer(text):
         value = match.group("secret")
         if value.lower() not in _WORDS_OF_LOGIN and value[0] not in "$%{<[*" and not is_stand_in(value):
@@ -279,7 +279,7 @@ def _find_announced(text: str, lowered: str) -> Iterator[SecretSpan]:
         is_argument = hint.start() > 0 and lowered[hint.start() - 1] == "-"
         if not is_argument and not _TOLD.search(lowered, hint.start(), hint.end() + _REACH_CHARS):
             continue
-        for start in _starts(text, hint.start()):
+        for start in _find_starts(text, hint.start()):
             if start >= taken:
                 spans = list(_find_value_at(text, start))
                 taken = max((span.end for span in spans), default=taken)
@@ -295,7 +295,7 @@ def _find_value_at(text: str, start: int) -> Iterator[SecretSpan]:
         yield from _judge_value(match, "bare", len(match["bare"]), is_setting=True)
 
 
-def _starts(text: str, hint: int) -> Iterator[int]:
+def _find_starts(text: str, hint: int) -> Iterator[int]:
     """Where a word for a secret may start whose hint is at `hint`: there, or at the word before."""
     for place in range(max(0, hint - _LEAD), hint):
         if text[place] != " " and (place == 0 or not text[place - 1].isalnum()):

@@ -104,8 +104,8 @@ class FastEmbedEmbedder:
             )
         except (ValueError, OSError, *_runtime_errors()) as error:
             raise ConfigError(
-                f"fastembed cannot load {self._name} ({type(error).__name__}): download its files once with the "
-                "network on, or set their folder (embedder option `folder`)"
+                f"fastembed cannot load {self._name} ({type(error).__name__}): download its files once "
+                "while online, or set their folder (embedder option `folder`)"
             ) from error
 
 

@@ -85,12 +85,12 @@ def unit_rows(values: ArrayLike, shape: tuple[int, int], source: str) -> Vectors
     try:
         rows = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise BadReplyError(f"{source} sent vectors that are not numbers") from error
+        raise BadReplyError(f"{source} returned vectors with non-numeric values") from error
     if rows.shape != shape:
-        raise BadReplyError(f"{source} sent vectors of shape {rows.shape}; expected {shape}")
+        raise BadReplyError(f"{source} returned vectors of shape {rows.shape}; expected {shape}")
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
     if not np.isfinite(lengths).all():
-        raise BadReplyError(f"{source} sent a vector with NaN or infinity")
+        raise BadReplyError(f"{source} returned a vector that contains NaN or infinity")
     if not lengths.all():
-        raise BadReplyError(f"{source} sent a zero vector for a text with content")
+        raise BadReplyError(f"{source} returned a zero vector for a text that is not empty")
     return (rows / lengths).astype(np.float32)

@@ -68,7 +68,7 @@ def read_settings(folder: Path) -> FolderSettings:
     pooling_file, further = _modules(folder)
     pooling = onnx_models.read_table(pooling_file)
     if pooling.get("include_prompt") is False and (query or document):
-        raise ConfigError(f"{pooling_file} leaves the prefix out of the mean, which is not supported")
+        raise ConfigError(f"{pooling_file} excludes the prefix from the mean, which is not supported")
     return FolderSettings(
         pooling=_pooling(pooling, pooling_file) or known.pooling,
         query_prefix=query,
@@ -99,7 +99,7 @@ def _modules(folder: Path) -> tuple[Path, tuple[str, ...]]:
         modules = json.loads(onnx_models.read_text(file))
         kinds = [(str(each["type"]).rpartition(".")[2], str(each["path"])) for each in modules]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ConfigError(f"{file} is damaged: it is not a list of modules") from error
+        raise ConfigError(f"{file} is damaged: it does not contain a list of modules") from error
     path = next((path for kind, path in kinds if kind == "Pooling"), "1_Pooling")
     further = tuple(kind for kind, _ in kinds if kind not in _HARMLESS)
     return folder / Path(path).name / "config.json", further

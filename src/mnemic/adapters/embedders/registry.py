@@ -22,7 +22,7 @@ def _minilm(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.minilm import MinilmEmbedder
 
     if model is not None:
-        raise ConfigError(f"minilm has only one model; leave out {model!r}")
+        raise ConfigError(f"minilm has only one model; omit {model!r}")
     paths = {name: Path(str(options[name])) for name in ("model", "vocabulary") if name in options}
     return _EMBEDDERS.made("minilm", MinilmEmbedder, {**options, **paths})
 
@@ -43,7 +43,7 @@ def _onnx(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.onnx_folder import OnnxFolderEmbedder
 
     if model is None and "model" not in options:
-        raise ConfigError("embedder 'onnx' needs the folder of a model; use onnx:FOLDER")
+        raise ConfigError("embedder 'onnx' requires a model folder; use onnx:FOLDER")
     return _EMBEDDERS.made("onnx", OnnxFolderEmbedder, with_model(options, model))
 
 
@@ -55,7 +55,7 @@ def _sentence_transformers(model: str | None, options: Options) -> Embedder:
 
 def _openai(model: str | None, options: Options) -> Embedder:
     if "base_url" not in options:
-        raise ConfigError("embedder 'openai' needs the option base_url; texts leave this machine only if you set it")
+        raise ConfigError("the 'openai' embedder requires the base_url option; without it, no text leaves this machine")
     return _open_on_server("openai", model, options)
 
 

@@ -83,7 +83,7 @@ class SentenceTransformersEmbedder:
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"sentence-transformers cannot load {self._source!r} ({type(error).__name__}): download it once "
-                "with the network on, or set the folder of its files as the model"
+                "while online, or set the model to the folder that contains its files"
             ) from error
 
 

@@ -104,7 +104,7 @@ class IndexFile:
             with suppress(FileExistsError, PermissionError):  # SQLite reports missing permissions
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
-            raise UnavailableError(f"the folder of the index {self.path} cannot be made: {error}") from error
+            raise UnavailableError(f"the index folder of {self.path} cannot be created: {error}") from error
         connection = sqlite3.connect(
             self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False
         )
@@ -119,7 +119,7 @@ class IndexFile:
                 self._create(connection)
             connection.execute(SQL["commit"])
             if connection.execute(SQL["stamp"]).fetchone()[0] != self._analyser:
-                raise DamagedIndexError("it was built by another analyser")
+                raise DamagedIndexError("it was built with another analyser")
             undo.pop_all()
         return connection
 

@@ -161,7 +161,7 @@ def _fill_graph(index: Any, slots: Slots, further: Slots, source: Source, stop: 
 def _usearch() -> Any:
     if "faiss" in sys.modules:
         raise ConfigError(
-            "usearch and faiss crash when they are used in one process, and faiss is loaded: "
+            "usearch and faiss crash when used in the same process, and faiss is already loaded: "
             "use the MemoryBackend `faiss` in another process, or run `pip uninstall usearch`"
         )
     importlib.import_module("onnxruntime")  # first: loading it after usearch kills the process (2.26.6 and 1.31.1)
@@ -299,7 +299,7 @@ class GraphKeeper:
                 if graph is not None and not task.stop.is_set():
                     task.done(graph)
             except (RuntimeError, MemoryError) as error:  # from usearch: the exact scan continues without a graph
-                _log.error("the graph of a large partition cannot be made: %s", error)
+                _log.error("cannot build the graph of a large partition: %s", error)
             finally:
                 with self._guard:
                     del self._asked[task.partition]
@@ -308,7 +308,7 @@ class GraphKeeper:
     def _graph(self, task: _Task) -> Graph | None:
         """The graph for a task, None if stopped. If the folder is unusable, only the file is lost."""
         if self._folder is None:
-            return _new(task, task.held)
+            return _choose_graph(task, task.held)
         path = self._path(self._folder, task.partition)
         best = task.held or self._read(path, task.source)
         if best is not None and not is_due(best, task.source.rows, len(task.source.live)):
@@ -320,12 +320,12 @@ class GraphKeeper:
                     return None
                 newer = self._read(path, task.source)  # another process may have built it meanwhile
                 held = newer if best is None or (newer and newer.size > best.size) else best
-                best = _new(task, held)
+                best = _choose_graph(task, held)
                 if best is not None and best is not held and self._is_worth_writing(path, best):
                     self._write(path, best, task)
         except OSError as error:
-            _log.warning("the graph of a large partition is not kept in a file: %s", error)
-        return best if best is not None or task.stop.is_set() else _new(task, None)
+            _log.warning("cannot save the graph of a large partition to a file: %s", error)
+        return best if best is not None or task.stop.is_set() else _choose_graph(task, None)
 
     def _read(self, path: Path, source: Source) -> Graph | None:
         """The graph in the file. None if it is unchanged since this process last read or wrote it."""
@@ -362,7 +362,7 @@ class GraphKeeper:
         return folder / f"{digest.hexdigest()}.graph"
 
 
-def _new(task: _Task, held: Graph | None) -> Graph | None:
+def _choose_graph(task: _Task, held: Graph | None) -> Graph | None:
     """The held graph if it suffices, else one grown from it, else a new one. None if stopped."""
     live = len(task.source.live)
     if held is None or held.size - live > GONE_SHARE * held.size:

@@ -71,7 +71,7 @@ class QdrantIndex:
         try:
             self._link.ask(lambda _: None)
         except BackendError as error:
-            _log.info("the index in Qdrant starts without it: %s", error)
+            _log.info("starting without the Qdrant index: %s", error)
 
     def version(self, partition: Partition) -> int:
         held = self._words.version(partition)
@@ -94,7 +94,7 @@ class QdrantIndex:
         try:
             self._vectors.apply(partition, changes, version, since)
         except BackendError as error:
-            _log.debug("the vectors of a partition stay behind: %s", error)
+            _log.debug("the vectors of a partition could not be removed: %s", error)
 
     def search(self, query: IndexQuery) -> Candidates:
         self._check(query.vector)
@@ -117,7 +117,7 @@ class QdrantIndex:
         try:
             self._vectors.drop(partition)
         except BackendError as error:
-            _log.debug("a partition is dropped when Qdrant is back: %s", error)
+            _log.debug("a partition will be removed when Qdrant is available again: %s", error)
 
     def settle(self) -> None:
         """Nothing to do: Qdrant builds its graphs itself."""
@@ -201,7 +201,7 @@ def open_qdrant(store: Store, space: Space, collection: QdrantCollection, folder
     is down, it is retried in the background.
     """
     if not store.capabilities.is_durable:
-        raise ConfigError("a store in memory cannot use a Qdrant collection, which outlives it; use a store in a file")
+        raise ConfigError("an in-memory store cannot use a Qdrant collection; use a store in a file")
     try:
         options = QdrantOptions(**cast("Mapping[str, Any]", collection.options))
     except TypeError as error:

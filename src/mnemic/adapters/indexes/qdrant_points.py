@@ -335,7 +335,7 @@ class QdrantLink:
             self._is_ready = False
             if self._away is None and not self._closing.is_set():
                 self._away = told
-                _log.warning("%s; until it is back memories are found by their words", told)
+                _log.warning("%s; until it is available again, search uses keywords only", told)
                 self._prober = threading.Thread(target=self._probe, name="mnemic-qdrant-probe", daemon=True)
                 self._prober.start()
         return UnavailableError(told)
@@ -349,7 +349,7 @@ class QdrantLink:
                 with self._guard:
                     self._away = f"Qdrant at {self.address} cannot be used: {reason(error)}"
                 continue
-            _log.info("Qdrant at %s is back", self.address)
+            _log.info("Qdrant at %s is available again", self.address)
             with self._guard:
                 self._away = None
             return
@@ -360,7 +360,7 @@ def _check_free(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with lease_at_once(folder / ".lock") as is_free:
         if not is_free:
-            raise RuntimeError("the folder is used by another process, and serves one at a time; several need a server")
+            raise RuntimeError("the folder is in use by another process; to share it, run a Qdrant server")
 
 
 def address(url: str) -> str:
@@ -370,7 +370,7 @@ def address(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
-            "memory.index.qdrant.url is not the address of a Qdrant; use http://localhost:6333, https://…, the path of "
+            "memory.index.qdrant.url is not a valid Qdrant address; use http://localhost:6333, https://…, the path of "
             "a folder, or :memory:"
         )
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -455,7 +455,7 @@ def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
             f"the embedder makes; {remedy}"
         )
     if vectors.distance != models.Distance.COSINE or said.get("mnemic_layout") != LAYOUT:
-        raise ConfigError(f"{where} has another distance or layout than this version of Mnemic uses; {remedy}")
+        raise ConfigError(f"{where} uses a different distance or layout from this version of Mnemic; {remedy}")
 
 
 def _check_server(client: QdrantClient, address: str) -> None:

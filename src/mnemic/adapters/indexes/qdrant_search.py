@@ -80,7 +80,7 @@ class QdrantVectors:
             if not is_there and not since:
                 self._fill(partition, [change for change in last if not change.is_gone], version, state)
             elif state is not None and is_there and (since or 0) <= state.version < version:
-                self._follow(partition, last, version, state)
+                self._extend(partition, last, version, state)
             else:
                 self.hear(partition, state if is_there else None)
 
@@ -140,7 +140,7 @@ class QdrantVectors:
             if offset is None:
                 return
 
-    def _follow(self, partition: Partition, changes: Sequence[Change], version: int, state: layout.State) -> None:
+    def _extend(self, partition: Partition, changes: Sequence[Change], version: int, state: layout.State) -> None:
         """Write changes to an existing partition."""
         key = self.key(partition)
         forward: models.UpdateOperation = _set(
@@ -154,7 +154,7 @@ class QdrantVectors:
         batches = [*self._batches(key, state.epoch, changes, version)] or [[]]
         if any(change.is_gone for change in changes):
             batches[-1].append(
-                _removal_of(
+                _make_removal(
                     [
                         layout.is_("partition", key),
                         layout.is_("what", layout.GONE),
@@ -169,7 +169,7 @@ class QdrantVectors:
 
     def _fill(self, partition: Partition, changes: Sequence[Change], version: int, left: layout.State | None) -> None:
         """Start the partition with all its rows, or wait if another process does."""
-        left = self._left_by_others(partition, left)
+        left = self._wait_for_others(partition, left)
         if left is not None and left.version:
             self.hear(partition, left)
             return
@@ -177,7 +177,7 @@ class QdrantVectors:
         if not self._is_claimed(partition, mine, left):
             return
         others = [layout.is_("partition", key), models.Filter(must_not=[layout.is_("epoch", mine.epoch)])]
-        self._link.ask(lambda client: self._update(client, [_removal_of(others)]))
+        self._link.ask(lambda client: self._update(client, [_make_removal(others)]))
         whose = [layout.named([layout.state_id(key)]), layout.is_("epoch", mine.epoch)]
         for beat, batch in enumerate(self._batches(key, mine.epoch, changes, version), start=1):
             batch.append(_set({"beat": beat}, whose))
@@ -185,7 +185,7 @@ class QdrantVectors:
         self._link.ask(lambda client: self._update(client, [_set({"version": version}, whose)]))
         self._settle(partition, mine.epoch)
 
-    def _left_by_others(self, partition: Partition, state: layout.State | None) -> layout.State | None:
+    def _wait_for_others(self, partition: Partition, state: layout.State | None) -> layout.State | None:
         """Wait until no other process fills the partition: it is done, or makes no progress."""
         seen, until = state, time.monotonic() + self._options.claim_s
         while state is not None and not state.version and time.monotonic() < until:
@@ -212,7 +212,7 @@ class QdrantVectors:
         state = self._read(partition)
         if state is None or state.epoch != epoch:
             mine = [layout.is_("partition", self.key(partition)), layout.is_("epoch", epoch)]
-            self._link.ask(lambda client: self._update(client, [_removal_of(mine)]))
+            self._link.ask(lambda client: self._update(client, [_make_removal(mine)]))
         self.hear(partition, state if state is not None and state.version else None)
 
     def _batches(self, key: str, epoch: str, changes: Sequence[Change], version: int) -> Iterator[_Operations]:
@@ -229,10 +229,10 @@ class QdrantVectors:
 
 
 def _all_of(key: str) -> _Operations:
-    return [_removal_of([layout.is_("partition", key)])]
+    return [_make_removal([layout.is_("partition", key)])]
 
 
-def _removal_of(must: Sequence[models.Condition]) -> models.UpdateOperation:
+def _make_removal(must: Sequence[models.Condition]) -> models.UpdateOperation:
     return models.DeleteOperation(delete=models.FilterSelector(filter=models.Filter(must=list(must))))
 
 

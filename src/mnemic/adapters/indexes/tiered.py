@@ -43,7 +43,7 @@ class TieredIndex:
     def version(self, partition: Partition) -> int:
         held = self._scan.version(partition)
         if held and self._is_large(partition):
-            held = min(held, self._or_whole(partition, lambda: self._keyword.version(partition), 0))
+            held = min(held, self._or_reload(partition, lambda: self._keyword.version(partition), 0))
         with self._guard:
             self._told[partition] = held
         return held
@@ -55,7 +55,7 @@ class TieredIndex:
             self._begin(partition, changes, version)
         elif self._is_large(partition):
             self._scan.apply(partition, changes, version, holds_terms=False)
-            self._or_whole(partition, lambda: self._keyword.apply(partition, changes, version, since=since), None)
+            self._or_reload(partition, lambda: self._keyword.apply(partition, changes, version, since=since), None)
         else:
             self._scan.apply(partition, changes, version)
             if self._scan.rows(partition) > self._threshold_rows and not self._is_whole(partition):
@@ -65,7 +65,7 @@ class TieredIndex:
     def search(self, query: IndexQuery) -> Candidates:
         best = self._scan.best(query)
         found = [
-            self._or_whole(partition, partial(self._search_divided, partition, query), nothing(len(query.terms)))
+            self._or_reload(partition, partial(self._search_divided, partition, query), nothing(len(query.terms)))
             if self._is_large(partition)
             else self._scan.evidence(partition, query, best)
             for partition in query.partitions
@@ -97,12 +97,12 @@ class TieredIndex:
         with self._guard:
             return partition in self._whole
 
-    def _or_whole(self, partition: Partition, call: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+    def _or_reload(self, partition: Partition, call: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
         """A call on the file, or `otherwise` if it fails. The partition is then dropped and reloaded."""
         try:
             return call()
         except BackendError as error:
-            _log.warning("%s; the words of a large partition are held in memory instead", error)
+            _log.warning("%s; keeping the words of a large partition in memory instead", error)
             with self._guard:
                 self._whole.add(partition)
                 self._large.discard(partition)
@@ -122,10 +122,10 @@ class TieredIndex:
         elif live > self._threshold_rows or self._is_large(partition):
             self._mark_large(partition)
             self._scan.apply(partition, changes, version, holds_terms=False)
-            self._or_whole(partition, lambda: self._keyword.apply(partition, changes, version, is_complete=True), None)
+            self._or_reload(partition, lambda: self._keyword.apply(partition, changes, version, is_complete=True), None)
         else:
             self._scan.apply(partition, changes, version)
-            self._or_whole(partition, lambda: self._forget(partition), None)
+            self._or_reload(partition, lambda: self._forget(partition), None)
 
     def _forget(self, partition: Partition) -> None:
         if self._keyword.version(partition):
@@ -181,7 +181,7 @@ class SpacesIndex:
             index.search(replace(query, terms=(), vector=_vector_at(query.further, place), further=()))
             for place, index in enumerate(self._further)
         ]
-        joint = self._with_rows(query, found, near) if any(each.ids.size for each in near) else found
+        joint = self._append_rows(query, found, near) if any(each.ids.size for each in near) else found
         ids = [str(i) for i in joint.ids]
         return replace(
             joint,
@@ -201,7 +201,7 @@ class SpacesIndex:
         for index in (self._main, *self._further):
             index.close()
 
-    def _with_rows(self, query: IndexQuery, found: Candidates, near: Sequence[Candidates]) -> Candidates:
+    def _append_rows(self, query: IndexQuery, found: Candidates, near: Sequence[Candidates]) -> Candidates:
         """The candidates, followed by rows found only in further spaces."""
         known = {str(i) for i in found.ids}
         added: dict[str, tuple[Candidates, int]] = {}
@@ -209,7 +209,7 @@ class SpacesIndex:
             added |= {str(i): (each, row) for row, i in enumerate(each.ids) if str(i) not in known}
         if not added:
             return found
-        counts, cosines = self._looked_up(query, added)
+        counts, cosines = self._look_up_rows(query, added)
         rows = list(added.values())
         ids = np.array([*found.ids, *added], dtype=np.object_)
         return replace(
@@ -224,7 +224,7 @@ class SpacesIndex:
             surroundings=self._surroundings(query, [str(i) for i in ids]),
         )
 
-    def _looked_up(self, query: IndexQuery, wanted: Collection[str]) -> tuple[Floats, Floats]:
+    def _look_up_rows(self, query: IndexQuery, wanted: Collection[str]) -> tuple[Floats, Floats]:
         """The counts of the query's terms in these rows, and their cosines in the first space, in order."""
         only = {"allowed": frozenset(wanted), "messages_until": None, "dense_limit": len(wanted), "neighbours": 0}
         found = self._main.search(replace(query, further=(), **only))

@@ -51,9 +51,7 @@ class LlamaCppLlm:
         """
         self._package: Any = import_extra("xllamacpp", "llama-cpp")
         if model is not None and not Path(model).is_file():
-            raise errors.ConfigError(
-                f"llm llama-cpp: the file {model} does not exist; model must be the path of a GGUF file"
-            )
+            raise errors.ConfigError(f"llm llama-cpp: the file {model} does not exist; set it to a GGUF file")
         if model is None:
             import_extra(PACKAGED, "llama-cpp")
         self._model = None if model is None else Path(model)
@@ -91,7 +89,7 @@ class LlamaCppLlm:
                 if text := assembly.add(event):
                     yield Piece(text)
         if not assembly.is_finished:
-            raise errors.BadReplyError(f"{self.name} ended its reply early")
+            raise errors.BadReplyError(f"{self.name} stopped in the middle of its reply")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:
@@ -181,7 +179,7 @@ class LlamaCppLlm:
         if said is not None and is_too_long(said):
             raise errors.InvalidInputError(f"{self.name}: the prompt is longer than {self._context_tokens} tokens")
         if said is not None:
-            raise errors.UnavailableError(f"{self.name} failed during its reply")
+            raise errors.UnavailableError(f"{self.name} failed while replying")
 
     def _late_error(self, deadline: Deadline) -> errors.TimedOutError:
         return errors.TimedOutError(f"{self.name} did not answer in full within {deadline.timeout_s:g} s")
@@ -213,7 +211,7 @@ def packaged_model(folder: Path | None = None) -> Path:
         except (OSError, ValueError) as error:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-            raise errors.ConfigError(f"llm llama-cpp: the model cannot be written to {folder} ({error})") from error
+            raise errors.ConfigError(f"llm llama-cpp: the model cannot be saved to {folder} ({error})") from error
     return path
 
 

@@ -163,10 +163,10 @@ def error_of(event: object) -> str | None:
 
 
 def _message(message: PromptMessage) -> dict[str, object]:
-    entry: dict[str, object] = {"role": message.role.value, "content": _sendable(message.content)}
+    entry: dict[str, object] = {"role": message.role.value, "content": _clean(message.content)}
     if message.tool_calls:
         entry["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _sendable(call.arguments)}}
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _clean(call.arguments)}}
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
@@ -174,7 +174,7 @@ def _message(message: PromptMessage) -> dict[str, object]:
     return entry
 
 
-def _sendable(text: str) -> str:
+def _clean(text: str) -> str:
     """The text without lone surrogates, which become question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -310,7 +310,7 @@ class ChatClient:
     @contextmanager
     def _answer(self, body: Mapping[str, object], deadline: Deadline) -> Generator[httpx2.Response]:
         response = self._send(body, deadline)
-        watchdog = threading.Timer(deadline.left_s, _cut, [response])
+        watchdog = threading.Timer(deadline.left_s, _disconnect, [response])
         watchdog.daemon = True
         watchdog.start()
         try:
@@ -325,7 +325,7 @@ class ChatClient:
         wait = model_servers.FIRST_WAIT_S
         for attempt in range(1, self._attempts + 1):
             try:
-                response = self._sent_once(content, deadline)
+                response = self._send_once(content, deadline)
                 if response.status_code == HTTPStatus.OK:
                     return response
                 self._refuse(response, str(body.get("model", "")), deadline)
@@ -334,9 +334,9 @@ class ChatClient:
                     raise
             self._sleep(wait)
             wait *= 2
-        raise AssertionError("a loop of at least one try ended without an answer")
+        raise AssertionError("all attempts ended without an answer")
 
-    def _sent_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
+    def _send_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
         left = deadline.left_s
         timeout = self._http.Timeout(left, connect=min(left, model_servers.CONNECT_TIMEOUT_S))
         request = self._client.build_request(
@@ -383,7 +383,9 @@ class ChatClient:
         except (self._http.TransportError, self._http.DecodingError) as error:
             if deadline.is_over:
                 raise self._late(deadline) from error
-            raise errors.BadReplyError(f"{self.place} ended its reply early ({type(error).__name__})") from error
+            raise errors.BadReplyError(
+                f"{self.place} stopped in the middle of its reply ({type(error).__name__})"
+            ) from error
         if deadline.is_over:
             raise self._late(deadline)
 
@@ -397,7 +399,7 @@ class ChatClient:
         return errors.TimedOutError(f"{self.place} did not answer in full within {deadline.timeout_s:g} s")
 
 
-def _cut(response: httpx2.Response) -> None:
+def _disconnect(response: httpx2.Response) -> None:
     """Disconnect while another thread reads, which then notices the deadline."""
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None
@@ -486,7 +488,7 @@ class OpenAILlm:
                     yield Piece(text)
                 event = next(events, None)
         if not assembly.is_finished:
-            raise errors.BadReplyError(f"{self._client.place} ended its reply early")
+            raise errors.BadReplyError(f"{self._client.place} stopped in the middle of its reply")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:
@@ -495,9 +497,9 @@ class OpenAILlm:
     def _check(self, event: object) -> None:
         said = error_of(event)
         if said is not None and model_servers.is_too_long(said):
-            raise errors.InvalidInputError(f"{self._client.place}: the prompt is longer than its context")
+            raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context")
         if said is not None:
-            raise errors.UnavailableError(f"{self._client.place} failed during its reply")
+            raise errors.UnavailableError(f"{self._client.place} failed while replying")
 
     def _ask_adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
         """The answer to the first request that the server accepts. Remembers what it accepted."""
@@ -507,9 +509,7 @@ class OpenAILlm:
             try:
                 answer = ask(dialect)
             except model_servers.TooLongError as error:
-                raise errors.InvalidInputError(
-                    f"{self._client.place}: the prompt is longer than its context"
-                ) from error
+                raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context") from error
             except RefusedRequestError as refused:
                 if prompt.tools and "tool" in refused.said:
                     message = f"{self._model} at {self._client.place} takes no tools"

@@ -22,7 +22,7 @@ def open_llm(name: str, options: Options | None = None) -> Llm:
 
 def _openai(model: str | None, options: Options) -> Llm:
     if "base_url" not in options:
-        raise ConfigError("llm 'openai' needs the option base_url; texts leave this machine only if you set it")
+        raise ConfigError("llm 'openai' requires the base_url option; without it, no text leaves this machine")
     return _open_on_server("openai", model, options)
 
 
@@ -35,7 +35,7 @@ def _open_on_server(name: str, model: str | None, options: Options) -> Llm:
 
     model = model or cast("str | None", options.get("model"))
     if not model:
-        raise ConfigError(f"llm {name!r} needs a model; use {name}:MODEL, or the option model")
+        raise ConfigError(f"llm {name!r} requires a model; use {name}:MODEL, or set the model option")
     return _LLMS.made_on_server(name, OpenAILlm, ChatEndpoint, with_model(options, model))
 
 

@@ -17,7 +17,7 @@ KIND = "a mail"
 HEADERS = ("Subject", "From", "To", "Cc", "Date")
 ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _FAULTS = (ValueError, LookupError, AttributeError, TypeError, IndexError)
-"""What the standard library's parser raises for malformed headers."""
+"""Exceptions of the standard library's parser for malformed headers."""
 
 
 class MailReader:

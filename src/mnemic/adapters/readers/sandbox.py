@@ -130,7 +130,7 @@ class _Process:
             reply = self._exchange([json.dumps({"readers": readers}).encode()], START_TIMEOUT_S)
         except _EndedError as ended:
             self.close()
-            raise ConfigError(f"the file reader does not start (exit code {ended.code})") from ended
+            raise ConfigError(f"the file reader could not be started (exit code {ended.code})") from ended
         if "message" in reply:
             self.close()
             raise ConfigError(str(reply["message"]))
@@ -179,7 +179,7 @@ class _Process:
         try:
             return cast("dict[str, Any]", json.loads(answer))
         except ValueError as error:
-            raise BadReplyError("the file reader sent an unusable reply") from error
+            raise BadReplyError("the file reader returned an invalid reply") from error
 
 
 def _document(reply: dict[str, Any]) -> ReadDocument:
@@ -191,7 +191,7 @@ def _document(reply: dict[str, Any]) -> ReadDocument:
     try:
         return child.document_from(reply["document"])
     except (KeyError, TypeError, ValueError, AttributeError, MnemicError) as error:
-        raise BadReplyError("the file reader sent an unusable reply") from error
+        raise BadReplyError("the file reader returned an invalid reply") from error
 
 
 _fits: type[Reader] = SandboxReader

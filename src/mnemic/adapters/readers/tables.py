@@ -11,6 +11,7 @@ from mnemic.ports.files import Reader, ReaderCapabilities
 
 SAMPLE_LINES = 20  # enough to detect the separator
 SEPARATORS = ",;\t|"
+MAX_COLUMNS = 16_384  # as many as a spreadsheet has; such a row would be a passage of thousands of numbers
 
 
 class CsvReader:
@@ -32,6 +33,8 @@ class CsvReader:
         csv.field_size_limit(limits.max_characters)
         try:
             for row in csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text)):
+                if len(row) > MAX_COLUMNS:
+                    raise refusals.broken(name, "a table", f"a row has {len(row):,} columns, at most {MAX_COLUMNS:,}")
                 draft.row(row)
         except csv.Error as error:
             raise refusals.broken(name, "a table", error) from error

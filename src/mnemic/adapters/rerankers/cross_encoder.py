@@ -49,7 +49,7 @@ class CrossEncoderReranker:
         few tokens.
         """
         if max_tokens < LEAST_TOKENS:
-            raise ConfigError(f"a cross-encoder needs at least {LEAST_TOKENS} tokens, not {max_tokens}")
+            raise ConfigError(f"a cross-encoder requires at least {LEAST_TOKENS} tokens, not {max_tokens}")
         self._model = model
         self._threads = threads
         self._max_tokens = max_tokens
@@ -115,8 +115,8 @@ def _fetch_folder(repository: str) -> Path:
         ]
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"the cross-encoder {repository!r} cannot be loaded ({type(error).__name__}): download it once with the "
-            "network on, or set the folder of its files as the model"
+            f"cannot load cross-encoder {repository!r} ({type(error).__name__}): download it once "
+            "while online, or set the model to the folder that contains its files"
         ) from error
     return files[0].parent
 

@@ -26,7 +26,7 @@ def _maxsim(model: str | None, options: Options) -> Reranker:
     from mnemic.adapters.rerankers.maxsim import MaxSimReranker
 
     if model is not None:
-        raise ConfigError(f"maxsim only works with the offline model; leave out {model!r}")
+        raise ConfigError(f"maxsim only works with the offline model; omit {model!r}")
     return _RERANKERS.made("maxsim", MaxSimReranker, options)
 
 
@@ -89,7 +89,7 @@ class LlmReranker:
         ).text
         number = _NUMBER.search(said)
         if number is None:
-            raise BadReplyError(f"the language model {self._llm.name} gave no score")
+            raise BadReplyError(f"the language model {self._llm.name} returned no score")
         return min(max(float(number.group()), 0.0), MOST)
 
 

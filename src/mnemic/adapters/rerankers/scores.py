@@ -16,16 +16,16 @@ def scores_of(
     for too many texts, `BadReplyError` unless there is one finite number per text.
     """
     if len(texts) > max_texts:
-        raise InvalidInputError(f"{source} scores at most {max_texts} texts at once, not {len(texts)}")
+        raise InvalidInputError(f"{source} can score at most {max_texts} texts at once, not {len(texts)}")
     places = [place for place, text in enumerate(texts) if text.strip()]
     if not query.strip() or not places:
         return np.zeros(len(texts), dtype=np.float32)
     try:
         judged = np.asarray(judge(query, [texts[place] for place in places]), dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise BadReplyError(f"{source} sent scores that are not numbers") from error
+        raise BadReplyError(f"{source} returned scores that are not numbers") from error
     if judged.shape != (len(places),) or not np.isfinite(judged).all():
-        raise BadReplyError(f"{source} sent scores of shape {judged.shape}; expected {len(places)} finite numbers")
+        raise BadReplyError(f"{source} returned scores of shape {judged.shape}; expected {len(places)} finite numbers")
     scores = np.full(len(texts), judged.min(), dtype=np.float32)
     scores[places] = judged
     return scores

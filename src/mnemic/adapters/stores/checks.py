@@ -34,7 +34,7 @@ def check_documents(documents: Sequence[Document]) -> None:
         if document.status == DocumentStatus.ERASED:
             raise InvalidInputError(f"document {document.id} cannot be stored as erased; erase it")
         if "\0" in document.source:
-            raise InvalidInputError(f"the source of document {document.id} holds the character U+0000")
+            raise InvalidInputError(f"the source of document {document.id} contains the character U+0000")
 
 
 def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
@@ -44,11 +44,11 @@ def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
     place = (document.id, document.partition, document.private_agent)
     for chunk in chunks:
         if (chunk.document_id, chunk.partition, chunk.private_agent) != place:
-            raise InvalidInputError(f"chunk {chunk.id} is of another document, partition or agent than {document.id}")
+            raise InvalidInputError(f"chunk {chunk.id} has another document, partition or agent than {document.id}")
     if len({chunk.index for chunk in chunks}) < len(chunks):
-        raise InvalidInputError(f"two chunks of document {document.id} have one index")
+        raise InvalidInputError(f"two chunks of document {document.id} have the same index")
     if len({chunk.id for chunk in chunks}) < len(chunks):
-        raise ConflictError(f"two chunks of document {document.id} have one id")
+        raise ConflictError(f"two chunks of document {document.id} have the same id")
 
 
 def refuse_document(id: str, source: str) -> ConflictError:
@@ -71,12 +71,12 @@ def is_readable(memory: Memory) -> bool:
 def check_sheets(sheets: Sequence[Sheet]) -> None:
     """Raise `InvalidInputError` for sheets with repetitions, or without an end of a relation."""
     if len({sheet.item_id for sheet in sheets}) < len(sheets):
-        raise InvalidInputError("two sheets are about one item")
+        raise InvalidInputError("two sheets describe the same item")
     for sheet in sheets:
         if len({(named.key, named.type) for named in sheet.names}) < len(sheet.names):
             raise InvalidInputError(f"the sheet of {sheet.item_id} names an entity twice")
         if len({(each.source, each.target, each.type) for each in sheet.relations}) < len(sheet.relations):
-            raise InvalidInputError(f"the sheet of {sheet.item_id} says a relation twice")
+            raise InvalidInputError(f"the sheet of {sheet.item_id} states a relation twice")
         ends = {end for each in sheet.relations for end in (each.source, each.target)}
         if not ends <= set(range(len(sheet.names))):
-            raise InvalidInputError(f"the sheet of {sheet.item_id} relates what it does not name")
+            raise InvalidInputError(f"the sheet of {sheet.item_id} relates entities that it does not name")

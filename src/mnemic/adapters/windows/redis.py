@@ -130,7 +130,7 @@ class RedisLink(Generic[_Missed]):
             if self._is_down or self._closing.is_set():
                 return
             self._is_down = True
-            _log.warning("Redis at %s is away, its copies are not used: %s", self.address, error)
+            _log.warning("Redis at %s is unavailable; its copies are not used: %s", self.address, error)
             self._prober = threading.Thread(target=self._probe, name="mnemic-redis-probe", daemon=True)
             self._prober.start()
 
@@ -140,9 +140,9 @@ class RedisLink(Generic[_Missed]):
                 self.client.ping()
                 self._repair_all()
             except _FAILURES as error:
-                _log.debug("Redis at %s is still away: %s", self.address, error)
+                _log.debug("Redis at %s is still unavailable: %s", self.address, error)
                 continue
-            _log.info("Redis at %s is back", self.address)
+            _log.info("Redis at %s is available again", self.address)
             return
 
     def _repair_all(self) -> None:
@@ -175,7 +175,7 @@ def _client(url: str, options: RedisOptions) -> Redis:
         )
     except (ValueError, TypeError) as error:
         raise ConfigError(
-            "memory.window.url is not the address of a Redis; use redis://user:password@host:6379/0, rediss://… or "
+            "memory.window.url is not a valid Redis address; use redis://user:password@host:6379/0, rediss://… or "
             "unix:///path"
         ) from error
 
@@ -191,7 +191,7 @@ STAGING = "mem:"
 PATTERNS = (f"{SESSIONS}*", f"{STAGING}*")
 _PENDING, _STATE = ":pending", ":state"
 _MANGLED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-"""What reading a foreign or broken entry can raise."""
+"""Exceptions from parsing a foreign or broken entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ _MissedWindow = Place | Partition | str
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _State:
     """The state of a session in Redis: versions of the copies, and the window's messages unless stale."""
 
     window_version: bytes
@@ -379,7 +379,7 @@ class RedisWindow:
         call = self._call(place, "push", *told, *map(encoded, messages))
         done = self._link.ask(WRITE, call, place)
         if done is not None and 0 in done:
-            self._refill(place, messages[-1].created_at, is_window=not done[0], is_staging=not done[1])
+            self._restore_copies(place, messages[-1].created_at, is_window=not done[0], is_staging=not done[1])
 
     def latest(self, partition: Partition, session: str, limit: int, now: datetime) -> list[Message]:
         if limit <= 0:
@@ -393,13 +393,13 @@ class RedisWindow:
             return within_ttl(shown, now, self._ttl_s)
         self._observer.count("mnemic.window.cold")
         try:
-            return self._from_rows(place, limit, now, look)
+            return self._read_rows(place, limit, now, look)
         except BackendError as error:
             heard = self._heard.get(place)
             if heard is None:
                 raise
             if not self._is_store_away:
-                _log.warning("neither Redis nor the store answers; windows are what was heard here last: %s", error)
+                _log.warning("neither Redis nor the store responds; using this process's last messages: %s", error)
             self._is_store_away = True
             return within_ttl(heard[-limit:], now, self._ttl_s)
 
@@ -407,7 +407,7 @@ class RedisWindow:
         for session in sessions:
             self._drop(Place(partition, session))
         if sessions:
-            self._refill(Place(partition, sessions[0]), now, is_window=False)
+            self._restore_copies(Place(partition, sessions[0]), now, is_window=False)
 
     def clear(self, partition: Partition, session: str) -> bool:
         place = Place(partition, session)
@@ -444,21 +444,21 @@ class RedisWindow:
     def _call(self, place: Place, name: str, *arguments: object) -> Callable[[], list[Any]]:
         return lambda: cast("list[Any]", self._script(keys=place.keys, args=[name, *cast("list[Any]", arguments)]))
 
-    def _look(self, place: Place) -> _Look | None:
+    def _look(self, place: Place) -> _State | None:
         """The state in Redis, None during an outage."""
         found = self._link.ask(READ, self._call(place, "look", self._ttl_ms, self._staging_ttl_ms))
         if found is None:
             return None
         versions: tuple[bytes, bytes] = (found[0], found[1])
         if len(found) == len(versions):
-            return _Look(*versions)
+            return _State(*versions)
         last, count, whole, entries = found[2:]
         messages = decoded(entries, place)
         positions = [message.position for message in messages]
         is_sound = len(messages) == count and positions == sorted(set(positions)) and max(positions, default=0) <= last
-        return _Look(*versions, messages if is_sound else None, is_whole=bool(whole))
+        return _State(*versions, messages if is_sound else None, is_whole=bool(whole))
 
-    def _from_rows(self, place: Place, limit: int, now: datetime, look: _Look | None) -> list[Message]:
+    def _read_rows(self, place: Place, limit: int, now: datetime, look: _State | None) -> list[Message]:
         """The window from the rows. Leaves a copy in Redis."""
         with self._store.read() as work:
             rows = work.messages.latest(Visibility((place.partition,), None), place.session, max(limit, self._most))
@@ -469,7 +469,7 @@ class RedisWindow:
         self._heard.put(place, rows)
         return within_ttl(rows, now, self._ttl_s)[-limit:]
 
-    def _refill(self, place: Place, now: datetime, *, is_window: bool = True, is_staging: bool = True) -> None:
+    def _restore_copies(self, place: Place, now: datetime, *, is_window: bool = True, is_staging: bool = True) -> None:
         """Copy rows to Redis where copies are missing. Without them only time is lost."""
         look = self._look(place)
         if look is None:
@@ -479,14 +479,14 @@ class RedisWindow:
                 fills = [self._window_fill(work, place, now, look)] if is_window else []
                 fills += [self._staging_fill(work, place, look)] if is_staging else []
         except BackendError as error:
-            _log.warning("no copy of a session was made: %s", error)
+            _log.warning("could not copy a session to Redis: %s", error)
             return
         for fill in fills:
             if fill is not None:
                 self._link.ask(WRITE, fill)
 
     def _window_fill(
-        self, work: UnitOfWork, place: Place, now: datetime, look: _Look
+        self, work: UnitOfWork, place: Place, now: datetime, look: _State
     ) -> Callable[[], list[Any]] | None:
         """The call that copies a session's rows, None without an open one. The conversation is read first: a message
         added later is not counted, and is pushed later.
@@ -509,7 +509,7 @@ class RedisWindow:
         told = (ttl_ms, look.window_version, talk.messages, len(window), int(len(rows) <= self._most), len(pending))
         return self._call(place, "fill_window", *told, *map(encoded, [*pending, *window]))
 
-    def _staging_fill(self, work: UnitOfWork, place: Place, look: _Look) -> Callable[[], list[Any]] | None:
+    def _staging_fill(self, work: UnitOfWork, place: Place, look: _State) -> Callable[[], list[Any]] | None:
         """The call that copies the partition's newest staged messages. None if they are in too many sessions."""
         talks = work.upkeep.idle(CURATED, _EVER, MOST_ELSEWHERE + 1, place.partition)
         if len(talks) > MOST_ELSEWHERE:

@@ -73,7 +73,7 @@ export function button(label, work, given = {}) {
     {
       type: "button",
       disabled: !isAllowed,
-      title: isAllowed ? null : `this needs a key with the right ${right}`,
+      title: isAllowed ? null : `this requires a key with the ${right} right`,
       ...rest,
       onclick: () => pressed(box, work),
     },
@@ -107,7 +107,7 @@ export function form(label, fields, submit, work, given = {}) {
       type: "submit",
       class: "main",
       disabled: given.right ? !may(given.right) : false,
-      title: given.right && !may(given.right) ? `this needs a key with the right ${given.right}` : null,
+      title: given.right && !may(given.right) ? `this requires a key with the ${given.right} right` : null,
     },
     submit,
   );

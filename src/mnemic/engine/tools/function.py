@@ -58,10 +58,10 @@ class FunctionTool(Generic[_P, _R]):
         self._timeout_s, self._is_read_only = timeout_s, is_read_only
         called = name or getattr(function, "__name__", "")
         if not _NAME.fullmatch(called):
-            raise InvalidInputError(f"{called!r} cannot name a tool: letters, digits, _ and -, at most 64")
+            raise InvalidInputError(f"{called!r} is not a valid tool name; use at most 64 letters, digits, _ and -")
         about, told = read_docstring(function.__doc__)
         if not about:
-            raise InvalidInputError(f"the tool {called} needs a docstring: what it does, and when to call it")
+            raise InvalidInputError(f"the tool {called} needs a docstring: what it does and when to call it")
         self._parameters = _parameters(called, function, told)
         properties = {name: form.schema for name, form in self._parameters.forms.items()}
         self._spec = ToolSpec(called, about, object_schema(properties, self._parameters.required))
@@ -155,7 +155,7 @@ def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, st
             required.append(name)
     unknown = [name for name in told if name not in forms and name != context]
     if unknown:
-        raise InvalidInputError(f"the docstring of the tool {called} describes {unknown[0]!r}, which it does not take")
+        raise InvalidInputError(f"the docstring of the tool {called} describes {unknown[0]!r}, not a parameter")
     return _Parameters(forms, tuple(required), context)
 
 

@@ -123,7 +123,7 @@ def memory_tools(engine: Engine) -> Sequence[Tool]:
         """
         item = get(engine, context.scope, check_id(id))
         if isinstance(item, Chunk):
-            raise InvalidInputError("this is a passage of a document; documents are not deleted by tools")
+            raise InvalidInputError("this is a passage of a document; tools cannot delete documents")
         text = item.text
         context.tell(delete(engine, context.scope, item.id, actor=context.actor, reason=reason[:200]))
         return facts_block([f"deleted: {text}"])

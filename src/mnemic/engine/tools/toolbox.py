@@ -44,7 +44,7 @@ class Toolbox:
         self._guard = threading.Lock()
         for tool in tools:
             if self._tools.setdefault(tool.spec.name, tool) is not tool:
-                raise ConfigError(f"there are two tools named {tool.spec.name}; give one of them another name")
+                raise ConfigError(f"there are two tools named {tool.spec.name}; rename one of them")
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -145,7 +145,7 @@ def _attempt(tool: Tool, context: ToolContext, arguments: Mapping[str, object]) 
         return str(error), True
     except Exception as error:  # noqa: BLE001 -- whatever a tool does, the chat goes on
         kind = type(error).__name__
-        _log.error("unexpected %s in the tool %s", kind, tool.spec.name, extra={"where": places(error)})
+        _log.error("unexpected %s in tool %s", kind, tool.spec.name, extra={"where": places(error)})
         return f"{tool.spec.name} failed ({type(error).__name__}); go on without it", True
 
 
@@ -178,7 +178,7 @@ def _import_file(path: Path) -> ModuleType:
     name = f"mnemic_tools_of_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise ImportError(f"there is no file {path}")
+        raise ImportError(f"the file {path} does not exist")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -192,10 +192,10 @@ def _pick_tools(loaded: object, place: str) -> list[Tool]:
     else:
         listed = cast("list[object]", list(cast("Any", loaded)) if isinstance(loaded, list | tuple) else [loaded])
         if not all(map(_is_tool, listed)):
-            raise ConfigError(f"{place} is no tool; make one of a function with @mnemic.tool")
+            raise ConfigError(f"{place} is not a tool; turn a function into one with @mnemic.tool")
         tools = cast("list[Tool]", listed)
     if not tools:
-        raise ConfigError(f"{place} holds no tool; make one of a function with @mnemic.tool")
+        raise ConfigError(f"{place} contains no tool; turn a function into one with @mnemic.tool")
     return tools
 
 

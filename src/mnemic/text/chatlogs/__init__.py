@@ -30,7 +30,7 @@ def read_log(text: str, format_: str | None = None, *, include_tools: bool = Fal
     number; the others are read.
     """
     if format_ is not None and format_ not in FORMATS:
-        raise InvalidInputError(f"format {format_!r} is not known; there are {', '.join(FORMATS)}")
+        raise InvalidInputError(f"unknown format {format_!r}; use one of {', '.join(FORMATS)}")
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise InvalidInputError("there is nothing to import: the input is empty")
@@ -57,7 +57,7 @@ def _conversations(document: Any, name: str) -> list[Json]:
     found = as_list(document) or as_list(as_mapping(document).get("items")) or ([document] if document else [])
     conversations = [as_mapping(entry) for entry in found]
     if not conversations:
-        raise InvalidInputError(f"this is no {name} export: it is not one JSON document; is the file complete?")
+        raise InvalidInputError(f"this is not a {name} export: it is not one JSON document; is the file complete?")
     return conversations
 
 

@@ -1,24 +1,9 @@
-"""Which parts of a message state something: sentences cut into clauses, without what is no statement of the user.
+"""Finds what a message states of its user, and turns it into facts in the third person, by rules alone.
 
-Answers for spans into the text as it is. Left alone are questions, conditions and guesses, greetings and thanks, orders
-and talk to the assistant, text that the user wants worked on, quoted lines, code, and lines that somebody else speaks.
-
-What an assistant said of the user and the user took up: "It sounds like you are training for a race." – "Yes, …".
-
-Answers for which sentences of a reply count, and for their words in the first person, so that they are read on like the
-user's own. A sentence counts when it states something of the user and the user's next message goes on with its words,
-or agrees and does; what the assistant asks, advises, imagines, remembers or mentions by the way does not, nor what the
-user denies. Who spoke stays known: such a fact has the trust of the assistant.
-
-Which attribute of the user a statement in the first person fills.
-
-`read_attributes` reads what goes into a profile: name, home, job, employer, language, birthday. It is careful, as a
-wrong line is in every prompt from then on and a missing one is no harm: only plain statements count, and questions,
-negations, conditions, the past, quotes, reports, and texts that the user wants worked on are passed over as a whole.
-`slot_of` reads what holds a single value at a time. A wrong slot does less: the memory that it retires can be brought
-back; so a few more wordings count.
-
-From one message of a user, and the reply it answers, to at most three facts, by rules alone. The package's door.
+Sentences are cut into clauses. Questions, guesses, orders, quoted and pasted text and words of others are left out.
+What an assistant said of the user counts where the user's next message takes it up, with the assistant's trust.
+`read_attributes` reads what goes into a profile with care, since a wrong line is in every prompt and a missing one is
+no harm. `slot_of` takes a few more wordings, since a superseded memory can be brought back.
 """
 
 from __future__ import annotations
@@ -34,7 +19,6 @@ from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.facts import when as times
 from mnemic.text.facts.when import cut_label
-from mnemic.text.facts.worth import keep_probability
 from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prose import machine_spans
@@ -292,10 +276,8 @@ KEPT = 0.5
 SLOT_WORTH = 0.8
 """What a slot that is plainly filled counts at least: "User is Ana" is worth keeping, however little it says."""
 
-TAKEN_UP_ODDS = 7.0
-"""Factor on the odds of what an assistant said about the user, where the user took it up. The head sees the sentence
-alone, and such sentences are rare among its labels.
-"""
+KEPT_BESIDE = 0.3
+"""So likely a further statement of a message must be, one of whose statements is kept: it holds something then."""
 
 PLAIN_CHARS = 120
 """A longer sentence says more than how a slot is filled."""
@@ -347,13 +329,6 @@ class Said:
     reply: Reply | None = None
 
 
-def find_facts(said: Said, limit: int = MAX_FACTS) -> list[Fact]:
-    """The facts in a message that are worth keeping by their words alone, as without an embedder. No string raises."""
-    found = find_candidates(said)
-    likely = keep_probability([each.text for each in found], [each.kind for each in found])
-    return [found[place] for place in choose_facts(found, list(likely), limit)]
-
-
 def find_candidates(said: Said) -> list[Fact]:
     """All that could be a fact: what is taken up of the reply, then the statements of the message in order."""
     if not is_long_enough(said.text):
@@ -365,14 +340,15 @@ def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MA
     """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order. What
     plainly fills a slot is kept whatever the head says of so short a sentence.
     """
-    rated = [rate_fact(fact, each) for fact, each in zip(found, likely, strict=True)]
-    kept = [place for place, each in enumerate(rated) if each >= KEPT]
+    rated = [max(each, SLOT_WORTH) if is_plain(fact) else each for fact, each in zip(found, likely, strict=True)]
+    least = KEPT_BESIDE if max(rated, default=0.0) >= KEPT else KEPT
+    kept = [place for place, each in enumerate(rated) if each >= least]
     return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
 
 
 def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
-    """The facts of a message, where neighbouring clauses of one sentence become one fact again. What fills a slot or
-    has another date stays apart.
+    """The facts of a message, with neighbouring clauses of one sentence about the user as one fact again. What fills a
+    slot, has another date, or is a preference beside something else stays apart.
     """
     joined: list[Fact] = []
     for fact in facts:
@@ -382,24 +358,18 @@ def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
 
 
 def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
-    (first, *_), (last, *_) = one.provenance, other.provenance
-    is_single = len(one.provenance) == len(other.provenance) == 1 and not one.slot and not other.slot
-    gap, said = text[first.end : last.start], text[first.start : last.end]
+    (first, *rest), (last, *more) = one.provenance, other.provenance
+    said, gap = text[first.start : last.end], text[first.end : last.start]
     dates = [fact.text[len(cut_label(fact.text)) :] for fact in (one, other)]
-    if not is_single or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS or all(dates):
-        return None
     whole = Statement(first.start, last.end, said, detect(said))
-    told = replace(first, end=last.end)
-    start = one.valid_from or other.valid_from
-    joined = replace(one, text=third_person(whole) + "".join(dates), valid_from=start, provenance=(told,))
-    return joined if is_told(whole) else None
-
-
-def rate_fact(fact: Fact, likely: float) -> float:
-    """How likely a candidate is worth keeping, with what the talk tells beside its words."""
-    if len(fact.provenance) > 1:
-        likely = 1.0 - (1.0 - likely) / (1.0 + (TAKEN_UP_ODDS - 1.0) * likely)
-    return max(likely, SLOT_WORTH) if is_plain(fact) else likely
+    is_of_user = all(fact.text.startswith(f"{whole.language.user} ") for fact in (one, other))
+    is_alike = one.kind is other.kind or Kind.PREFERENCE not in (one.kind, other.kind)
+    if rest or more or one.slot or other.slot or all(dates) or not (is_of_user and is_alike and is_told(whole)):
+        return None
+    if not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS:
+        return None
+    told, start = third_person(whole) + "".join(dates), one.valid_from or other.valid_from
+    return replace(one, text=told, valid_from=start, provenance=(replace(first, end=last.end),))
 
 
 def is_plain(fact: Fact) -> bool:

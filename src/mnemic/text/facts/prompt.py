@@ -97,11 +97,11 @@ def read_facts(completion: Completion, asked: Asked, version: str) -> list[Fact]
     no list.
     """
     if completion.finish is Finish.LENGTH:
-        raise BadReplyError("the model's reply was cut at its limit of tokens")
+        raise BadReplyError("the model's reply was cut off at its token limit")
     reading = read_items(completion.text, _ITEM)
     if not reading.is_answer:
         why = reading.refused[0].reason if reading.refused else "there is no JSON array in it"
-        raise BadReplyError(f"the model's reply holds no facts: {why}")
+        raise BadReplyError(f"the model's reply contains no facts: {why}")
     facts: list[Fact] = []
     for item in reading.items:
         text, kind = sanitise.one_line(str(item["content"])), Kind[str(item["type"])]

@@ -142,13 +142,8 @@ def load_heads() -> tuple[Head, Head]:
     return first, second
 
 
-def encode_weights(weights: Doubles) -> str:
-    """Weights as text: half precision, base64."""
-    return base64.b64encode(weights.astype("<f2").tobytes()).decode()
-
-
 def decode_weights(text: str) -> Doubles:
-    """The weights that `encode_weights` wrote."""
+    """Weights written as text: half precision, base64."""
     return np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float64)
 
 

@@ -398,11 +398,11 @@ def read_graph(completion: Completion, text: str, speaker: str) -> Found:
     Raises `BadReplyError` for a reply that is cut or holds no such object.
     """
     if completion.finish is Finish.LENGTH:
-        raise BadReplyError("the model's reply was cut at its limit of tokens")
+        raise BadReplyError("the model's reply was cut off at its token limit")
     reading = read_item(completion.text, _REPLY)
     if not reading.items:
         why = reading.refused[0].reason if reading.refused else "there is no JSON object in it"
-        raise BadReplyError(f"the model's reply holds no entities: {why}")
+        raise BadReplyError(f"the model's reply contains no entities: {why}")
     reply, findings = reading.items[0], Findings()
     known: dict[str, spelling.Name] = {}
     for entry in _entries(reply.get("entities")):

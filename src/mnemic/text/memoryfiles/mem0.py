@@ -54,7 +54,7 @@ def read_mem0(text: str, name: str, owner: Owner, *, is_named: bool) -> MemoryRe
     records = [(place, record) for place, record in _records(text, reading) if record]
     if not records:
         broken = f" ({reading.problems[0]})" if reading.problems else ""
-        raise InvalidInputError(f"this holds no memories of mem0: it needs what `get_all` or an export gives{broken}")
+        raise InvalidInputError(f"this contains no mem0 memories: it must come from `get_all` or an export{broken}")
     memories: list[tuple[str, Json]] = []
     changes: dict[str, list[tuple[str, Json]]] = {}
     for place, record in records:
@@ -137,7 +137,7 @@ def _select_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owne
         held = {str(record[f"{part}_id"]) for record in own if record.get(f"{part}_id")}
         if len(held) > 1 and wanted not in held:
             raise InvalidInputError(
-                f"this holds memories of several {part}s ({', '.join(sorted(held)[:5])}): import it once for each, "
+                f"this contains memories of several {part}s ({', '.join(sorted(held)[:5])}): import it once for each, "
                 f"with the scope's {part} named as there"
             )
         if len(held) > 1:

@@ -1,5 +1,5 @@
 """Texts for prompts and around models' answers: one file per language, loaded on first use. A folder of a person's own
-can replace them (`mnemic init --prompts`).
+(`mnemic init --prompts`) can replace any of them.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ def use_prompts(folder: Path) -> None:
                 raise ConfigError(f"{path}: {name} is unknown or must have {wanted}")
         found[language] = {name: text for name, text in words.items() if text != shipped[name]}
     if not folder.is_dir():
-        raise ConfigError(f"there is no folder {folder} with prompts; `mnemic init --prompts` writes one")
+        raise ConfigError(f"the prompts folder {folder} does not exist; `mnemic init --prompts` creates one")
     _own.clear()
     _own.update(found)
 

@@ -185,7 +185,7 @@ def test_a_folder_keeps_vectors_for_the_next_process_and_serves_one_at_a_time(tm
             assert all(hit.similarity is not None for hit in found)
             with Mnemic.open(config) as second:
                 told = second.recall(ANNA, "thunder")
-                assert "used by another process" in told.degraded[0]
+                assert "in use by another process" in told.degraded[0]
                 assert len(told) == number + 1
 
 

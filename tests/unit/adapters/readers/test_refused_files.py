@@ -198,3 +198,9 @@ def test_a_name_of_any_length_makes_a_short_message():
     with pytest.raises(UnreadableError) as refused:
         AnyReader().read(b"", "a" * 5000, ReadLimits())
     assert len(str(refused.value)) < 200
+
+
+def test_a_table_of_more_columns_than_a_spreadsheet_has_is_refused():
+    refused = refusal(",".join("1" * 20_000).encode(), "wide.csv")
+    assert (refused.reason, "20,000 columns" in str(refused)) == (Unreadable.BROKEN, True)
+    assert AnyReader().read(",".join("12" * 500).encode(), "table.csv", ReadLimits()).text.startswith("1 | 2")

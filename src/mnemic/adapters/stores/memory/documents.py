@@ -36,7 +36,7 @@ class MemoryDocuments(Port):
         tables, partition = self._transaction.writable, document.partition
         for chunk, _ in chunks:
             if (partition, chunk.id) in tables.chunks:
-                raise ConflictError(f"chunk {chunk.id} cannot be stored: the id is taken")
+                raise ConflictError(f"chunk {chunk.id} cannot be stored: the id is already in use")
         self._check_put(document)
         changed = self._transaction.changed(partition)
         self._erase_chunks(partition, document.id, changed)
@@ -309,7 +309,7 @@ class MemoryErasure(Port):
     def add(self, receipt: Receipt) -> None:
         receipts = self._transaction.writable.receipts
         if (receipt.org, receipt.id) in receipts:
-            raise ConflictError(f"receipt {receipt.id} exists already")
+            raise ConflictError(f"receipt {receipt.id} already exists")
         receipts[receipt.org, receipt.id] = receipt
 
     def receipts(self, org: str) -> list[Receipt]:

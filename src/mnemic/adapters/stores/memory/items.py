@@ -188,7 +188,7 @@ class MemoryMemories(Port):
         if is_kept and self.holder(memory.partition, memory.private_agent, memory.dedup_key) is not None:
             return False
         if key in tables.memories:
-            raise ConflictError(f"memory {memory.id} cannot be stored: the id is taken")
+            raise ConflictError(f"memory {memory.id} cannot be stored: the id is already in use")
         changed = self._transaction.changed(memory.partition)
         kept = copy_mappings(memory)
         tables.memories[key] = Row(kept, terms, changed, self._transaction.number())

@@ -250,7 +250,7 @@ class MemoryJobs(Port):
         if self._is_open(job):
             return False
         if (job.partition, job.id) in self._transaction.tables.jobs:
-            raise ConflictError(f"job {job.id} cannot be stored: the id is taken")
+            raise ConflictError(f"job {job.id} cannot be stored: the id is already in use")
         self._store(job)
         return True
 
@@ -282,7 +282,7 @@ class MemoryHistory(Port):
             tables = self._transaction.writable
             tables.versions.setdefault(entry.partition, 0)
             if (entry.partition, entry.id) in tables.history:
-                raise ConflictError(f"history entry {entry.id} cannot be stored: the id is taken")
+                raise ConflictError(f"history entry {entry.id} cannot be stored: the id is already in use")
             tables.history[entry.partition, entry.id] = entry
 
     def of(self, visible: Visibility, item_id: str) -> list[HistoryEntry]:
@@ -391,7 +391,7 @@ class MemoryKeys(Port):
     def add(self, key: ApiKey) -> None:
         keys = self._transaction.writable.keys
         if key.id in keys:
-            raise ConflictError(f"key {key.id} cannot be stored: the id is taken")
+            raise ConflictError(f"key {key.id} cannot be stored: the id is already in use")
         keys[key.id] = key
 
     def get(self, id: str) -> ApiKey | None:

@@ -104,7 +104,7 @@ class Transaction:
     def writable(self) -> Tables:
         """The tables, to change. Raises `UnsupportedError` in a read transaction."""
         if not self._is_writing:
-            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
+            raise UnsupportedError("this unit of work is read-only; open one with write()", capability="write")
         return self._tables
 
     def check_dims(self, space: str, dims: int) -> None:

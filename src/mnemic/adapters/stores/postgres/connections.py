@@ -198,7 +198,7 @@ class Connections:
         """
         if not self._free.acquire(timeout=self._target.lock_wait_s):
             raise failures.UnavailableError(
-                f"all {self._target.pool_size} connections to {self._place} are in use; try again, or raise pool_size"
+                f"all {self._target.pool_size} connections to {self._place} are busy; retry or raise pool_size"
             )
         with ExitStack() as if_it_fails:
             if_it_fails.callback(self._free.release)

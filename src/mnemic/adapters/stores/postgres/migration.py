@@ -64,7 +64,7 @@ def _run(connection: Connection[Row], number: int, script: str, place: str) -> N
         connection.execute(query(script))
     except (errors.DuplicateTable, errors.DuplicateFunction) as error:
         raise ConfigError(
-            f"{place}: it has tables of another program ({error.diag.message_primary}); choose another schema"
+            f"{place} contains tables of another program ({error.diag.message_primary}); choose another schema"
         ) from error
     except (errors.FeatureNotSupported, errors.UndefinedFile, errors.InsufficientPrivilege) as error:
         raise ConfigError(

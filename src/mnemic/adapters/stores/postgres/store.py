@@ -83,7 +83,7 @@ class PostgresStore:
         message = f"{self.place} answers: PostgreSQL {server}, pgvector {extension}"
         findings = [Finding("store", Condition.OK, message)]
         if unguarded is not None and not is_quick:
-            findings.append(_unguarded(self.place, unguarded, may_bypass=may_bypass))
+            findings.append(_report_row_security(self.place, unguarded, may_bypass=may_bypass))
         return findings
 
     def check(self) -> None:
@@ -143,12 +143,12 @@ class PostgresStore:
         except UnavailableError as error:
             if connection.closed:
                 raise UnavailableError(
-                    f"{error}; it is unknown whether the last write was committed; check before you repeat it"
+                    f"{error}; it is unknown whether the last write was committed; check before retrying"
                 ) from error
             raise
 
 
-def _unguarded(place: str, tables: str, *, may_bypass: bool) -> Finding:
+def _report_row_security(place: str, tables: str, *, may_bypass: bool) -> Finding:
     """Row security does not apply to this role, or to these tables."""
     if may_bypass:
         message = f"{place}: this role is a superuser or has BYPASSRLS, so row security does not keep orgs apart"

@@ -109,7 +109,7 @@ class SqlDocuments(SqlPort, topic="documents"):
     def _check_ids(self, pid: int, ids: Sequence[str]) -> None:
         key = {"pid": pid, "ids": self._session.list_values(ids)}
         for row in self._session.run(self._sql["taken_chunk"], key):
-            raise ConflictError(f"chunk {row[0]} cannot be stored: the id is taken")
+            raise ConflictError(f"chunk {row[0]} cannot be stored: the id is already in use")
 
     def _erase_chunks(self, pid: int, changed: int, document_ids: Sequence[str]) -> None:
         key = {"pid": pid, "changed": changed, "ids": self._session.list_values(document_ids)}

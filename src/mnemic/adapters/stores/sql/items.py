@@ -235,7 +235,7 @@ class SqlMemories(SqlPort, topic="memories"):
             if memory.id in taken and not (
                 is_held and self.holder(memory.partition, memory.private_agent, memory.dedup_key)
             ):
-                raise ConflictError(f"memory {memory.id} cannot be stored: the id is taken")
+                raise ConflictError(f"memory {memory.id} cannot be stored: the id is already in use")
 
     def _select(self, names: Sequence[str], parameters: Mapping[str, object]) -> builtins.list[Memory]:
         sql = "\n".join(self._sql[name] for name in ("select", *names))

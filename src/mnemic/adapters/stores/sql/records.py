@@ -73,7 +73,7 @@ class SqlJobs(SqlPort, topic="jobs"):
         # SQLite raises for a taken id; PostgreSQL does not say what was taken.
         is_open = self._sql.get("is_open")
         if is_open and self._session.run(is_open, columns).fetchone() is None:
-            raise ConflictError(f"job {job.id} cannot be stored: the id is taken")
+            raise ConflictError(f"job {job.id} cannot be stored: the id is already in use")
         return False
 
     def _lease(self, job: Job) -> dict[str, object]:
@@ -91,7 +91,7 @@ class SqlHistory(SqlPort, topic="history"):
         is_new = self._session.write_each(self._sql["insert"], columns)
         for entry, new in zip(entries, is_new, strict=True):
             if not new:
-                raise ConflictError(f"history entry {entry.id} cannot be stored: the id is taken")
+                raise ConflictError(f"history entry {entry.id} cannot be stored: the id is already in use")
 
     def of(self, visible: Visibility, item_id: str) -> list[HistoryEntry]:
         rows = self._session.run(self._sql["of"], self._session.visible(visible, item_id=item_id))
@@ -166,7 +166,7 @@ class SqlKeys(SqlPort, topic="access"):
     def add(self, key: ApiKey) -> None:
         self._session.see(key.org)
         if not self._session.write_each(self._sql["insert"], [KEY.row(key)])[0]:
-            raise ConflictError(f"key {key.id} cannot be stored: the id is taken")
+            raise ConflictError(f"key {key.id} cannot be stored: the id is already in use")
 
     def get(self, id: str) -> ApiKey | None:
         row = self._session.run_across(self._sql["get"], {"id": id}).fetchone()

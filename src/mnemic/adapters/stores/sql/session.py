@@ -138,7 +138,7 @@ class SqlSession(ABC):
     def check_writing(self) -> None:
         """Raise `UnsupportedError` in a read transaction."""
         if not self.is_writing:
-            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
+            raise UnsupportedError("this unit of work is read-only; open one with write()", capability="write")
 
     @abstractmethod
     def list_values(self, values: Iterable[str], /) -> object:

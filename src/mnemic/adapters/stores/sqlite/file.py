@@ -57,7 +57,7 @@ class StoreFile:
         try:
             make_folder(self.path.parent)
         except OSError as error:
-            raise ConfigError(f"the folder of the store {self.path} cannot be made: {error}") from error
+            raise ConfigError(f"the folder of the store {self.path} cannot be created: {error}") from error
         self._refuse_second()
         try:
             make_private_file(self.path)
@@ -102,8 +102,8 @@ class StoreFile:
             raise DamagedError(f"{self.path} was replaced by another file while in use; {_STOP}")
         if found.st_size < self._size:
             raise DamagedError(
-                f"{self.path} was cut from {self._size} to {found.st_size} bytes while in use; {_STOP}, or save what "
-                "is left by `mnemic rescue`"
+                f"{self.path} was truncated from {self._size} to {found.st_size} bytes while in use; {_STOP}, or save "
+                "what is left with `mnemic rescue`"
             )
         self._size = found.st_size
 

@@ -50,9 +50,9 @@ def rescue(source: Path, target: Path) -> RescueReport:
     never written. Raises `DamagedError` if not even its tables can be found.
     """
     if not source.is_file():
-        raise InvalidInputError(f"{source} is no file; name the damaged store")
+        raise InvalidInputError(f"{source} is not a file; give the path of the damaged store")
     if target.exists():
-        raise ConflictError(f"{target} exists already; name a new file")
+        raise ConflictError(f"{target} already exists; give the path of a new file")
     make_folder(target.parent)
     with TemporaryDirectory(dir=target.parent, prefix=".rescue-") as folder:
         Path(folder).chmod(PRIVATE_FOLDER)
@@ -93,7 +93,7 @@ def _version(connection: sqlite3.Connection) -> int:
     signature = int(connection.execute(sql["signature"]).fetchone()[0])
     version = int(connection.execute(sql["schema_version"]).fetchone()[0])
     if signature != APPLICATION_ID or not 0 < version <= migrations()[-1][0]:
-        raise InvalidInputError("it is no store of this Mnemic; a newer one may read it")
+        raise InvalidInputError("this version of Mnemic cannot read the store; a newer one may")
     return version
 
 

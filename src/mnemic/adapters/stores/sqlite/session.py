@@ -57,7 +57,7 @@ def translated_errors(doing: str) -> Generator[None]:
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _translate_error(error, doing) from error
     except UnicodeDecodeError as error:  # sqlite3 raises it when its own error quotes a text that is not UTF-8
-        raise DamagedError(f"the store holds a text that cannot be read ({doing}); {_RESCUE}") from error
+        raise DamagedError(f"the store contains text that cannot be read ({doing}); {_RESCUE}") from error
 
 
 _RESCUE = "restore a backup, or save what is left by `mnemic rescue`"
@@ -68,7 +68,7 @@ def _translate_error(error: Exception, doing: str) -> BackendError:
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return DamagedError(f"the store's file is damaged or not a Mnemic store ({doing}): {error}; {_RESCUE}")
     if str(error).startswith("Could not decode"):  # the rest of the message is the text itself
-        return DamagedError(f"the store holds a text that cannot be read ({doing}); {_RESCUE}")
+        return DamagedError(f"the store contains text that cannot be read ({doing}); {_RESCUE}")
     kind, message = _MESSAGES.get(code, (BackendError, "the store failed ({doing}): {error}"))
     return kind(message.format(doing=doing, error=error))
 

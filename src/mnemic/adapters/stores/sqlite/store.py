@@ -70,7 +70,7 @@ class SqliteStore:
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
         try:
             self._file.check()
-            answers = self._look_inside(is_quick=is_quick)
+            answers = self._find_damage(is_quick=is_quick)
             free = shutil.disk_usage(self.path.parent).free
         except (BackendError, ConfigError, OSError) as error:
             message, _, remedy = str(error).partition("; ")
@@ -88,14 +88,14 @@ class SqliteStore:
         return [
             Finding("store", Condition.OK, sound),
             *rights,
-            *self._writing(is_quick=is_quick),
+            *self._check_writing(is_quick=is_quick),
             _room(free, self.path),
         ]
 
     def check(self) -> None:
         self._file.check()
         if time.monotonic() - self._checked_at > _CHECK_EVERY_S:
-            self._note_answers(self._look_inside(is_quick=False))
+            self._note_answers(self._find_damage(is_quick=False))
         if self._damage:
             raise DamagedError(f"{self.path} is damaged: {self._damage}; {_REMEDY}")
 
@@ -103,10 +103,10 @@ class SqliteStore:
         self._damage = "" if answers == ["ok"] else "; ".join(answers[:3])
         self._checked_at = time.monotonic()
 
-    def _look_inside(self, *, is_quick: bool) -> list[str]:
+    def _find_damage(self, *, is_quick: bool) -> list[str]:
         """The problems that SQLite finds in the file. A full check compares indexes with tables and reads all texts."""
         sql = session.statements("connection")
-        with self._borrowed() as connection:
+        with self._borrow_connection() as connection:
             self._schema_version(connection)
             with session.translated_errors("checking"):
                 connection.execute(sql["begin_read"])
@@ -115,7 +115,7 @@ class SqliteStore:
                 answers = [str(row[0]) for row in connection.execute(sql["glance" if is_quick else "check"])]
             return answers if is_quick or answers != ["ok"] else find_unreadable(connection) or answers
 
-    def _writing(self, *, is_quick: bool) -> list[Finding]:
+    def _check_writing(self, *, is_quick: bool) -> list[Finding]:
         """Why nothing can be written, if so. A quick check only looks at permissions."""
         rights = f"let this user write {self.path} and its folder"
         if self._file.is_read_only or not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
@@ -133,14 +133,14 @@ class SqliteStore:
     def _try_to_write(self) -> None:
         """Rewrite the schema's version and roll back: taking the lock alone would not detect problems."""
         sql = session.statements("connection")
-        with self._borrowed() as connection, session.translated_errors("trying to write"):
+        with self._borrow_connection() as connection, session.translated_errors("trying to write"):
             connection.execute(sql["begin_write"])
             connection.execute(sql["mark"].format(version=self._schema_version(connection)))
 
     def scrub(self) -> tuple[str, ...]:
         """Empty the write-ahead file, which holds deleted rows too. In the store they were overwritten already."""
         sql = session.statements("connection")["truncate_write_ahead"]
-        with self._borrowed() as connection:
+        with self._borrow_connection() as connection:
             try:
                 with session.translated_errors("emptying the write-ahead file"):
                     is_busy = connection.execute(sql).fetchone()[0]
@@ -155,13 +155,13 @@ class SqliteStore:
         return self.path.parent
 
     def write_copy(self, path: Path, told: Told) -> None:
-        with self._borrowed() as connection, session.translated_errors(f"copying {self.path}"):
+        with self._borrow_connection() as connection, session.translated_errors(f"copying {self.path}"):
             connection.execute(session.statements("connection")["begin_read"])
             write_pages(connection, path, told)
 
     @contextmanager
     def rows(self) -> Generator[Rows]:
-        with self._borrowed() as connection, session.translated_errors(f"reading all of {self.path}"):
+        with self._borrow_connection() as connection, session.translated_errors(f"reading all of {self.path}"):
             connection.execute(session.statements("connection")["begin_read"])
             yield SqliteRows(connection, session.SqliteUnitOfWork(session.Session(connection, is_writing=False)))
 
@@ -188,7 +188,7 @@ class SqliteStore:
         sql = session.statements("connection")
         if is_writing and self._damage:
             raise DamagedError(f"{self.path} is damaged, and nothing more is written: {self._damage}; {_REMEDY}")
-        with self._borrowed() as connection:
+        with self._borrow_connection() as connection:
             try:
                 with session.translated_errors("starting a transaction"):
                     if is_writing:  # a reader of a whole partition does not need its pages again
@@ -225,7 +225,7 @@ class SqliteStore:
             self._damage = str(error)
 
     @contextmanager
-    def _borrowed(self) -> Generator[Connection]:
+    def _borrow_connection(self) -> Generator[Connection]:
         """A pooled or new connection. Uncommitted changes are rolled back."""
         with self._guard:
             if self._is_closed:
@@ -275,15 +275,15 @@ class SqliteStore:
             self._lost_tail = self._file.find_lost_tail(lambda: int(connection.execute(count).fetchone()[1]))
             if self._file.is_read_only:
                 if is_old:
-                    raise ConfigError(f"{self.path} is of an older version and read-only: make it writable once")
+                    raise ConfigError(f"{self.path} is old and read-only: make it writable once, to upgrade it")
                 return
             if is_old:
                 with session.translated_errors("setting up the store"):
                     self._run_migrations(connection)
             self._write_ahead(connection)
-            self._look_while_opening(connection)
+            self._check_while_opening(connection)
 
-    def _look_while_opening(self, connection: sqlite3.Connection) -> None:
+    def _check_while_opening(self, connection: sqlite3.Connection) -> None:
         """Find damage before a write: checks all of a small file, and as much of a large one as the time allows."""
         deadline = time.monotonic() + _LOOK_S
         connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _LOOK_STEPS)
