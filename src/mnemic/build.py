@@ -149,9 +149,7 @@ def _observer(config: Config) -> Observer:
     try:
         from mnemic.adapters.observers.opentelemetry import sending_to
     except ImportError as error:
-        raise ConfigError(
-            f"packages for traces are missing ({error}); run `pip install 'mnemic[telemetry]'`"
-        ) from error
+        raise ConfigError(f"trace packages are missing ({error}); run `pip install 'mnemic[telemetry]'`") from error
     from mnemic.adapters.observers.counters import SeveralObservers
 
     return SeveralObservers([counting, sending_to(config.traces)])
@@ -211,9 +209,7 @@ def _postgres(url: str, config: Config) -> Store:
     try:
         from mnemic.adapters.stores.postgres import PostgresStore
     except ImportError as error:
-        raise ConfigError(
-            f"the PostgreSQL driver is missing ({error}); run `pip install 'mnemic[postgres]'`"
-        ) from error
+        raise ConfigError(f"PostgreSQL's driver is missing ({error}); run `pip install 'mnemic[postgres]'`") from error
     return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
 

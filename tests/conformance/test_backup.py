@@ -113,7 +113,7 @@ class TestABackup:
         path, diary = tmp_path / "b.zip", tmp_path / "diary.txt"
         memory.backup(path)
         before = path.read_bytes()
-        with pytest.raises(ConflictError, match=r"b\.zip exists already"):
+        with pytest.raises(ConflictError, match=r"b\.zip already exists"):
             memory.backup(path)
         assert path.read_bytes() == before
         memory.remember(ANA, "something new")

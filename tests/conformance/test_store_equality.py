@@ -101,7 +101,7 @@ def test_a_store_named_in_the_environment_is_opened(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_address_of_another_kind_is_refused_without_its_password():
-    with pytest.raises(ConfigError, match="mysql://… is not known") as raised:
+    with pytest.raises(ConfigError, match="unknown store mysql://…") as raised:
         Mnemic.open("mysql://anna:s3cret@host/notes")
     assert "s3cret" not in str(raised.value)
 

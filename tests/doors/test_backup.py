@@ -107,7 +107,7 @@ class TestTheCommandLine:
             (["backup", file], ConflictError, "already exists"),
             (["restore", file], ConflictError, "the store already contains 1 messages, 1 memories"),
             (["restore", str(home / "none.zip"), "--replace"], InvalidInputError, "does not exist"),
-            (["backup", "--verify", str(home / "memory.db")], InvalidInputError, "not a Mnemic backup"),
+            (["backup", "--verify", str(home / "memory.db")], InvalidInputError, "not a backup"),
             (["backup", "--verify", file, "--force"], InvalidInputError, "--verify writes nothing"),
         ):
             code, _, err = run(words, [])

@@ -162,7 +162,7 @@ class TestPartial:
     def test_several_paths_are_summed_up_in_one_line(self, papers: Path, tmp_path: Path):
         (tmp_path / "rye.md").write_text("Rye grows.", encoding="utf-8")
         code, _, err = run(["ingest", str(papers), str(tmp_path / "rye.md"), *ANA], [])
-        assert (code, "in all: 2 files stored, 1 skipped" in err) == (0, True)
+        assert (code, "in total: 2 files stored, 1 skipped" in err) == (0, True)
 
     def test_vectors_and_jobs_that_an_embedder_refuses_are_told_alike(self, home: Path):
         options = ["--config", str(home / "config.toml")]

@@ -104,7 +104,7 @@ def test_settings_that_cannot_be_change_nothing_and_a_signal_ends_a_server_that_
     before = server.children()
     for text, words in (
         ("[recall]\nlimit = 0\n", "the processes were not restarted: recall.limit"),
-        ("[server]\nprocesses = 3\n", "they are: the store or the number of processes has changed"),
+        ("[server]\nprocesses = 3\n", "restarted: the store or the number of processes has changed"),
         ("[memory.index]\nbackend = 'qdrant'\nqdrant.url = ':memory:'\n", "restarted: 2 processes require a Qdrant"),
     ):
         settings.write_text(text, encoding="utf-8")

@@ -379,7 +379,7 @@ class TestLife:
             ('schedule.time-zone = "Europe/Berlim"', "did you mean Europe/Berlin"),
             ('eviction.cron = "at three"', "six with seconds first"),
             ("eviction.cron = 3", "six with seconds first"),
-            ("decay.half-lives = { facts = 3 }", "keys are kinds"),
+            ("decay.half-lives = { facts = 3 }", "keys are memory kinds"),
             ("decay.half-lives = { fact = 0 }", "days above 0"),
             ("summary.batch-size = 0", "whole number from 1"),
         ],

@@ -292,8 +292,8 @@ class UpkeepVerbs(Acting):
     def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
         """Merge repeated choices into a general preference: the same choice three times over two months.
 
-        The worker does this every week, for choices at least a month old. The preference supersedes the single memories
-        and lists them in its context. `undo` of the preference restores them. A second run changes nothing.
+        The worker does this every week, for choices at least a month old. The preference supersedes the original
+        memories and lists them in its context. `undo` of the preference restores them. A second run changes nothing.
 
         Args:
             is_dry_run: Change nothing, and skip the model call that puts the preferences into words.
@@ -330,7 +330,7 @@ class UpkeepVerbs(Acting):
     def evict(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
     ) -> EvictReport:
-        """Archive memories that have expired, or are old and faded. Delete those archived long ago.
+        """Archive memories that have expired or are old and faded. Delete those archived long ago.
 
         The worker does this every night. Pinned memories and reflections stay. `undo` restores an archived memory.
 

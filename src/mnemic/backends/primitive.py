@@ -190,7 +190,7 @@ def check_request(query: object, top_k: object, options: Mapping[str, object]) -
         raise InvalidInputError(f"top_k must be a whole number of at least 1, not {top_k!r}")
     unknown = [name for name in options if name != "min_score"]
     if unknown:
-        raise InvalidInputError(f"retrieve does not know {unknown[0]!r}; there are top_k and min_score")
+        raise InvalidInputError(f"retrieve does not accept {unknown[0]!r}; use top_k and min_score")
     score = options.get("min_score", MIN_SCORE)
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         raise InvalidInputError(f"min_score must be a number, not {score!r}")
@@ -275,7 +275,7 @@ class MemoryRegistry:
         # similarity: a typing error or two
         near = difflib.get_close_matches(name.lower(), cls.names(), n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(cls.names())}"
-        raise ConfigError(f"memory backend {name!r} is not known; {hint}")
+        raise ConfigError(f"unknown memory backend {name!r}; {hint}")
 
 
 def _is_same(known: type[MemoryBackend], backend: type[MemoryBackend]) -> bool:

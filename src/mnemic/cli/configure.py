@@ -100,7 +100,7 @@ def create(issued: IssuedKey) -> None:
 
     From then on, every request to `mnemic serve` needs a key.
     """
-    note(f"key {issued.key.id}; copy it now; it will not be shown again:")
+    note(f"key {issued.key.id}: copy it now, it will not be shown again:")
     write(issued.token)
 
 

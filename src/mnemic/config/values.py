@@ -310,7 +310,7 @@ def days_by_kind(value: object) -> Mapping[str, float]:
     given = table(value)
     unknown = [name for name in given if name not in tuple(Kind)]
     if unknown:
-        raise ValueError(f"a table whose keys are kinds ({', '.join(Kind)})")
+        raise ValueError(f"a table whose keys are memory kinds ({', '.join(Kind)})")
     try:
         days = {name: positive(number) for name, number in given.items()}
     except ValueError as error:

@@ -249,9 +249,7 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
             raise errors.InvalidInputError("receipts alone cannot be sealed: they contain no text")
         return None
     if order.is_sealed and engine.keyring is None:
-        raise errors.InvalidInputError(
-            "a sealed backup needs a keyring: set backup.keyring, or create an unsealed backup"
-        )
+        raise errors.InvalidInputError("a sealed backup needs a keyring: set backup.keyring, or leave it unsealed")
     return None if order.is_sealed is False else engine.keyring
 
 

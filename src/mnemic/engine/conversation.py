@@ -279,7 +279,7 @@ def end(engine: Engine, scope: Scope, *, actor: str) -> EndReport:
     and reflections of a session without a user.
     """
     if scope.session is None:
-        raise InvalidInputError("only a session can be ended: pass session=…")
+        raise InvalidInputError("only a session can be ended; pass session=…")
     now, partition = engine.clock.now(), scope.message_partition
     own = Visibility((scope.partition(Level.SESSION),), scope.agent)
     with engine.store.write() as work:

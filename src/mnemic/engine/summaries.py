@@ -113,7 +113,7 @@ def summarise(
 ) -> SummariseReport:
     """Summarise a session's pending messages; `is_flush`: all. Raises the model's errors; earlier summaries stay."""
     if scope.session is None:
-        raise InvalidInputError("only a session can be summarised: pass session=…")
+        raise InvalidInputError("only a session can be summarised; pass session=…")
     work = Summarising(engine, scope.message_partition, scope.session, actor)
     wanted = EVERYTHING if is_flush else 0
     due = work.due(wanted)

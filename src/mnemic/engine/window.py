@@ -12,7 +12,7 @@ def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_cl
     unknown or, without `include_closed`, has been idle for longer than a window lives.
     """
     if scope.session is None:
-        raise InvalidInputError("only a session has a window: pass session=…")
+        raise InvalidInputError("only a session has a window; pass session=…")
     wanted = engine.settings.life.window_messages if limit is None else limit
     if include_closed:
         with engine.store.read() as work:

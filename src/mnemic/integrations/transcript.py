@@ -55,7 +55,7 @@ class Transcript:
 
     def __post_init__(self) -> None:
         if self.scope.session is None:
-            raise InvalidInputError("only a session has a transcript: pass session=…")
+            raise InvalidInputError("only a session has a transcript; pass session=…")
 
     def add(self, items: Sequence[Said]) -> None:
         """Append items as one turn. Raises `InvalidInputError` if one is not JSON."""

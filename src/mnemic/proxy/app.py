@@ -246,9 +246,7 @@ class Proxy:
                 yield chunk
             is_ended = True
         except httpx2.HTTPError as error:
-            raise UnavailableError(
-                f"the server behind the proxy stopped mid-answer ({type(error).__name__})"
-            ) from error
+            raise UnavailableError(f"the server behind the proxy stopped early ({type(error).__name__})") from error
         finally:
             listener.end()
             if around is not None and answer.is_success:

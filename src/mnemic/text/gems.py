@@ -223,7 +223,7 @@ def _checked(item: Mapping[str, object], by_number: Mapping[int, ToldTurn], *, n
     _check_date(item.get("date"))
     snippet = snippet_of(_text(item.get("snippet"), "snippet"), f"{gem} {context}", turns)
     if not snippet:
-        raise _RefusalError("the turns it refers to do not mention it")
+        raise _RefusalError("the turns that it names do not mention it")
     return Found(
         Gem(
             gem=gem,

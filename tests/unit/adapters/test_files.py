@@ -188,7 +188,7 @@ def test_a_pattern_made_to_take_for_ever_is_not_obeyed(tmp_path: Path, caplog: p
     put(tmp_path / ("a" * 250))
     put(tmp_path / "x.log")
     assert walked(tmp_path)[0] == ["a" * 250]
-    assert "more than 3 stars" in caplog.text
+    assert "more than 3 asterisks" in caplog.text
 
 
 def test_names_that_are_no_unicode_or_hold_controls_are_told_in_escapes_and_read(tmp_path: Path):

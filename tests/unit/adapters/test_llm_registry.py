@@ -63,7 +63,7 @@ def test_a_file_that_is_no_model_is_told_at_the_first_prompt(tmp_path: Path):
 
 def test_a_packaged_model_that_cannot_be_written_is_told(tmp_path: Path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ConfigError, match="cannot be written"):
+    with pytest.raises(ConfigError, match="cannot be saved"):
         packaged_model(tmp_path / "file")
 
 

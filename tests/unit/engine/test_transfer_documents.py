@@ -194,7 +194,7 @@ def test_a_source_that_was_read_here_from_the_same_bytes_is_known_and_from_other
         ({"status": "lost"}, "lost"),
         ({"text": None}, "text must be text"),
         ({"id": " "}, "id must not be blank"),
-        ({"source": 7}, "source must be a text"),
+        ({"source": 7}, "source must be text"),
         ({"source": "a\x00b"}, "U\\+0000"),
         ({"pages": [0, 99]}, "within the text"),
         ({"pages": [0, -1]}, "pages cannot be -1"),

@@ -35,7 +35,7 @@ def test_an_overlap_that_is_not_below_the_size_is_refused_and_the_refusal_names_
 def test_sizes_that_no_chunk_can_have_are_refused():
     with pytest.raises(InvalidInputError, match="chunk_size is 0"):
         ChunkConfig(chunk_size=0)
-    with pytest.raises(InvalidInputError, match=r"min_chunk_size is 50, .* at most chunk_size, 40"):
+    with pytest.raises(InvalidInputError, match=r"min_chunk_size is 50 .* at most chunk_size, 40"):
         ChunkConfig(chunk_size=40, chunk_overlap=8)
 
 

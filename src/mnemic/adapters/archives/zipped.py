@@ -262,9 +262,7 @@ def _check_packed(path: Path, manifest: Manifest, keyring: Keyring | None, told:
             is_same = all(each.destroyed_at for each in lost)  # erased while this was written
         is_same = is_same and _manifest(packed) == manifest
     if not is_same:
-        raise UnavailableError(
-            f"what was written to {path.parent.parent} changed when read back; the disk may be failing"
-        )
+        raise UnavailableError(f"data written to {path.parent.parent} changed when read back; the disk may be failing")
 
 
 def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:

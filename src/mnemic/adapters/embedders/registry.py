@@ -68,7 +68,7 @@ def _open_on_server(name: str, model: str | None, options: Options) -> Embedder:
 
     model = model or cast("str | None", options.get("model"))
     if not model:
-        raise ConfigError(f"embedder {name!r} needs a model; use {name}:MODEL")
+        raise ConfigError(f"embedder {name!r} requires a model; use {name}:MODEL")
     return _EMBEDDERS.made_on_server(name, OpenAIEmbedder, Endpoint, with_model(options, model))
 
 

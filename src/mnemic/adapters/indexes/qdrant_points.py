@@ -451,7 +451,7 @@ def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
     if vectors.size != wanted.dims or said["mnemic_space"] != wanted.space:
         raise ConfigError(
             f"{where} holds vectors of {said.get('mnemic_model')}, {vectors.size} dims (space {said['mnemic_space']}), "
-            f"which are never compared with those of {wanted.model}, {wanted.dims} dims (space {wanted.space}), that "
+            f"which cannot be compared with those of {wanted.model}, {wanted.dims} dims (space {wanted.space}), that "
             f"the embedder makes; {remedy}"
         )
     if vectors.distance != models.Distance.COSINE or said.get("mnemic_layout") != LAYOUT:

@@ -106,7 +106,7 @@ def test_a_collection_of_another_embedding_space_is_refused_with_what_to_do_also
         "MNEMIC_EMBEDDER_OPTIONS": f'{{"base_url": "{mxbai.url}", "dims": 1024}}',
     }
     for variables, named in ((other_dims, "384 dims"), (other_model, "bge-large, 1024 dims")):
-        with pytest.raises(ConfigError, match="never compared") as refused:
+        with pytest.raises(ConfigError, match="cannot be compared") as refused:
             build(load_config(environment=variables))
         for words in (named, "mxbai-embed-large, 1024 dims", "memory.index.qdrant.collection", "DELETE"):
             assert words in str(refused.value)
