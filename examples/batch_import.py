@@ -15,4 +15,4 @@ with Mnemic("memory.db") as mnemic:
         )
     mnemic.work()  # extracts facts now; a thread does it in the background otherwise
     for hit in mnemic.for_user("ana").recall("How is the cat?", limit=2):
-        print(f"{hit.text} ({hit.kind}, {hit.author})")
+        print(f"{hit.kind}: {hit.text}")

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 PRINTED = {
     "asyncio_users": "Ana likes green tea\nBen likes espresso\n",
-    "batch_import": "I adopted a cat, Miso. (message, user)\nUser adopted a cat, Miso (event, )\n",
+    "batch_import": "event: User adopted a cat, Miso\nmessage: I adopted a cat, Miso.\n",
     "changing_facts": "now: Ana lives in Lisbon\nthen: Ana lives in Berlin\ncreated\n",
     "documents": "[1] lease.md\n# Lease\n\nEither party may end the lease with three months' notice.\n",
     "fastapi_users": "",
