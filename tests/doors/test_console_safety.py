@@ -341,7 +341,7 @@ def test_only_the_files_of_the_console_are_served_and_only_the_callers_own_right
         for name in ("../app.py", "%2e%2e/app.py", "..%2fapp.py", "pages", "pages/", "nothing.js", "%00"):
             refused = client.get(f"/console/{name}")
             assert refused.status_code == 404, name
-        assert client.post("/console/").status_code == 404
+        assert client.post("/console/").status_code == 405
         assert client.get("/console/caller").json()["rights"] == ["admin", "read", "write"]
         assert client.get("/console/caller", headers={"Host": "evil.example"}).status_code == 403
         issued = site.mnemic.keys.create(Scope(org="acme", user="ana"), rights=["read"])

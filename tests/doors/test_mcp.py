@@ -180,7 +180,7 @@ def test_over_http_a_key_bounds_the_scope_and_the_rights(server: Server):
             assert "Miso" not in said(await client.call_tool("recall", {"query": "Miso"}))
         async with server.client(reader) as client:
             assert "Lyon" in said(await client.call_tool("recall", {"query": "Where does Ana live?"}))
-            with pytest.raises(MCPError, match="right 'write'"):
+            with pytest.raises(MCPError, match="'write' right"):
                 await client.call_tool("remember", {"text": "Ana lives in Bonn"})
         async with server.client(reader, **{"Mnemic-User": "bob"}) as client:
             with pytest.raises(MCPError, match="restricted to another user"):

@@ -176,6 +176,6 @@ def test_what_nobody_foresaw_around_a_chat_is_logged_by_place_and_without_texts(
         answer = post(proxied)
     assert answer.headers["mnemic-memory"] == "absent; reason=ValueError"
     (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
-    assert record.getMessage() == "unexpected ValueError around a chat"
+    assert record.getMessage() == "unexpected ValueError while handling a chat"
     assert "test_proxy_hostile.py" in record.__dict__["where"][-1]
     assert "Lisbon" not in json.dumps(record.__dict__, default=str)

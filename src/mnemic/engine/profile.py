@@ -45,7 +45,9 @@ def set_profile(engine: Engine, scope: Scope, entries: Mapping[str, str | None],
             forget_answers(work, [partition])
         if put_fitting(engine, work, partition, kept):
             most = engine.settings.max_profile_facts
-            raise InvalidInputError(f"a profile can contain {most} facts (memory.profile.max-facts); remove some first")
+            raise InvalidInputError(
+                f"a profile can contain at most {most} facts (memory.profile.max-facts); remove some"
+            )
         return work.profiles.of(partition)
 
 

@@ -65,7 +65,7 @@ def test_a_vocabulary_alone_is_that_of_an_uncased_bert(tmp_path: Path, folder: P
 def test_a_vocabulary_alone_of_a_model_that_knows_capitals_is_refused(tmp_path: Path):
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n", encoding="utf-8")
     write_table(tmp_path / "tokenizer_config.json", {"do_lower_case": False})
-    with pytest.raises(ConfigError, match="capitals"):
+    with pytest.raises(ConfigError, match="case-sensitive"):
         read_tokens(tmp_path, ROOM, "onnx")
 
 

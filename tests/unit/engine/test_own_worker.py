@@ -249,4 +249,4 @@ def test_a_store_that_cannot_be_written_is_said_once(
         assert all(looks.acquire(timeout=PATIENCE_S) for _ in range(5))
         worker.stop()
         assert worker.join(PATIENCE_S)
-    assert caplog.text.count("the worker pauses") == 1
+    assert caplog.text.count("the worker is pausing") == 1

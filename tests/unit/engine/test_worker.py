@@ -154,7 +154,7 @@ def test_a_faulty_handler_and_a_store_that_is_away_do_not_end_it(
     hire(FaultyStore(store, Fault(nth=2)), breaks_first)
     add_jobs(store, a_job(key="good"))
     assert done.wait(PATIENCE_S)
-    assert "pauses" in caplog.text
+    assert "is pausing" in caplog.text
     assert "ZeroDivisionError" in caplog.text
     assert "the stored secret" not in caplog.text
 
@@ -203,7 +203,9 @@ def test_every_step_is_logged_with_its_kind_and_session_and_without_a_text(
         worker = Worker(made(store), {COUNTED: sometimes}, name="w")
         worker.start(until_idle=True)
         assert worker.join(PATIENCE_S)
-    begun, failed, done = ([r for r in caplog.records if word in r.message] for word in ("begins", "failed", "is done"))
+    begun, failed, done = (
+        [r for r in caplog.records if word in r.message] for word in ("started", "failed", "is done")
+    )
     assert [r.levelname for r in (*begun, *failed[:1], *done)] == ["DEBUG", "DEBUG", "WARNING", "INFO"]
     assert all(r.name == "mnemic.jobs" for r in (*begun, *done))
     assert "curate of session s1" in begun[0].message
