@@ -65,7 +65,7 @@ house: .venv/.dev ## how large and how split the package is, beside the limits
 check: SAMPLE = 4
 check: style prose types layers proof house test site-check ## what CI runs: all of these, and a few pages of the site in a browser
 
-quick: .venv/.dev ## style, layers, and the types and tests of what changed, within two minutes
+quick: .venv/.dev ## style, layers, sizes, and the types and tests of what changed, within two minutes
 	@$(BIN)/python scripts/quick.py
 
 fix: .venv/.dev ## repair what tools can repair: lint and format

@@ -1,4 +1,4 @@
-"""Checks what changed, within two minutes: style, types, layers, and the tests that import what changed.
+"""Checks what changed, within two minutes: style, types, layers, sizes, and the tests that import what changed.
 
     python scripts/quick.py [REVISION]
 
@@ -45,6 +45,7 @@ def main() -> int:
             ("prose", [sys.executable, "scripts/prose.py"]),
             ("layers", [BIN / "lint-imports"]),
             ("types", [BIN / "pyright", *code] if code else []),
+            ("sizes", [BIN / "pytest", "-q", "tests/architecture/test_sizes.py"]),
             ("tests", [BIN / "pytest", "-q", "-n", "2", *map(str, tests)] if tests else []),
         )
         if command and subprocess.run(command, cwd=ROOT, check=False).returncode
