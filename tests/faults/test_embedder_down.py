@@ -114,7 +114,7 @@ def test_a_server_that_is_down_delays_vectors_but_no_write_and_no_answer(
         found = memory.recall(SCOPE, "which pet fears storms?")
         assert found.degraded == ()
         assert found.hits[0].text == "User's cat is afraid of thunder"
-        assert "My cat is afraid of thunder." in [hit.text for hit in found.hits]
+        assert "My cat is afraid of thunder." in [hit.text for hit in found.hits[:2]]
         assert all(hit.similarity is not None for hit in found.hits)
     assert list_jobs(parts, SCOPE) == []
 

@@ -217,12 +217,14 @@ def relevances_of(engine: Engine, scored: scoring.Scored, places: Places) -> Dou
 def evidence_of(scored: scoring.Scored, behind: scoring.Backdrop, places: Places) -> Evidence:
     """What says how relevant the candidates at `places` are, which stand out from `behind`.
 
-    A reranker's points are left out: each has a scale of its own, and most candidates have none.
+    Points of a reranker are left out: each has its own scale, and most candidates have none. So are those that messages
+    get beside facts, which only order the two.
     """
     scores: Floats = scored.scores[places]
-    if scoring.RERANK in scored.features:
-        judged: Floats = scored.features[scoring.RERANK][places] * np.float32(scored.weights[scoring.RERANK])
-        scores = np.subtract(scores, judged, dtype=np.float32)
+    for name in (scoring.RERANK, scoring.BESIDE_FACTS):
+        if name in scored.features:
+            points: Floats = scored.features[name][places] * np.float32(scored.weights[name])
+            scores = np.subtract(scores, points, dtype=np.float32)
     cosines = scored.candidates.similarities[places]
     return Evidence(cosines=cosines, scores=scores, nearest=behind.nearest, items=behind.items)
 

@@ -310,3 +310,13 @@ def test_a_short_question_about_somebody_by_name_gets_what_was_said_of_him(real:
     real.capture(replace(ANNA, session="vet"), user=said, assistant="I hope it is nothing serious.")
     assert said in [hit.text for hit in real.context(ANNA, prompt).recall]
     assert not real.context(ANNA, "How are you?").recall.hits
+
+
+def test_a_short_message_that_answers_stands_before_a_fact_that_does_not(real: Mnemic):
+    bea = Scope(user="bea")
+    real.remember(bea, "Keeps bees")
+    real.capture(replace(bea, session="boat"), user="I sold the boat and bought a kayak")
+    first = real.recall(bea, "which vessel does she own now?")[0]
+    assert first.text == "I sold the boat and bought a kayak"
+    assert "beside_facts" in {each.feature for each in first.contributions}
+    assert real.recall(bea, "what about bees?")[0].text == "Keeps bees"
