@@ -18,8 +18,8 @@ from mnemic.engine.jobs import Worker, list_jobs
 from mnemic.errors import BackendError
 from mnemic.model.records import JobState
 
-GATHER_S = 0.5  # what is said together is read together, and the turn that rang is over
-CLOSE_S = 5.0  # closing waits no longer; a model may need more, and its job is done by whoever opens the store next
+GATHER_S = 0.5  # wait before the first look, so that the turn is committed and its messages are read together
+CLOSE_S = 5.0  # time limit of `close`; a job that a model delays is done after the store is opened again
 
 _open: WeakSet[OwnWorker] = WeakSet()
 _forking = ExitStack()

@@ -224,7 +224,7 @@ class Outcome:
     is_sound: bool = True
 
 
-def made_anew(engine: Engine, seen: Seen, *, actor: str, may_fall_back: bool) -> Outcome:
+def remake(engine: Engine, seen: Seen, *, actor: str, may_fall_back: bool) -> Outcome:
     """Remake a memory without its lost sources. Raises the model's errors unless `may_fall_back`."""
     session, (first, last) = session_in(seen.memory.bookkeeping), positions_in(seen.memory.bookkeeping)
     if session is not None:
@@ -367,7 +367,7 @@ class Remaking:
                 return Remade.DONE
             if is_waiting(work, seen):
                 return Remade.LATER
-        outcome = made_anew(self.engine, seen, actor=self.actor, may_fall_back=self.may_fall_back)
+        outcome = remake(self.engine, seen, actor=self.actor, may_fall_back=self.may_fall_back)
         vectors: Sequence[ItemVectors] | None = None
         if outcome.memory is not None and indexed_text(outcome.memory) != indexed_text(seen.memory):
             vectors = document_vectors(self.engine, [indexed_text(outcome.memory)])
@@ -436,7 +436,9 @@ def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -
         action=Action.REMADE,
         actor=hand.actor,
         at=hand.now,
-        reason="made anew of what is left" if not _lost_flags(new) else "what is left does not carry it",
+        reason="remade from the remaining sources"
+        if not _lost_flags(new)
+        else "the remaining sources do not support it",
         after={IS_DERIVED: is_derived},
     )
     hand.work.history.add([entry])
@@ -450,7 +452,7 @@ def _flag_dependants(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_o
         for flag in lost if says_other else ():
             flagged = with_flag(flagged, flag)
         if flagged is not each:
-            reason = f"it was made of {memory.id}, which was made anew"
+            reason = f"derived from {memory.id}, which was remade"
             flagged = hand.put(each, flagged, Action.FLAGGED, reason)
         if _lost_flags(flagged):
             hand.work.jobs.add([remake_job(hand, flagged)])

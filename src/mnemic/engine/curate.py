@@ -53,7 +53,7 @@ from mnemic.text.prompts import counted
 from mnemic.text.wordings import edition
 
 MESSAGES_BEFORE = 6
-"""So many messages before a part are shown to a model: what is settled in it may rest on them."""
+"""Number of messages before a part in its prompt: a decision may refer to them."""
 
 LINE_CHARS = 600
 MAX_WHOLE_CHARS = 4000  # of what a user says in a part, to find what was kept of the like
@@ -209,7 +209,7 @@ class Backlog:
         self._places[session] = until
 
     def forget(self) -> None:
-        """Look anew where the cursors stand: somebody else has moved one."""
+        """Read the cursors again, because another process has moved one."""
         self._places.clear()
 
     def next_day(self, last: date) -> Day | None:

@@ -334,5 +334,5 @@ def gives_way(work: UnitOfWork, editor: Editor, memory: Memory) -> bool:
     if held is None or held.valid_to is None or held.valid_to > memory.observed_at:
         return False
     gone = replace(held, state=State.SUPERSEDED, other_id=memory.id)
-    editor.put(held, gone, Action.SUPERSEDED, f"it had ended; {memory.id} says it anew")
+    editor.put(held, gone, Action.SUPERSEDED, f"no longer valid; {memory.id} states it again")
     return True

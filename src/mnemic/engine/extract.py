@@ -39,11 +39,11 @@ _BELIEVED = (Verdict.ADD, Verdict.MERGE, Verdict.SUPERSEDE)
 """Decisions on facts that may be carried into the profile."""
 
 TALK_MESSAGES = 8
-"""So many messages before one are shown to a model, which then knows what "it" is."""
+"""Number of earlier messages in a prompt, so that the model knows what "it" is."""
 
 MAX_NOTES = 8
 LOOK_BACK = 200
-"""So many messages before the cursor tell what was said already."""
+"""Number of messages before the cursor that show what was already said."""
 
 _log = logging.getLogger("mnemic.extract")
 

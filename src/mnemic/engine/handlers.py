@@ -16,7 +16,7 @@ from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unr
 from mnemic.engine.graph_extract import graph_partition
 from mnemic.engine.health import HealthRequest, health
 from mnemic.engine.indexing import fill_vectors, lacks_vectors
-from mnemic.engine.jobs import FollowUp, Handler, anew
+from mnemic.engine.jobs import FollowUp, Handler, new_attempt
 from mnemic.engine.lasting_facts import find_again
 from mnemic.engine.reflect import Reflecting, reflection_due
 from mnemic.engine.summaries import SUMMARIES_AT_ONCE, Summarising, SummarisingAgain, pending, renew_summaries
@@ -41,7 +41,7 @@ def _embed(engine: Engine, job: Job) -> FollowUp:
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         if not lacks_vectors(engine, unit, job.partition, report.passed_over):
             return []
-        return [anew(job, engine.clock.now())]
+        return [new_attempt(job, engine.clock.now())]
 
     return follow_up
 
@@ -60,7 +60,7 @@ def _evict(engine: Engine, job: Job) -> FollowUp:
 
 def _continue_job(engine: Engine, job: Job, after: str | None) -> FollowUp:
     """Queue the rest of a large partition as the next job."""
-    rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
+    rest = [] if after is None else [replace(new_attempt(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
 
 
@@ -131,7 +131,7 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
     run.run(RULE_MESSAGES if engine.llm is None else MODEL_MESSAGES)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
-        return [anew(job, engine.clock.now())] if unread(unit, job.partition, session) else []
+        return [new_attempt(job, engine.clock.now())] if unread(unit, job.partition, session) else []
 
     return follow_up
 
@@ -152,7 +152,7 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
         engine.observer.count("mnemic.curate.failures")
         return _follow_with_nothing
     payload = {**job.payload, HELD: sorted(run.held)}
-    rest = [replace(anew(job, engine.clock.now()), payload=payload)] if run.is_unfinished else []
+    rest = [replace(new_attempt(job, engine.clock.now()), payload=payload)] if run.is_unfinished else []
     return lambda _: rest
 
 
@@ -165,7 +165,7 @@ def _consolidate(engine: Engine, job: Job) -> FollowUp:
     done = run.write(groups[:GROUPS_AT_ONCE])
     if len(groups) <= GROUPS_AT_ONCE:
         run.write_traits()
-    rest = [anew(job, engine.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
+    rest = [new_attempt(job, engine.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
     return lambda _: rest
 
 
@@ -179,7 +179,7 @@ def _remake(engine: Engine, job: Job) -> FollowUp:
         session, (first, last) = str(job.payload["session"]), cast("list[int]", job.payload["positions"])
         again = SummarisingAgain(engine, job.partition, session, first, last, kinds.REMAKE, may_fall_back=is_last)
         is_done = again.run()
-        return _follow_with_nothing if is_done else lambda _: [anew(job, engine.clock.now())]
+        return _follow_with_nothing if is_done else lambda _: [new_attempt(job, engine.clock.now())]
     return _remake_memory(engine, job, may_fall_back=is_last)
 
 
@@ -192,7 +192,7 @@ def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         is_due = ended is not Remade.DONE and work.is_due(unit)
-        return [anew(job, engine.clock.now())] if is_due else []
+        return [new_attempt(job, engine.clock.now())] if is_due else []
 
     return follow_up
 
@@ -202,7 +202,7 @@ def _graph(engine: Engine, job: Job) -> FollowUp:
     if not engine.settings.life.graphs:
         return _follow_with_nothing
     after = graph_partition(engine, job.partition, str(job.payload.get(AFTER) or ""))
-    rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
+    rest = [] if after is None else [replace(new_attempt(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
 
 

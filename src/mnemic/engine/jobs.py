@@ -336,8 +336,8 @@ def retry_jobs(engine: Engine, scope: Scope | None, ids: Sequence[str]) -> int:
         return unit.jobs.retry(None if scope is None else scope.visibility.partitions, ids, engine.clock.now())
 
 
-def anew(job: Job, now: datetime) -> Job:
-    """The same work as a job that nobody has tried."""
+def new_attempt(job: Job, now: datetime) -> Job:
+    """A pending copy of a job, with a new id and no attempts."""
     job = replace(job, id=new_id(now), created_at=now, run_at=now, attempts=0, error="")
     return replace(job, state=JobState.PENDING, worker=None, leased_until=None, usage=Usage())
 
@@ -504,7 +504,7 @@ class Worker:
         return self.join(timeout_s)
 
     def hand_back(self) -> None:
-        """Return its jobs to the queue as if nobody had tried them; what it still does for them is not kept."""
+        """Return its jobs to the queue without counting an attempt. Discards what it still does for them."""
         with self._engine.store.write() as unit:
             for job in unit.jobs.list(None, (JobState.RUNNING,), _MOST_JOBS_READ):
                 if job.worker == self._name and unit.jobs.fail(job, "", None):

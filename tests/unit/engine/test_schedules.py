@@ -20,7 +20,7 @@ from mnemic.api import Mnemic
 from mnemic.engine.access import note_audit
 from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs import FollowUp, Handler, anew, list_jobs, retry_jobs, schedules, timetables, work
+from mnemic.engine.jobs import FollowUp, Handler, list_jobs, new_attempt, retry_jobs, schedules, timetables, work
 from mnemic.engine.kinds import CURATE, DECAY, EVICT, SUMMARISE
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.model.records import AuditEntry, Job, JobState
@@ -51,7 +51,7 @@ class Log:
         self.done.append((job.kind, job.partition.owner))
         if job.kind == DECAY and self._rest:
             self._rest -= 1
-            rest = replace(anew(job, parts.clock.now()), payload={"after": "some id"})
+            rest = replace(new_attempt(job, parts.clock.now()), payload={"after": "some id"})
             return lambda _unit: [rest]
         return lambda _unit: []
 
