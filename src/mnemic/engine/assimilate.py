@@ -80,6 +80,12 @@ def near(engine: Engine, visible: Visibility, fact: Fact, vectors: ItemVectors |
     return [Near(m, None if np.isnan(cosines[m.id]) else cosines[m.id]) for m in memories]
 
 
+def near_text(engine: Engine, visible: Visibility, text: str) -> list[Memory]:
+    """The memories nearest to a text, in no order: what a model should know before it reads the text."""
+    whole = Fact(text=text, kind=Kind.FACT, observed_at=engine.clock.now())
+    return [each.memory for each in near(engine, visible, whole, fact_vectors(engine, [whole])[0])]
+
+
 def judged(engine: Engine, facts: Sequence[Fact], nears: Sequence[Sequence[Near]]) -> list[Mapping[str, Judgement]]:
     """What the model says of the pairs that rules leave open: of one kind, near each other, and not the same in words.
     Without a model, or where it fails (logged and counted), nothing is said of them.

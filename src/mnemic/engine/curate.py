@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import reduce
 from typing import NoReturn
 
-from mnemic.engine.assimilate import Place, Prepared, assimilate, fact_vectors, near, prepare
+from mnemic.engine.assimilate import Place, Prepared, assimilate, near_text, prepare
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine
 from mnemic.engine.gem_facts import condense, judge_gems, rest_on_facts, take_in_facts
@@ -55,8 +55,8 @@ from mnemic.text.wordings import edition
 MESSAGES_BEFORE = 6
 """Number of messages before a part in its prompt: a decision may refer to them."""
 
-LINE_CHARS = 600
-MAX_WHOLE_CHARS = 4000  # of what a user says in a part, to find what was kept of the like
+LINE_CHARS = 600  # of an earlier message: it only explains, and six of them must fit
+MAX_WHOLE_CHARS = 4000  # of a user's messages in a part, to find gems about the same subjects
 RULES = "rules"
 """What is named as the model where there is none."""
 
@@ -437,17 +437,14 @@ class Curating:
         return replace(made, found=tuple(condense(self._engine, made.found)))
 
     def _look_around(self, turns: Sequence[ToldTurn]) -> dict[str, list[str]]:
-        """What was said right before, by the name of its block, and what was kept of such things, with the marks of the
-        user.
-        """
+        """The messages just before, and the gems about the same subjects with the user's marks, by block name."""
         first = turns[0].messages[0]
         own = [counted(each) for turn in turns for each in turn.messages if each.role is Role.USER]
-        whole = Fact(text="\n".join(own)[:MAX_WHOLE_CHARS] or " ", kind=Kind.GEM, observed_at=first.observed_at)
-        found = near(self._engine, self._visible, whole, fact_vectors(self._engine, [whole])[0])
+        found = near_text(self._engine, self._visible, "\n".join(own)[:MAX_WHOLE_CHARS] or " ")
         after = max(0, first.position - 1 - MESSAGES_BEFORE)
         with self._engine.store.read() as work:
             said = work.conversations.messages(self._partition, first.session, after, MESSAGES_BEFORE)
-            kept = [f"- {inline(each.memory.text)}{self._mark(work, each.memory)}" for each in found]
+            kept = [f"- {inline(memory.text)}{self._mark(work, memory)}" for memory in found]
         return {"BEFORE": [shown(each, LINE_CHARS) for each in said if each.position < first.position], "KEPT": kept}
 
     def _mark(self, work: UnitOfWork, memory: Memory) -> str:

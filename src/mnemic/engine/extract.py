@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near, prepare
+from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near_text, prepare
 from mnemic.engine.engine import Engine, SessionRun, new_id
 from mnemic.engine.indexing import ItemVectors
 from mnemic.engine.kinds import EXTRACT
@@ -41,7 +41,7 @@ _BELIEVED = (Verdict.ADD, Verdict.MERGE, Verdict.SUPERSEDE)
 TALK_MESSAGES = 8
 """Number of earlier messages in a prompt, so that the model knows what "it" is."""
 
-MAX_NOTES = 8
+MAX_NOTES = 8  # the newest: more would crowd out the talk in a small context
 LOOK_BACK = 200
 """Number of messages before the cursor that show what was already said."""
 
@@ -262,11 +262,8 @@ class Extracting(SessionRun):
         life, after = self._engine.settings.life, max(0, message.position - 1 - TALK_MESSAGES)
         with self._engine.store.read() as work:
             found = work.conversations.messages(self._partition, self._session, after, TALK_MESSAGES)
-        whole = Fact(text=message.text, kind=Kind.FACT, observed_at=message.observed_at)
-        nears = near(
-            self._engine, self._place(message, whole).visibility, whole, fact_vectors(self._engine, [whole])[0]
-        )
-        notes = sorted((each.memory.id, each.memory.text) for each in nears if each.memory.state is State.ACTIVE)
+        nears = near_text(self._engine, Place(self._partition, message.agent).visibility, message.text)
+        notes = sorted((memory.id, memory.text) for memory in nears if memory.state is State.ACTIVE)
         asked = Asked(
             said,
             talk=[each for each in found if each.position < message.position and each.state is State.ACTIVE],

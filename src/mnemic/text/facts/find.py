@@ -277,7 +277,7 @@ SLOT_WORTH = 0.8
 """What a slot that is plainly filled counts at least: "User is Ana" is worth keeping, however little it says."""
 
 KEPT_BESIDE = 0.3
-"""So likely a further statement of a message must be, one of whose statements is kept: it holds something then."""
+"""Least probability of a further statement, if one of the message is kept: such a message contains more."""
 
 PLAIN_CHARS = 120
 """A longer sentence says more than how a slot is filled."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mnemic.errors import BadReplyError
 from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
-from mnemic.model.item import TRUST_ORDER, Fact, Kind, Message, Provenance, Role
+from mnemic.model.item import Fact, Kind, Message, Provenance, Role, Trust
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.blocks import Language
@@ -32,7 +32,7 @@ MAX_LINE_CHARS = 1000
 
 MAX_TALK_CHARS = 4000
 _MISSING = 0.4
-"""Where a message lacks less than this share of a fact's words, it is the only source: the fact is its own."""
+"""Largest share of a fact's words that its own message may lack. Above it, earlier messages become sources too."""
 
 _ORDER_TOKENS = 900  # the order in the longest language, with markers and notes
 _CHARS_PER_TOKEN = 2  # few, so that Chinese fits too
@@ -126,7 +126,7 @@ def _fact(text: str, kind: Kind, asked: Asked, version: str) -> Fact:
         slot=slot if is_filled else "",
         value=value if is_filled else "",
         provenance=sources,
-        trust=min((each.trust for each in (said, *others)), key=TRUST_ORDER.index),
+        trust=Trust.lowest(*(each.trust for each in (said, *others))),
         profile={} if kind is Kind.LEARNING else read_attributes(span),
     )
 
