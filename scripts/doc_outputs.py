@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import termios
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ PROGRAMS = Path(sys.executable).parent
 BAR = re.compile(r"^.*[━╸╺]{5,}.*\n\n?", re.MULTILINE)
 """A bar of progress, which is gone when the work is done."""
 
-ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\][^\x07]*\x07|\r")
 VARIABLE = (
     (r"\b\d[\d.,]*(?: / \d[\d.,]*)+|(?:(?<=rows/s)|(?<=MB)) +[\d.,]+|\b\d+ MiB of index, and \d+", "N"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
@@ -110,12 +110,24 @@ def run_examples(text: str, folder: Path) -> list[Example]:
 
 
 def _run(command: Sequence[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-    """The exit code and what a terminal shows."""
+    """The exit code and what a terminal shows, with short paths."""
+    status, output = run_on_terminal(command, folder, environment)
+    text = BAR.sub("", output)
+    for path, shown in ((folder, "~"), (PROGRAMS, "~/.venv/bin"), (PROGRAMS.resolve(), "~/.venv/bin")):
+        text = text.replace(str(path), shown)
+    return status, "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def run_on_terminal(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], *, may_read: bool = False
+) -> tuple[int, str]:
+    """The exit code and what a terminal of `COLUMNS` shows, without its control sequences. `may_read`: the terminal is
+    the input too.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
-    process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
-    )
+    given = theirs if may_read else subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdin=given, stdout=theirs, stderr=theirs)
     os.close(theirs)
     parts: list[bytes] = []
     try:
@@ -126,10 +138,7 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str]) -> t
         process.kill()  # nothing, if it has ended
         process.wait()
         os.close(ours)
-    text = BAR.sub("", ESCAPE.sub("", b"".join(parts).decode(errors="replace").replace("\r", "")))
-    for path, shown in ((folder, "~"), (PROGRAMS, "~/.venv/bin"), (PROGRAMS.resolve(), "~/.venv/bin")):
-        text = text.replace(str(path), shown)
-    return status, "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    return status, ESCAPE.sub("", b"".join(parts).decode(errors="replace"))
 
 
 def _read(terminal: int) -> bytes:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import pty
 import re
 import signal
 import socket
@@ -24,10 +23,14 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from scripts.doc_outputs import COLUMNS, ESCAPE, run_on_terminal
+
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "benchmarks" / "results" / "newcomer.md"
 PRINTED = "http://127.0.0.1:7700"
-COLUMNS = "100"
 LEFT_OUT = ("make test",)
 FIRST_SUCCESS_S = 120
 """The most that may pass between the end of `make run` and the answer to the newcomer's own question."""
@@ -37,7 +40,6 @@ SETTLES_S = 1.0
 
 INHERITED = ("PATH", "LANG", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE")
 BLOCK = re.compile(r"^```(console|python|bash|py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\][^\x07]*\x07|\r")
 HEAD = """# A newcomer's first ten minutes
 
 Written by `python scripts/newcomer.py --write`: a fresh clone, an empty home folder, and the commands that the README
@@ -58,14 +60,18 @@ class Newcomer:
             for name in (*INHERITED, *(n for n in os.environ if n.startswith("PIP_")))
             if name in os.environ
         }
-        self.environment = kept | {"HOME": str(self.home), "TERM": "xterm", "COLUMNS": COLUMNS, "LINES": "40"}
+        self.environment = kept | {"HOME": str(self.home), "TERM": "xterm", "COLUMNS": str(COLUMNS), "LINES": "40"}
         self.steps: list[str] = []
         self.failed: list[str] = []
 
     def run(self, command: str, *, shown: str = "", on_terminal: bool = True) -> str:
         """Run a command, note it with its time and output, and return the output."""
         started = time.monotonic()
-        code, output = self._run_on_terminal(command) if on_terminal else self._run_in_pipe(command)
+        shell = ["bash", "-c", command]
+        if on_terminal:
+            code, output = run_on_terminal(shell, self.place, self.environment, may_read=True)
+        else:
+            code, output = self._run_in_pipe(shell)
         took = time.monotonic() - started
         plain = ESCAPE.sub("", output).replace(str(self.folder), "~")
         output = "\n".join(line.rstrip() for line in plain.strip("\n").splitlines())
@@ -79,9 +85,9 @@ class Newcomer:
         """Note a sentence between the commands."""
         self.steps.append(f"{text}\n")
 
-    def _run_in_pipe(self, command: str) -> tuple[int, str]:
+    def _run_in_pipe(self, command: Sequence[str]) -> tuple[int, str]:
         run = subprocess.run(
-            ["bash", "-c", command],
+            command,
             cwd=self.place,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -90,25 +96,6 @@ class Newcomer:
             check=False,
         )
         return run.returncode, run.stdout
-
-    def _run_on_terminal(self, command: str) -> tuple[int, str]:
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            ["bash", "-c", command], cwd=self.place, env=self.environment, stdin=theirs, stdout=theirs, stderr=theirs
-        )
-        os.close(theirs)
-        parts: list[bytes] = []
-        while part := _read(ours):
-            parts.append(part)
-        os.close(ours)
-        return process.wait(), b"".join(parts).decode(errors="replace")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65_536)
-    except OSError:  # the last program has closed its side
-        return b""
 
 
 def read_commands(text: str, section: str) -> Iterator[tuple[str, str]]:
