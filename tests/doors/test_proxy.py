@@ -62,13 +62,18 @@ class Proxied:
         self._server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
         self._thread.start()
+        self._clients: list[openai.OpenAI] = []
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}/v1"
 
     def client(self, api_key: str = "sk-anything", **headers: str) -> openai.OpenAI:
-        return openai.OpenAI(base_url=self.url, api_key=api_key, default_headers=headers, max_retries=0)
+        client = openai.OpenAI(base_url=self.url, api_key=api_key, default_headers=headers, max_retries=0)
+        self._clients.append(client)
+        return client
 
     def stop(self) -> None:
         """End the server; what was being captured is captured."""
+        for client in self._clients:
+            client.close()
         self._server.should_exit = True
         self._thread.join()
         self._listening.close()
@@ -272,9 +277,19 @@ class TestFailures:
             ask(proxied.client(), "Hello", user="ana")
         proxied.store.is_away = False
 
-    def test_memory_that_is_too_slow_is_left_out(self, upstream: ChatServer, home: Path):
-        proxied = Proxied(upstream.url, home / "memory.db", memory_timeout_s=0.000001)
+    def test_memory_that_is_too_slow_is_left_out(
+        self, upstream: ChatServer, home: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        proxied = Proxied(upstream.url, home / "memory.db", memory_timeout_s=0.01)
+        is_answered, context = threading.Event(), proxied.mnemic.context
+
+        def slow(*given: Any, **named: Any) -> Any:
+            is_answered.wait(20)
+            return context(*given, **named)
+
+        monkeypatch.setattr(proxied.mnemic, "context", slow)
         answer = ask(proxied.client(), "What is my cat called?", user="ana")
+        is_answered.set()
         assert answer.headers["mnemic-memory"] == "absent; reason=timeout"
         proxied.close()
 
