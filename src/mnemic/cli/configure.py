@@ -32,8 +32,8 @@ class ConfigOptions:
 
 @command("config show")
 def show(options: ConfigOptions) -> None:
-    """Show each setting with its value and source: an argument, the environment, the file or the default. Passwords,
-    keys and tokens are masked.
+    """Show each setting with its value and its source: an argument, the environment, the configuration file or the
+    default. Passwords, keys and tokens are masked.
     """
     from mnemic.config import resolve
     from mnemic.config.keys import slips
@@ -55,15 +55,15 @@ def init(
     config: ConfigFile = None,
     is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     is_for_prompts: Annotated[
-        bool, typer.Option("--prompts", help="Write the prompts instead, for you to edit.")
+        bool, typer.Option("--prompts", help="Write the prompts for you to edit, not the configuration.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a starter configuration file in your configuration folder. It lists every key as a comment with its
-    meaning and default. --force replaces an existing file.
+    meaning and default. Use --force to replace an existing file.
 
-    With --prompts, write a `prompts` folder beside it instead: the prompts sent to language models, one file per
-    language. Edit it and set llm.prompts to its path; anything you delete from a file keeps its default.
+    With --prompts, write a `prompts` folder in the same place instead, with the prompts sent to language models, one
+    file per language. Edit the files and set llm.prompts to the folder. Prompts that you delete keep their defaults.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
     from mnemic.text import wordings
@@ -96,7 +96,7 @@ def init(
 
 @verb_command("keys create", is_stated=True)
 def create(issued: IssuedKey) -> None:
-    """Create an API key for the org. --user or --agent restricts it to one user or agent. It is shown only once.
+    """Create an API key for the org, or with --user or --agent for one user or agent. The key is shown only once.
 
     From then on, every request to `mnemic serve` needs a key.
     """
@@ -115,7 +115,7 @@ def list_keys(keys: Sequence[ApiKey]) -> None:
 
 @verb_command("keys revoke", is_stated=True)
 def revoke(key: ApiKey) -> None:
-    """Revoke a key. Takes effect at once, also on running servers."""
+    """Revoke a key. This takes effect immediately, even on running servers."""
     note(f"key {one_line(key.id)} has been revoked")
 
 
@@ -127,7 +127,7 @@ def rotate(issued: IssuedKey) -> None:
 
 @verb_command("keys audit", is_stated=True)
 def audit(page: AuditPage) -> None:
-    """Show the org's audit log, newest first: HTTP requests and changes to keys."""
+    """Show the org's audit log of HTTP requests and key changes, newest first."""
     rows = [
         Row((format_time(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries
     ]

@@ -29,9 +29,9 @@ MAX_PAGE = 1000  # messages of one answer; more are asked for page by page
 
 @verb_command("capture")
 def capture(turn: Turn) -> None:
-    """Store one exchange. A message on the standard input is a JSON object with role and content, and optionally name,
-    observed_at, external_id, trust and metadata: one per line, or a list of them. Without --session, a new conversation
-    begins; its id is printed.
+    """Store one exchange. Messages on standard input are JSON objects, one per line or in a list, with role, content
+    and, optionally, name, observed_at, external_id, trust and metadata. Without --session, a new conversation starts,
+    and its id is printed.
     """
     output.write(turn.id)
     output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")
@@ -91,7 +91,7 @@ def sessions(options: ScopeOptions) -> None:
 
 @command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="The session's id, or the start of it.", metavar="SESSION")],
+    name: Annotated[str, typer.Argument(help="The session's id, or the first characters of it.", metavar="SESSION")],
     options: ScopeOptions,
 ) -> None:
     """Print a session word for word, oldest message first."""
@@ -121,7 +121,7 @@ def _read_sessions(mnemic: Mnemic, scope: Scope) -> dict[str, list[Message]]:
 
 @verb_command("window")
 def window(found: Sequence[Message]) -> None:
-    """Show the last messages of a session, oldest first. Shows nothing if the session has been silent for two hours."""
+    """Show the last messages of a session, oldest first. Shows nothing after two hours of inactivity."""
     if found:
         _show_messages(found)
     output.note(output.format_count(len(found), "messages"))
@@ -158,7 +158,7 @@ def summarise(report: SummariseReport, arguments: Arguments) -> None:
 
 @verb_command("end")
 def end(report: EndReport) -> None:
-    """End a session. Its session-level memories expire, and a job summarises it."""
+    """End a session. Its session-level memories expire, and a job summarises its messages."""
     expired, pending = (
         output.format_count(len(report.expired), "memories"),
         output.format_count(report.pending, "messages"),

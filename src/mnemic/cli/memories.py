@@ -48,13 +48,13 @@ class Conditions:
     """Conditions on memories that the filter of `Mnemic.list` expresses in JSON."""
 
     categories: Annotated[
-        list[str] | None, typer.Option("--category", help="Require this category. Repeatable; all are required.")
+        list[str] | None, typer.Option("--category", help="Require this category. Repeatable: all are required.")
     ] = None
     min_importance: Annotated[
-        str | None, typer.Option(help="Minimum importance: low, medium, high, or 0 to 1.", metavar="IMPORTANCE")
+        str | None, typer.Option(help="Minimum importance: low, medium or high, or 0 to 1.", metavar="IMPORTANCE")
     ] = None
-    since: Annotated[str | None, typer.Option(help="Observed at or after this time, ISO 8601.")] = None
-    before: Annotated[str | None, typer.Option(help="Observed before this time, ISO 8601.")] = None
+    since: Annotated[str | None, typer.Option(help="List only memories from this time on (ISO 8601).")] = None
+    before: Annotated[str | None, typer.Option(help="List only memories from before this time (ISO 8601).")] = None
 
     def join_to(self, arguments: Arguments) -> None:
         """Add the conditions to the filter. Raises `InvalidInputError` for an invalid importance."""
@@ -119,7 +119,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
 
 @verb_command("memory count")
 def count(counts: Counts) -> None:
-    """Count memories by state, active memories also by kind, and documents by status."""
+    """Count memories by state (active ones also by kind) and documents by status."""
     groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
     rows = [output.Row((str(number), what), name, ()) for what, names in groups for name, number in names.items()]
     if rows:
@@ -147,7 +147,7 @@ def delete(receipt: Receipt) -> None:
 
 @verb_command("memory history")
 def history(entries: Sequence[HistoryEntry]) -> None:
-    """Show the changes of a memory with old and new values, oldest first, including its deletion."""
+    """Show all changes to a memory with old and new values, oldest first, including its deletion."""
     rows = [
         output.Row((output.format_time(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason)
         for e in entries
@@ -175,7 +175,7 @@ def unpin(memory: Memory) -> None:
 
 @verb_command("memory undo")
 def undo(memory: Memory) -> None:
-    """Revert the last change of a memory, including a merge. Run it again to revert the change before that."""
+    """Revert the last change to a memory, including a merge. Run it again to revert the change before that."""
     _show_changed(memory, "reverted")
 
 
@@ -187,13 +187,13 @@ def merge(memory: Memory) -> None:
 
 @verb_command("memory feedback")
 def feedback(memory: Memory, arguments: Arguments) -> None:
-    """Judge whether a memory is still right."""
+    """Mark a memory as relevant or outdated."""
     _show_changed(memory, f"judged {arguments['verdict']}")
 
 
 @verb_command("memory why-not")
 def why_not(found: WhyNot) -> None:
-    """Explain why a memory or message is not among the hits for a question, or show its rank."""
+    """Explain why a memory or message is not among the hits for a question, or show its rank if it is."""
     output.write(f"{found.stage}: {output.one_line(found.reason)}")
     if found.rank is not None:
         output.note(f"rank {found.rank} of {output.format_count(found.candidates, 'candidates')}")
@@ -204,8 +204,8 @@ def why_not(found: WhyNot) -> None:
 
 @command("memory clear")
 def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
-    """Permanently delete every memory (but no message) at some levels of the scope. Name the user with --user or
-    MNEMIC_USER; the configured user does not apply here.
+    """Permanently delete every memory, but no messages, at the given levels of the scope. Choose the user with --user
+    or MNEMIC_USER. The configured user is ignored here.
     """
     scope = options.stated_scope
     levels: list[Level] = arguments.setdefault("levels", [scope.default_level])
@@ -222,7 +222,7 @@ def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
 @verb_command("memory review")
 def review(found: Sequence[Review], arguments: Arguments) -> None:
-    """List the memories that need review (quarantined, disputed or flagged), newest first, with the reason."""
+    """List the memories that need review (quarantined, disputed or flagged), newest first, each with the reason."""
     for each in found:
         how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
         output.write(f"{each.memory.id}  {how} since {output.format_time(each.since)}: {output.one_line(each.reason)}")
@@ -235,19 +235,19 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
 
 @verb_command("memory trust")
 def trust(memory: Memory) -> None:
-    """Accept a memory that needs review: it is recalled and loses its flags."""
+    """Accept a memory that needs review: clear its flags and make it available for recall."""
     _show_changed(memory, "trusted")
 
 
 @verb_command("memory reject")
 def reject(memory: Memory) -> None:
-    """Archive a memory that needs review. `memory undo` reverts it."""
+    """Archive a memory that needs review. `memory undo` restores it."""
     _show_changed(memory, "rejected")
 
 
 @verb_command("profile show")
 def show_profile(profile: Profile) -> None:
-    """Show the facts by key, and the user's most important and newest memories."""
+    """Show the profile's facts by key, and the user's most important and newest memories."""
     facts = [
         output.Row((f.key,), f.value, (f"set by {f.source}", output.format_time(f.updated_at))) for f in profile.static
     ]
@@ -264,7 +264,7 @@ def show_profile(profile: Profile) -> None:
 
 @verb_command("profile set")
 def set_profile(entries: Sequence[ProfileEntry]) -> None:
-    """Set facts by key. In a JSON object, null removes its key."""
+    """Set facts in the profile by key. In a JSON object, a null value removes the key."""
     output.note(f"{output.format_count(len(entries), 'facts')} in the profile")
 
 
@@ -272,7 +272,7 @@ def set_profile(entries: Sequence[ProfileEntry]) -> None:
 def remove(
     keys: Annotated[list[str], typer.Argument(help="The keys to remove.", metavar="KEY...")], options: ScopeOptions
 ) -> None:
-    """Remove facts by key. Unknown keys are ignored."""
+    """Remove facts from the profile by key. Unknown keys are ignored."""
     with options.open() as mnemic:
         entries = mnemic.profile.set(options.scope, dict.fromkeys(keys))
     output.show_answer(entries, set_profile, as_json=options.as_json)
@@ -280,7 +280,7 @@ def remove(
 
 @verb_command("profile format")
 def format_profile(text: str) -> None:
-    """Print the facts for a system prompt: a heading and "key: value" lines. Prints nothing if there are none."""
+    """Print the profile for a system prompt: a heading and "key: value" lines. An empty profile prints nothing."""
     if text:
         output.write(output.escape_controls(text.strip("\n")))
 

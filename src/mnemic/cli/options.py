@@ -43,7 +43,7 @@ User = Annotated[
         "--user",
         "-u",
         envvar="MNEMIC_USER",
-        help="The user. Default: the configured one, else your login name.",
+        help="The user. Default: the configured user, or your login name.",
         metavar="ID",
     ),
 ]
@@ -56,15 +56,15 @@ Store = Annotated[
     str | None,
     typer.Option(
         "--store",
-        help="A path, sqlite:///path, postgresql://… or memory://. Default: MNEMIC_STORE, then the configured one.",
+        help="A path, sqlite:///path, postgresql://… or memory://. Default: MNEMIC_STORE, or the configured store.",
         metavar="STORE",
     ),
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", help="A configuration file. Default: MNEMIC_CONFIG, then your own file.", metavar="FILE"),
+    typer.Option("--config", help="The configuration file. Default: MNEMIC_CONFIG, or your own file.", metavar="FILE"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for use by programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 IsSure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 IsDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen without changing anything.")]
 Works = Annotated[bool, typer.Option("--worker/--no-worker", help="Run background jobs, such as extracting facts.")]
@@ -179,9 +179,9 @@ def read_level_limits(texts: Sequence[str]) -> dict[str, int]:
 
 
 def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
-    """Read facts from `KEY=VALUE`, or from a JSON object on the standard input, where null removes a key."""
+    """Read facts from `KEY=VALUE`, or from a JSON object on standard input, where null removes a key."""
     if list(facts) == [STDIN]:
-        return parse_json_object(read_text(STDIN), "the standard input") or {}
+        return parse_json_object(read_text(STDIN), "standard input") or {}
     pairs: dict[str, object] = {}
     for fact in facts:
         key, separator, value = fact.partition("=")
@@ -192,9 +192,9 @@ def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
 
 
 def read_messages(source: str) -> list[dict[str, Any]]:
-    """Read messages from the standard input. Raises `InvalidInputError` for anything else."""
+    """Read messages from standard input. Raises `InvalidInputError` for anything else."""
     if source != STDIN:
-        raise InvalidInputError("pass messages on the standard input (-), or with --user-text and --assistant-text")
+        raise InvalidInputError("pass messages on standard input (-), or with --user-text and --assistant-text")
     messages = read_stdin_messages()
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidInputError('a message must be an object such as {"role": "user", "content": "…"}')
@@ -264,8 +264,8 @@ FLAGS: Mapping[str, Sequence[Flag]] = {
     "context": _ALL_LEVELS,
     "ask": _ALL_LEVELS,
     "chat": (*_ALL_LEVELS, Flag("--no-tools", "tools", False, "Call no tools.")),
-    "update": (Flag("--no-categories", "categories", (), "Remove all its tags."),),
-    "work": (Flag("--one", "until_idle", False, "Run one job instead of all."),),
+    "update": (Flag("--no-categories", "categories", (), "Remove all of the memory's tags."),),
+    "work": (Flag("--one", "until_idle", False, "Run one job instead of all due jobs."),),
     "backup": (Flag("--receipts-only", "contents", "receipts", "Write only the receipts of erasures."),),
 }
 

@@ -39,7 +39,7 @@ def context(
         bool, typer.Option("--explain", help="Print the citations and the time per step to standard error.")
     ] = False,
 ) -> None:
-    """Show the messages that a model would get: system prompt, profile, facts, documents, session, and the message."""
+    """Show what a model would receive: system prompt, profile, facts, documents, session history, and your message."""
     for message in found.messages:
         output.write(f"--- {message.role.value} ---\n{output.escape_controls(message.content)}\n")
     output.note_all(found.degraded, "degraded: ")

@@ -41,33 +41,33 @@ class Place:
 
     host: Annotated[
         str,
-        typer.Option(envvar="MNEMIC_HOST", help="Any host other than localhost requires a key."),
+        typer.Option(envvar="MNEMIC_HOST", help="Address to listen on. Any address except localhost needs an API key."),
     ] = HOST
-    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 picks a free one.", min=0, max=65535)] = (
-        PORT
-    )
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning"
+    port: Annotated[
+        int, typer.Option(envvar="MNEMIC_PORT", help="Port to listen on. Use 0 to pick a free port.", min=0, max=65535)
+    ] = PORT
+    log_level: Annotated[str, typer.Option(help="Log level: debug, info, warning or error.")] = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Limits on simultaneous requests."""
 
-    rate: Annotated[float, typer.Option(help="Requests per second for each key. 0: no limit.", min=0)] = 100.0
+    rate: Annotated[float, typer.Option(help="Requests per second for each key, or 0 for no limit.", min=0)] = 100.0
     threads: Annotated[
-        int, typer.Option(help="Threads for quick requests. 0: depends on the cores and the store.", min=0, max=256)
+        int, typer.Option(help="Threads for quick requests, or 0 to decide by the cores and the store.", min=0, max=256)
     ] = 0
     in_flight: Annotated[int, typer.Option(help="Maximum requests in progress. Others get status 503.", min=1)] = 64
-    body_mb: Annotated[int, typer.Option(help="Maximum request body in MB. For files, it is 100 MB.", min=1)] = 8
+    body_mb: Annotated[int, typer.Option(help="Maximum request body in MB. For files, the limit is 100 MB.", min=1)] = 8
     connections: Annotated[int, typer.Option(help="Maximum open connections. New ones replace idle ones.", min=1)] = (
         1000
     )
     address_connections: Annotated[
-        int, typer.Option(help="Maximum open connections per remote address. 0: no limit.", min=0)
+        int, typer.Option(help="Maximum open connections per remote address, or 0 for no limit.", min=0)
     ] = 200
     processes: Annotated[
         int | None,
-        typer.Option(help="Number of processes. Default: server.processes or 1.", min=1, max=MOST_PROCESSES),
+        typer.Option(help="Number of processes. Default: server.processes, or 1 if unset.", min=1, max=MOST_PROCESSES),
     ] = None
 
 
@@ -81,9 +81,9 @@ def serve(
 ) -> None:
     """Serve REST, MCP, the proxy and the console over HTTP, and run background jobs, until stopped.
 
-    Listens on localhost by default. Other addresses need an API key (`mnemic keys create`). Running requests are
-    finished before it stops. On SIGHUP, several processes restart one at a time with the new configuration; no request
-    is dropped.
+    Listens on localhost by default. Other addresses need an API key (`mnemic keys create`). The server finishes running
+    requests before it stops. On SIGHUP, a server with several processes restarts them one at a time with the new
+    configuration. No request is dropped.
     """
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:
