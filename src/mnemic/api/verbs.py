@@ -30,7 +30,7 @@ from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, State, Trust, Turn
 from mnemic.model.recall import Counts, MessagePage, Order, Page
-from mnemic.model.records import HistoryEntry, Receipt, UserSummary
+from mnemic.model.records import HistoryEntry, Receipt, SessionSummary, UserSummary
 from mnemic.model.scope import Level, Scope, as_utc
 
 VERDICTS = ("relevant", "outdated")
@@ -161,7 +161,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """Return a memory or message.
 
         Args:
-            id: The id of the memory or message.
+            id: The id of the memory or message, or at least the last six characters of it.
         """
         return browse.get(self._engine, scope, check_id(id))
 
@@ -344,6 +344,14 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             after: `next` of the previous page.
         """
         return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
+
+    def sessions(self, scope: Scope, *, limit: int = 50) -> builtins.list[SessionSummary]:
+        """List a user's sessions with their first message, most recently active first.
+
+        Args:
+            limit: Maximum number of sessions, 1 to 1000. Default: 50.
+        """
+        return browse.list_sessions(self._engine, scope, limit)
 
     def users(self) -> builtins.list[UserSummary]:
         """List all users of the store with counts and last activity, most recently active first."""
