@@ -67,7 +67,7 @@ WORDS: Mapping[str, str] = {
 }
 """Messages for an unknown argument that names a field."""
 
-SCOPE_HELP = "    scope: Whose memory it is: a user, an agent, a session, an org."
+SCOPE_HELP = "    scope: Whose memory to use: a user, agent, session and org."
 ERRORS: Mapping[str, str] = {
     "NotFoundError": "    NotFoundError: The scope has nothing with this id.\n",
     "InvalidInputError": "    InvalidInputError: An argument is wrong. Nothing was done.\n",

@@ -30,7 +30,7 @@ SESSIONS = 50
 
 @verb_command("capture")
 def capture(turn: Turn) -> None:
-    """Store one exchange. A message on the standard input is a JSON object with role and content, and optionally name,
+    """Store one exchange. A message on standard input is a JSON object with role and content, and optionally name,
     observed_at, external_id, trust and metadata: one per line, or a list of them. Without --session, a new conversation
     begins; its id is printed.
     """

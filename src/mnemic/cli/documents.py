@@ -41,7 +41,7 @@ def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(
-            help="The paths of files and folders, or - to read a file from the standard input.", metavar="PATH..."
+            help="The paths of files and folders, or - to read a file from standard input.", metavar="PATH..."
         ),
     ],
     options: ScopeOptions,

@@ -119,7 +119,7 @@ class GuardFiles:
 class GuardChoices:
     """How the test set is run."""
 
-    trust: Annotated[Trust, typer.Option(help="Who to treat as the source of the texts.")] = Trust.DOCUMENT
+    trust: Annotated[Trust, typer.Option(help="The trust level of the texts.")] = Trust.DOCUMENT
     are_misses_shown: Annotated[bool, typer.Option("--misses", help="Show the texts that were misjudged.")] = False
     as_json: AsJson = False
 
@@ -317,7 +317,7 @@ def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
 
 
 def _show_report(report: Report) -> None:
-    """Shows the means as a table, all questions first. What was left out goes to the standard error."""
+    """Shows the means as a table, all questions first. What was left out goes to standard error."""
     names = list(report.overall.metrics)
     lines: dict[str, Means] = {"all": report.overall, **(report.by_category if len(report.by_category) > 1 else {})}
     columns = ("questions", "n", *names, "p50 ms", "p95 ms")

@@ -37,7 +37,7 @@ def entities(page: NodePage) -> None:
 
 @verb_command("graph neighbours")
 def neighbours(around: Neighbourhood) -> None:
-    """Show what is related to an entity as a tree, with citations."""
+    """Show the relations of an entity as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
         output.note("more results available; raise --limit to show them")

@@ -18,7 +18,7 @@ INSTALL = "MCP needs a missing package ({}); run `pip install 'mnemic[mcp]'`"
 
 @command("mcp")
 def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
-    """Serve memory to one MCP client over the standard input and output. Options and environment fix the scope; the
+    """Serve memory to one MCP client over standard input and output. Options and environment fix the scope; the
     client cannot change it. --user defaults to the configured user, then to your login name.
     """
     if ctx.invoked_subcommand is not None:

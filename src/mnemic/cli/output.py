@@ -1,6 +1,6 @@
-"""Results on the standard output: tables for a terminal, tab-separated lines for a pipe, JSON for programs.
+"""Results on standard output: tables for a terminal, tab-separated lines for a pipe, JSON for programs.
 
-Remarks, questions and progress go to the standard error.
+Remarks, questions and progress go to standard error.
 """
 
 import json
@@ -137,7 +137,7 @@ def write(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a remark on the standard error, to keep the result clean."""
+    """Print a remark on standard error, to keep the result clean."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
 
@@ -241,7 +241,7 @@ def format_edge(edge: Edge, names: Mapping[str, str]) -> Row:
 
 @contextmanager
 def progress_bars() -> Generator[Told]:
-    """A progress callback. Each step gets a bar on the standard error if that is a terminal."""
+    """A progress callback. Each step gets a bar on standard error if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _what, _done, _total: None
         return

@@ -100,7 +100,7 @@ def format_relevance(hit: Hit) -> str:
 
 def show_recall(found: Recall, *, is_explained: bool = False) -> None:
     """Hits as a table, and each path in the graph as another one. Remarks about background and missing sources go to
-    the standard error.
+    standard error.
     """
     output.note_all(found.degraded, "degraded: ")
     if not found.hits:

@@ -304,7 +304,7 @@ class Supervisor:
             self._wait(SOON_S)
             left = [process for process in left if process.poll() is None]
         for process in left:
-            _log.error("process %d had not stopped and was killed", process.pid)
+            _log.error("process %d did not stop in time and was killed", process.pid)
             process.kill()
         for slot in self._slots:
             self._close_reports(slot)
