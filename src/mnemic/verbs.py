@@ -92,6 +92,7 @@ _HERE = "only works within one process"
 _ON_ITS_MACHINE = "only on the store's machine: a stolen key could replace everything"
 _FEW = "a chat needs few tools"
 _BOTH_SIDES = "`capture` takes both sides at once"
+_LOCAL = "a model cannot choose local files"
 _LISTED = "included in `list_documents`"
 _RESOURCE = "the resource `mnemic://documents/{id}`"
 _SEARCHED = "use `search_documents`"
@@ -163,7 +164,7 @@ VERBS = (
         "documents",
         WRITE_LONG,
         "ingest",
-        mcp="a model cannot choose local files",
+        mcp=_LOCAL,
         in_query=True,
         here=("content", "config", "is_pruning"),
     ),

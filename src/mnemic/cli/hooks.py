@@ -90,8 +90,7 @@ def run(
     program: Program,
     options: HookOptions,
     timeout_s: Annotated[
-        float | None,
-        typer.Option("--timeout-s", help="Time limit in seconds. The hook then stops in any case."),
+        float | None, typer.Option("--timeout-s", help="Time limit in seconds. The hook then stops in any case.")
     ] = None,
 ) -> None:
     """Handle one event from standard input. Called by the program, not by people."""

@@ -37,8 +37,7 @@ def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
 def install(
     options: ScopeOptions,
     names: Annotated[
-        list[str] | None,
-        typer.Option("--client", help="Only for this client. Repeatable. " + ", ".join(CLIENTS)),
+        list[str] | None, typer.Option("--client", help="Only for this client. Repeatable. " + ", ".join(CLIENTS))
     ] = None,
     is_dry_run: IsDryRun = False,
 ) -> None:

@@ -42,10 +42,9 @@ FIRST = "console"
 class Place:
     """Where the server listens."""
 
-    host: Annotated[
-        str,
-        typer.Option(envvar="MNEMIC_HOST", help="Any host other than localhost requires a key."),
-    ] = HOST
+    host: Annotated[str, typer.Option(envvar="MNEMIC_HOST", help="Any host other than localhost requires a key.")] = (
+        HOST
+    )
     port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 picks a free one.", min=0, max=65535)] = (
         PORT
     )
@@ -69,8 +68,7 @@ class Bounds:
         int, typer.Option(help="Maximum open connections per remote address. 0: no limit.", min=0)
     ] = 200
     processes: Annotated[
-        int | None,
-        typer.Option(help="Number of processes. Default: server.processes or 1.", min=1, max=MOST_PROCESSES),
+        int | None, typer.Option(help="Number of processes. Default: server.processes or 1.", min=1, max=MOST_PROCESSES)
     ] = None
 
 

@@ -53,14 +53,18 @@ def _find_ending(engine: Engine, scope: Scope, ending: str) -> Item | None:
 def list_memories(engine: Engine, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:
     """One page of the visible memories of these levels (empty: all). `query.limit`: 1..1000."""
     limit = MAX_PAGE if query.limit is None else query.limit
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
+    _check_limit(limit)
     with engine.store.read() as work:
         found = work.memories.list(scope.visibility.at(*levels), replace(query, limit=limit + 1))
         page = tuple(found[:limit])
         if query.known_at is not None:
             page = tuple(memory_as_known(work, scope.visibility, memory, query.known_at) for memory in page)
     return Page(page, page[-1].id if len(found) > limit else None)
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
 
 
 def memory_as_known(work: UnitOfWork, visible: Visibility, memory: Memory, at: datetime) -> Memory:
@@ -94,8 +98,7 @@ def list_users(engine: Engine) -> list[UserSummary]:
 
 def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSummary]:
     """The sessions with messages that the scope sees, the last active first. `limit`: 1..1000."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
+    _check_limit(limit)
     with engine.store.read() as work:
         found = work.conversations.sessions(scope.visibility, limit)
         firsts = [work.conversations.messages(each.partition, each.session, 0, 1)[0] for each in found]
@@ -107,8 +110,7 @@ def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSumma
 
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:
     """One page of the visible messages, newest first. `query.limit`: 1..1000."""
-    if not 1 <= query.limit <= MAX_PAGE:
-        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {query.limit}")
+    _check_limit(query.limit)
     with engine.store.read() as work:
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
     page = tuple(found[: query.limit])
@@ -130,8 +132,7 @@ _CAUSES = (Action.QUARANTINED, Action.DISPUTED)
 
 def review(engine: Engine, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
     """The visible memories that need review, including flagged ones, newest first, after the id `after`."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
+    _check_limit(limit)
     query = MemoryQuery(now=engine.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
     with engine.store.read() as work:
         found = work.memories.list(scope.visibility, query)
