@@ -246,7 +246,7 @@ def _text(value: object, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _RefusalError(f"{name} is {_excerpt(value)}, no text")
+        raise _RefusalError(f"{name} is {_excerpt(value)}, not text")
     return clean_text(value)
 
 
