@@ -135,7 +135,8 @@ def extract(report: ExtractReport, arguments: Arguments) -> None:
 def summarise(report: SummariseReport, arguments: Arguments) -> None:
     """Summarise messages that have left a session's window. The worker does this automatically."""
     rows = [
-        output.Row((f"{each.first}-{each.last}",), each.memory_id or "no new summary", ()) for each in report.entries
+        output.Row((f"{each.first}-{each.last}",), output.shorten_ids(each.memory_id or "no new summary"), ())
+        for each in report.entries
     ]
     if rows:
         output.show_rows(("messages",), rows)
@@ -159,7 +160,9 @@ def end(report: EndReport) -> None:
 def reflect(report: ReflectReport) -> None:
     """Write a reflection on a user's newest summaries. The worker does this after every ten summaries."""
     if report.memory_id is not None:
-        output.show_rows(("summaries",), [output.Row((str(report.summaries),), report.memory_id, ())])
+        output.show_rows(
+            ("summaries",), [output.Row((str(report.summaries),), output.shorten_ids(report.memory_id), ())]
+        )
     facts = ", ".join(sorted(report.facts or {}))
     output.note(
         report.skipped

@@ -101,7 +101,7 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
         is_known = len(mnemic.history(options.scope, memory.id)) > 1
         since = {"updated_at": {"gte": memory.updated_at.isoformat()}}
         gone = mnemic.list(options.scope, states=[State.SUPERSEDED], filter=since).memories
-    output.write(output.format_id(memory))
+    output.write(output.shorten_ids(memory.id))
     owner = output.one_line(memory.partition.owner) if memory.partition.owner else ""
     done = "already stored" if is_known else "stored"
     output.note(f"{done} as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
@@ -241,7 +241,7 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
     for each in found:
         how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
         since = output.format_time(each.since)
-        output.write(f"{output.format_id(each.memory)}  {how} since {since}: {output.one_line(each.reason)}")
+        output.write(f"{output.shorten_ids(each.memory.id)}  {how} since {since}: {output.one_line(each.reason)}")
         output.write(f"  {output.one_line(each.memory.text)[:SHOWN_CHARS]}")
     if not found:
         output.note("no memory needs review in this scope")
@@ -302,7 +302,7 @@ def format_profile(text: str) -> None:
 
 
 def _show_changed(memory: Memory, done: str) -> None:
-    output.write(output.format_id(memory))
+    output.write(output.shorten_ids(memory.id))
     output.note(f"{done}: {output.one_line(memory.text)[:SHOWN_CHARS]}")
 
 

@@ -41,6 +41,7 @@ Told = Callable[[str, int, int], None]
 """A progress callback: `(step, done, total)`."""
 
 _Noun = TypeVar("_Noun")
+_ID = re.compile(rf"\b[0-9a-f-]{{{36 - SHORT_ID_CHARS}}}([0-9a-f]{{{SHORT_ID_CHARS}}})\b")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -217,16 +218,23 @@ def format_last(value: datetime | None) -> str:
     return f"{format_count(int(age_s // seconds), unit)} ago" if seconds else "just now"
 
 
-def format_id(item: Item) -> str:
-    """The end of a memory's or message's id on a terminal: commands accept it. Elsewhere the whole id."""
-    return item.id[-SHORT_ID_CHARS:] if is_terminal() and not isinstance(item, Chunk) else item.id
+def shorten_ids(text: str) -> str:
+    """Shorten ids of memories and messages to their ends on a terminal. Commands accept these."""
+    return _ID.sub(r"\1", text) if is_terminal() else text
 
 
 def format_item(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
     """The row of an item: its text, id, kind, owner and time, and a passage's place."""
     remarks = (remark,) if remark else ()
     place = (_describe_place(item),) if isinstance(item, Chunk) else ()
-    about = (format_id(item), kind_of(item), _describe_owner(item), format_last(item.observed_at), *place, *remarks)
+    about = (
+        item.id if place else shorten_ids(item.id),
+        kind_of(item),
+        _describe_owner(item),
+        format_last(item.observed_at),
+        *place,
+        *remarks,
+    )
     return Row(lead, item.text, about, why)
 
 
