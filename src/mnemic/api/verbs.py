@@ -55,8 +55,9 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         is already stored is not stored again.
 
         Args:
-            messages: Each is a `MessageDraft`, or a mapping with role, content and optionally name, observed_at,
-                external_id, trust and metadata. Trust can only lower that of the role.
+            messages: Each is a `MessageDraft`, a message or response of OpenAI's or Anthropic's client, or a mapping
+                with role, content and optionally name, observed_at, external_id, trust and metadata. Trust can only
+                lower that of the role.
             user: The user's message. Shorthand for one message with this role.
             assistant: The assistant's answer. Shorthand for one message with this role.
             observed_at: The time of messages without their own, ISO 8601. Default: now.
