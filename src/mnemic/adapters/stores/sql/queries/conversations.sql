@@ -25,7 +25,7 @@ SELECT observed_at, position, id FROM messages WHERE pid = :pid AND id = :id;
 SELECT p.org, p.level, p.owner, $m.message
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid = :pid AND m.state != 'erased' AND (:session::text IS NULL OR m.session = :session)
-    AND (:ending::text = '' OR m.id LIKE '%' || :ending::text)
+    AND substr(m.id, length(m.id) - length(:ending::text) + 1) = :ending::text
     AND m.observed_at >= :since::bigint AND m.observed_at < :until::bigint
     AND (m.observed_at, m.position, m.id) < (:at::bigint, :position::bigint, :id::text)
 ORDER BY m.observed_at DESC, m.position DESC, m.id DESC LIMIT :limit;
