@@ -481,7 +481,12 @@ class TestCompletion:
 
 def test_serve_opens_the_console_once_it_listens(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     opened: list[str] = []
-    monkeypatch.setattr(serve, "open_page", lambda url: bool(opened.append(url)))
+
+    def open_page(url: str) -> bool:
+        opened.append(url)
+        return False
+
+    monkeypatch.setattr(serve, "open_page", open_page)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         serve.tell(listening, [("docs", "/docs"), ("console", "/console")])
