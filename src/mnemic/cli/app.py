@@ -48,7 +48,7 @@ def application(asked: str | None = None) -> typer.Typer:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code. Failures are reported on the standard error."""
+    """Run the command line and return its exit code. Failures are reported on standard error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         os.umask(0o077)  # stores, backups, sockets, logs and caches are for the user's own account

@@ -212,7 +212,7 @@ def _write_piece(text: str) -> None:
 
 
 def _note_dimly(text: str) -> None:
-    """A remark beside the answer: dim on a terminal, on the standard error, so that the answer itself stays clean."""
+    """A remark beside the answer: dim on a terminal, on standard error, so that the answer itself stays clean."""
     output.note(f"\x1b[2m{text}\x1b[0m" if sys.stderr.isatty() else text)
 
 

@@ -31,9 +31,12 @@ class ConfigOptions:
 
 
 @command("config show")
-def show(options: ConfigOptions) -> None:
-    """Show each setting with its value and its source: an argument, the environment, the configuration file or the
-    default. Passwords, keys and tokens are masked.
+def show(
+    options: ConfigOptions,
+    is_whole: Annotated[bool, typer.Option("--all", help="Show all settings, including those with default values.")] = False,
+) -> None:
+    """Show the store and the settings that differ from their defaults, with their source: an argument, the environment
+    or the configuration file. Passwords, keys and tokens are masked. --all and --json show all settings.
     """
     from mnemic.config import resolve
     from mnemic.config.keys import slips
@@ -43,7 +46,10 @@ def show(options: ConfigOptions) -> None:
     if options.as_json:
         show_json({"file": None if effective.file is None else str(effective.file), "values": values})
         return
-    show_rows(("key",), [Row((str(v["key"]),), _format_value(v["value"]), (str(v["origin"]),)) for v in values])
+    shown = [each for each in values if is_whole or each["origin"] != "default" or each["key"] == "store"]
+    show_rows(("key",), [Row((str(v["key"]),), _format_value(v["value"]), (str(v["origin"]),)) for v in shown])
+    if len(shown) < len(values):
+        note(f"{len(values) - len(shown)} settings have their default; --all shows them")
     for name, nearest in slips(os.environ).items():
         note(f"the environment variable {name} is unknown; did you mean {nearest}?")
     if effective.file is None:

@@ -11,7 +11,7 @@ import typer
 
 from mnemic.cli.commands import command
 from mnemic.cli.options import AsJson
-from mnemic.cli.output import note, one_line, progress_bars, show_json, show_progress, write
+from mnemic.cli.output import note, one_line, progress_bars, show_answer, show_json, show_progress, write
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Trust
 
@@ -87,10 +87,7 @@ class ExtractionFiles:
     memories: Annotated[Path, typer.Option(help="The memories that should be extracted.", metavar="FILE")]
     produced: Annotated[
         Path | None,
-        typer.Option(
-            help="Write all extracted memories to this file, or resume from it.",
-            metavar="FILE",
-        ),
+        typer.Option(help="Write all extracted memories to this file, or resume from it.", metavar="FILE"),
     ] = None
 
 
@@ -195,10 +192,7 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
         rankings = run_retrieval(dataset, options, tell, {ranking.qid for ranking in known})
         answered = list(rankings) if run is None else run.write(rankings)
     report = score_run(dataset, answered)
-    if choices.as_json:
-        show_json(asdict(report))
-    else:
-        _show_report(report)
+    show_answer(report, _show_report, as_json=choices.as_json)
 
 
 @command("eval context")
@@ -218,10 +212,7 @@ def context(files: ContextFiles, choices: ContextChoices) -> None:
     if files.run is not None:
         write_blocks(files.run, every)
     report = score_blocks(dataset, every)
-    if choices.as_json:
-        show_json(asdict(report))
-    else:
-        _show_blocks(report)
+    show_answer(report, _show_blocks, as_json=choices.as_json)
 
 
 @command("eval speed")
@@ -237,10 +228,7 @@ def speed(choices: SpeedChoices) -> None:
     )
     with progress_bars() as tell:
         results = list(run_speed(options, tell))
-    if choices.as_json:
-        show_json([asdict(result) for result in results])
-    else:
-        _show_speed(results)
+    show_answer(results, _show_speed, as_json=choices.as_json)
 
 
 @command("eval extraction")
@@ -252,12 +240,9 @@ def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
 
     corpus, gold = load_corpus(files.corpus), load_gold(files.memories)
     options = ExtractionOptions(embedder=choices.embedder, llm=choices.llm)
-    is_kept = files.produced is not None
-    resume = (
-        "run the same command again to resume after the last group"
-        if is_kept
-        else "nothing was saved, because --produced was not given"
-    )
+    resume = "run the same command again to resume after the last group"
+    if files.produced is None:
+        resume = "nothing was saved, because --produced was not given"
     with show_progress(lambda: f"; {resume}") as tell:
         if files.produced is None:
             produced = run_extraction(corpus, options, tell)
@@ -317,7 +302,7 @@ def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
 
 
 def _show_report(report: Report) -> None:
-    """Shows the means as a table, all questions first. What was left out goes to the standard error."""
+    """Shows the means as a table, all questions first. What was left out goes to standard error."""
     names = list(report.overall.metrics)
     lines: dict[str, Means] = {"all": report.overall, **(report.by_category if len(report.by_category) > 1 else {})}
     columns = ("questions", "n", *names, "p50 ms", "p95 ms")

@@ -1,7 +1,7 @@
 """`mnemic hooks`: memory for coding assistants through their hooks.
 
 A hook must never harm the assistant's session. Whatever fails, it exits with 0 within its time limit and prints one
-line on the standard error.
+line on standard error.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _read_event() -> dict[str, Any]:
     try:
         event: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("the standard input is not a JSON event") from error
+        raise InvalidInputError("standard input is not a JSON event") from error
     if not isinstance(event, dict):
         raise InvalidInputError("an event must be a JSON object")
     return cast("dict[str, Any]", event)

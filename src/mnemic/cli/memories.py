@@ -12,6 +12,7 @@ import typer
 from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.options import IsSure, ScopeOptions, number_or_word
+from mnemic.errors import NotFoundError
 from mnemic.model.item import Item, Memory, Profile, ProfileEntry, State
 from mnemic.model.recall import Counts, Page
 from mnemic.model.records import HistoryEntry, Receipt
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.engine.recall import WhyNot
     from mnemic.model.item import Review
+    from mnemic.model.scope import Scope
 
 OF_A_PERSON = {"importance": 1.0}
 """A memory that a person enters by hand matters most."""
@@ -32,6 +34,8 @@ MOST_COUNTED = 1000
 REVIEW_LIMIT = 50
 """Default number of memories listed for review."""
 
+ID_CHARS = 36
+
 SHOWN_CHARS = 200
 """Characters of a memory's text in a remark."""
 
@@ -41,6 +45,17 @@ TECHNICAL = frozenset({"dedup_key", "undone", "updated_at", "last_accessed_at", 
 _REDACTED = re.compile(r"\[REDACTED: ([^\]\n]{1,40})\]")
 
 _NOTHING = "choose whose memory to use with --user, --agent and --session"
+
+
+def find_item(mnemic: Mnemic, scope: Scope, reference: str) -> str:
+    """The id of a memory or message by the end of it. An unknown one stays: history has deleted memories too."""
+    try:
+        return reference if len(reference) == ID_CHARS else mnemic.get(scope, reference).id
+    except NotFoundError:
+        return reference
+
+
+FIND = {"id": find_item}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +101,7 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
         is_known = len(mnemic.history(options.scope, memory.id)) > 1
         since = {"updated_at": {"gte": memory.updated_at.isoformat()}}
         gone = mnemic.list(options.scope, states=[State.SUPERSEDED], filter=since).memories
-    output.write(memory.id)
+    output.write(output.shorten_ids(memory.id))
     owner = output.one_line(memory.partition.owner) if memory.partition.owner else ""
     done = "already stored" if is_known else "stored"
     output.note(f"{done} as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
@@ -104,7 +119,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
     """List memories, newest first."""
     scope = options.scope
     conditions.join_to(arguments)
-    with options.open() as mnemic:
+    with options.open(is_reading=True) as mnemic:
         page: Page = mnemic.list(scope, **arguments)
     if options.as_json:
         output.show_json(page)
@@ -128,7 +143,7 @@ def count(counts: Counts) -> None:
         output.note(f"nothing is stored in this scope; {_NOTHING}")
 
 
-@verb_command("memory show")
+@verb_command("memory show", find=FIND)
 def show_memory(item: Item) -> None:
     """Show everything about one memory or message."""
     output.write(output.escape_controls(item.text))
@@ -138,14 +153,14 @@ def show_memory(item: Item) -> None:
             output.write(f"{name}: {output.one_line(str(value))}")
 
 
-@verb_command("memory delete")
+@verb_command("memory delete", find=FIND)
 def delete(receipt: Receipt) -> None:
     """Delete the text, vectors and history of one memory or message, and everything derived from it alone."""
     output.write(f"removed {output.list_counts(receipt.counts)}")
     output.note_all(receipt.notes)
 
 
-@verb_command("memory history")
+@verb_command("memory history", find=FIND)
 def history(entries: Sequence[HistoryEntry]) -> None:
     """Show all changes to a memory with old and new values, oldest first, including its deletion."""
     rows = [
@@ -155,43 +170,43 @@ def history(entries: Sequence[HistoryEntry]) -> None:
     output.show_rows(("when", "done"), rows)
 
 
-@verb_command("memory edit")
+@verb_command("memory edit", find=FIND)
 def edit(memory: Memory) -> None:
     """Correct a memory. Its history keeps the old values. `memory undo` reverts the change."""
     _show_changed(memory, "changed")
 
 
-@verb_command("memory pin", fixed={"is_pinned": True})
+@verb_command("memory pin", find=FIND, fixed={"is_pinned": True})
 def pin(memory: Memory) -> None:
     """Protect a memory from fading and eviction."""
     _show_changed(memory, "pinned")
 
 
-@verb_command("memory unpin", like="memory pin", fixed={"is_pinned": False})
+@verb_command("memory unpin", like="memory pin", find=FIND, fixed={"is_pinned": False})
 def unpin(memory: Memory) -> None:
     """End a memory's protection from fading and eviction."""
     _show_changed(memory, "unpinned")
 
 
-@verb_command("memory undo")
+@verb_command("memory undo", find=FIND)
 def undo(memory: Memory) -> None:
     """Revert the last change to a memory, including a merge. Run it again to revert the change before that."""
     _show_changed(memory, "reverted")
 
 
-@verb_command("memory merge")
+@verb_command("memory merge", find={"ids": find_item})
 def merge(memory: Memory) -> None:
     """Merge several memories into the first one, which supersedes the others."""
     _show_changed(memory, "merged")
 
 
-@verb_command("memory feedback")
+@verb_command("memory feedback", find=FIND)
 def feedback(memory: Memory, arguments: Arguments) -> None:
     """Mark a memory as relevant or outdated."""
     _show_changed(memory, f"judged {arguments['verdict']}")
 
 
-@verb_command("memory why-not")
+@verb_command("memory why-not", find=FIND)
 def why_not(found: WhyNot) -> None:
     """Explain why a memory or message is not among the hits for a question, or show its rank if it is."""
     output.write(f"{found.stage}: {output.one_line(found.reason)}")
@@ -225,7 +240,8 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
     """List the memories that need review (quarantined, disputed or flagged), newest first, each with the reason."""
     for each in found:
         how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
-        output.write(f"{each.memory.id}  {how} since {output.format_time(each.since)}: {output.one_line(each.reason)}")
+        since = output.format_time(each.since)
+        output.write(f"{output.shorten_ids(each.memory.id)}  {how} since {since}: {output.one_line(each.reason)}")
         output.write(f"  {output.one_line(each.memory.text)[:SHOWN_CHARS]}")
     if not found:
         output.note("no memory needs review in this scope")
@@ -233,13 +249,13 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
         output.note(f"there may be more results; continue with --after {found[-1].memory.id}")
 
 
-@verb_command("memory trust")
+@verb_command("memory trust", find=FIND)
 def trust(memory: Memory) -> None:
     """Accept a memory that needs review: clear its flags and make it available for recall."""
     _show_changed(memory, "trusted")
 
 
-@verb_command("memory reject")
+@verb_command("memory reject", find=FIND)
 def reject(memory: Memory) -> None:
     """Archive a memory that needs review. `memory undo` restores it."""
     _show_changed(memory, "rejected")
@@ -286,7 +302,7 @@ def format_profile(text: str) -> None:
 
 
 def _show_changed(memory: Memory, done: str) -> None:
-    output.write(memory.id)
+    output.write(output.shorten_ids(memory.id))
     output.note(f"{done}: {output.one_line(memory.text)[:SHOWN_CHARS]}")
 
 

@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
+from webbrowser import open as open_page
 
 import typer
 
@@ -26,6 +27,8 @@ from mnemic.errors import ConfigError, UnavailableError
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.cli.answering import Plan, Tells
+
+    Tell = Callable[[Tells], None]
 
 HOST, PORT = "127.0.0.1", 7700  # this machine only: no other can connect
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
@@ -78,6 +81,7 @@ def serve(
     store: Store = None,
     config: ConfigFile = None,
     works: Annotated[bool, typer.Option("--worker/--no-worker", help="Also run background jobs.")] = True,
+    is_opening: Annotated[bool, typer.Option("--open", help="Open the console in the browser.")] = False,
 ) -> None:
     """Serve REST, MCP, the proxy and the console over HTTP, and run background jobs, until stopped.
 
@@ -105,6 +109,7 @@ def serve(
     )
     with _bind(place) as listening:
         wanted = load_config(store, file=config)
+        tells = partial(tell, listening, is_opening=is_opening)
         plan = Plan(
             config=wanted,
             limits=limits,
@@ -118,9 +123,11 @@ def serve(
         with open_memory(plan) as mnemic:
             _check_plan(mnemic, plan, place)
             if plan.processes == 1:
-                answer(mnemic, plan, listening, partial(tell, listening))
+                answer(mnemic, plan, listening, tells)
                 return
-        raise typer.Exit(_supervise(plan, listening, partial(_reread_plan, plan, store, config, version("mnemic"))))
+        raise typer.Exit(
+            _supervise(plan, listening, tells, partial(_reread_plan, plan, store, config, version("mnemic")))
+        )
 
 
 def is_here(name: str) -> bool:
@@ -187,21 +194,23 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
     return renewed
 
 
-def _supervise(plan: Plan, listening: socket.socket, reread: Callable[[], Plan]) -> int:
+def _supervise(plan: Plan, listening: socket.socket, tells: Tell, reread: Callable[[], Plan]) -> int:
     """Run several server processes. The store is already migrated, and closed here."""
     from mnemic.cli.supervisor import Supervisor
 
     with TemporaryDirectory(prefix="mnemic-serve-", ignore_cleanup_errors=True) as folder:
-        return Supervisor(plan, listening, folder, partial(tell, listening), reread).run()
+        return Supervisor(plan, listening, folder, tells, reread).run()
 
 
-def tell(listening: socket.socket, tells: Tells) -> None:
-    """Print the addresses, and notify a waiting service manager (systemd, `Type=notify`)."""
+def tell(listening: socket.socket, tells: Tells, *, is_opening: bool = False) -> None:
+    """Print the addresses, open the console if asked, and notify a waiting service manager (systemd, `Type=notify`)."""
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     note(f"Mnemic listens on {url}; press Ctrl-C to stop")
     for name, path in sorted(tells, key=lambda told: told[0] != FIRST):
         note(f"  {name:<8}{url}{path}")
+    if is_opening and not open_page(url + dict(tells)[FIRST]):
+        note("no browser found; open the console's address yourself")
     manager = os.environ.get("NOTIFY_SOCKET")
     if manager:
         try:

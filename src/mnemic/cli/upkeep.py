@@ -216,7 +216,10 @@ def decay(report: DecayReport) -> None:
     night. The stored importance does not change. Using a memory or marking it as relevant restores its importance.
     """
     if report.entries:
-        rows = [output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
+        rows = [
+            output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), output.shorten_ids(each.id), ())
+            for each in report.entries
+        ]
         output.show_rows(("was", "is"), rows)
     examined = output.format_count(report.examined, "memories")
     output.note(f"{len(report.entries):,} of {examined} {_would(report.is_dry_run)}faded further")
@@ -229,7 +232,9 @@ def evict(report: EvictReport) -> None:
     """
     gone = (*report.archived, *report.deleted)
     if gone:
-        output.show_rows(("done",), [output.Row((each.action.value,), each.reason, (each.id,)) for each in gone])
+        output.show_rows(
+            ("done",), [output.Row((each.action.value,), each.reason, (output.shorten_ids(each.id),)) for each in gone]
+        )
     would = _would(report.is_dry_run)
     counts = f"{len(report.archived):,} {would}archived, {len(report.deleted):,} {would}deleted"
     output.note(f"of {output.format_count(report.examined, 'memories')}, {counts}")
@@ -252,8 +257,8 @@ def _show_health(report: HealthReport) -> None:
         output.Row(
             (one.ailment.value,),
             f"{one.text}: {one.reason}" if one.text else one.reason,
-            one.ids,
-            f"to do: {one.remedy.command}",
+            tuple(map(output.shorten_ids, one.ids)),
+            f"to do: {output.shorten_ids(one.remedy.command)}",
         )
         for one in report.findings
     ]

@@ -204,20 +204,14 @@ class Effective:
 
 
 def load_config(
-    store: str | Path | None = None,
-    *,
-    file: str | Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    store: str | Path | None = None, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Config:
     """The resolved configuration; see `resolve`."""
     return resolve(store, file=file, environment=environment).config
 
 
 def resolve(
-    store: str | Path | None = None,
-    *,
-    file: str | Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    store: str | Path | None = None, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Effective:
     """Look up each key in the arguments, the environment (`MNEMIC_…`), the file and the defaults, in this order. `file`
     None: `$MNEMIC_CONFIG`, else the user's own file. Raises `ConfigError` with the place for a missing file, an unknown
