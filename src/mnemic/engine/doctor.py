@@ -23,7 +23,7 @@ from mnemic.model.scope import Visibility, to_microseconds
 from mnemic.model.settings import Quarantine
 from mnemic.ports.models import Embedder, Llm, Vectors
 from mnemic.ports.store import UnitOfWork
-from mnemic.ranking.relevance import calibrated
+from mnemic.ranking.relevance import shipped_scales
 from mnemic.text.normalise import Writing, writing_of
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)  # this version of Mnemic did not exist before, so no right clock shows it
@@ -230,9 +230,12 @@ def _embedders(engine: Engine) -> list[Finding]:
         message = "none: memories are found by keyword alone"
         return [Finding("embedder", Condition.DEGRADED, message, "name an embedder")]
     findings = [_embedder(embedder) for embedder in engine.embedders]
-    if not {embedder.space.model for embedder in engine.embedders} & calibrated().keys():
-        message = f"not calibrated for {engine.embedders[0].space.model}: hits show none, and no weak one is left out"
-        findings.append(Finding("relevance", Condition.OK, message, f"embedders with one: {', '.join(calibrated())}"))
+    for embedder in engine.embedders:
+        if engine.scale_of(embedder) is None:
+            message = f"not calibrated for {embedder.space.model}: hits show none, and no weak one is left out"
+            findings.append(
+                Finding("relevance", Condition.OK, message, f"embedders with one: {', '.join(shipped_scales())}")
+            )
     return findings
 
 

@@ -18,7 +18,7 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Scope, Visibility
-from mnemic.ranking.silence import Prompt, Sight, certainty, judges
+from mnemic.ranking.silence import Prompt, Sight, certainty, judge
 from mnemic_minilm import MODEL
 from tests.unit.engine.kit import ANNA
 
@@ -287,10 +287,9 @@ def test_a_recall_says_how_many_rows_its_hits_are_the_best_of(real: Mnemic):
 
 
 def test_the_same_likeness_tells_less_the_more_rows_were_searched():
-    judge = judges()[MODEL]
     near = [Sight(relevance=0.3, cosine=0.35, text="We painted the shed.")]
     prompt = Prompt(text="Which paint lasts outdoors?", vector=np.zeros(384, dtype=np.float32), searched=20)
-    few, many = (certainty(judge, replace(prompt, searched=rows), near) for rows in (20, 50_000))
+    few, many = (certainty(judge(MODEL), replace(prompt, searched=rows), near) for rows in (20, 50_000))
     assert many < 0.5 * few
 
 

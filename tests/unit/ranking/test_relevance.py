@@ -8,26 +8,36 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from mnemic.ranking.relevance import Evidence, calibrated, relevances
+from mnemic.model.candidates import Scale
+from mnemic.ranking.relevance import Evidence, relevances, shipped_scales
 from mnemic_minilm import MODEL
 
 MIDDLING = Evidence(
-    cosines=np.array([0.4], dtype=np.float32), scores=np.array([5.0], dtype=np.float32), nearest=0.5, items=100
+    likeness=np.array([0.4], dtype=np.float32), scores=np.array([5.0], dtype=np.float32), nearest=0.5, items=100
 )
 
 
-def relevance(evidence: Evidence, model: str = MODEL) -> float:
-    return relevances(evidence, model).item()
+SHIPPED = shipped_scales()[MODEL]
 
 
-def test_the_shipped_embedder_is_calibrated():
-    assert set(calibrated()[MODEL]) == {"cosine", "score", "nearest", "log_items", "constant"}
+def relevance(evidence: Evidence, scale: Scale | None = SHIPPED) -> float:
+    return relevances(evidence, scale).item()
+
+
+def test_a_scale_puts_another_models_cosines_beside_those_of_the_shipped_one():
+    narrow = replace(MIDDLING, likeness=np.array([0.8], dtype=np.float32), nearest=0.85)
+    assert relevance(narrow, Scale(slope=2.0, shift=-1.2)) == pytest.approx(relevance(MIDDLING))
+
+
+def test_by_words_alone_a_larger_share_of_the_question_makes_a_hit_more_relevant():
+    few, most = (replace(MIDDLING, likeness=np.array([share], dtype=np.float32)) for share in (0.2, 0.9))
+    assert relevance(few, None) < relevance(most, None)
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        replace(MIDDLING, cosines=np.array([0.45], dtype=np.float32)),
+        replace(MIDDLING, likeness=np.array([0.45], dtype=np.float32)),
         replace(MIDDLING, scores=np.array([6.0], dtype=np.float32)),
         replace(MIDDLING, nearest=0.6),
         replace(MIDDLING, items=50),
@@ -48,11 +58,7 @@ def test_an_empty_store_divides_by_nothing():
 
 
 @pytest.mark.parametrize(
-    "unknown", [replace(MIDDLING, cosines=np.array([nan], dtype=np.float32)), replace(MIDDLING, nearest=nan)]
+    "unknown", [replace(MIDDLING, likeness=np.array([nan], dtype=np.float32)), replace(MIDDLING, nearest=nan)]
 )
 def test_without_a_vector_it_cannot_be_told(unknown: Evidence):
     assert isnan(relevance(unknown))
-
-
-def test_with_a_model_that_nobody_has_calibrated_it_cannot_be_told():
-    assert isnan(relevance(MIDDLING, "some-other-model"))
