@@ -18,6 +18,7 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
+from mnemic.config.values import read_scales
 from mnemic.engine.access import claiming
 from mnemic.engine.engine import Engine, ReaderPool, RetiredSpace, Traced
 from mnemic.errors import BackendError, ConfigError
@@ -69,7 +70,9 @@ def build(config: Config) -> Engine:
         writings=_writings(config, embedders),
         files=LocalFiles(),
         readers=ReaderPool(_sandbox),
-        settings=config.settings,
+        settings=replace(
+            config.settings, scales=read_scales(Path(config.embedder_scales)) | dict(config.settings.scales)
+        ),
         tools=partial(_tools, config),
         database_lines=_database_lines,
         keyring=open_keyring(config),

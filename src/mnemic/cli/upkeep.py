@@ -7,6 +7,8 @@ import queue
 import signal
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +16,7 @@ import typer
 from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED
-from mnemic.cli.options import ScopeOptions
+from mnemic.cli.options import AsJson, ConfigFile, ScopeOptions
 from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.errors import BackendError
 from mnemic.model.chat import Usage
@@ -98,6 +100,34 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     if report.refused:
         refused = output.format_count(len(report.refused), "texts")
         output.end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
+
+
+@command("calibrate")
+def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Calibrate relevance for the configured embedders, except those that Mnemic is calibrated for already. Embeds 340
+    sentences written for it and reads no memories. The result belongs to this embedder alone and is kept in a file
+    (embedder.scales). Run it again after changing the embedder, then restart running programs.
+    """
+    from mnemic.api import Mnemic
+    from mnemic.build import build
+    from mnemic.config import MEMORY_URL, load_config
+    from mnemic.ranking.relevance import calibrate, shipped_scales
+
+    settings = load_config(file=config)
+    parts = build(replace(settings, store=MEMORY_URL))
+    with Mnemic(parts, has_worker=False):
+        spaces = [each for each in parts.embedders if each.space.model not in shipped_scales()]
+        fitted = {each.space: calibrate(each) for each in spaces}
+    if fitted:
+        kept = {**parts.settings.scales, **{space.id: scale for space, (scale, _) in fitted.items()}}
+        place = Path(settings.embedder_scales)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps({space: asdict(scale) for space, scale in kept.items()}, indent=1) + "\n")
+    lines = [f"{space.model}: {share:.1%} of related sentences are nearer" for space, (_, share) in fitted.items()]
+    if as_json:
+        output.show_json({space.id: share for space, (_, share) in fitted.items()})
+    else:
+        output.write("\n".join(lines) or "Nothing to do: relevance is calibrated for every configured embedder.")
 
 
 @command("work")

@@ -22,6 +22,7 @@ from mnemic.config.values import (
     Config,
     one_id,
     own_backend_file,
+    own_scales,
     own_store,
     table,
     text,
@@ -236,6 +237,9 @@ def resolve(
     keyring = values[keys.KEYRING]
     if keyring.value is not None:
         values[keys.KEYRING] = replace(keyring, value=_place(str(keyring.value), keyring.rank, path))
+    scales = values[keys.SCALES]
+    place = own_scales(variables) if scales.value is None else _place(str(scales.value), scales.rank, path)
+    values[keys.SCALES] = replace(scales, value=place)
     values[f"{keys.QDRANT}url"] = _qdrant(values[f"{keys.QDRANT}url"], path)
     return Effective(_config(values), tuple(values.values()), path)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from mnemic.engine.jobs import FIELDS, Cron, zone_of
 from mnemic.errors import ConfigError, InvalidInputError
+from mnemic.model.candidates import Scale
 from mnemic.model.item import Kind
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Caps, Quarantine, Settings
@@ -69,6 +71,20 @@ def own_backend_file(environment: Mapping[str, str]) -> str:
     return str(Path(own_store(environment)).with_name("backend.db"))
 
 
+def own_scales(environment: Mapping[str, str]) -> str:
+    """`mnemic/relevance.json` in the user's data folder: what `mnemic calibrate` has fitted."""
+    return str(Path(own_store(environment)).with_name("relevance.json"))
+
+
+def read_scales(path: Path) -> dict[str, Scale]:
+    """The scales in a file, by the id of the embedder's space; none without a file. Raises `ConfigError`."""
+    try:
+        rows: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return {space: Scale(**row) for space, row in rows.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{path} cannot be read ({error}); remove it and run `mnemic calibrate`") from error
+
+
 def with_login(url: str, user: str | None, password: str | None) -> str:
     """A database URL without a leading `jdbc:`, and with the login if it has none."""
     url = url.removeprefix("jdbc:")
@@ -107,6 +123,7 @@ class Config:
     - `embedder_writings`: texts with which letters an embedder gets, by name: "latin", "other" or both. Default: all.
     - `embedder_previous`: the embedder that filled the store before, with `embedder_previous_options`. Its vectors are
       searched until `reembed` has filled the new space. The built-in minilm need not be named.
+    - `embedder_scales`: the file in which `mnemic calibrate` keeps how an embedder's cosines are read.
     - `reranker`: a name, or "none". Reranks the best hits of every recall by default. `reranker_options` are its
       class's.
     - `llm`: a language model, or "none": then rules write summaries and the like. `llm_options` are its class's:
@@ -135,6 +152,7 @@ class Config:
     embedder_writings: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     embedder_previous: str | None = None
     embedder_previous_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    embedder_scales: str | Path = field(default_factory=lambda: own_scales(os.environ))
     reranker: str = "none"
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     detector: str = "rules"

@@ -23,7 +23,6 @@ from mnemic.model.scope import Visibility, to_microseconds
 from mnemic.model.settings import Quarantine
 from mnemic.ports.models import Embedder, Llm, Vectors
 from mnemic.ports.store import UnitOfWork
-from mnemic.ranking.relevance import shipped_scales
 from mnemic.text.normalise import Writing, writing_of
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)  # this version of Mnemic did not exist before, so no right clock shows it
@@ -233,9 +232,7 @@ def _embedders(engine: Engine) -> list[Finding]:
     for embedder in engine.embedders:
         if engine.scale_of(embedder) is None:
             message = f"not calibrated for {embedder.space.model}: hits show none, and no weak one is left out"
-            findings.append(
-                Finding("relevance", Condition.OK, message, f"embedders with one: {', '.join(shipped_scales())}")
-            )
+            findings.append(Finding("relevance", Condition.OK, message, "run `mnemic calibrate`"))
     return findings
 
 

@@ -1,5 +1,6 @@
 """Calibrated relevance: the probability that an item answers a question, comparable between stores. Computes it from
-the shipped coefficients (`relevance.json`, which documents their origin). Thresholds are decided elsewhere.
+the shipped coefficients (`relevance.json`, which documents their origin), and fits the scale of another embedding
+model's cosines. Thresholds are decided elsewhere.
 """
 
 import json
@@ -13,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.errors import BackendError
 from mnemic.model.candidates import Scale
+from mnemic.ports.models import Embedder
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -21,6 +24,7 @@ Doubles = NDArray[np.float64]
 COSINE, WORDS = "cosine", "words"
 """How a question's candidates are compared with it: by vectors, or by its words alone."""
 
+LEAST_VARIANCE = 1e-6  # keeps the slope finite for a model that separates all pairs
 FARTHEST = 60.0  # beyond it the logistic function is 0 or 1 in a float
 
 
@@ -62,3 +66,29 @@ def relevances(evidence: Evidence, scale: Scale | None) -> Doubles:
         + weights["log_items"] * log(max(evidence.items, 1))
     )
     return 1.0 / (1.0 + np.exp(-np.clip(logits, -FARTHEST, FARTHEST)))
+
+
+def calibrate(embedder: Embedder) -> tuple[Scale, float]:
+    """The scale of an embedding model, and how often it places a related pair of sentences nearer than an unrelated
+    one. Raises `BackendError` if related ones are not nearer on average.
+
+    Compares facts, questions that they answer, and prompts that none answers. If both kinds of cosines are normal with
+    one deviation, the logit that a pair is related is linear in the cosine (Fisher 1936). The scale makes it that of
+    the included model. So a model that separates less is less sure, however wide its cosines spread.
+    """
+    told: Any = json.loads(Path(__file__).with_name("relevance_pairs.json").read_text(encoding="utf-8"))
+    facts: list[list[str]] = told["facts"]
+    asked = [question for _, *questions in facts for question in questions]
+    owners = [place for place, (_, *questions) in enumerate(facts) for _ in questions]
+    queries = embedder.embed_queries([*asked, *told["prompts"]])
+    cosines = (queries @ embedder.embed_documents([fact for fact, *_ in facts]).T).astype(np.float64)
+    is_related = np.zeros(cosines.shape, dtype=np.bool_)
+    is_related[np.arange(len(owners)), owners] = True
+    near, far = cosines[is_related], cosines[~is_related]
+    middle = float(near.mean() + far.mean()) / 2
+    slope = 2 * float(near.mean() - far.mean()) / max(float(near.var() + far.var()), LEAST_VARIANCE)
+    if not slope > 0:
+        raise BackendError(f"{embedder.space.model} does not place related sentences nearer than others")
+    slope /= told["included"]["slope"]
+    share = np.searchsorted(np.sort(far), near).mean() / far.shape[0]
+    return Scale(round(slope, 4), round(told["included"]["middle"] - slope * middle, 4)), float(share)
