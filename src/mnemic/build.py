@@ -18,7 +18,6 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
-from mnemic.config.values import read_scales
 from mnemic.engine.access import claiming
 from mnemic.engine.engine import Engine, ReaderPool, RetiredSpace, Traced
 from mnemic.errors import BackendError, ConfigError
@@ -70,9 +69,7 @@ def build(config: Config) -> Engine:
         writings=_writings(config, embedders),
         files=LocalFiles(),
         readers=ReaderPool(_sandbox),
-        settings=replace(
-            config.settings, scales=read_scales(Path(config.embedder_scales)) | dict(config.settings.scales)
-        ),
+        settings=replace(config.settings, scales={**config.scales, **config.settings.scales}),
         tools=partial(_tools, config),
         database_lines=_database_lines,
         keyring=open_keyring(config),

@@ -71,20 +71,6 @@ def own_backend_file(environment: Mapping[str, str]) -> str:
     return str(Path(own_store(environment)).with_name("backend.db"))
 
 
-def own_scales(environment: Mapping[str, str]) -> str:
-    """`mnemic/relevance.json` in the user's data folder: what `mnemic calibrate` has fitted."""
-    return str(Path(own_store(environment)).with_name("relevance.json"))
-
-
-def read_scales(path: Path) -> dict[str, Scale]:
-    """The scales in a file, by the id of the embedder's space; none without a file. Raises `ConfigError`."""
-    try:
-        rows: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return {space: Scale(**row) for space, row in rows.items()}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{path} cannot be read ({error}); remove it and run `mnemic calibrate`") from error
-
-
 def with_login(url: str, user: str | None, password: str | None) -> str:
     """A database URL without a leading `jdbc:`, and with the login if it has none."""
     url = url.removeprefix("jdbc:")
@@ -123,7 +109,8 @@ class Config:
     - `embedder_writings`: texts with which letters an embedder gets, by name: "latin", "other" or both. Default: all.
     - `embedder_previous`: the embedder that filled the store before, with `embedder_previous_options`. Its vectors are
       searched until `reembed` has filled the new space. The built-in minilm need not be named.
-    - `embedder_scales`: the file in which `mnemic calibrate` keeps how an embedder's cosines are read.
+    - `embedder_scales`: the file in which `mnemic calibrate` keeps how an embedder's cosines are read. None: in the
+      user's data folder.
     - `reranker`: a name, or "none". Reranks the best hits of every recall by default. `reranker_options` are its
       class's.
     - `llm`: a language model, or "none": then rules write summaries and the like. `llm_options` are its class's:
@@ -152,7 +139,7 @@ class Config:
     embedder_writings: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     embedder_previous: str | None = None
     embedder_previous_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
-    embedder_scales: str | Path = field(default_factory=lambda: own_scales(os.environ))
+    embedder_scales: str | Path | None = None
     reranker: str = "none"
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     detector: str = "rules"
@@ -185,6 +172,21 @@ class Config:
         """The names of the embedders, the main one first. Empty for "none"."""
         names = self.embedder.split(",") if isinstance(self.embedder, str) else self.embedder
         return tuple(name.strip() for name in names if name.strip() not in ("", "none"))
+
+    @property
+    def scales_file(self) -> Path:
+        """The file of `embedder_scales`."""
+        return Path(self.embedder_scales or Path(own_store(os.environ)).with_name("relevance.json"))
+
+    @property
+    def scales(self) -> dict[str, Scale]:
+        """The scales in that file, by the id of the embedder's space. Raises `ConfigError`."""
+        path = self.scales_file
+        try:
+            rows: Mapping[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
+            return {space: Scale(**row) for space, row in rows.items()}
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise ConfigError(f"{path} cannot be read ({error}); remove it and run `mnemic calibrate`") from error
 
     @property
     def postgres_url(self) -> str | None:

@@ -547,13 +547,8 @@ def _before_scoring(
 def _score_of_one(engine: Engine, visible: Visibility, item: Item, question: Question) -> WhyNot:
     asked = visible.at(*question.levels)
     vectors, _ = question_vectors(engine, asked.partitions, question.text, Watch(None))
-    scored, _ = refined(
-        engine,
-        asked,
-        question,
-        ranked(engine, asked, question, vectors, Watch(None)).scored,
-        Watch(question.deadline_ms),
-    )
+    found = ranked(engine, asked, question, vectors, Watch(None)).scored
+    scored, _ = refined(engine, asked, question, found, Watch(question.deadline_ms))
     total = len(scored.order)
     places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
     if not places:

@@ -272,13 +272,7 @@ def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:
     similarities = candidates.similarities
     scored = _scored(candidates, {"similarity": np.nan_to_num(similarities, nan=-np.inf)}, {"similarity": 1.0})
     threshold = np.float32(min_similarity) - np.float32(1e-6)  # float32 rounding must not push an exact match below
-    return Scored(
-        scored.candidates,
-        scored.scores,
-        scored.order[similarities[scored.order] >= threshold],
-        scored.features,
-        scored.weights,
-    )
+    return replace(scored, order=scored.order[similarities[scored.order] >= threshold])
 
 
 def _scored(candidates: Candidates, features: dict[str, Floats], weights: dict[str, float]) -> Scored:

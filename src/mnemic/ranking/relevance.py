@@ -21,9 +21,7 @@ from mnemic.ports.models import Embedder
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-COSINE, WORDS = "cosine", "words"
-"""How a question's candidates are compared with it: by vectors, or by its words alone."""
-
+COSINE, WORDS = "cosine", "words"  # how a question's candidates are compared with it
 LEAST_VARIANCE = 1e-6  # keeps the slope finite for a model that separates all pairs
 FARTHEST = 60.0  # beyond it the logistic function is 0 or 1 in a float
 
@@ -77,13 +75,11 @@ def calibrate(embedder: Embedder) -> tuple[Scale, float]:
     the included model. So a model that separates less is less sure, however wide its cosines spread.
     """
     told: Any = json.loads(Path(__file__).with_name("relevance_pairs.json").read_text(encoding="utf-8"))
-    facts: list[list[str]] = told["facts"]
-    asked = [question for _, *questions in facts for question in questions]
-    owners = [place for place, (_, *questions) in enumerate(facts) for _ in questions]
-    queries = embedder.embed_queries([*asked, *told["prompts"]])
-    cosines = (queries @ embedder.embed_documents([fact for fact, *_ in facts]).T).astype(np.float64)
+    asked: list[tuple[str, int]] = [(text, row) for row, (_, *texts) in enumerate(told["facts"]) for text in texts]
+    queries = embedder.embed_queries([*(text for text, _ in asked), *told["prompts"]])
+    cosines = (queries @ embedder.embed_documents([fact for fact, *_ in told["facts"]]).T).astype(np.float64)
     is_related = np.zeros(cosines.shape, dtype=np.bool_)
-    is_related[np.arange(len(owners)), owners] = True
+    is_related[np.arange(len(asked)), [row for _, row in asked]] = True
     near, far = cosines[is_related], cosines[~is_related]
     middle = float(near.mean() + far.mean()) / 2
     slope = 2 * float(near.mean() - far.mean()) / max(float(near.var() + far.var()), LEAST_VARIANCE)

@@ -27,27 +27,9 @@ from mnemic.text.normalise import stored_pattern
 
 Doubles = NDArray[np.float64]
 
-FEATURES = (
-    "head",
-    "asks_of_life",
-    "relevance_1",
-    "relevance_2",
-    "relevance_5",
-    "cosine_1",
-    "cosine_gap",
-    "names_author",
-    "covered",
-    "lacks_answer",
-    "is_own",
-    "is_task",
-    "to_assistant",
-    "length",
-    "crowd",
-    "constant",
-)
-FIRST = 3
-"""So many of the best hits are looked at for names and answers."""
-
+_FOUND = "relevance_1 relevance_2 relevance_5 cosine_1 cosine_gap names_author covered lacks_answer"
+FEATURES = tuple(f"head asks_of_life {_FOUND} is_own is_task to_assistant length crowd constant".split())
+FIRST = 3  # best hits that are searched for names and answers
 FIFTH = 5
 NO_LOGIT = -6.0
 LEAST_SHARE = 1e-4
@@ -57,10 +39,7 @@ ABOUT_SUBJECT = 0.5
 NEAR_BEST = 2.0
 """Logits: facts so near to the best one may hold the answer as well."""
 
-NO_COSINE = 0.0
-LONGEST_TOKENS = 12.0
-"""Beyond it a prompt's length says nothing: a long text to work on is no better a question."""
-
+LONGEST_TOKENS = 12.0  # a longer text to work on is no better a question
 
 _pattern = partial(stored_pattern, __name__)
 _OWN = _pattern("own")
@@ -70,9 +49,7 @@ _QUOTED = _pattern("quoted")
 _TASK = _pattern("task")
 _YOU = _pattern("you")
 _PIECE = re.compile(r"[\u3400-\u9fff]|[^\W_]+|[?!{}()=]")
-FIRST_PIECES = 24
-"""A prompt shows what it wants in its first sentences."""
-
+FIRST_PIECES = 24  # a prompt shows what it wants in its first sentences
 _CALCULATION = re.compile(r"[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*\d[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
 _CODE = _pattern("code")
 _ABOUT_USER = _pattern("about_user")
@@ -190,8 +167,8 @@ def features(text: str, head: float, hits: Sequence[Sight], searched: int) -> Do
     ranked = sorted(hits, key=lambda hit: -hit.relevance)
     best = ranked[:FIRST]
     cosines = sorted((hit.cosine for hit in hits if not np.isnan(hit.cosine)), reverse=True)
-    first = cosines[0] if cosines else NO_COSINE
-    fifth = cosines[FIFTH - 1] if len(cosines) >= FIFTH else NO_COSINE
+    first = cosines[0] if cosines else 0.0
+    fifth = cosines[FIFTH - 1] if len(cosines) >= FIFTH else 0.0
     asked = stems(text)
     found = frozenset[str]().union(*(stems(hit.text) for hit in best))
     return np.array(

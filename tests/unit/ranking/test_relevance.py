@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan, nan
 
 import numpy as np
 import pytest
 
+from mnemic.adapters.embedders.minilm import MinilmEmbedder
+from mnemic.errors import BackendError
 from mnemic.model.candidates import Scale
-from mnemic.ranking.relevance import Evidence, relevances, shipped_scales
+from mnemic.ports.models import Vectors
+from mnemic.ranking.relevance import Evidence, calibrate, relevances, shipped_scales
 from mnemic_minilm import MODEL
 
 MIDDLING = Evidence(
@@ -62,3 +66,38 @@ def test_an_empty_store_divides_by_nothing():
 )
 def test_without_a_vector_it_cannot_be_told(unknown: Evidence):
     assert isnan(relevance(unknown))
+
+
+class Narrow(MinilmEmbedder):
+    """The shipped model with one more, equal component in every vector: a cosine c becomes (c + 4) / 5."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        rows = super().embed_documents(texts)
+        longer = np.hstack([rows, np.full((len(rows), 1), 2.0, dtype=np.float32)])
+        return longer / np.linalg.norm(longer, axis=1, keepdims=True)
+
+
+class Contrary(MinilmEmbedder):
+    """The shipped model with every question turned round."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return -super().embed_queries(texts)
+
+
+def test_the_shipped_model_is_its_own_measure():
+    scale, share = calibrate(MinilmEmbedder())
+    assert (scale.slope, scale.shift) == pytest.approx((1.0, 0.0), abs=0.02)
+    assert 0.9 < share < 1.0
+
+
+def test_a_model_with_narrow_cosines_is_calibrated_to_the_same_relevance():
+    scale, _ = calibrate(Narrow())
+    assert (scale.slope, scale.shift) == pytest.approx((5.0, -4.0), abs=0.1)
+    likeness = np.array([0.88], dtype=np.float32)
+    narrow = Evidence(likeness=likeness, scores=MIDDLING.scores, nearest=0.9, items=MIDDLING.items)
+    assert relevance(narrow, scale) == pytest.approx(relevance(MIDDLING), abs=0.02)
+
+
+def test_a_model_that_places_answers_farther_than_other_texts_is_refused():
+    with pytest.raises(BackendError, match="nearer"):
+        calibrate(Contrary())
