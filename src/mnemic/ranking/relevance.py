@@ -1,6 +1,5 @@
 """Calibrated relevance: the probability that an item answers a question, comparable between stores. Computes it from
-the shipped coefficients (`relevance.json`, which documents their origin), and fits the scale of another embedding
-model's cosines. Thresholds are decided elsewhere.
+the shipped coefficients (`relevance.json` documents their origin), and fits the scale of another model's cosines.
 """
 
 import json
@@ -70,17 +69,18 @@ def calibrate(embedder: Embedder) -> tuple[Scale, float]:
     """The scale of an embedding model, and how often it places a related pair of sentences nearer than an unrelated
     one. Raises `BackendError` if related ones are not nearer on average.
 
-    Compares facts, questions that they answer, and prompts that none answers. If both kinds of cosines are normal with
+    Compares questions and prompts with facts and with each other, as messages. If both kinds of cosines are normal with
     one deviation, the logit that a pair is related is linear in the cosine (Fisher 1936). The scale makes it that of
-    the included model. So a model that separates less is less sure, however wide its cosines spread.
+    the included model, so a model that separates less is less sure.
     """
     told: Any = json.loads(Path(__file__).with_name("relevance_pairs.json").read_text(encoding="utf-8"))
+    facts = [fact for fact, *_ in told["facts"]]
     asked: list[tuple[str, int]] = [(text, row) for row, (_, *texts) in enumerate(told["facts"]) for text in texts]
-    queries = embedder.embed_queries([*(text for text, _ in asked), *told["prompts"]])
-    cosines = (queries @ embedder.embed_documents([fact for fact, *_ in told["facts"]]).T).astype(np.float64)
-    is_related = np.zeros(cosines.shape, dtype=np.bool_)
-    is_related[np.arange(len(asked)), [row for _, row in asked]] = True
-    near, far = cosines[is_related], cosines[~is_related]
+    asked += [(text, len(facts) + row) for row, text in enumerate(told["prompts"])]
+    texts, rows = [text for text, _ in asked], np.array([row for _, row in asked])
+    cosines = (embedder.embed_queries(texts) @ embedder.embed_documents([*facts, *texts]).T).astype(np.float64)
+    is_one = rows[:, None] == np.concatenate([np.arange(len(facts)), rows])
+    near, far = cosines[:, : len(facts)][is_one[:, : len(facts)]], cosines[~is_one]
     middle = float(near.mean() + far.mean()) / 2
     slope = 2 * float(near.mean() - far.mean()) / max(float(near.var() + far.var()), LEAST_VARIANCE)
     if not slope > 0:
