@@ -7,6 +7,7 @@ import queue
 import signal
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,9 +15,9 @@ import typer
 from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED
-from mnemic.cli.options import ScopeOptions
+from mnemic.cli.options import AsJson, ConfigFile, ScopeOptions
 from mnemic.cli.signals import ENDING, handle_signals
-from mnemic.errors import BackendError
+from mnemic.errors import BackendError, ConfigError
 from mnemic.model.chat import Usage
 from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.records import Job, JobState
@@ -98,6 +99,34 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     if report.refused:
         refused = output.format_count(len(report.refused), "texts")
         output.end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
+
+
+@command("calibrate")
+def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Calibrate relevance for the configured embedders, if Mnemic does not know them. Embeds 340 sentences written for
+    it, reads no memories, and keeps two numbers per embedder in a file (embedder.scales). Restart running programs.
+    """
+    from mnemic.api import Mnemic
+    from mnemic.build import build
+    from mnemic.cli.clients import replace_file
+    from mnemic.config import MEMORY_URL, load_config
+    from mnemic.ranking.relevance import calibrate, shipped_scales
+
+    settings = load_config(file=config)
+    parts = build(replace(settings, store=MEMORY_URL))
+    with Mnemic(parts, has_worker=False):
+        fitted = {each.space: calibrate(each) for each in parts.embedders if each.space.model not in shipped_scales()}
+    if fitted:
+        kept = settings.scales | {space.id: scale for space, (scale, _) in fitted.items()}
+        try:
+            replace_file(settings.scales_file, json.dumps({each: asdict(scale) for each, scale in kept.items()}))
+        except OSError as error:
+            raise ConfigError(f"{settings.scales_file} cannot be written: {error}; set embedder.scales") from error
+    lines = [f"{space.model}: {share:.1%} of related sentences are nearer" for space, (_, share) in fitted.items()]
+    if as_json:
+        output.show_json({space.id: share for space, (_, share) in fitted.items()})
+    else:
+        output.write("\n".join(lines) or "Nothing to do: relevance is calibrated for every configured embedder.")
 
 
 @command("work")

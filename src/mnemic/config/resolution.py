@@ -227,9 +227,9 @@ def resolve(
     _check_chunks(values)
     values["store"] = _store(values, variables, path)
     values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
-    keyring = values[keys.KEYRING]
-    if keyring.value is not None:
-        values[keys.KEYRING] = replace(keyring, value=_place(str(keyring.value), keyring.rank, path))
+    for key in (keys.KEYRING, keys.SCALES):
+        if (said := values[key]).value is not None:
+            values[key] = replace(said, value=_place(str(said.value), said.rank, path))
     values[f"{keys.QDRANT}url"] = _qdrant(values[f"{keys.QDRANT}url"], path)
     return Effective(_config(values), tuple(values.values()), path)
 
