@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from mnemic.adapters.sql_files import switch_to_write_ahead
 from mnemic.adapters.stores.sql.former import part_bookkeeping
 from mnemic.adapters.stores.sqlite import session
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
@@ -20,7 +21,6 @@ from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
-_SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches within milliseconds
 _LOOK_S = 0.03
 """Time limit of the check on opening: a command takes 0.3 s, and this checks some 4 MB."""
 
@@ -280,7 +280,9 @@ class SqliteStore:
             if is_old:
                 with session.translated_errors("setting up the store"):
                     self._run_migrations(connection)
-            self._write_ahead(connection)
+            with session.translated_errors(f"opening {self.path}"):
+                statement = session.statements("connection")["write_ahead"]
+                switch_to_write_ahead(connection, statement, self._lock_wait_s)
             self._check_while_opening(connection)
 
     def _check_while_opening(self, connection: sqlite3.Connection) -> None:
@@ -310,20 +312,6 @@ class SqliteStore:
                 connection.execute(sql["mark"].format(version=version))
         connection.execute(sql["sign"].format(application_id=session.APPLICATION_ID))
         connection.execute(sql["commit"])
-
-    def _write_ahead(self, connection: sqlite3.Connection) -> None:
-        """Switch to WAL. That needs exclusive access for a moment and, unlike a transaction, does not wait for it."""
-        deadline = time.monotonic() + self._lock_wait_s
-        while True:
-            try:
-                with session.translated_errors(f"opening {self.path}"):
-                    connection.execute(session.statements("connection")["write_ahead"])
-            except UnavailableError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_SWITCH_PAUSE_S)
-            else:
-                return
 
     def _schema_version(self, connection: sqlite3.Connection) -> int:
         """Looks at tables first, so that a store that is just being created is not taken for a foreign file."""
