@@ -55,7 +55,7 @@ def _sentence_transformers(model: str | None, options: Options) -> Embedder:
 
 def _openai(model: str | None, options: Options) -> Embedder:
     if "base_url" not in options:
-        raise ConfigError("the 'openai' embedder requires the base_url option; without it, no text leaves this machine")
+        raise ConfigError("the 'openai' embedder requires the base_url option; there is no default server")
     return _open_on_server("openai", model, options)
 
 

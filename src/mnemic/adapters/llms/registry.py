@@ -22,7 +22,7 @@ def open_llm(name: str, options: Options | None = None) -> Llm:
 
 def _openai(model: str | None, options: Options) -> Llm:
     if "base_url" not in options:
-        raise ConfigError("llm 'openai' requires the base_url option; without it, no text leaves this machine")
+        raise ConfigError("llm 'openai' requires the base_url option; there is no default server")
     return _open_on_server("openai", model, options)
 
 
@@ -109,7 +109,7 @@ class ScriptedLlm:
 
     def _next(self, _prompt: Prompt) -> Script:
         said = next(self._answers, None)
-        return UnavailableError(f"{self._name} has no further answer") if said is None else said
+        return UnavailableError(f"{self._name} has no more replies") if said is None else said
 
 
 def _completion(prompt: Prompt, text: str, asked: int, seconds: float) -> Completion:
