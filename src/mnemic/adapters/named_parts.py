@@ -96,6 +96,6 @@ class NamedParts(Generic[Part]):
             try:
                 return cast("Callable[[str | None, Options], Part]", point.load())
             except (ImportError, AttributeError) as error:
-                raise ConfigError(f"{self._kind} {technology!r} of {point.value} cannot be loaded: {error}") from error
+                raise ConfigError(f"cannot load {self._kind} {technology!r} from {point.value}: {error}") from error
         known = ", ".join(self.names())
         raise ConfigError(f"{self._kind} {technology!r} is unknown; use {known} or none")

@@ -87,7 +87,7 @@ class ScriptedLlm:
 
     def _next(self, _prompt: Prompt) -> Script:
         said = next(self._answers, None)
-        return UnavailableError(f"{self._name} has no further answer") if said is None else said
+        return UnavailableError(f"{self._name} has no more replies") if said is None else said
 
 
 def _completion(prompt: Prompt, text: str, asked: int, seconds: float) -> Completion:
