@@ -27,6 +27,7 @@ OTHER_COMMANDS: Mapping[str, str] = {
     "hooks uninstall": "removes these hooks",
     "hooks run": "handles one event of a coding assistant",
     "rescue": "copies what is still readable of a damaged store",
+    "calibrate": "calibrates relevance for the configured embedder",
     "init": "writes a configuration file",
     "config show": "shows the configuration and its sources",
     "tour": "demonstrates the main commands",

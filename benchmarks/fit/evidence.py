@@ -49,7 +49,7 @@ class Belonging(StrEnum):
 class Shown:
     """The evidence of one hit; see `mnemic.ranking.relevance.Evidence`."""
 
-    cosine: float
+    likeness: float
     score: float
     nearest: float
     items: int
@@ -77,10 +77,12 @@ def strangers(sets: Sequence[BenchSet], data: Path) -> dict[str, list[str]]:
     return found
 
 
-def evidence_of_set(chosen: BenchSet, data: Path, strange: Sequence[str], kept: Path, *, is_cut: bool) -> list[Found]:
+def evidence_of_set(
+    chosen: BenchSet, data: Path, strange: Sequence[str], kept: Path | None, *, is_cut: bool
+) -> list[Found]:
     """The first hits of the set's own questions, of `strange` ones and of small talk; of small cuts of it if `is_cut`.
 
-    Vectors of texts are kept in the file `kept`.
+    Vectors of texts are kept in the file `kept`; without one, questions are searched by words alone.
     """
     dataset = part(load(chosen.dump, data), chosen)
     dice = random.Random(1)  # noqa: S311 - a sample, no secret
@@ -152,7 +154,7 @@ class _Asking:
             last = len(scored.scores) if end is None else end.start
             places = np.array([each for each in scored.order[:HITS] if behind.start <= each < last], dtype=np.intp)
             found = evidence_of(scored, behind, places)
-            for place, cosine, score in zip(places, found.cosines, found.scores, strict=True):
+            for place, cosine, score in zip(places, found.likeness, found.scores, strict=True):
                 if not np.isnan(cosine):
                     row = rows[str(scored.candidates.ids[place])]
                     yield row, Shown(float(cosine), float(score), found.nearest, found.items)

@@ -123,11 +123,13 @@ def features_of(name: str, dataset: Dataset, cache: Path) -> list[Asked]:
 
 
 @contextmanager
-def opened(vectors: Path) -> Generator[tuple[Mnemic, Engine, QuestionClock]]:
-    """An empty memory with the shipped embedder, whose vectors are kept in the file `vectors`, and its clock."""
+def opened(vectors: Path | None) -> Generator[tuple[Mnemic, Engine, QuestionClock]]:
+    """An empty memory with the shipped embedder, whose vectors are kept in the file `vectors`, and its clock. Without a
+    file it is searched by words alone.
+    """
     with TemporaryDirectory(prefix="mnemic-fit-") as folder:
-        parts = build(Config(store=str(Path(folder) / "memory.db"), embedder="minilm"))
-        if parts.embedder is not None:
+        parts = build(Config(store=str(Path(folder) / "memory.db"), embedder="none" if vectors is None else "minilm"))
+        if parts.embedder is not None and vectors is not None:
             parts = replace(parts, embedder=KeptEmbedder(parts.embedder, vectors))
         clock = QuestionClock(parts.clock)
         parts = replace(parts, clock=clock)

@@ -1,11 +1,12 @@
 """Calibrates how sure it is that a hit has to do with a question, and reports it; writes results/relevance.md.
 
-    MNEMIC_DATA=path/to/data python benchmarks/fit/relevance.py [--cache folder] [--keep]
+    MNEMIC_DATA=path/to/data python benchmarks/fit/relevance.py [--cache folder] [--words] [--keep]
 
 A logistic model of four numbers (see `ranking.relevance`), fitted by iterated least squares with a slight ridge to the
 sets that may be fitted to: evidence of questions on one side; on the other, in equal shares, what is found for
 questions of other sets and for small talk, and the other rows of small cuts. Sets weigh alike. The others are measured.
-`--keep` writes `src/mnemic/ranking/relevance.json`. Without MNEMIC_DATA nothing is done.
+With `--words` the questions are searched by words alone, and the report is `relevance-words.md`. `--keep` writes the
+coefficients to `src/mnemic/ranking/relevance.json`. Without MNEMIC_DATA nothing is done.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from benchmarks.fit.evidence import Belonging, Found, evidence_of_set, strangers
 from benchmarks.fit.sets import SETS, BenchSet
 from benchmarks.machine import ROOT, keep, provenance, table
-from mnemic_minilm import MODEL
+from mnemic.ranking.relevance import COSINE, WORDS
 
 COEFFICIENTS = ROOT / "src" / "mnemic" / "ranking" / "relevance.json"
-NAMES = ("cosine", "score", "nearest", "log_items", "constant")
+NAMES = ("likeness", "score", "nearest", "log_items", "constant")
 LEFT_OUT = ("cmrc2018", "longmemeval-pool, half 0", "longmemeval-pool", "longmemeval-48", "halumem")
 """Alike to another set of the list, and much longer to embed; the last one tells of sessions only."""
 
@@ -79,21 +80,23 @@ def main() -> int:
     """Collect, fit, report, and write the coefficients where that is asked for."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--cache", type=Path, help="where vectors are kept from one run to the next")
+    arguments.add_argument("--words", action="store_true")
     arguments.add_argument("--keep", action="store_true")
     options = arguments.parse_args()
     if not os.environ.get("MNEMIC_DATA"):
         print("no sets: set MNEMIC_DATA to their folder")
         return 0
     with TemporaryDirectory(prefix="mnemic-fit-") as folder:
-        found = collected(Path(os.environ["MNEMIC_DATA"]), (options.cache or Path(folder)) / "vectors.npz")
+        vectors = None if options.words else (options.cache or Path(folder)) / "vectors.npz"
+        found = collected(Path(os.environ["MNEMIC_DATA"]), vectors)
     coefficients = fitted([each for each in found if each.chosen.is_fitted])
-    keep("relevance.md", report(found, coefficients))
+    keep("relevance-words.md" if options.words else "relevance.md", report(found, coefficients))
     if options.keep:
-        COEFFICIENTS.write_text(data_file(found, coefficients), encoding="utf-8")
+        COEFFICIENTS.write_text(data_file(found, WORDS if options.words else COSINE, coefficients), encoding="utf-8")
     return 0
 
 
-def collected(data: Path, vectors: Path) -> list[Labelled]:
+def collected(data: Path, vectors: Path | None) -> list[Labelled]:
     """All sets and their cuts. Questions that belong nowhere come from sets that may be fitted to, so that nothing else
     has a say in the coefficients.
     """
@@ -112,7 +115,7 @@ def collected(data: Path, vectors: Path) -> list[Labelled]:
 
 
 def _labelled(chosen: BenchSet, name: str, found: Sequence[Found]) -> Labelled:
-    rows = [(e.cosine, e.score, e.nearest, math.log(max(e.items, 1)), 1.0) for e in (each.evidence for each in found)]
+    rows = [(e.likeness, e.score, e.nearest, math.log(max(e.items, 1)), 1.0) for e in (each.evidence for each in found)]
     return Labelled(chosen, name, np.array(rows), np.array([each.belonging.value for each in found]))
 
 
@@ -182,18 +185,13 @@ def auc(right: Doubles, wrong: Doubles) -> float:
     return float((ranks[: len(right)].sum() - len(right) * (len(right) + 1) / 2) / (len(right) * len(wrong)))
 
 
-def data_file(sets: Sequence[Labelled], coefficients: Doubles) -> str:
-    """The text of the data file: the coefficients, how they were made, and from what under which licences."""
+def data_file(sets: Sequence[Labelled], evidence: str, coefficients: Doubles) -> str:
+    """The data file with these coefficients: how they were made, and from what under which licences."""
     used: Mapping[str, str] = {each.chosen.name: each.chosen.licence for each in sets if each.chosen.is_fitted}
-    content = {
-        "version": 1,
-        "about": "Coefficients of the relevance of a hit by embedding model (see ranking/relevance.py).",
-        "made": datetime.now(UTC).date().isoformat(),
-        "fitted_by": "benchmarks/fit/relevance.py",
-        "report": "benchmarks/results/relevance.md",
-        "coefficients": {MODEL: dict(zip(NAMES, coefficients.tolist(), strict=True))},
-        "fitted_to": [{"set": name, "licence": licence} for name, licence in used.items()],
-    }
+    content = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
+    content["made"] = datetime.now(UTC).date().isoformat()
+    content["coefficients"][evidence] = dict(zip(NAMES, coefficients.tolist(), strict=True))
+    content["fitted_to"] = [{"set": name, "licence": licence} for name, licence in used.items()]
     return json.dumps(content, indent=2) + "\n"
 
 

@@ -2,11 +2,12 @@
 
     MNEMIC_DATA=path/to/data python benchmarks/fit/silence.py [--cache folder] [--keep]
 
-Two steps of logistic regression with a ridge, both by iterated least squares. The head tells the vectors of questions
-about somebody's life or work from those of other prompts. The judge adds what was found (see `ranking.silence`); it
-sees only scores of a head that did not see the prompt. Fitted to `personal_facts.txt` and `unrelated_prompts.txt`
-(written here), the generated dialogues (made here), half of LongMemEval and chunking-eval (both MIT). The sets
-`unrelated`, `personal`, `locomo` and `beam` are never fitted to. `--keep` writes `src/mnemic/ranking/silence.json`.
+Two steps of logistic regression with a ridge, both by iterated least squares. Heads tell the words, and the vectors, of
+questions about somebody's life or work from those of other prompts. A judge adds what was found (see `ranking.silence`)
+with the shipped embedder or by words alone; it sees only scores of heads that did not see the prompt. Fitted to
+`personal_facts.txt` and `unrelated_prompts.txt` (written here), the generated dialogues (made here), half of
+LongMemEval and chunking-eval (both MIT). The sets `unrelated`, `personal`, `locomo` and `beam` are never fitted to.
+`--keep` writes `src/mnemic/ranking/silence.json`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import pickle
 import random
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +43,8 @@ from mnemic.engine.inputs import Question, Watch
 from mnemic.engine.recall import answer
 from mnemic.evaluation.retrieval import Space, spaces_of, stored
 from mnemic.model.scope import Scope
-from mnemic.ranking.silence import FEATURES, features
+from mnemic.ranking.relevance import COSINE, WORDS
+from mnemic.ranking.silence import FEATURES, features, pieces
 from mnemic_minilm import MODEL
 
 HERE = Path(__file__).parent
@@ -55,7 +58,10 @@ ASKED_FACTS = 10
 
 PROMPTS_A_STORE = 14
 TALKS, PROMPTS_A_TALK, QUESTIONS_A_TALK = 8, 90, 45
-HEAD_RIDGE, JUDGE_RIDGE = 3e-3, 1e-3
+VECTOR_RIDGE, PIECES_RIDGE, JUDGE_RIDGE = 3e-3, 3e-2, 1e-3
+LEAST_TEXTS = 8
+"""A word or pair that stands in fewer prompts is left out of the head: 500 remain."""
+
 FOLDS = 5
 COLUMNS = 4
 NEAR_MISSES = 0.7
@@ -80,7 +86,7 @@ class Example:
     kind: str
     text: str
     label: int
-    vector: NDArray[np.float32]
+    vector: NDArray[np.float32] | None
     features: Doubles
 
 
@@ -93,19 +99,27 @@ def main() -> int:
     if not os.environ.get("MNEMIC_DATA"):
         print("no sets: set MNEMIC_DATA to their folder")
         return 0
+    data = Path(os.environ["MNEMIC_DATA"])
     with TemporaryDirectory(prefix="mnemic-fit-") as folder:
         cache = options.cache or Path(folder)
-        file = cache / "silence.pickle"
-        if file.exists():
-            found: list[Example] = pickle.loads(file.read_bytes())  # noqa: S301 - written by this script
-        else:
-            found = list(collected(Path(os.environ["MNEMIC_DATA"]), cache / "vectors.npz"))
-            file.write_bytes(pickle.dumps(found))
-    fit = Fit.of(found)
-    keep("silence.md", report(found, fit))
+        by_vector = _kept(cache / "silence.pickle", data, cache / "vectors.npz")
+        by_words = _kept(cache / "silence-words.pickle", data, None)
+    asks = Head.of([*by_vector, *by_words])
+    head = Head.of(by_vector, {each.text: each.vector for each in by_vector if each.vector is not None})
+    found = {MODEL: by_vector, COSINE: by_vector, WORDS: by_words}
+    fits = {name: Fit.of(examples, asks, head if name == MODEL else None) for name, examples in found.items()}
+    keep("silence.md", report(found, fits))
     if options.keep:
-        WEIGHTS.write_text(fit.data_file(), encoding="utf-8")
+        WEIGHTS.write_text(data_file(asks, head, fits), encoding="utf-8")
     return 0
+
+
+def _kept(file: Path, data: Path, vectors: Path | None) -> list[Example]:
+    if file.exists():
+        return [Example(*row) for row in pickle.loads(file.read_bytes())]  # noqa: S301 - written by this script
+    found = list(collected(data, vectors))
+    file.write_bytes(pickle.dumps([(e.source, e.kind, e.text, e.label, e.vector, e.features) for e in found]))
+    return found
 
 
 def forms(line: str, dice: random.Random, most: int) -> list[str]:
@@ -131,7 +145,7 @@ def facts() -> list[tuple[str, list[list[str]]]]:
     ]
 
 
-def collected(data: Path, vectors: Path) -> Iterator[Example]:
+def collected(data: Path, vectors: Path | None) -> Iterator[Example]:
     """All examples of all sources."""
     dice = random.Random(3)  # noqa: S311 - a sample, no secret
     prompts = unrelated(dice)
@@ -186,71 +200,98 @@ def _talks(
 
 def _example(parts: Engine, scope: Scope, told: tuple[str, str, str, int]) -> Example:
     source, kind, text, label = told
-    visible = scope.visibility
-    vectors, _ = question_vectors(parts, visible.partitions, text, Watch(None))
-    vector = vectors[0] if vectors[0] is not None else np.zeros(384, np.float32)
+    vectors, _ = question_vectors(parts, scope.visibility.partitions, text, Watch(None))
+    vector = next((each for each in vectors if each is not None), None)
     found = answer(parts, scope, Question(text=text, limit=HITS))
     return Example(source, kind, text, label, vector, features(text, 0.0, sights(found.hits), found.searched))
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """The weights, and for every example its probability by a fit that did not see its source."""
+class Head:
+    """The weights of words, or of a vector's components, the constant last, and the score of every text by a head that
+    did not see it.
+    """
 
-    head: Doubles
-    head_constant: float
+    pieces: list[str]
     weights: Doubles
-    threshold: float
+    unseen: dict[str, float]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], vectors: Mapping[str, NDArray[np.float32]] | None = None) -> Head:
+        """Fit to all texts, and for the scores to all but a fifth of them; by their vectors where given."""
+        told = {each.text: each.label >= 0 for each in examples}
+        counts = Counter(piece for text in told for piece in pieces(text))
+        known = sorted(piece for piece, count in counts.items() if count >= LEAST_TEXTS)
+        ridge = PIECES_RIDGE if vectors is None else VECTOR_RIDGE
+        if vectors is None:
+            rows = _rows(list(told), {piece: place for place, piece in enumerate(known)})
+        else:
+            rows = np.stack([np.append(vectors[text], 1.0) for text in told]).astype(np.float64)
+        labels = np.array([float(label) for label in told.values()])
+        weights = cast("Doubles", np.where(labels == 1, 0.5 / labels.sum(), 0.5 / (1 - labels).sum()))
+        folds, scores = np.array([hash_of(text) % FOLDS for text in told]), np.zeros(len(told))
+        for fold in range(FOLDS):
+            seen = folds != fold
+            scores[~seen] = rows[~seen] @ logistic(rows[seen], labels[seen], weights[seen], ridge)
+        return cls(known, logistic(rows, labels, weights, ridge), dict(zip(told, scores.tolist(), strict=True)))
+
+
+def _rows(texts: Sequence[str], known: Mapping[str, int]) -> Doubles:
+    """The known pieces of each text, the smaller the more pieces it has, and the share of known ones."""
+    rows = np.zeros((len(texts), len(known) + 1))
+    for row, text in enumerate(texts):
+        every = pieces(text)
+        places = [known[piece] for piece in every if piece in known]
+        rows[row, places] = max(len(every), 1) ** -0.5
+        rows[row, -1] = len(places) / max(len(every), 1)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The weights of a judge, and for every example its probability by a fit that did not see its source."""
+
+    weights: Doubles
     left_out: Doubles
 
     @classmethod
-    def of(cls, examples: Sequence[Example]) -> Fit:
+    def of(cls, examples: Sequence[Example], asks: Head, head: Head | None) -> Fit:
         """Fit all, and each source without itself."""
-        heads, own = _heads(examples)
         rows = np.stack([each.features for each in examples])
-        rows[:, 0] = own
+        rows[:, FEATURES.index("asks_of_life")] = [asks.unseen[each.text] for each in examples]
+        rows[:, FEATURES.index("head")] = [0.0 if head is None else head.unseen[each.text] for each in examples]
         labels = np.array([float(each.label == 1) for each in examples])
         shares = _shares(examples)
-        weights = logistic(rows, labels, shares, JUDGE_RIDGE)
         left_out = np.zeros(len(examples))
         sources = np.array([each.source for each in examples])
         for source in sorted(set(sources)):
             others = sources != source
             without = logistic(rows[others], labels[others], shares[others], JUDGE_RIDGE)
             left_out[~others] = 1 / (1 + np.exp(-rows[~others] @ without))
-        return cls(heads[:-1], float(heads[-1]), weights, THRESHOLD, left_out)
-
-    def data_file(self) -> str:
-        """The text of `silence.json`."""
-        told = {
-            "made_by": "benchmarks/fit/silence.py",
-            "made_at": datetime.now(UTC).date().isoformat(),
-            "data": "generated and written for Mnemic; LongMemEval (half, MIT); chunking-eval (MIT)",
-            "models": {
-                MODEL: {
-                    "threshold": round(self.threshold, 4),
-                    "weights": dict(zip(FEATURES, [round(float(each), 4) for each in self.weights], strict=True)),
-                    "head_constant": round(self.head_constant, 4),
-                    "head": [round(float(each), 3) for each in self.head],
-                }
-            },
-        }
-        return json.dumps(told, indent=1) + "\n"
+        return cls(logistic(rows, labels, shares, JUDGE_RIDGE), left_out)
 
 
-def _heads(examples: Sequence[Example]) -> tuple[Doubles, Doubles]:
-    """The head fitted to all texts, and for each example the score of one that did not see its text."""
-    texts = {each.text: each for each in examples}
-    vectors = np.stack([np.append(each.vector, 1.0) for each in texts.values()]).astype(np.float64)
-    labels = np.array([float(each.label >= 0) for each in texts.values()])
-    weights = cast("Doubles", np.where(labels == 1, 0.5 / labels.sum(), 0.5 / (1 - labels).sum()))
-    folds = np.array([hash_of(text) % FOLDS for text in texts])
-    scores = np.zeros(len(labels))
-    for fold in range(FOLDS):
-        seen = folds != fold
-        scores[~seen] = vectors[~seen] @ logistic(vectors[seen], labels[seen], weights[seen], HEAD_RIDGE)
-    of_text = dict(zip(texts, scores.tolist(), strict=True))
-    return logistic(vectors, labels, weights, HEAD_RIDGE), np.array([of_text[each.text] for each in examples])
+def data_file(asks: Head, head: Head, fits: Mapping[str, Fit]) -> str:
+    """The text of `silence.json`."""
+    told = {
+        "made_by": "benchmarks/fit/silence.py",
+        "made_at": datetime.now(UTC).date().isoformat(),
+        "data": "generated and written for Mnemic; LongMemEval (half, MIT); chunking-eval (MIT)",
+        "judges": {
+            name: {
+                "threshold": THRESHOLD,
+                "weights": dict(zip(FEATURES, [round(float(each), 4) for each in fit.weights], strict=True)),
+                "head_constant": round(float(head.weights[-1]), 4) if name == MODEL else 0.0,
+                "head": [round(float(each), 3) for each in head.weights[:-1]] if name == MODEL else [],
+            }
+            for name, fit in fits.items()
+        },
+        "known_share": round(float(asks.weights[-1]), 3),
+        "pieces": {
+            piece: round(float(weight), 2) for piece, weight in zip(asks.pieces, asks.weights[:-1], strict=True)
+        },
+    }
+    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
 
 def hash_of(text: str) -> int:
@@ -285,15 +326,8 @@ def logistic(rows: Doubles, labels: Doubles, weights: Doubles, ridge: float) -> 
     return found / scale
 
 
-def report(examples: Sequence[Example], fit: Fit) -> str:
+def report(found: Mapping[str, Sequence[Example]], fits: Mapping[str, Fit]) -> str:
     """The text of the results."""
-    rows: list[list[str]] = []
-    shown = fit.left_out >= fit.threshold
-    for source in sorted({each.source for each in examples}):
-        for kind in sorted({each.kind for each in examples if each.source == source}):
-            mine = np.array([each.source == source and each.kind == kind for each in examples])
-            rows.append([source, kind, f"{int(mine.sum()):,}", f"{float(shown[mine].mean()):.3f}"])
-    weights = ", ".join(f"{name} {value:.3f}" for name, value in zip(FEATURES, fit.weights, strict=True))
     parts = [
         "# Whether a prompt asks for something remembered",
         provenance("python benchmarks/fit/silence.py"),
@@ -301,10 +335,22 @@ def report(examples: Sequence[Example], fit: Fit) -> str:
             "Share of prompts that are shown something, each source judged by a fit that did not see it. Wanted: 1 for"
             " question, direct and paraphrase; 0 for all others."
         ),
-        f"Threshold {fit.threshold:.4f}. Weights: {weights}.",
-        table(["source", "kind", "prompts", "shown"], rows),
     ]
+    for name, fit in fits.items():
+        weights = ", ".join(f"{each} {value:.3f}" for each, value in zip(FEATURES, fit.weights, strict=True))
+        parts += [
+            f"## Judge: {name}\n\nThreshold {THRESHOLD}. Weights: {weights}.",
+            table(["source", "kind", "prompts", "shown"], _shown(found[name], fit.left_out >= THRESHOLD)),
+        ]
     return "\n\n".join(parts) + "\n"
+
+
+def _shown(examples: Sequence[Example], shown: NDArray[np.bool_]) -> list[list[str]]:
+    rows: list[list[str]] = []
+    for source, kind in sorted({(each.source, each.kind) for each in examples}):
+        mine = np.array([each.source == source and each.kind == kind for each in examples])
+        rows.append([source, kind, f"{int(mine.sum()):,}", f"{float(shown[mine].mean()):.3f}"])
+    return rows
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def build(config: Config) -> Engine:
         writings=_writings(config, embedders),
         files=LocalFiles(),
         readers=ReaderPool(_sandbox),
-        settings=config.settings,
+        settings=replace(config.settings, scales={**config.scales, **config.settings.scales}),
         tools=partial(_tools, config),
         database_lines=_database_lines,
         keyring=open_keyring(config),

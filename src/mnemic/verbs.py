@@ -91,6 +91,13 @@ _IN_CONTEXT = "included in `context`"
 _HERE = "only works within one process"
 _ON_ITS_MACHINE = "only on the store's machine: a stolen key could replace everything"
 _FEW = "a chat needs few tools"
+_BOTH_SIDES = "`capture` takes both sides at once"
+_LOCAL = "a model cannot choose local files"
+_LISTED = "included in `list_documents`"
+_RESOURCE = "the resource `mnemic://documents/{id}`"
+_SEARCHED = "use `search_documents`"
+_STREAM = "`chat` streams in a terminal"
+_CALLED = "the protocol's own `tools/call`"
 READ, WRITE, ADMIN, OPERATOR = Access
 ADMIN_LONG = ADMIN, Lane.LONG
 ADMIN_READ = ADMIN, Lane.READ
@@ -115,14 +122,7 @@ def _row(name: str, route: str, tag: str, access: tuple[Access, Lane], command: 
 VERBS = (
     _row("capture", "POST /messages", "messages", WRITES, "capture", tool="capture", status=201),
     _row("capture_many", "POST /messages/batch", "messages", WRITE_LONG, "", mcp=_FEW, cli=_BULK, status=201),
-    _row(
-        "complete",
-        "POST /turns/{turn_id}/complete",
-        "messages",
-        WRITES,
-        "complete",
-        mcp="`capture` takes both sides at once",
-    ),
+    _row("complete", "POST /turns/{turn_id}/complete", "messages", WRITES, "complete", mcp=_BOTH_SIDES),
     _row("remember", "POST /memories", "memories", WRITES, "remember", tool="remember", status=201),
     _row("remember_many", "POST /memories/batch", "memories", WRITE_LONG, "", mcp=_FEW, cli=_BULK, status=201),
     _row("recall", "POST /recall", "memories", READS, "recall", tool="recall"),
@@ -148,6 +148,7 @@ VERBS = (
     _row("profile.format", "GET /profile/block", "profile", READS, "profile format", mcp=_IN_CONTEXT),
     _row("window", "GET /window", "messages", READS, "window", mcp=_IN_CONTEXT),
     _row("messages", "GET /messages", "messages", READS, "messages", mcp="use `recall` or `context`"),
+    _row("sessions", "GET /sessions", "messages", READS, "sessions", mcp=_PEOPLE),
     _row("summarise", "POST /summarise", "life", WRITE_LONG, "summarise", mcp=_BY_ITSELF),
     _row("end", "POST /end", "life", WRITE_LONG, "end", mcp=_BY_ITSELF),
     _row("reflect", "POST /reflect", "life", WRITE_LONG, "reflect", mcp=_BY_ITSELF),
@@ -162,7 +163,7 @@ VERBS = (
         "documents",
         WRITE_LONG,
         "ingest",
-        mcp="a model cannot choose local files",
+        mcp=_LOCAL,
         in_query=True,
         here=("content", "config", "is_pruning"),
     ),
@@ -170,52 +171,19 @@ VERBS = (
         "research", "POST /research", "documents", READ_LONG, "research", tool="analyze_large_document", takes_long=True
     ),
     _row("documents.list", "GET /documents", "documents", READS, "documents list", tool="list_documents"),
-    _row(
-        "documents.get", "GET /documents/{id}", "documents", READS, "documents show", mcp="included in `list_documents`"
-    ),
-    _row(
-        "documents.text",
-        "GET /texts/{id}",
-        "documents",
-        READS,
-        "documents text",
-        mcp="the resource `mnemic://documents/{id}`",
-    ),
-    _row(
-        "documents.passages",
-        "GET /passages/{id}",
-        "documents",
-        READS,
-        "documents passages",
-        mcp="use `search_documents`",
-    ),
+    _row("documents.get", "GET /documents/{id}", "documents", READS, "documents show", mcp=_LISTED),
+    _row("documents.text", "GET /texts/{id}", "documents", READS, "documents text", mcp=_RESOURCE),
+    _row("documents.passages", "GET /passages/{id}", "documents", READS, "documents passages", mcp=_SEARCHED),
     _row("documents.delete", "DELETE /documents/{id}", "documents", WRITES, "documents delete", mcp=_PEOPLE),
     _row("graph.entities", "GET /graph/entities", "graph", READS, "graph entities", mcp="use `related`"),
     _row("graph.neighbours", "GET /graph/neighbours", "graph", READS, "graph neighbours", tool="related"),
     _row("graph.path", "GET /graph/path", "graph", READS, "graph path", tool="how_related"),
     _row("graph.extract", "POST /graph/extract", "graph", WRITE_LONG, "graph extract", mcp=_BY_ITSELF, takes_long=True),
     _row("chat", "POST /chat", "assistant", WRITE_LONG, "chat", mcp=_OWN_MODEL, takes_long=True),
-    _row(
-        "chat_stream",
-        "POST /chat/stream",
-        "assistant",
-        WRITE_LONG,
-        "",
-        mcp=_OWN_MODEL,
-        cli="`chat` streams in a terminal",
-        takes_long=True,
-    ),
+    _row("chat_stream", "POST /chat/stream", "assistant", WRITE_LONG, "", mcp=_OWN_MODEL, cli=_STREAM, takes_long=True),
     _row("ask", "POST /ask", "assistant", READ_LONG, "ask", mcp=_OWN_MODEL, takes_long=True),
     _row("tools.list", "GET /tools", "assistant", READS, "tools list", mcp="the protocol's own `tools/list`"),
-    _row(
-        "tools.call",
-        "POST /tools/{name}/call",
-        "assistant",
-        READ_LONG,
-        "tools call",
-        mcp="the protocol's own `tools/call`",
-        takes_long=True,
-    ),
+    _row("tools.call", "POST /tools/{name}/call", "assistant", READ_LONG, "tools call", mcp=_CALLED, takes_long=True),
     _row("tools.add", "", "", OPERATOR_LONG, "", mcp=_HERE, cli=_HERE, net="another process cannot call the function"),
     _row("export", "GET /export", "transfer", READ_LONG, "export", mcp=_PEOPLE),
     _row("import_", "POST /import", "transfer", WRITE_LONG, "import", mcp=_PEOPLE, in_query=True, here=("text",)),
@@ -240,9 +208,7 @@ VERBS = (
     _row("worker", "", "", OPERATOR_LONG, "worker", mcp=_OPERATORS, net="the server runs its own"),
     _row("health", "POST /health", "upkeep", READ_LONG, "health", mcp=_PEOPLE, takes_long=True, in_query=True),
     _row("doctor", "GET /doctor", "upkeep", OPERATOR_LONG, "doctor", mcp=_OPERATORS),
-    _row(
-        "users", "", "", OPERATOR_LONG, "users", mcp=_OPERATORS, net="only on the store's machine: it names all users"
-    ),
+    _row("users", "GET /users", "upkeep", OPERATOR_LONG, "users", mcp=_OPERATORS),
     _row("keys.create", "POST /keys", "keys", ADMIN_LONG, "keys create", mcp=_OPERATORS, status=201),
     _row("keys.list", "GET /keys", "keys", ADMIN_READ, "keys list", mcp=_OPERATORS),
     _row("keys.revoke", "DELETE /keys/{id}", "keys", ADMIN_WRITE, "keys revoke", mcp=_OPERATORS),

@@ -115,6 +115,7 @@ class CommandLineDoor:
 
     def __init__(self, store: str) -> None:
         self._store = store
+        run(["--store", store], ["work"])  # only a command that may write creates a store
 
     def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
         command, stdin = command_line(verb, arguments)

@@ -146,22 +146,26 @@ class Dropping:
         self.told, self._arrived = threading.Event(), arrived
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Take nobody any more."""
+        self._arrived.set()
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # closing alone does not wake who accepts
         self._listening.close()
+        self._thread.join(20)
 
     def _serve(self) -> None:
-        with suppress(OSError):
+        with suppress(OSError), socket.create_connection(self._upstream) as upstream:
             client, _ = self._listening.accept()
-            upstream = socket.create_connection(self._upstream)
-            asked = b""
-            while not asked.endswith(b"}"):  # a JSON object is its whole body
-                asked += client.recv(65_536)
-            upstream.sendall(asked)
-            self._arrived.wait()  # else the second, sent at once, may overtake it
-            client.close()
+            with client:
+                asked = b""
+                while not asked.endswith(b"}"):  # a JSON object is its whole body
+                    asked += client.recv(65_536)
+                upstream.sendall(asked)
+                self._arrived.wait()  # else the second, sent at once, may overtake it
             while True:
                 client, _ = self._listening.accept()
                 other = socket.create_connection(self._upstream)

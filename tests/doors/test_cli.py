@@ -143,7 +143,7 @@ class TestForms:
         remember("a long text " + "with many words " * 40, "広い文字" * 40)
         ours, theirs = pty.openpty()
         command = [PROGRAM, "recall", "words", "--explain", *ANA]
-        environment = os.environ | {"COLUMNS": "100", "MNEMIC_STORE": str(store)}
+        environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "MNEMIC_STORE": str(store)}
         run = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, env=environment, check=True)
         os.close(theirs)
         lines = os.read(ours, 65_536).decode().splitlines()

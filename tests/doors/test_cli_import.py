@@ -73,7 +73,7 @@ def test_the_history_database_of_mem0_is_read_when_it_is_named(home: Path):
     path = str(database(home / "history.db"))
     code, _, err = run(["import", path, *ANA], [])
     assert code == EXIT_CODES[InvalidInputError]
-    assert "name the format mem0" in err
+    assert "set the format to mem0" in err
     assert answer("import", path, "--format", "mem0", *ANA)["added"] == {"memory": 4}
 
 

@@ -104,7 +104,7 @@ class TestImport:
         (home / "letter.txt").write_text("Dear Ana", encoding="utf-8")
         code, _, err = run(["import", str(home / "letter.txt"), *ANA], [])
         assert code == EXIT_CODES[InvalidInputError]
-        assert "letter.txt: this is no log" in err
+        assert "letter.txt: the format is unknown" in err
 
     @pytest.mark.requirement("P-33")
     def test_an_interrupted_import_says_how_to_go_on_and_does(self, home: Path, store: Path):

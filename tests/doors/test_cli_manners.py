@@ -5,9 +5,13 @@ and that its messages name its own options.
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,16 +19,21 @@ import typer
 from rich.cells import cell_len
 from starlette.testclient import TestClient
 
-from mnemic.cli import failures
+from mnemic import Scope
+from mnemic.adapters.stores.sqlite.store import SqliteStore
+from mnemic.cli import failures, serve
 from mnemic.cli.app import application
 from mnemic.cli.failures import PHRASES, use_option_names
 from mnemic.cli.menu import FIRST_PAGE, OTHER_WORDS, SECTIONS
 from mnemic.cli.output import format_count, wrap_text
 from mnemic.config import load_config
+from mnemic.model.scope import Level
 from mnemic.testing.embedding_server import EmbeddingServer, Reply
+from mnemic.testing.samples import a_memory, add_memories
 from tests.conformance.document_files import pptx
 from tests.doors.doors import run
 from tests.doors.http_doors import LOCAL, Served
+from tests.doors.terminal import Terminal
 
 ANA = ["--user", "ana"]
 NAMED = re.compile(r"`mnemic ([a-z ]+?)(?: [A-Z-][^`]*)?`")
@@ -294,11 +303,22 @@ def test_the_history_of_a_memory_says_what_was_changed_before_and_after():
     assert updated[3:] == ["cli", "she moved"]
 
 
-def test_a_store_that_was_not_there_is_called_new_and_one_that_was_is_not(tmp_path: Path):
-    path = str(tmp_path / "memmory.db")
-    assert "created a new, empty store at" in run(["memory", "list", *ANA, "--store", path], [])[2]
-    assert "new store" not in run(["memory", "list", *ANA, "--store", path], [])[2]
-    assert run(["memory", "list", *ANA, "--json", "--store", str(tmp_path / "other.db")], [])[2] == ""
+def test_only_a_write_creates_a_store_and_says_so(tmp_path: Path):
+    path, other = str(tmp_path / "memmory.db"), tmp_path / "other.db"
+    code, _, err = run(["memory", "list", *ANA, "--store", path], [])
+    assert (code, err) == (3, f"mnemic: there is no store at {path}; `mnemic remember --store …` creates one\n")
+    for reading in (
+        ["recall", "tea"],
+        ["show", "monday"],
+        ["ask", "what?"],
+        ["sessions"],
+        ["memory", "show", "abcdef"],
+    ):
+        assert run([*reading, *ANA, "--store", path], [])[0] == 3
+    assert list(tmp_path.glob("memmory*")) == []
+    assert "created a new, empty store at" in run(["remember", "Tea", *ANA, "--store", path], [])[2]
+    assert "new, empty" not in run(["remember", "Coffee", *ANA, "--store", path], [])[2]
+    assert run(["remember", "Tea", *ANA, "--json", "--store", str(other)], [])[2] == ""
 
 
 def test_a_slip_in_the_environment_is_told_and_what_belongs_to_others_is_not(monkeypatch: pytest.MonkeyPatch):
@@ -325,7 +345,7 @@ class TestUsersAndSessions:
         run(["capture", "--user", "ben", "--session", "monday", "--user-text", "Hello", "--assistant-text", "Hi"], [])
         _, out, _ = run(["users"], [])
         assert [line.split("\t")[:4] for line in out.splitlines()] == [["ben", "0", "2", "0"], ["ana", "1", "0", "0"]]
-        assert all(line.endswith("Z, today") for line in out.splitlines())
+        assert all(line.endswith("Z") for line in out.splitlines())
 
     def test_an_erased_user_is_no_longer_listed(self):
         run(["remember", "Ana likes tea", "--user", "ana"], [])
@@ -360,3 +380,125 @@ class TestUsersAndSessions:
     def test_help_names_an_operand_without_its_type(self):
         assert "\n  SESSION  The session" in run(["show", "--help"], [])[1]
         assert re.search(r"VERDICT <relevant\|outdated>", run(["memory", "feedback", "--help"], [])[1])
+
+    def test_a_deleted_message_does_not_count_and_an_empty_session_is_gone(self):
+        for session in ("monday", "tuesday"):
+            run(["capture", *ANA, "--session", session, "--user-text", "Hi", "--assistant-text", session], [])
+        for line in run(["messages", *ANA], [])[1].splitlines():
+            if line.split("\t")[1] in ("Hi", "monday"):
+                run(["memory", "delete", line.split("\t")[2], *ANA], [])
+        assert [line.split("\t")[:3] for line in run(["sessions", *ANA], [])[1].splitlines()] == [
+            ["tuesday", "1", "tuesday"]
+        ]
+
+    def test_the_list_says_when_there_may_be_more(self):
+        for session in ("monday", "tuesday"):
+            run(["capture", *ANA, "--session", session, "--user-text", "Hi"], [])
+        assert "may be more sessions" in run(["sessions", *ANA, "--limit", "2"], [])[2]
+        assert "more sessions" not in run(["sessions", *ANA, "--limit", "3"], [])[2]
+        assert run(["sessions", *ANA, "--limit", "0"], [])[0] == 2
+
+
+class TestOnATerminal:
+    """What only a terminal gets: the ends of ids, times as ages, dim details, and a pager."""
+
+    def show(self, home: Path, *arguments: str, **environment: str) -> str:
+        with Terminal([*arguments, "--store", str(home / "memory.db")], environment) as terminal:
+            assert terminal.end() == 0
+            return terminal.screen.replace("\r", "")
+
+    def test_a_list_shows_short_ids_and_ages_and_a_pipe_whole_ones(self, home: Path):
+        made = run(["remember", "Ana likes tea", *ANA], [])[1].strip()
+        shown = self.show(home, "memory", "list", *ANA)
+        assert f"{made[-8:]} · fact · user ana · just now" in shown
+        assert made not in shown
+        assert made in run(["memory", "list", *ANA], [])[1]
+        told = self.show(home, "remember", "Ana likes coffee", *ANA).splitlines()[0]
+        assert run(["memory", "show", told, *ANA], [])[1].startswith("Ana likes coffee\n")
+
+    def test_what_is_longer_than_the_screen_goes_to_the_pager(self, home: Path):
+        for number in range(25):
+            run(["remember", f"Memory {number}", *ANA], [])
+        assert "paged: imp." in self.show(home, "memory", "list", *ANA, PAGER="sed 's/^/paged: /'")
+        assert "paged" not in self.show(home, "memory", "list", "--limit", "5", *ANA, PAGER="sed 's/^/paged: /'")
+        assert "paged" not in self.show(home, "memory", "list", "--json", *ANA, PAGER="sed 's/^/paged: /'")
+
+    def test_details_are_dim_unless_colour_is_refused(self, home: Path):
+        run(["remember", "Ana likes tea", *ANA], [])
+        with Terminal(["users", "--store", str(home / "memory.db")], {"NO_COLOR": "1"}) as terminal:
+            terminal.end()
+            assert "\x1b[" not in terminal.screen
+
+
+class TestShortIds:
+    def test_commands_take_the_end_of_an_id(self):
+        made = run(["remember", "Ana likes tea", *ANA], [])[1].strip()
+        other = run(["remember", "Ana enjoys coffee in the morning", *ANA], [])[1].strip()
+        run(["capture", *ANA, "--session", "s1", "--user-text", "A message"], [])
+        said = json.loads(run(["messages", *ANA, "--json"], [])[1])["messages"][0]["id"]
+        assert run(["memory", "show", said[-6:], *ANA], [])[1].startswith("A message")
+        assert run(["memory", "edit", made[-8:], "--text", "Ana likes green tea", *ANA], [])[0] == 0
+        assert run(["memory", "merge", made[-8:], other[-8:], *ANA], [])[1].strip() == made
+        assert run(["memory", "undo", made[-8:], *ANA], [])[0] == 0
+        assert run(["memory", "delete", made[-8:], *ANA], [])[0] == 0
+        assert run(["memory", "show", made[-8:], *ANA], [])[0] == 3
+
+    def test_another_user_does_not_find_it_and_a_few_characters_are_none(self):
+        made = run(["remember", "Ana likes tea", *ANA], [])[1].strip()
+        for given, user in ((made[-8:], "ben"), (made[-5:], "ana"), (f"%{made[-7:]}", "ana"), (made[:8], "ana")):
+            assert run(["memory", "show", given, "--user", user], [])[0] == 3
+
+    def test_an_end_of_several_ids_is_an_error_that_lists_them(self, store: Path):
+        ids = ["01a20000-0000-7000-8000-00000abcdef0", "01a20000-0000-7000-8000-11110abcdef0"]
+        run(["memory", "list", *ANA], [])
+        with closing(SqliteStore(store)) as opened:
+            add_memories(opened, *(a_memory(each, Scope(user="ana").partition(Level.USER), id=each) for each in ids))
+        code, _, err = run(["memory", "show", "0abcdef0", *ANA], [])
+        assert code == 2
+        assert all(each in err for each in ids)
+
+
+class TestCompletion:
+    def complete(self, line: str) -> list[str]:
+        words = {"_MNEMIC_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+        program = str(Path(sys.executable).with_name("mnemic"))
+        return subprocess.run(
+            [program], env=os.environ | words, capture_output=True, text=True, check=False
+        ).stdout.split()
+
+    def test_users_sessions_and_ids_are_completed(self):
+        made = run(["remember", "Ana likes tea", *ANA], [])[1].strip()
+        run(["capture", *ANA, "--session", "monday", "--user-text", "Hi"], [])
+        assert self.complete("mnemic recall --user a") == ["ana"]
+        assert self.complete("mnemic show --user ana ") == ["monday"]
+        assert self.complete("mnemic window --user ana --session mo") == ["monday"]
+        assert self.complete("mnemic memory show --user ana ") == [made[-8:]]
+
+    def test_without_a_store_nothing_is_completed_or_created(self, home: Path):
+        assert self.complete("mnemic recall --user a") == []
+        assert list(home.rglob("*.db")) == []
+
+
+def test_serve_opens_the_console_once_it_listens(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    opened: list[str] = []
+
+    def open_page(url: str) -> bool:
+        opened.append(url)
+        return False
+
+    monkeypatch.setattr(serve, "open_page", open_page)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        serve.tell(listening, [("docs", "/docs"), ("console", "/console")])
+        assert opened == []
+        serve.tell(listening, [("docs", "/docs"), ("console", "/console")], is_opening=True)
+    assert opened == [f"http://127.0.0.1:{port}/console"]
+    assert "no browser found" in capsys.readouterr().err
+
+
+def test_config_show_lists_what_differs_and_all_with_the_option(home: Path):
+    (home / "mine.toml").write_text("[recall]\nlimit = 7\n", encoding="utf-8")
+    _, out, err = run(["config", "show", "--config", str(home / "mine.toml")], [])
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["store", "recall.limit"]
+    assert re.search(r"\d+ settings have their default; --all shows them", err)
+    assert len(run(["config", "show", "--all"], [])[1].splitlines()) > 100

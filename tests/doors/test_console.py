@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -49,11 +50,60 @@ def test_the_overview_counts_and_says_what_needs_attention(site: Site, console: 
 def test_who_comes_without_a_name_is_told_to_type_one_and_sees_no_error(site: Site, console: Console):
     site.mnemic.remember(ANA, "Ana likes tea")
     console.page.goto(site.url)
-    for page in ("overview", "memories", "health", "profile", "graph", "jobs"):
+    for page in ("conversations", "memories", "health", "profile", "graph", "jobs"):
         console.open(page, None)
         console.see("Choose a user, agent or session")
         assert "An argument is invalid" not in console.text()
         assert "Ana likes tea" not in console.text()
+
+
+@pytest.mark.requirement("P-27")
+def test_users_are_listed_and_chosen_where_no_key_is_needed(site: Site, console: Console):
+    site.mnemic.remember(Scope(user="bob"), "Bob likes tea")
+    site.mnemic.capture(Scope(user="ana", session="s"), user="I live in Porto", assistant="Nice.")
+    console.page.goto(f"{site.url}/console/")
+    console.page.get_by_role("button", name="bob").wait_for()
+    assert "Choose a user" not in console.text()
+    console.press("ana")
+    console.see("I live in Porto")
+    assert "Bob likes tea" not in console.text()
+
+
+@pytest.mark.requirement("P-27")
+def test_a_conversation_is_read_and_leads_to_its_memories_and_back(site: Site, console: Console):
+    talk = Scope(user="ana", agent="jarvis", session="first/talk")
+    site.mnemic.capture(talk, user="I moved to Porto last week", assistant="How do you like it?")
+    site.mnemic.capture(replace(talk, session="second"), user="What is 2 + 2?", assistant="4")
+    site.mnemic.work()
+    (memory,) = site.mnemic.list(ANA).memories
+    console.open("conversations")
+    assert console.page.locator("main article").count() == 2
+    console.page.get_by_role("link", name="I moved to Porto last week").click()
+    console.see("How do you like it?")
+    console.page.get_by_role("list", name="Remembered").get_by_role("link", name=memory.text).click()
+    console.see("Where it comes from")
+    console.page.get_by_role("region", name="Provenance").get_by_role("link").click()
+    console.see("How do you like it?")
+    assert "I moved to Porto last week" in console.page.locator(".bubble.chosen").inner_text()
+    assert "2 + 2" not in console.text()
+
+
+@pytest.mark.requirement("P-27")
+def test_a_prompt_is_shown_with_its_sources_and_what_stays_out(site: Site, console: Console):
+    site.mnemic.remember_many(ANA, [SAIL, "Ana keeps her boat in Porto", "The invoice of March was paid"])
+    console.open("prompt")
+    console.write("Message", "Where does Ana sail to?")
+    console.press("Show the prompt")
+    console.see("In the prompt")
+    prompt = console.page.get_by_role("region", name="Prompt", exact=True)
+    assert SAIL in prompt.inner_text()
+    assert "invoice" not in prompt.inner_text()
+    sources = console.page.get_by_role("region", name="Sources").inner_text()
+    assert "% relevant" in sources
+    assert sources.index(SAIL) < sources.index("Left out") < sources.index("The invoice of March")
+    console.write("Message", "What is 2847 x 391?")
+    console.press("Show the prompt")
+    console.see("This message needs no memory")
 
 
 @pytest.mark.requirement("P-27")

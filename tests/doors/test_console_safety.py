@@ -26,8 +26,11 @@ HOSTILE = (
 )
 PAGES = (
     "overview",
+    "conversations",
+    "conversations/s1",
     "memories",
     "search?q=click",
+    "prompt?q=click",
     "timeline",
     "review",
     "graph",

@@ -94,6 +94,7 @@ class TestTheCommandLine:
 
     def test_what_is_not_there_is_said_and_how_to_read_it(self, tmp_path: Path):
         path = str(tmp_path / "empty.db")
+        mnemic(path, "remember", "Tea")
         assert "graph extract" in mnemic(path, "graph", "entities")[2]
         assert "graph extract" in mnemic(path, "graph", "show")[2]
         code, _, told = mnemic(path, "graph", "neighbours", "Nobody")

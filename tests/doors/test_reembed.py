@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+import mnemic_minilm
 from mnemic import Mnemic, Scope
 from mnemic.cli import failures
 from mnemic.config import Config
+from mnemic.errors import ConfigError
 from mnemic.remote import connect
 from tests.doors.doors import run
 from tests.doors.http_doors import Listening, Served
@@ -142,3 +144,31 @@ def test_a_server_embeds_anew_for_its_operator_and_tells_how_far_it_is(store: Pa
     finally:
         listening.close()
         served.close()
+
+
+@pytest.mark.requirement("P-20")
+def test_doctor_names_the_command_that_calibrates_an_embedder_and_is_content_afterwards(
+    store: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = mnemic_minilm.model_path().parent
+    monkeypatch.setenv("MNEMIC_EMBEDDER", f"onnx:{folder}")
+    monkeypatch.setenv("MNEMIC_EMBEDDER_SCALES", str(home / "kept" / "scales.json"))
+    opened(store).close()
+    assert "to do: run `mnemic calibrate`" in run(["doctor"], [])[1]
+    code, out, _ = run(["calibrate"], [])
+    assert (code, "of related sentences are nearer" in out) == (0, True)
+    (kept,) = json.loads((home / "kept" / "scales.json").read_text()).values()
+    assert kept["slope"] == pytest.approx(1.0, abs=0.1)
+    assert "relevance" not in run(["doctor"], [])[1]
+    with Mnemic.open() as mnemic:
+        mnemic.remember(ANA, THINGS[0])
+        assert mnemic.recall(ANA, "flat tyre")[0].relevance is not None
+    monkeypatch.setenv("MNEMIC_EMBEDDER", "minilm")
+    assert "Nothing to do" in run(["calibrate"], [])[1]
+
+
+def test_a_file_of_scales_that_cannot_be_read_is_named(home: Path, monkeypatch: pytest.MonkeyPatch):
+    (home / "scales.json").write_text("[1]")
+    monkeypatch.setenv("MNEMIC_EMBEDDER_SCALES", str(home / "scales.json"))
+    code, _, err = run(["calibrate"], [])
+    assert (code, "scales.json cannot be read" in err) == (failures.exit_code(ConfigError("")), True)

@@ -28,7 +28,7 @@ from tests.doors.test_async import verbs
 NO_VERBS = {"open", "close", "for_user"}
 """How a Mnemic begins and ends, and how a scope is bound."""
 
-REFUSED = {"worker", "tools.add", "restore", "users"}
+REFUSED = {"worker", "tools.add", "restore"}
 """Verbs that the remote client names only to say why they are not there."""
 
 LIBRARY_PARTS: dict[str, type] = {

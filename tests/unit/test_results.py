@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
+from openai.types.chat import ChatCompletion
 
 from mnemic import Config, Mnemic, follow_pages
 from mnemic.api.views import ScopedMnemic
+from mnemic.errors import InvalidInputError
 from mnemic.model.item import Role
 from mnemic.model.recall import ChatMessage, Context, Recall
 
@@ -112,3 +116,47 @@ def test_anthropic_gets_the_system_text_apart_and_roles_that_alternate():
 def test_anthropic_never_gets_the_assistant_first():
     turns = context_of((Role.ASSISTANT, "Hello"), (Role.USER, "Hi")).to_anthropic()["messages"]
     assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+
+
+class TestCaptureOfClients:
+    """`capture` takes the messages and responses of the clients as they are."""
+
+    CALL: ClassVar[dict[str, Any]] = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "weather", "arguments": '{"city": "Porto"}'},
+    }
+
+    def texts(self, *messages: Any) -> list[tuple[str, str]]:
+        with Mnemic(Config(store="memory://", embedder="none"), has_worker=False) as mnemic:
+            return [(each.role.value, each.text) for each in mnemic.for_user("ana").capture(messages).messages]
+
+    def test_a_response_of_openai_is_its_first_message(self):
+        message = {"role": "assistant", "content": "Take a coat.", "tool_calls": [self.CALL]}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        given = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+        response = ChatCompletion.model_validate(given)
+        expected = [("user", "Hi"), ("assistant", 'Take a coat.\nweather({"city": "Porto"})')]
+        assert self.texts({"role": "user", "content": "Hi"}, response) == expected
+        assert self.texts({"role": "user", "content": "Hi"}, response.choices[0].message) == expected
+        dumped = response.choices[0].message.model_dump()
+        assert self.texts({"role": "user", "content": "Hi"}, dumped) == expected
+
+    def test_the_text_of_parts_is_kept_and_a_picture_is_not(self):
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+        parts = [{"type": "text", "text": "What is this?"}, picture]
+        assert self.texts({"role": "user", "content": parts}) == [("user", "What is this?")]
+
+    def test_blocks_of_anthropic_are_texts_and_a_result_of_a_tool_is_no_users_word(self):
+        called = SimpleNamespace(type="tool_use", id="t1", name="weather", input={"city": "Porto"})
+        message = SimpleNamespace(role="assistant", content=[SimpleNamespace(type="text", text="I look."), called])
+        result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Sunny"}]}
+        assert self.texts(message, result) == [
+            ("assistant", 'I look.\nweather({"city": "Porto"})'),
+            ("tool", "Sunny"),
+        ]
+
+    def test_what_is_no_message_is_refused(self):
+        for strange in (5, "hello", object(), SimpleNamespace(role="user")):
+            with pytest.raises(InvalidInputError, match="a message must be a mapping such as"):
+                self.texts(strange)

@@ -14,7 +14,7 @@ from inspect import CO_VARARGS
 from pathlib import Path, PurePath
 from textwrap import indent
 from types import FunctionType, NoneType, UnionType
-from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from mnemic.engine.inputs import PAST_STATES, check_choice, check_id, memory_draft
 from mnemic.errors import InvalidInputError
@@ -36,7 +36,20 @@ LONGEST_MS = 86_400_000.0
 LONGEST_NAME = 255
 """Bytes that a name in a folder may have, on every file system that we know."""
 
-MessageLike = MessageDraft | Mapping[str, object]
+
+class ClientMessage(Protocol):
+    """A message of OpenAI's or Anthropic's client."""
+
+    content: Any
+
+
+class ClientResponse(Protocol):
+    """A response of OpenAI's client."""
+
+    choices: Any
+
+
+MessageLike = MessageDraft | Mapping[str, object] | ClientMessage | ClientResponse
 """A message to capture: a draft, or a mapping with role and content."""
 
 Fields = Mapping[str, Any]
@@ -67,7 +80,7 @@ WORDS: Mapping[str, str] = {
 }
 """Messages for an unknown argument that names a field."""
 
-SCOPE_HELP = "    scope: Whose memory it is: a user, an agent, a session, an org."
+SCOPE_HELP = "    scope: Whose memory to use: a user, agent, session and org."
 ERRORS: Mapping[str, str] = {
     "NotFoundError": "    NotFoundError: The scope has nothing with this id.\n",
     "InvalidInputError": "    InvalidInputError: An argument is wrong. Nothing was done.\n",
@@ -220,6 +233,8 @@ def _is_list(kind: Any) -> bool:
 
 _WORDS: Mapping[object, str] = {
     NoneType: "None",
+    ClientMessage: "a client's message",
+    ClientResponse: "its response",
     _FUNCTION: "a function",
     abc.Mapping: "a mapping",
     str: "a text",

@@ -88,7 +88,7 @@ class AskingVerbs:
             min_similarity: Rank by cosine similarity alone and drop hits below this, 0 to 1.
             as_of: Use what was true in the world at this time, ISO 8601. Default: now.
             known_at: Use what was known at this time, ISO 8601. Default: now.
-            deadline_ms: Time limit in milliseconds. Returns what was found by then.
+            deadline_ms: Time limit in milliseconds. Returns the results found by then.
             rerank: Rerank the best hits. Default: True if a reranker is configured.
             diversity: 0 to 1. At 0, hits are ranked by score alone. Higher values lower hits that resemble a better
                 one. Default: 0.
@@ -220,7 +220,7 @@ class AskingVerbs:
         `Reply.session`. The other arguments are those of `context`.
 
         Args:
-            message: What the user says.
+            message: The user's message.
             plan: Planned steps, shown after the profile.
             rules: Rules for following the plan.
             tools: Names of the tools that the model may call. True allows all, False none. Default: True.
@@ -272,8 +272,8 @@ class AskingVerbs:
         max_tool_calls: int | Configured = CONFIGURED,
         captures: bool = True,
     ) -> Generator[ChatEvent]:
-        """Like `chat`, but yields events while the model writes: Recalled, then pieces Said and tools Called, then
-        Replied.
+        """Like `chat`, but yields events while the model writes: `Recalled`, then `Said` and `Called`, then
+        `Replied`.
 
         If you close it early or the model breaks off, the text so far is stored. The arguments are those of `chat`.
         """
@@ -437,7 +437,9 @@ def context_request_of(query: str, fields: Fields, settings: Settings) -> Contex
 
 def _limit(value: object) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
-        raise InvalidInputError(f"limit must be a whole number from 1 or None for no limit, not {show_value(value)}")
+        raise InvalidInputError(
+            f"limit must be a whole number of at least 1, or None for no limit, not {show_value(value)}"
+        )
     return value
 
 

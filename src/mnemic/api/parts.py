@@ -54,8 +54,8 @@ class ProfileVerbs:
         self._engine, self._actor = engine, actor
 
     def set(self, scope: Scope, facts: Mapping[str, str | None]) -> builtins.list[ProfileEntry]:
-        """Set facts by key. Returns all facts of the profile. If the store is away, the facts are lost with a warning
-        in the log, and nothing is returned.
+        """Set facts by key. Returns all facts of the profile. If the store is unavailable, the facts are lost,
+        a warning is logged, and nothing is returned.
 
         Args:
             facts: Texts by key, such as {"city": "Lisbon"}. None removes a key.
@@ -64,7 +64,7 @@ class ProfileVerbs:
         return or_empty(engine, scope, lambda: set_profile(engine, scope, facts, source=self._actor), [])
 
     def get(self, scope: Scope) -> builtins.dict[str, str]:
-        """Return the facts by key, sorted. Empty if there are none, or if the store is away, which is logged."""
+        """Return the facts by key, sorted. Empty if there are none, or if the store is unavailable."""
         empty = list[ProfileEntry]()
         entries = or_empty(self._engine, scope, lambda: get_profile(self._engine, scope), empty)
         return {entry.key: entry.value for entry in entries}
@@ -202,13 +202,13 @@ class GraphVerbs:
         limit: int = LISTED,
     ) -> graph.Neighbourhood:
         """Return the entities around an entity, nearest first, with the sentences they come from. Follows relations
-        both ways.
+        in both directions.
 
         Args:
             name: The name of the entity, or its node id.
             depth: Maximum distance in relations, 1 to 4. Default: 1.
             types: Follow only relations of these types, such as DEPENDS_ON. Default: all.
-            as_of: Use relations that hold at this time, ISO 8601. Default: now.
+            as_of: Use relations that were true at this time, ISO 8601. Default: now.
             limit: Maximum number of nodes, 1 to 1000. Default: 50.
 
         Raises:
@@ -239,7 +239,7 @@ class GraphVerbs:
             target: The name of the second entity, or its node id.
             max_hops: Maximum number of relations, 1 to 8. Default: 4.
             types: Follow only relations of these types, such as DEPENDS_ON. Default: all.
-            as_of: Use relations that hold at this time, ISO 8601. Default: now.
+            as_of: Use relations that were true at this time, ISO 8601. Default: now.
 
         Raises:
             NotFoundError: The scope has no such entity.

@@ -345,7 +345,7 @@ class UpkeepVerbs(Acting):
         """Permanently erase all data of the scope's session, user, agent or org, and everything derived from it.
 
         Removes messages, memories, documents, vectors, profile, jobs and history, also from indexes. The receipt is
-        kept. It has counts and keyed hashes, and its `notes` name what software cannot guarantee.
+        kept. It contains counts and keyed hashes. Its `notes` list what software cannot guarantee.
 
         Args:
             level: What to erase. Default: user, then agent, then session, whichever the scope names first. An org is
@@ -539,7 +539,7 @@ class UpkeepVerbs(Acting):
             return work(self._engine, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
-        """Create a worker to replace the built-in one, so that you control when it runs or hear of each job.
+        """Create a worker to replace the built-in one, for example to run it at other times.
         `start()` runs jobs in a thread until `stop()`; `join()` waits for the end.
 
         Stop it before you close this Mnemic.

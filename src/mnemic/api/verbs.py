@@ -30,7 +30,7 @@ from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, State, Trust, Turn
 from mnemic.model.recall import Counts, MessagePage, Order, Page
-from mnemic.model.records import HistoryEntry, Receipt, UserSummary
+from mnemic.model.records import HistoryEntry, Receipt, SessionSummary, UserSummary
 from mnemic.model.scope import Level, Scope, as_utc
 
 VERDICTS = ("relevant", "outdated")
@@ -55,10 +55,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         is already stored is not stored again.
 
         Args:
-            messages: Each a `MessageDraft`, or a mapping with role, content and optionally name, observed_at,
-                external_id, trust and metadata. Trust can only lower that of the role.
-            user: What the user said. Shorthand for one message with this role.
-            assistant: What the assistant answered. Shorthand for one message with this role.
+            messages: Each is a `MessageDraft`, a message or response of OpenAI's or Anthropic's client, or a mapping
+                with role, content and optionally name, observed_at, external_id, trust and metadata. Trust can only
+                lower that of the role.
+            user: The user's message. Shorthand for one message with this role.
+            assistant: The assistant's answer. Shorthand for one message with this role.
             observed_at: The time of messages without their own, ISO 8601. Default: now.
         """
         return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
@@ -129,7 +130,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             kind: The kind of statement. Default: "fact".
             level: The level it belongs to. Default: user, then agent, then session, whichever the scope names first.
             importance: 0 to 1, or "low", "medium", "high". Default: 0.8.
-            confidence: How certain it is, 0 to 1. Default: 1.
+            confidence: Confidence that it is true, 0 to 1. Default: 1.
             categories: Your own tags, at most 32.
             context: Background that helps to understand the statement later.
             snippet: The original words it was taken from.
@@ -140,7 +141,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             expires_at: When to archive it, ISO 8601.
             is_private: Make it visible only to the scope's agent.
             is_pinned: Protect it from fading and eviction.
-            trust: Who the text comes from. Default: "user".
+            trust: The trust level of the text's author. Default: "user".
             metadata: Your own data. Stored, returned and available to filters, but never interpreted. At most 64 KiB of
                 JSON.
         """
@@ -152,7 +153,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """Store many memories in one durable transaction with batched embedding.
 
         Args:
-            memories: Each a text, a `MemoryDraft`, or a mapping with "text" and the arguments of `remember`.
+            memories: Each is a text, a `MemoryDraft` or a mapping with "text" and the arguments of `remember`.
         """
         drafts = [self._draft(memory) for memory in memories]
         return remember(self._engine, scope, drafts, actor=self._actor) if drafts else []
@@ -161,7 +162,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """Return a memory or message.
 
         Args:
-            id: The id of the memory or message.
+            id: The id of the memory or message, or at least the last six characters of it.
         """
         return browse.get(self._engine, scope, check_id(id))
 
@@ -184,7 +185,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             levels: Include only these levels. Default: all.
             kinds: Include only these kinds. Default: all.
-            states: Include only these states. Default: active. With `as_of` or `known_at`: all that held then.
+            states: Include only these states. Default: active. With `as_of` or `known_at`: any.
             filter: Conditions on fields and metadata, such as {"text": {"contains": "tea"}}.
             order: "newest", "oldest" or "importance". Default: newest.
             limit: Memories per page, 1 to 1000. Default: 50.
@@ -344,6 +345,14 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             after: `next` of the previous page.
         """
         return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
+
+    def sessions(self, scope: Scope, *, limit: int = 50) -> builtins.list[SessionSummary]:
+        """List a user's sessions with their first message, most recently active first.
+
+        Args:
+            limit: Maximum number of sessions, 1 to 1000. Default: 50.
+        """
+        return browse.list_sessions(self._engine, scope, limit)
 
     def users(self) -> builtins.list[UserSummary]:
         """List all users of the store with counts and last activity, most recently active first."""

@@ -196,6 +196,7 @@ class ViewVerbs(View[_Way]):
     reject = Verb(MnemicVerbs.reject)
     window = Verb(MnemicVerbs.window)
     messages = Verb(MnemicVerbs.messages)
+    sessions = Verb(MnemicVerbs.sessions)
     summarise = summarize = Verb(MnemicVerbs.summarise)
     end = Verb(MnemicVerbs.end)
     reflect = Verb(MnemicVerbs.reflect)

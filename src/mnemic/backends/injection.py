@@ -224,9 +224,7 @@ def _with_content(message: Message, content: object) -> Message:
     try:
         copied.content = content
     except AttributeError as error:
-        raise InvalidInputError(
-            f"a copy of this message does not take other content: {type(message).__name__}"
-        ) from error
+        raise InvalidInputError(f"the content of a {type(message).__name__} cannot be replaced") from error
     return copied
 
 
@@ -240,5 +238,5 @@ def _make_like(example: Message | None, text: str) -> Message:
         return cast("Any", type(example))(role=system, content=text)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"no system message can be made as {type(example).__name__}(role=…, content=…); begin with one of your own"
+            f"{type(example).__name__}(role=…, content=…) fails; pass a system message of your own first"
         ) from error

@@ -14,10 +14,10 @@ from mnemic.cli.menu import ALL, MODULES, NAMES, Menu
 from mnemic.cli.output import write
 from mnemic.errors import InvalidInputError, MnemicError
 
-HELP = "Long-term memory for AI assistants: store what is said and find it again by meaning."
+HELP = "Long-term memory for AI assistants: store what was said, and find it again by meaning."
 EPILOG = """\b
 Choose whose memory to use with --user or MNEMIC_USER. Default: your own.
-mnemic help COMMAND shows options and examples. mnemic help all is complete.
+mnemic help COMMAND shows options and examples. mnemic help all lists every command.
 """
 _VERSION = "--version"
 
@@ -48,7 +48,7 @@ def application(asked: str | None = None) -> typer.Typer:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code. Failures are reported on the standard error."""
+    """Run the command line and return its exit code. Failures are reported on standard error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         os.umask(0o077)  # stores, backups, sockets, logs and caches are for the user's own account

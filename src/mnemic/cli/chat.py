@@ -56,9 +56,9 @@ LISTED = 10  # memories; fits one screen
 
 @command("chat")
 def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> None:
-    """Chat with an assistant that remembers. It answers each line you type; /help lists the commands. --user defaults
-    to the configured user, then to your login name. --session continues an earlier conversation. With --json, or if the
-    input is not a terminal, each input line is one message. With --json the exit code is that of the last failure.
+    """Chat with an assistant that remembers. It answers each line that you type; /help lists the commands. Use
+    --session to continue an earlier conversation. With --json, or if the input is not a terminal, each input line is
+    one message. With --json, the exit code is that of the last failure.
     """
     scope = options.scope
     arguments.setdefault("tools", True)
@@ -78,13 +78,13 @@ def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> No
 
 @verb_command("tools list")
 def list_tools(tools: Sequence[ToolSpec]) -> None:
-    """List the tools that a model can use: Mnemic's own, and those of installed packages and configured modules."""
+    """List the tools that a model can use: Mnemic's own, and those from installed packages and configured modules."""
     output.show_rows(("tool",), [output.Row((tool.name,), tool.description, ()) for tool in tools])
 
 
 @verb_command("tools call")
 def call(outcome: ToolOutcome) -> None:
-    """Call a tool as a model would. If it fails, the command shows why and exits with 1."""
+    """Call a tool as a model would. If the call fails, the command shows why and exits with code 1."""
     if outcome.is_error:
         output.note(output.escape_controls(outcome.text))
         raise typer.Exit(UNEXPECTED)
@@ -212,7 +212,7 @@ def _write_piece(text: str) -> None:
 
 
 def _note_dimly(text: str) -> None:
-    """A remark beside the answer: dim on a terminal, on the standard error, so that the answer itself stays clean."""
+    """A remark beside the answer: dim on a terminal, on standard error, so that the answer itself stays clean."""
     output.note(f"\x1b[2m{text}\x1b[0m" if sys.stderr.isatty() else text)
 
 

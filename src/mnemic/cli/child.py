@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def _take_lifeline() -> int:
-    """The pipe from the supervisor, put where nothing reads it as the standard input."""
+    """The pipe from the supervisor, put where nothing reads it as standard input."""
     lifeline = os.dup(sys.stdin.fileno())
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), sys.stdin.fileno())

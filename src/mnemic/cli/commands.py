@@ -28,6 +28,7 @@ from mnemic.cli.menu import GROUPS, Entry, Menu
 from mnemic.cli.options import FLAGS, ScopeOptions, find_row, number_or_word, read_level_limits
 from mnemic.cli.output import show_json
 from mnemic.model.scope import check_unicode
+from mnemic.verbs import BY_NAME, Access
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
@@ -184,9 +185,11 @@ def _name_value(parameter: inspect.Parameter) -> None:
 def call_verb(known: Command, options: ScopeOptions, arguments: Arguments) -> object:
     """The answer of the verb. Arguments are checked, and the scope found, before the store is opened."""
     scope = options.stated_scope if known.is_stated else options.scope
-    with options.open() as mnemic:
+    with options.open(is_reading=BY_NAME[known.signature["verb"]].right is Access.READ) as mnemic:
         for name, find in known.find.items():
-            arguments[name] = find(mnemic, scope, arguments[name])
+            given: str | list[str] = arguments[name]
+            is_one = isinstance(given, str)
+            arguments[name] = find(mnemic, scope, given) if is_one else [find(mnemic, scope, each) for each in given]
         verb = attrgetter(known.signature["verb"])(mnemic)
         scoped = {"scope": scope} if "scope" in inspect.signature(verb).parameters else {}
         return verb(**scoped, **known.fixed, **arguments)

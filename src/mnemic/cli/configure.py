@@ -31,9 +31,12 @@ class ConfigOptions:
 
 
 @command("config show")
-def show(options: ConfigOptions) -> None:
-    """Show each setting with its value and source: an argument, the environment, the file or the default. Passwords,
-    keys and tokens are masked.
+def show(
+    options: ConfigOptions,
+    is_whole: Annotated[bool, typer.Option("--all", help="Show all settings, including those with default values.")] = False,
+) -> None:
+    """Show the store and the settings that differ from their defaults, with their source: an argument, the environment
+    or the configuration file. Passwords, keys and tokens are masked. --all and --json show all settings.
     """
     from mnemic.config import resolve
     from mnemic.config.keys import slips
@@ -43,7 +46,10 @@ def show(options: ConfigOptions) -> None:
     if options.as_json:
         show_json({"file": None if effective.file is None else str(effective.file), "values": values})
         return
-    show_rows(("key",), [Row((str(v["key"]),), _format_value(v["value"]), (str(v["origin"]),)) for v in values])
+    shown = [each for each in values if is_whole or each["origin"] != "default" or each["key"] == "store"]
+    show_rows(("key",), [Row((str(v["key"]),), _format_value(v["value"]), (str(v["origin"]),)) for v in shown])
+    if len(shown) < len(values):
+        note(f"{len(values) - len(shown)} settings have their default; --all shows them")
     for name, nearest in slips(os.environ).items():
         note(f"the environment variable {name} is unknown; did you mean {nearest}?")
     if effective.file is None:
@@ -55,15 +61,15 @@ def init(
     config: ConfigFile = None,
     is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     is_for_prompts: Annotated[
-        bool, typer.Option("--prompts", help="Write the prompts instead, for you to edit.")
+        bool, typer.Option("--prompts", help="Write the prompts for you to edit, not the configuration.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a starter configuration file in your configuration folder. It lists every key as a comment with its
-    meaning and default. --force replaces an existing file.
+    meaning and default. Use --force to replace an existing file.
 
-    With --prompts, write a `prompts` folder beside it instead: the prompts sent to language models, one file per
-    language. Edit it and set llm.prompts to its path; anything you delete from a file keeps its default.
+    With --prompts, write a `prompts` folder in the same place instead, with the prompts sent to language models, one
+    file per language. Edit the files and set llm.prompts to the folder. Prompts that you delete keep their defaults.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
     from mnemic.text import wordings
@@ -96,7 +102,7 @@ def init(
 
 @verb_command("keys create", is_stated=True)
 def create(issued: IssuedKey) -> None:
-    """Create an API key for the org. --user or --agent restricts it to one user or agent. It is shown only once.
+    """Create an API key for the org, or with --user or --agent for one user or agent. The key is shown only once.
 
     From then on, every request to `mnemic serve` needs a key.
     """
@@ -115,7 +121,7 @@ def list_keys(keys: Sequence[ApiKey]) -> None:
 
 @verb_command("keys revoke", is_stated=True)
 def revoke(key: ApiKey) -> None:
-    """Revoke a key. Takes effect at once, also on running servers."""
+    """Revoke a key. This takes effect immediately, even on running servers."""
     note(f"key {one_line(key.id)} has been revoked")
 
 
@@ -127,7 +133,7 @@ def rotate(issued: IssuedKey) -> None:
 
 @verb_command("keys audit", is_stated=True)
 def audit(page: AuditPage) -> None:
-    """Show the org's audit log, newest first: HTTP requests and changes to keys."""
+    """Show the org's audit log of HTTP requests and key changes, newest first."""
     rows = [
         Row((format_time(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries
     ]

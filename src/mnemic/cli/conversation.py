@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
-from mnemic.cli.options import ScopeOptions
+from mnemic.cli.options import ScopeOptions, list_sessions
 from mnemic.errors import NotFoundError
 from mnemic.model.listing import follow_pages
 
 if TYPE_CHECKING:
-    from mnemic.api import Mnemic
     from mnemic.engine.conversation import EndReport
     from mnemic.engine.extract import ExtractReport
     from mnemic.engine.reflect import ReflectReport
     from mnemic.engine.summaries import SummariseReport
     from mnemic.model.item import Message, Turn
     from mnemic.model.recall import MessagePage
-    from mnemic.model.records import UserSummary
-    from mnemic.model.scope import Scope
+    from mnemic.model.records import SessionSummary, UserSummary
 
 MAX_PAGE = 1000  # messages of one answer; more are asked for page by page
+SESSIONS = 50
+"""Default number of sessions listed."""
 
 
 @verb_command("capture")
 def capture(turn: Turn) -> None:
-    """Store one exchange. A message on the standard input is a JSON object with role and content, and optionally name,
-    observed_at, external_id, trust and metadata: one per line, or a list of them. Without --session, a new conversation
-    begins; its id is printed.
+    """Store one exchange. Messages on standard input are JSON objects, one per line or in a list, with role, content
+    and, optionally, name, observed_at, external_id, trust and metadata. Without --session, a new conversation starts,
+    and its id is printed.
     """
     output.write(turn.id)
     output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")
@@ -69,40 +70,36 @@ def users(found: Sequence[UserSummary]) -> None:
         output.note("the store has no users yet")
 
 
-@command("sessions")
-def sessions(options: ScopeOptions) -> None:
+@verb_command("sessions")
+def sessions(found: Sequence[SessionSummary], arguments: Arguments) -> None:
     """List a user's sessions with their first message, most recently active first. `mnemic show SESSION` prints one."""
-    with options.open() as mnemic:
-        found = _read_sessions(mnemic, options.scope)
-    if options.as_json:
-        rows = [
-            {"session": name, "messages": len(each), "last_at": each[0].observed_at} for name, each in found.items()
-        ]
-        output.show_json(rows)
-    elif found:
-        lines = [
-            output.Row((name, f"{len(each):,}"), each[-1].text, (output.format_last(each[0].observed_at),))
-            for name, each in found.items()
-        ]
-        output.show_rows(("session", "messages"), lines)
+    rows = [output.Row((s.session, f"{s.messages:,}"), s.text, (output.format_last(s.last_at),)) for s in found]
+    if rows:
+        output.show_rows(("session", "messages"), rows)
     else:
         output.note("this user has no sessions; choose another user with --user")
+    if len(found) == arguments.get("limit", SESSIONS):
+        output.note("there may be more sessions; list them with --limit")
 
 
 @command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="The session's id, or the start of it.", metavar="SESSION")],
+    name: Annotated[
+        str,
+        typer.Argument(help="The session's id, or its first characters.", metavar="SESSION", autocompletion=list_sessions),
+    ],
     options: ScopeOptions,
 ) -> None:
     """Print a session word for word, oldest message first."""
-    with options.open() as mnemic:
-        found = _read_sessions(mnemic, options.scope)
-    chosen = [name] if name in found else [each for each in found if each.startswith(name)]
-    if len(chosen) != 1:
-        several = f": {', '.join(chosen)}" if chosen else ""
-        problem = f"{len(chosen)} sessions start with" if chosen else "this user has no session"
-        raise NotFoundError(f"{problem} {name!r}{several}; `mnemic sessions` lists them")
-    talk = found[chosen[0]][::-1]
+    with options.open(is_reading=True) as mnemic:
+        names = [each.session for each in mnemic.sessions(options.scope, limit=MAX_PAGE)]
+        chosen = [name] if name in names else [each for each in names if each.startswith(name)]
+        if len(chosen) != 1:
+            several = f": {', '.join(chosen)}" if chosen else ""
+            problem = f"{len(chosen)} sessions start with" if chosen else "this user has no session"
+            raise NotFoundError(f"{problem} {name!r}{several}; `mnemic sessions` lists them")
+        scope = replace(options.scope, session=chosen[0])
+        talk = [*follow_pages(mnemic.messages, scope, in_session=True, limit=MAX_PAGE)][::-1]
     if options.as_json:
         output.show_json(talk)
         return
@@ -111,17 +108,9 @@ def show(
         output.write("".join(f"  {line}\n" for line in output.escape_controls(message.text).splitlines()))
 
 
-def _read_sessions(mnemic: Mnemic, scope: Scope) -> dict[str, list[Message]]:
-    """The messages of each session, newest first, the last active session first."""
-    found: dict[str, list[Message]] = {}
-    for message in follow_pages(mnemic.messages, scope, limit=MAX_PAGE):
-        found.setdefault(message.session, []).append(message)
-    return found
-
-
 @verb_command("window")
 def window(found: Sequence[Message]) -> None:
-    """Show the last messages of a session, oldest first. Shows nothing if the session has been silent for two hours."""
+    """Show the last messages of a session, oldest first. Shows nothing after two hours of inactivity."""
     if found:
         _show_messages(found)
     output.note(output.format_count(len(found), "messages"))
@@ -146,7 +135,8 @@ def extract(report: ExtractReport, arguments: Arguments) -> None:
 def summarise(report: SummariseReport, arguments: Arguments) -> None:
     """Summarise messages that have left a session's window. The worker does this automatically."""
     rows = [
-        output.Row((f"{each.first}-{each.last}",), each.memory_id or "no new summary", ()) for each in report.entries
+        output.Row((f"{each.first}-{each.last}",), output.shorten_ids(each.memory_id or "no new summary"), ())
+        for each in report.entries
     ]
     if rows:
         output.show_rows(("messages",), rows)
@@ -158,7 +148,7 @@ def summarise(report: SummariseReport, arguments: Arguments) -> None:
 
 @verb_command("end")
 def end(report: EndReport) -> None:
-    """End a session. Its session-level memories expire, and a job summarises it."""
+    """End a session. Its session-level memories expire, and a job summarises its messages."""
     expired, pending = (
         output.format_count(len(report.expired), "memories"),
         output.format_count(report.pending, "messages"),
@@ -170,7 +160,9 @@ def end(report: EndReport) -> None:
 def reflect(report: ReflectReport) -> None:
     """Write a reflection on a user's newest summaries. The worker does this after every ten summaries."""
     if report.memory_id is not None:
-        output.show_rows(("summaries",), [output.Row((str(report.summaries),), report.memory_id, ())])
+        output.show_rows(
+            ("summaries",), [output.Row((str(report.summaries),), output.shorten_ids(report.memory_id), ())]
+        )
     facts = ", ".join(sorted(report.facts or {}))
     output.note(
         report.skipped

@@ -41,19 +41,19 @@ def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(
-            help="The paths of files and folders, or - to read a file from the standard input.", metavar="PATH..."
+            help="The paths of files and folders, or - to read a file from standard input.", metavar="PATH..."
         ),
     ],
     options: ScopeOptions,
     arguments: Arguments,
     chunk_size: Annotated[int | None, typer.Option(help="Tokens per passage. Default: as configured.", min=1)] = None,
     overlap: Annotated[
-        int | None, typer.Option(help="Tokens shared by consecutive passages. Needs --chunk-size.", min=0)
+        int | None, typer.Option(help="Number of tokens that consecutive passages share. Requires --chunk-size.", min=0)
     ] = None,
 ) -> None:
-    """Read files and folders, split them into passages and store them for recall. Unchanged files are skipped, changed
-    ones replaced. Run an interrupted command again to resume it. Files that cannot be read are listed with
-    the reason, and the command exits with 14. Files skipped on purpose do not count as failures.
+    """Read files and folders, split them into passages and store them for recall. Unchanged files are skipped, and
+    changed files are replaced. Run an interrupted command again to resume it. Files that cannot be read are listed with
+    the reason, and the command exits with code 14. Files that are skipped on purpose do not count as failures.
     """
     if len(paths) > 1 and "source" in arguments:
         raise InvalidInputError("--source works with only one path; ingest the others separately")
@@ -146,15 +146,15 @@ def passages(found: Sequence[Chunk]) -> None:
 
 @verb_command("documents delete", find=FIND)
 def delete_document(receipt: Receipt) -> None:
-    """Delete a document and everything derived from it. The file itself stays."""
+    """Delete a document and everything derived from it. The file itself is not deleted."""
     output.note(f"removed with {output.format_count(receipt.counts['chunks'], 'passages')}")
     output.note_all(receipt.notes)
 
 
 @command("research")
 def research(options: ScopeOptions, arguments: Arguments) -> None:
-    """Answer a question from one whole document, however long. The configured language model reads it piece by piece,
-    within limits, and cites it. Run the command again to resume it. Without a model, it shows only the best passages.
+    """Answer a question from one whole document of any length. The language model reads it piece by piece, within
+    limits, and cites it. Run an interrupted command again to resume it. Without a model, shows only the best passages.
     """
     try:
         with output.show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:
@@ -170,7 +170,7 @@ def research(options: ScopeOptions, arguments: Arguments) -> None:
 def _set_sizes(arguments: Arguments, chunk_size: int | None, overlap: int | None) -> None:
     if chunk_size is None:
         if overlap is not None:
-            raise InvalidInputError("--overlap needs --chunk-size")
+            raise InvalidInputError("--overlap requires --chunk-size")
         return
     from mnemic.engine.ingest_plan import chunk_config
     from mnemic.model.settings import Settings

@@ -11,7 +11,7 @@ import typer
 
 from mnemic.cli.commands import command
 from mnemic.cli.options import AsJson
-from mnemic.cli.output import note, one_line, progress_bars, show_json, show_progress, write
+from mnemic.cli.output import note, one_line, progress_bars, show_answer, show_json, show_progress, write
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Trust
 
@@ -29,24 +29,24 @@ MEGABYTE = 1_000_000  # bytes; decimal, as disks are sold
 MISSES_SHOWN = 10
 """Wrongly judged texts that are shown of each section."""
 
-Corpus = Annotated[Path, typer.Option(help="The conversations, as JSON lines or .gz of them.", metavar="FILE")]
+Corpus = Annotated[Path, typer.Option(help="The conversations: JSON Lines, optionally gzipped.", metavar="FILE")]
 Haystacks = Annotated[
-    Path | None, typer.Option(help="JSON that maps each question's id to the sessions to search.", metavar="FILE")
+    Path | None, typer.Option(help="JSON file that maps each question's id to the sessions to search.", metavar="FILE")
 ]
-EmbedderName = Annotated[str, typer.Option(help="The embedder, as in the configuration.")]
+EmbedderName = Annotated[str, typer.Option(help="The embedder, named as in the configuration.")]
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalFiles:
     """A test set, and where its run goes."""
 
-    corpus: Annotated[Path, typer.Option(help="The texts to search, as JSON lines or .gz of them.", metavar="FILE")]
-    queries: Annotated[Path, typer.Option(help="File of questions with the results they should find.", metavar="FILE")]
+    corpus: Annotated[Path, typer.Option(help="The texts to search: JSON Lines, optionally gzipped.", metavar="FILE")]
+    queries: Annotated[Path, typer.Option(help="The questions and their expected results.", metavar="FILE")]
     haystacks: Haystacks = None
     run: Annotated[
         Path | None,
         typer.Option(
-            help="Write each question's ranking and time to this file (.gz compresses). Resumes an interrupted run.",
+            help="Write each question's ranking and time to this file, or resume from it (.gz compresses).",
             metavar="FILE",
         ),
     ] = None
@@ -58,10 +58,10 @@ class RetrievalFiles:
 class RetrievalChoices:
     """How the test set is run."""
 
-    store: Annotated[str, typer.Option(help="sqlite (a temporary file), memory, or an empty store's URL.")] = "sqlite"
+    store: Annotated[str, typer.Option(help="Store: sqlite (temporary), memory, or an empty store's URL.")] = "sqlite"
     embedder: EmbedderName = "minilm"
-    rerank: Annotated[str, typer.Option(help="The reranker, as in the configuration.", metavar="NAME")] = "none"
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Hits per question.")] = 100
+    rerank: Annotated[str, typer.Option(help="The reranker, named as in the configuration.", metavar="NAME")] = "none"
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Number of hits per question.")] = 100
     as_json: AsJson = False
 
 
@@ -69,13 +69,13 @@ class RetrievalChoices:
 class SpeedChoices:
     """What is measured."""
 
-    sizes: Annotated[str, typer.Option(help="The numbers of memories to test, separated by commas.")] = "1000,10000"
+    sizes: Annotated[str, typer.Option(help="Numbers of memories to test with, separated by commas.")] = "1000,10000"
     real: Annotated[
         bool,
-        typer.Option("--real-embeddings/--synthetic", help="The offline model, or random vectors (for large sizes)."),
+        typer.Option("--real-embeddings/--synthetic", help="Embed texts, or use random vectors (for large sizes)."),
     ] = True
     recalls: Annotated[int, typer.Option(help="Number of questions per size.")] = 200
-    seed: Annotated[int, typer.Option(help="The same seed generates the same texts.")] = 1
+    seed: Annotated[int, typer.Option(help="Random seed. The same seed generates the same texts.")] = 1
     as_json: AsJson = False
 
 
@@ -87,10 +87,7 @@ class ExtractionFiles:
     memories: Annotated[Path, typer.Option(help="The memories that should be extracted.", metavar="FILE")]
     produced: Annotated[
         Path | None,
-        typer.Option(
-            help="Write all extracted memories to this file. Resumes an interrupted run.",
-            metavar="FILE",
-        ),
+        typer.Option(help="Write all extracted memories to this file, or resume from it.", metavar="FILE"),
     ] = None
 
 
@@ -99,7 +96,7 @@ class ExtractionChoices:
     """How the test set is run."""
 
     embedder: EmbedderName = "minilm"
-    llm: Annotated[str, typer.Option(help="The language model, as in the configuration.", metavar="NAME")] = "none"
+    llm: Annotated[str, typer.Option(help="The model, named as in the configuration.", metavar="NAME")] = "none"
     as_json: AsJson = False
 
 
@@ -107,9 +104,9 @@ class ExtractionChoices:
 class GuardFiles:
     """A test set, and where the run goes."""
 
-    attacks: Annotated[Path, typer.Option(help="Hostile texts, as JSON lines or .gz of them.", metavar="FILE")]
+    attacks: Annotated[Path, typer.Option(help="Hostile texts: JSON Lines, optionally gzipped.", metavar="FILE")]
     benign: Annotated[Path, typer.Option(help="Harmless texts that must not be changed.", metavar="FILE")]
-    carriers: Annotated[Path | None, typer.Option(help="Harmless documents.", metavar="FILE")] = None
+    carriers: Annotated[Path | None, typer.Option(help="Harmless documents to test with.", metavar="FILE")] = None
     run: Annotated[
         Path | None, typer.Option(help="Write the outcome for each text to this file (.gz compresses).", metavar="FILE")
     ] = None
@@ -119,7 +116,7 @@ class GuardFiles:
 class GuardChoices:
     """How the test set is run."""
 
-    trust: Annotated[Trust, typer.Option(help="Who to treat as the source of the texts.")] = Trust.DOCUMENT
+    trust: Annotated[Trust, typer.Option(help="The origin to assume for the texts.")] = Trust.DOCUMENT
     are_misses_shown: Annotated[bool, typer.Option("--misses", help="Show the texts that were misjudged.")] = False
     as_json: AsJson = False
 
@@ -129,7 +126,7 @@ class AnswerFiles:
     """A test set, and where its run goes."""
 
     corpus: Corpus
-    queries: Annotated[Path, typer.Option(help="File of questions with their expected answers.", metavar="FILE")]
+    queries: Annotated[Path, typer.Option(help="The questions and their expected answers.", metavar="FILE")]
     haystacks: Haystacks = None
     run: Annotated[
         Path | None,
@@ -142,19 +139,19 @@ class ContextFiles:
     """A test set, and where its run goes."""
 
     corpus: Corpus
-    queries: Annotated[Path, typer.Option(help="File of questions with their supporting evidence.", metavar="FILE")]
+    queries: Annotated[Path, typer.Option(help="The questions and their supporting evidence.", metavar="FILE")]
     haystacks: Haystacks = None
     unrelated: Annotated[
-        Path | None, typer.Option(help="File of prompts that no memory answers, asked in every group.", metavar="FILE")
+        Path | None, typer.Option(help="Prompts that no memory answers, asked in every group.", metavar="FILE")
     ] = None
-    run: Annotated[Path | None, typer.Option(help="Write every block to this file.", metavar="FILE")] = None
+    run: Annotated[Path | None, typer.Option(help="Write every context block to this file.", metavar="FILE")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ContextChoices:
     """How the test set is run."""
 
-    budget: Annotated[int, typer.Option(help="Tokens that memory may add to a prompt.")] = 2048
+    budget: Annotated[int, typer.Option(help="Maximum number of tokens that memory adds to a prompt.")] = 2048
     embedder: EmbedderName = "minilm"
     as_json: AsJson = False
 
@@ -164,20 +161,20 @@ class AnswerChoices:
     """Who answers, and how."""
 
     llm: Annotated[str | None, typer.Option(help="The model that answers. Default: the configured one.")] = None
-    llm_url: Annotated[str | None, typer.Option(help="Its server, OpenAI-compatible.", metavar="URL")] = None
-    judge: Annotated[str, typer.Option(help="The model that judges the answers: none, same or a name.")] = "none"
+    llm_url: Annotated[str | None, typer.Option(help="URL of the OpenAI-compatible server.", metavar="URL")] = None
+    judge: Annotated[str, typer.Option(help="The model that judges the answers: none, same, or a name.")] = "none"
     embedder: EmbedderName = "minilm"
-    ways: Annotated[str, typer.Option(help="What the model is given, comma-separated.")] = "memory,everything,nothing"
-    budget: Annotated[int, typer.Option(help="Tokens that memory may add to a prompt.")] = 2048
+    ways: Annotated[str, typer.Option(help="What to show the model, comma-separated.")] = "memory,everything,nothing"
+    budget: Annotated[int, typer.Option(help="Maximum number of tokens that memory adds to a prompt.")] = 2048
     questions: Annotated[
-        int | None, typer.Option("--questions", "-n", help="Number of questions, sampled evenly. Default: all.")
+        int | None, typer.Option("--questions", "-n", help="Number of questions to sample evenly. Default: all.")
     ] = None
     as_json: AsJson = False
 
 
 @command("eval retrieval")
 def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
-    """Store a test set group by group, ask its questions, and measure recall against the gold answers, and speed."""
+    """Store a test set group by group, ask its questions, and measure the speed and the recall of gold results."""
     from mnemic.evaluation.dataset import Fields, load_dataset, score_run
     from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, run_key, run_retrieval
 
@@ -195,16 +192,13 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
         rankings = run_retrieval(dataset, options, tell, {ranking.qid for ranking in known})
         answered = list(rankings) if run is None else run.write(rankings)
     report = score_run(dataset, answered)
-    if choices.as_json:
-        show_json(asdict(report))
-    else:
-        _show_report(report)
+    show_answer(report, _show_report, as_json=choices.as_json)
 
 
 @command("eval context")
 def context(files: ContextFiles, choices: ContextChoices) -> None:
-    """Store a test set group by group, ask for the context of each question, and measure how much of the evidence is in
-    it. With --unrelated, also how often nothing is added to prompts that no memory answers.
+    """Store a test set group by group, build the context for each question, and measure how much of the evidence it
+    contains. With --unrelated, also measure how often nothing is added to prompts that no memory answers.
     """
     from mnemic.evaluation.blocks import load_prompts, run_blocks, score_blocks, write_blocks
     from mnemic.evaluation.dataset import load_dataset
@@ -218,15 +212,12 @@ def context(files: ContextFiles, choices: ContextChoices) -> None:
     if files.run is not None:
         write_blocks(files.run, every)
     report = score_blocks(dataset, every)
-    if choices.as_json:
-        show_json(asdict(report))
-    else:
-        _show_blocks(report)
+    show_answer(report, _show_blocks, as_json=choices.as_json)
 
 
 @command("eval speed")
 def speed(choices: SpeedChoices) -> None:
-    """Measure ingest, writes, recall, a cold start, memory and disk by size, with lower bounds for comparison."""
+    """Measure ingestion, writes, recall, cold starts, memory and disk usage by store size, next to lower bounds."""
     from mnemic.evaluation.speed import SYNTHETIC, SpeedOptions, run_speed
 
     options = SpeedOptions(
@@ -237,27 +228,21 @@ def speed(choices: SpeedChoices) -> None:
     )
     with progress_bars() as tell:
         results = list(run_speed(options, tell))
-    if choices.as_json:
-        show_json([asdict(result) for result in results])
-    else:
-        _show_speed(results)
+    show_answer(results, _show_speed, as_json=choices.as_json)
 
 
 @command("eval extraction")
 def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
-    """Run a test set session by session, and measure how many correct and incorrect memories are extracted."""
+    """Process a test set session by session, and count the correct and incorrect memories that are extracted."""
     from mnemic.evaluation.dataset import load_corpus
     from mnemic.evaluation.extraction import ExtractionOptions, extract_by_group, run_extraction
     from mnemic.evaluation.extraction_score import load_gold, score_extraction
 
     corpus, gold = load_corpus(files.corpus), load_gold(files.memories)
     options = ExtractionOptions(embedder=choices.embedder, llm=choices.llm)
-    is_kept = files.produced is not None
-    resume = (
-        "run the same command again to resume after the last group"
-        if is_kept
-        else "nothing was saved, because --produced was not given"
-    )
+    resume = "run the same command again to resume after the last group"
+    if files.produced is None:
+        resume = "nothing was saved, because --produced was not given"
     with show_progress(lambda: f"; {resume}") as tell:
         if files.produced is None:
             produced = run_extraction(corpus, options, tell)
@@ -272,7 +257,7 @@ def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
 
 @command("eval guard")
 def guard(files: GuardFiles, choices: GuardChoices) -> None:
-    """Store hostile and harmless texts, and measure which are excluded from recall, redacted or shown unchanged."""
+    """Store hostile and harmless texts, and count those excluded from recall, redacted or shown unchanged."""
     from mnemic.evaluation.guard import load_texts, run_guard, tally, write_run
 
     given = {"attacks": files.attacks, "benign": files.benign, "carriers": files.carriers}
@@ -294,7 +279,7 @@ def guard(files: GuardFiles, choices: GuardChoices) -> None:
 
 @command("eval answers")
 def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
-    """Ask a language model a test set's questions and score the answers by token F1 and, optionally, a judge."""
+    """Ask a language model the questions of a test set, and score its answers by token F1 and, optionally, a judge."""
     from mnemic.evaluation.answers import Failures, append_answer, means_by_way, read_answers, run_answers
     from mnemic.evaluation.dataset import load_dataset
 
@@ -317,7 +302,7 @@ def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
 
 
 def _show_report(report: Report) -> None:
-    """Shows the means as a table, all questions first. What was left out goes to the standard error."""
+    """Shows the means as a table, all questions first. What was left out goes to standard error."""
     names = list(report.overall.metrics)
     lines: dict[str, Means] = {"all": report.overall, **(report.by_category if len(report.by_category) > 1 else {})}
     columns = ("questions", "n", *names, "p50 ms", "p95 ms")

@@ -1,4 +1,4 @@
-"""Failures: exit codes, and one line on the standard error that names options instead of arguments."""
+"""Failures: exit codes, and one line on standard error that names options instead of arguments."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def report(kind: str, message: str, *, is_json: bool) -> None:
-    """Print one line on the standard error, with --json as `{"error": {"kind", "message"}}`."""
+    """Print one line on standard error, with --json as `{"error": {"kind", "message"}}`."""
     line = " ".join(message.split())
     text = json.dumps({"error": {"kind": kind, "message": line}}) if is_json else f"mnemic: {line}"
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"

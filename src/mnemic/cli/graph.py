@@ -26,7 +26,7 @@ FORMS = (".html", ".svg", ".dot", ".mermaid")
 
 @verb_command("graph entities")
 def entities(page: NodePage) -> None:
-    """List people, projects, technologies, places and other named things, by name."""
+    """List people, projects, technologies, places and other named entities, sorted by name."""
     if page.nodes:
         output.show_rows(("type", "named in"), [_format_node(node) for node in page.nodes])
     else:
@@ -37,7 +37,7 @@ def entities(page: NodePage) -> None:
 
 @verb_command("graph neighbours")
 def neighbours(around: Neighbourhood) -> None:
-    """Show what is related to an entity as a tree, with citations."""
+    """Show an entity and everything related to it as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
         output.note("more results available; raise --limit to show them")
@@ -82,9 +82,9 @@ def show(
     name: Annotated[str | None, typer.Argument(help="The entity to start from. Default: the whole graph.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="An .html, .svg, .dot or .mermaid file. Default: a tree in the terminal."),
+        typer.Option("--out", "-o", help="Write an .html, .svg, .dot or .mermaid file. Default: draw in the terminal."),
     ] = None,
-    depth: Annotated[int, typer.Option("--depth", help="Maximum distance in relations, 1 to 4.", min=1, max=4)] = 2,
+    depth: Annotated[int, typer.Option("--depth", help="Number of relations to follow, 1 to 4.", min=1, max=4)] = 2,
     as_of: Annotated[
         str | None, typer.Option("--as-of", help="Show the graph as of this time, for example 2026-05-01.")
     ] = None,
@@ -92,7 +92,7 @@ def show(
         int, typer.Option("--limit", "-n", help="Maximum number of entities.", min=1, max=1000)
     ] = MOST_DRAWN,
 ) -> None:
-    """Draw the graph, or one entity and its relations, as a tree in the terminal or in a self-contained file."""
+    """Draw the graph, or one entity and its relations: as a tree in the terminal, or in a self-contained file."""
     from mnemic.text.graph import picture
 
     if out is not None and out.suffix.lower() not in FORMS:

@@ -1,7 +1,7 @@
 """`mnemic hooks`: memory for coding assistants through their hooks.
 
 A hook must never harm the assistant's session. Whatever fails, it exits with 0 within its time limit and prints one
-line on the standard error.
+line on standard error.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _OPENCLAW_NEXT = """  then let OpenClaw load it, and let it read conversations:
     openclaw config set plugins.entries.mnemic.hooks.allowConversationAccess true
   and restart the gateway"""
 
-Program = Annotated[str, typer.Argument(help="claude-code or openclaw.", metavar="PROGRAM")]
+Program = Annotated[str, typer.Argument(help="The coding assistant: claude-code or openclaw.", metavar="PROGRAM")]
 Folder = Annotated[
-    Path | None, typer.Option("--project", help="Install only in this Claude Code project.", metavar="FOLDER")
+    Path | None, typer.Option("--project", help="Change only this Claude Code project.", metavar="FOLDER")
 ]
 Server = Annotated[
-    str | None, typer.Option("--server", help=f"Use the server at this address, with the key in {KEY_VARIABLE}.")
+    str | None, typer.Option("--server", help=f"Use the Mnemic server at this URL, with the API key in {KEY_VARIABLE}.")
 ]
 
 
@@ -58,9 +58,9 @@ class HookOptions(ScopeOptions):
 
 @command("hooks install")
 def install(program: Program, options: HookOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
-    """Make a program call Mnemic to recall before each prompt and to capture each exchange. Writes the scope and store
-    into the program's configuration, never a key. Other hooks are kept, and the old file is backed up. Installing
-    again changes nothing.
+    """Make a coding assistant call Mnemic to recall memories before each prompt and to capture each exchange. Writes
+    the scope and store to the assistant's configuration, but never an API key. Other hooks are kept, and the old file
+    is backed up. Installing twice changes nothing.
     """
     _check_program(program, project)
     own = clients.build_own_entry(()).program
@@ -76,7 +76,7 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
 
 @command("hooks uninstall")
 def uninstall(program: Program, options: ScopeOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
-    """Remove only Mnemic's hooks. Your memories are kept."""
+    """Remove Mnemic's hooks, but no others. Your memories are kept."""
     _check_program(program, project)
     if program == CLAUDE_CODE:
         changed = clients.remove_claude_hooks(clients.find_settings_file(project), is_dry_run=is_dry_run)
@@ -91,10 +91,10 @@ def run(
     options: HookOptions,
     timeout_s: Annotated[
         float | None,
-        typer.Option("--timeout-s", help="Time limit in seconds. The hook then stops in any case."),
+        typer.Option("--timeout-s", help="Time limit in seconds. The hook always stops by then."),
     ] = None,
 ) -> None:
-    """Handle one event from the standard input. Called by the program, not by people."""
+    """Handle one event from standard input. Coding assistants call this command; you do not need to."""
     event = _read_event()
     from mnemic.integrations.hooks import HOOKS
 
@@ -150,7 +150,7 @@ def _read_event() -> dict[str, Any]:
     try:
         event: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("the standard input is not a JSON event") from error
+        raise InvalidInputError("standard input is not a JSON event") from error
     if not isinstance(event, dict):
         raise InvalidInputError("an event must be a JSON object")
     return cast("dict[str, Any]", event)

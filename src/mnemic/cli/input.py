@@ -1,4 +1,4 @@
-"""Input beside options: texts and messages from the standard input, files, and JSON in options; and whole files out."""
+"""Input beside options: texts and messages from standard input, files, and JSON in options; and whole files out."""
 
 import json
 import os
@@ -17,7 +17,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_text(text: str) -> str:
-    """`text` itself, or, for "-", the standard input without its last line end. Raises `InvalidInputError` for bytes
+    """`text` itself, or, for "-", standard input without its last line end. Raises `InvalidInputError` for bytes
     that are not UTF-8.
     """
     if text != STDIN:
@@ -27,7 +27,7 @@ def read_text(text: str) -> str:
 
 
 def read_file(name: str) -> str | bytes:
-    """The content of a text file, or, for "-", of the standard input; a byte order mark at its start is dropped. Of a
+    """The content of a text file, or, for "-", of standard input; a byte order mark at its start is dropped. Of a
     database of SQLite its bytes.
 
     Raises `InvalidInputError`, naming the file and what is wrong with it.
@@ -51,7 +51,7 @@ def read_file(name: str) -> str | bytes:
 
 
 def read_stdin_messages() -> list[object]:
-    """Messages on the standard input: a JSON list, an object with a list `messages`, one message, or one per line.
+    """Messages on standard input: a JSON list, an object with a list `messages`, one message, or one per line.
 
     Raises `InvalidInputError`, naming the line, for what is not JSON.
     """
@@ -103,7 +103,7 @@ def _read_json_lines(content: str) -> list[object]:
             try:
                 messages.append(json.loads(line))
             except (ValueError, RecursionError) as error:
-                raise InvalidInputError(f"line {number} of the standard input is not JSON: {error}") from error
+                raise InvalidInputError(f"line {number} of standard input is not JSON: {error}") from error
     return messages
 
 
@@ -112,4 +112,4 @@ def _read_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"the standard input is not UTF-8: {error}") from error
+        raise InvalidInputError(f"standard input is not UTF-8: {error}") from error

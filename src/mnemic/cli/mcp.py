@@ -18,8 +18,8 @@ INSTALL = "MCP needs a missing package ({}); run `pip install 'mnemic[mcp]'`"
 
 @command("mcp")
 def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
-    """Serve memory to one MCP client over the standard input and output. Options and environment fix the scope; the
-    client cannot change it. --user defaults to the configured user, then to your login name.
+    """Serve memory to one MCP client over standard input and output. The options and the environment set the scope, and
+    the client cannot change it.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -38,12 +38,12 @@ def install(
     options: ScopeOptions,
     names: Annotated[
         list[str] | None,
-        typer.Option("--client", help="Only for this client. Repeatable. " + ", ".join(CLIENTS)),
+        typer.Option("--client", help="Install only for this client. Repeatable. Clients: " + ", ".join(CLIENTS) + "."),
     ] = None,
     is_dry_run: IsDryRun = False,
 ) -> None:
     """Add Mnemic, with this scope and store, to the configuration of all MCP clients on this machine, or only to those
-    named with --client. The rest of each file is left unchanged, and the old file is backed up.
+    chosen with --client. The rest of each file is left unchanged, and the old file is backed up.
     """
     unknown = [name for name in names or () if name not in CLIENTS]
     if unknown:

@@ -12,6 +12,7 @@ import typer
 from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.options import IsSure, ScopeOptions, number_or_word
+from mnemic.errors import NotFoundError
 from mnemic.model.item import Item, Memory, Profile, ProfileEntry, State
 from mnemic.model.recall import Counts, Page
 from mnemic.model.records import HistoryEntry, Receipt
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.engine.recall import WhyNot
     from mnemic.model.item import Review
+    from mnemic.model.scope import Scope
 
 OF_A_PERSON = {"importance": 1.0}
 """A memory that a person enters by hand matters most."""
@@ -31,6 +33,8 @@ MOST_COUNTED = 1000
 
 REVIEW_LIMIT = 50
 """Default number of memories listed for review."""
+
+ID_CHARS = 36
 
 SHOWN_CHARS = 200
 """Characters of a memory's text in a remark."""
@@ -43,18 +47,29 @@ _REDACTED = re.compile(r"\[REDACTED: ([^\]\n]{1,40})\]")
 _NOTHING = "choose whose memory to use with --user, --agent and --session"
 
 
+def find_item(mnemic: Mnemic, scope: Scope, reference: str) -> str:
+    """The id of a memory or message by the end of it. An unknown one stays: history has deleted memories too."""
+    try:
+        return reference if len(reference) == ID_CHARS else mnemic.get(scope, reference).id
+    except NotFoundError:
+        return reference
+
+
+FIND = {"id": find_item}
+
+
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """Conditions on memories that the filter of `Mnemic.list` expresses in JSON."""
 
     categories: Annotated[
-        list[str] | None, typer.Option("--category", help="Require this category. Repeatable; all are required.")
+        list[str] | None, typer.Option("--category", help="Require this category. Repeatable: all are required.")
     ] = None
     min_importance: Annotated[
-        str | None, typer.Option(help="Minimum importance: low, medium, high, or 0 to 1.", metavar="IMPORTANCE")
+        str | None, typer.Option(help="Minimum importance: low, medium or high, or 0 to 1.", metavar="IMPORTANCE")
     ] = None
-    since: Annotated[str | None, typer.Option(help="Observed at or after this time, ISO 8601.")] = None
-    before: Annotated[str | None, typer.Option(help="Observed before this time, ISO 8601.")] = None
+    since: Annotated[str | None, typer.Option(help="List only memories from this time on (ISO 8601).")] = None
+    before: Annotated[str | None, typer.Option(help="List only memories from before this time (ISO 8601).")] = None
 
     def join_to(self, arguments: Arguments) -> None:
         """Add the conditions to the filter. Raises `InvalidInputError` for an invalid importance."""
@@ -86,7 +101,7 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
         is_known = len(mnemic.history(options.scope, memory.id)) > 1
         since = {"updated_at": {"gte": memory.updated_at.isoformat()}}
         gone = mnemic.list(options.scope, states=[State.SUPERSEDED], filter=since).memories
-    output.write(memory.id)
+    output.write(output.shorten_ids(memory.id))
     owner = output.one_line(memory.partition.owner) if memory.partition.owner else ""
     done = "already stored" if is_known else "stored"
     output.note(f"{done} as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
@@ -104,7 +119,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
     """List memories, newest first."""
     scope = options.scope
     conditions.join_to(arguments)
-    with options.open() as mnemic:
+    with options.open(is_reading=True) as mnemic:
         page: Page = mnemic.list(scope, **arguments)
     if options.as_json:
         output.show_json(page)
@@ -119,7 +134,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
 
 @verb_command("memory count")
 def count(counts: Counts) -> None:
-    """Count memories by state, active memories also by kind, and documents by status."""
+    """Count memories by state (active ones also by kind) and documents by status."""
     groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
     rows = [output.Row((str(number), what), name, ()) for what, names in groups for name, number in names.items()]
     if rows:
@@ -128,7 +143,7 @@ def count(counts: Counts) -> None:
         output.note(f"nothing is stored in this scope; {_NOTHING}")
 
 
-@verb_command("memory show")
+@verb_command("memory show", find=FIND)
 def show_memory(item: Item) -> None:
     """Show everything about one memory or message."""
     output.write(output.escape_controls(item.text))
@@ -138,16 +153,16 @@ def show_memory(item: Item) -> None:
             output.write(f"{name}: {output.one_line(str(value))}")
 
 
-@verb_command("memory delete")
+@verb_command("memory delete", find=FIND)
 def delete(receipt: Receipt) -> None:
     """Delete the text, vectors and history of one memory or message, and everything derived from it alone."""
     output.write(f"removed {output.list_counts(receipt.counts)}")
     output.note_all(receipt.notes)
 
 
-@verb_command("memory history")
+@verb_command("memory history", find=FIND)
 def history(entries: Sequence[HistoryEntry]) -> None:
-    """Show the changes of a memory with old and new values, oldest first, including its deletion."""
+    """Show all changes to a memory with old and new values, oldest first, including its deletion."""
     rows = [
         output.Row((output.format_time(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason)
         for e in entries
@@ -155,45 +170,45 @@ def history(entries: Sequence[HistoryEntry]) -> None:
     output.show_rows(("when", "done"), rows)
 
 
-@verb_command("memory edit")
+@verb_command("memory edit", find=FIND)
 def edit(memory: Memory) -> None:
     """Correct a memory. Its history keeps the old values. `memory undo` reverts the change."""
     _show_changed(memory, "changed")
 
 
-@verb_command("memory pin", fixed={"is_pinned": True})
+@verb_command("memory pin", find=FIND, fixed={"is_pinned": True})
 def pin(memory: Memory) -> None:
     """Protect a memory from fading and eviction."""
     _show_changed(memory, "pinned")
 
 
-@verb_command("memory unpin", like="memory pin", fixed={"is_pinned": False})
+@verb_command("memory unpin", like="memory pin", find=FIND, fixed={"is_pinned": False})
 def unpin(memory: Memory) -> None:
     """End a memory's protection from fading and eviction."""
     _show_changed(memory, "unpinned")
 
 
-@verb_command("memory undo")
+@verb_command("memory undo", find=FIND)
 def undo(memory: Memory) -> None:
-    """Revert the last change of a memory, including a merge. Run it again to revert the change before that."""
+    """Revert the last change to a memory, including a merge. Run it again to revert the change before that."""
     _show_changed(memory, "reverted")
 
 
-@verb_command("memory merge")
+@verb_command("memory merge", find={"ids": find_item})
 def merge(memory: Memory) -> None:
     """Merge several memories into the first one, which supersedes the others."""
     _show_changed(memory, "merged")
 
 
-@verb_command("memory feedback")
+@verb_command("memory feedback", find=FIND)
 def feedback(memory: Memory, arguments: Arguments) -> None:
-    """Judge whether a memory is still right."""
+    """Mark a memory as relevant or outdated."""
     _show_changed(memory, f"judged {arguments['verdict']}")
 
 
-@verb_command("memory why-not")
+@verb_command("memory why-not", find=FIND)
 def why_not(found: WhyNot) -> None:
-    """Explain why a memory or message is not among the hits for a question, or show its rank."""
+    """Explain why a memory or message is not among the hits for a question, or show its rank if it is."""
     output.write(f"{found.stage}: {output.one_line(found.reason)}")
     if found.rank is not None:
         output.note(f"rank {found.rank} of {output.format_count(found.candidates, 'candidates')}")
@@ -204,8 +219,8 @@ def why_not(found: WhyNot) -> None:
 
 @command("memory clear")
 def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
-    """Permanently delete every memory (but no message) at some levels of the scope. Name the user with --user or
-    MNEMIC_USER; the configured user does not apply here.
+    """Permanently delete every memory, but no messages, at the given levels of the scope. Choose the user with --user
+    or MNEMIC_USER. The configured user is ignored here.
     """
     scope = options.stated_scope
     levels: list[Level] = arguments.setdefault("levels", [scope.default_level])
@@ -222,10 +237,11 @@ def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
 @verb_command("memory review")
 def review(found: Sequence[Review], arguments: Arguments) -> None:
-    """List the memories that need review (quarantined, disputed or flagged), newest first, with the reason."""
+    """List the memories that need review (quarantined, disputed or flagged), newest first, each with the reason."""
     for each in found:
         how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
-        output.write(f"{each.memory.id}  {how} since {output.format_time(each.since)}: {output.one_line(each.reason)}")
+        since = output.format_time(each.since)
+        output.write(f"{output.shorten_ids(each.memory.id)}  {how} since {since}: {output.one_line(each.reason)}")
         output.write(f"  {output.one_line(each.memory.text)[:SHOWN_CHARS]}")
     if not found:
         output.note("no memory needs review in this scope")
@@ -233,21 +249,21 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
         output.note(f"there may be more results; continue with --after {found[-1].memory.id}")
 
 
-@verb_command("memory trust")
+@verb_command("memory trust", find=FIND)
 def trust(memory: Memory) -> None:
-    """Accept a memory that needs review: it is recalled and loses its flags."""
+    """Accept a memory that needs review: clear its flags and make it available for recall."""
     _show_changed(memory, "trusted")
 
 
-@verb_command("memory reject")
+@verb_command("memory reject", find=FIND)
 def reject(memory: Memory) -> None:
-    """Archive a memory that needs review. `memory undo` reverts it."""
+    """Archive a memory that needs review. `memory undo` restores it."""
     _show_changed(memory, "rejected")
 
 
 @verb_command("profile show")
 def show_profile(profile: Profile) -> None:
-    """Show the facts by key, and the user's most important and newest memories."""
+    """Show the profile's facts by key, and the user's most important and newest memories."""
     facts = [
         output.Row((f.key,), f.value, (f"set by {f.source}", output.format_time(f.updated_at))) for f in profile.static
     ]
@@ -264,7 +280,7 @@ def show_profile(profile: Profile) -> None:
 
 @verb_command("profile set")
 def set_profile(entries: Sequence[ProfileEntry]) -> None:
-    """Set facts by key. In a JSON object, null removes its key."""
+    """Set facts in the profile by key. In a JSON object, a null value removes the key."""
     output.note(f"{output.format_count(len(entries), 'facts')} in the profile")
 
 
@@ -272,7 +288,7 @@ def set_profile(entries: Sequence[ProfileEntry]) -> None:
 def remove(
     keys: Annotated[list[str], typer.Argument(help="The keys to remove.", metavar="KEY...")], options: ScopeOptions
 ) -> None:
-    """Remove facts by key. Unknown keys are ignored."""
+    """Remove facts from the profile by key. Unknown keys are ignored."""
     with options.open() as mnemic:
         entries = mnemic.profile.set(options.scope, dict.fromkeys(keys))
     output.show_answer(entries, set_profile, as_json=options.as_json)
@@ -280,13 +296,13 @@ def remove(
 
 @verb_command("profile format")
 def format_profile(text: str) -> None:
-    """Print the facts for a system prompt: a heading and "key: value" lines. Prints nothing if there are none."""
+    """Print the profile for a system prompt: a heading and "key: value" lines. An empty profile prints nothing."""
     if text:
         output.write(output.escape_controls(text.strip("\n")))
 
 
 def _show_changed(memory: Memory, done: str) -> None:
-    output.write(memory.id)
+    output.write(output.shorten_ids(memory.id))
     output.note(f"{done}: {output.one_line(memory.text)[:SHOWN_CHARS]}")
 
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemic.cli.input import STDIN, parse_json_object, read_stdin_messages, read_text
-from mnemic.cli.output import note, one_line
-from mnemic.errors import InvalidInputError
+from mnemic.cli.output import SHORT_ID_CHARS, note, one_line
+from mnemic.errors import InvalidInputError, MnemicError, NotFoundError
 from mnemic.model.item import Trust
 from mnemic.model.scope import Scope
 
@@ -37,34 +37,66 @@ NONE = "none"
 """Removes a time."""
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
+Candidates = list[tuple[str, str]]
+
+
+def complete_from(read: Callable[[Mnemic, Scope], Candidates]) -> Callable[..., Candidates]:
+    """Shell completion from a store: values with a remark. Empty without a store, for it prints and creates nothing."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> Candidates:
+        from mnemic.config import load_config
+
+        fields = ScopeOptions.__dataclass_fields__
+        given = {name: ctx.params[name] for name in fields if ctx.params.get(name) is not None}
+        options = replace(ScopeOptions(**given), as_json=True)
+        try:
+            path = load_config(options.store, file=options.config).sqlite_path
+            if path is not None and not path.exists():
+                return []
+            with options.open() as mnemic:
+                found = read(mnemic, options.scope)
+        except MnemicError:
+            return []
+        return [(name, one_line(about)) for name, about in found if name.startswith(incomplete)]
+
+    return complete
+
+
+list_users = complete_from(lambda mnemic, _: [(u.user, f"{u.memories} memories") for u in mnemic.users()])
+list_sessions = complete_from(lambda mnemic, scope: [(s.session, s.text) for s in mnemic.sessions(scope)])
+list_ids = complete_from(lambda mnemic, scope: [(m.id[-SHORT_ID_CHARS:], m.text) for m in mnemic.list(scope)])
 User = Annotated[
     str | None,
     typer.Option(
         "--user",
         "-u",
         envvar="MNEMIC_USER",
-        help="The user. Default: the configured one, else your login name.",
+        help="The user. Default: the configured user, or your login name.",
         metavar="ID",
+        autocompletion=list_users,
     ),
 ]
 Agent = Annotated[str | None, typer.Option("--agent", envvar="MNEMIC_AGENT", help="The assistant.", metavar="ID")]
 Session = Annotated[
-    str | None, typer.Option("--session", envvar="MNEMIC_SESSION", help="The conversation.", metavar="ID")
+    str | None,
+    typer.Option(
+        "--session", envvar="MNEMIC_SESSION", help="The conversation.", metavar="ID", autocompletion=list_sessions
+    ),
 ]
 Org = Annotated[str, typer.Option("--org", envvar="MNEMIC_ORG", help="The tenant.", metavar="ID")]
 Store = Annotated[
     str | None,
     typer.Option(
         "--store",
-        help="A path, sqlite:///path, postgresql://… or memory://. Default: MNEMIC_STORE, then the configured one.",
+        help="A path, sqlite:///path, postgresql://… or memory://. Default: MNEMIC_STORE, or the configured store.",
         metavar="STORE",
     ),
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", help="A configuration file. Default: MNEMIC_CONFIG, then your own file.", metavar="FILE"),
+    typer.Option("--config", help="The configuration file. Default: MNEMIC_CONFIG, or your own file.", metavar="FILE"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for use by programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 IsSure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 IsDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen without changing anything.")]
 Works = Annotated[bool, typer.Option("--worker/--no-worker", help="Run background jobs, such as extracting facts.")]
@@ -109,13 +141,17 @@ class ScopeOptions:
         scope = self.scope
         return scope if scope.user or scope.agent else replace(scope, user=find_login_name())
 
-    def open(self) -> Mnemic:
-        """Open the store. Its history names the command line as the actor."""
+    def open(self, *, is_reading: bool = False) -> Mnemic:
+        """Open the store. Its history names the command line as the actor. Raises `NotFoundError` for reading from a
+        file that does not exist and was named: it may be a slip.
+        """
         from mnemic.api import Mnemic
         from mnemic.config import load_config
 
         config = load_config(self.store, file=self.config)
         is_new = self.store is not None and "://" not in self.store and not Path(self.store).expanduser().exists()
+        if is_new and is_reading:
+            raise NotFoundError(f"there is no store at {self.store}; `mnemic remember --store …` creates one")
         opened = Mnemic.open(config, actor=ACTOR, has_worker=False)
         if is_new and not self.as_json:
             note(f"created a new, empty store at {one_line(str(self.store))}")
@@ -179,9 +215,9 @@ def read_level_limits(texts: Sequence[str]) -> dict[str, int]:
 
 
 def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
-    """Read facts from `KEY=VALUE`, or from a JSON object on the standard input, where null removes a key."""
+    """Read facts from `KEY=VALUE`, or from a JSON object on standard input, where null removes a key."""
     if list(facts) == [STDIN]:
-        return parse_json_object(read_text(STDIN), "the standard input") or {}
+        return parse_json_object(read_text(STDIN), "standard input") or {}
     pairs: dict[str, object] = {}
     for fact in facts:
         key, separator, value = fact.partition("=")
@@ -192,9 +228,9 @@ def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
 
 
 def read_messages(source: str) -> list[dict[str, Any]]:
-    """Read messages from the standard input. Raises `InvalidInputError` for anything else."""
+    """Read messages from standard input. Raises `InvalidInputError` for anything else."""
     if source != STDIN:
-        raise InvalidInputError("pass messages on the standard input (-), or with --user-text and --assistant-text")
+        raise InvalidInputError("pass messages on standard input (-), or with --user-text and --assistant-text")
     messages = read_stdin_messages()
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidInputError('a message must be an object such as {"role": "user", "content": "…"}')
@@ -264,8 +300,8 @@ FLAGS: Mapping[str, Sequence[Flag]] = {
     "context": _ALL_LEVELS,
     "ask": _ALL_LEVELS,
     "chat": (*_ALL_LEVELS, Flag("--no-tools", "tools", False, "Call no tools.")),
-    "update": (Flag("--no-categories", "categories", (), "Remove all its tags."),),
-    "work": (Flag("--one", "until_idle", False, "Run one job instead of all."),),
+    "update": (Flag("--no-categories", "categories", (), "Remove all of the memory's tags."),),
+    "work": (Flag("--one", "until_idle", False, "Run one job instead of all due jobs."),),
     "backup": (Flag("--receipts-only", "contents", "receipts", "Write only the receipts of erasures."),),
 }
 
@@ -280,6 +316,8 @@ def find_row(verb: str, name: str) -> Row | None:
         return Row(row)
     settings = dict(row)
     about, names = settings.pop("help"), tuple(settings.pop("names", ()))
+    if name in ("id", "ids"):
+        settings["autocompletion"] = list_ids
     kind, read = KINDS.get(settings.pop("kind", "")), READERS.get(settings.pop("read", ""))
     return Row(about, names, kind, read, settings)
 

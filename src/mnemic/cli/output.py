@@ -1,6 +1,6 @@
-"""Results on the standard output: tables for a terminal, tab-separated lines for a pipe, JSON for programs.
+"""Results on standard output: tables for a terminal, tab-separated lines for a pipe, JSON for programs.
 
-Remarks, questions and progress go to the standard error.
+Remarks, questions and progress go to standard error.
 """
 
 import json
@@ -30,10 +30,18 @@ MIN_ROOM = 20
 TEXT_LINES = 4
 """Lines that a text may take in a table on a terminal; `memory show` prints the whole of it."""
 
+SHORT_ID_CHARS = 8
+"""Of an id's end, which is random: two of 10,000 ids end alike in one store of a hundred."""
+
+UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
+MOST_AGE_S = 30 * 86_400
+"""Older times are shown as dates, which say more than `47 days ago`."""
+
 Told = Callable[[str, int, int], None]
 """A progress callback: `(step, done, total)`."""
 
 _Noun = TypeVar("_Noun")
+_ID = re.compile(rf"\b[0-9a-f-]{{{36 - SHORT_ID_CHARS}}}([0-9a-f]{{{SHORT_ID_CHARS}}})\b")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -64,6 +72,7 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
     """Print rows, with `lead` as the names of their first columns.
 
     On a terminal the last column has the text, in at most `TEXT_LINES` lines, and below it details and reason, wrapped.
+    What does not fit the screen goes to the pager.
     Elsewhere a row is one line of tab-separated cells, uncut and without a header, so that `cut`, `head` and `wc -l`
     work.
     """
@@ -78,14 +87,18 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
     widths = [max(len(name), *(len(row.lead[place]) for row in rows)) for place, name in enumerate(lead)]
     margin = sum(widths) + 2 * len(widths)
     room = max(shutil.get_terminal_size().columns - margin, MIN_ROOM)
-    write(_join_columns(lead, widths))
+    shown = [_join_columns(lead, widths)]
     for row in rows:
-        lines = [
-            *wrap_text(row.text, room, TEXT_LINES),
-            *wrap_text(" · ".join(row.about), room),
-            *wrap_text(row.why, room),
-        ]
-        write(_join_columns(row.lead, widths) + f"\n{' ' * margin}".join(lines))
+        lines = wrap_text(row.text, room, TEXT_LINES)
+        lines += [_dim(line) for part in (" · ".join(row.about), row.why) for line in wrap_text(part, room)]
+        shown += [*(_join_columns(row.lead, widths) + f"\n{' ' * margin}".join(lines)).split("\n")]
+    if len(shown) < shutil.get_terminal_size().lines or not sys.stdin.isatty():
+        write("\n".join(shown))
+        return
+    from pydoc import pager
+
+    os.environ.setdefault("LESS", "-R")  # shows dim text instead of its escape sequences
+    pager("\n".join(shown))
 
 
 def wrap_text(text: str, room: int, most: int | None = None) -> list[str]:
@@ -125,7 +138,7 @@ def write(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a remark on the standard error, to keep the result clean."""
+    """Print a remark on standard error, to keep the result clean."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
 
@@ -195,18 +208,33 @@ def format_time(value: datetime) -> str:
 
 
 def format_last(value: datetime | None) -> str:
-    """A time, with how many days ago it was."""
+    """How long ago a time was, on a terminal. Elsewhere, and after a month, the time."""
     if value is None:
         return "-"
-    days = (datetime.now(UTC) - value).days
-    return f"{format_time(value)}, " + ("today" if days < 1 else f"{format_count(days, 'days')} ago")
+    age_s = (datetime.now(UTC) - value).total_seconds()
+    if not is_terminal() or not 0 <= age_s < MOST_AGE_S:
+        return format_time(value)
+    unit, seconds = next(((unit, seconds) for unit, seconds in UNITS if age_s >= seconds), ("", 0))
+    return f"{format_count(int(age_s // seconds), unit)} ago" if seconds else "just now"
+
+
+def shorten_ids(text: str) -> str:
+    """Shorten ids of memories and messages to their ends on a terminal. Commands accept these."""
+    return _ID.sub(r"\1", text) if is_terminal() else text
 
 
 def format_item(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
     """The row of an item: its text, id, kind, owner and time, and a passage's place."""
     remarks = (remark,) if remark else ()
     place = (_describe_place(item),) if isinstance(item, Chunk) else ()
-    about = (item.id, kind_of(item), _describe_owner(item), format_time(item.observed_at), *place, *remarks)
+    about = (
+        item.id if place else shorten_ids(item.id),
+        kind_of(item),
+        _describe_owner(item),
+        format_last(item.observed_at),
+        *place,
+        *remarks,
+    )
     return Row(lead, item.text, about, why)
 
 
@@ -221,7 +249,7 @@ def format_edge(edge: Edge, names: Mapping[str, str]) -> Row:
 
 @contextmanager
 def progress_bars() -> Generator[Told]:
-    """A progress callback. Each step gets a bar on the standard error if that is a terminal."""
+    """A progress callback. Each step gets a bar on standard error if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _what, _done, _total: None
         return
@@ -281,6 +309,11 @@ class Position:
             if self.total
             else self.before
         )
+
+
+def _dim(line: str) -> str:
+    is_plain = "NO_COLOR" in os.environ or os.environ.get("TERM", "dumb") == "dumb"
+    return line if is_plain else f"\x1b[2m{line}\x1b[0m"
 
 
 def _join_columns(cells: Sequence[str], widths: Sequence[int]) -> str:

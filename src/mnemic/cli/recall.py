@@ -39,7 +39,7 @@ def context(
         bool, typer.Option("--explain", help="Print the citations and the time per step to standard error.")
     ] = False,
 ) -> None:
-    """Show the messages that a model would get: system prompt, profile, facts, documents, session, and the message."""
+    """Show what a model would receive: system prompt, profile, facts, documents, session history, and your message."""
     for message in found.messages:
         output.write(f"--- {message.role.value} ---\n{output.escape_controls(message.content)}\n")
     output.note_all(found.degraded, "degraded: ")
@@ -61,7 +61,7 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     model, it shows the best passages instead; with --json, that is an error.
     """
     scope = options.scope
-    with options.open() as mnemic:
+    with options.open(is_reading=True) as mnemic:
         if mnemic.model is None and not options.as_json:
             output.note("no language model is configured (MNEMIC_LLM, or llm.name), so only passages are shown:")
             show_strong_hits(mnemic.recall(scope, arguments["question"]))
@@ -100,7 +100,7 @@ def format_relevance(hit: Hit) -> str:
 
 def show_recall(found: Recall, *, is_explained: bool = False) -> None:
     """Hits as a table, and each path in the graph as another one. Remarks about background and missing sources go to
-    the standard error.
+    standard error.
     """
     output.note_all(found.degraded, "degraded: ")
     if not found.hits:

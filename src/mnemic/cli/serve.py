@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
+from webbrowser import open as open_page
 
 import typer
 
@@ -26,6 +27,8 @@ from mnemic.errors import ConfigError, UnavailableError
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
     from mnemic.cli.answering import Plan, Tells
+
+    Tell = Callable[[Tells], None]
 
 HOST, PORT = "127.0.0.1", 7700  # this machine only: no other can connect
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
@@ -41,33 +44,33 @@ class Place:
 
     host: Annotated[
         str,
-        typer.Option(envvar="MNEMIC_HOST", help="Any host other than localhost requires a key."),
+        typer.Option(envvar="MNEMIC_HOST", help="Address to listen on. Any address except localhost needs an API key."),
     ] = HOST
-    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port. 0 picks a free one.", min=0, max=65535)] = (
-        PORT
-    )
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning"
+    port: Annotated[
+        int, typer.Option(envvar="MNEMIC_PORT", help="Port to listen on. Use 0 to pick a free port.", min=0, max=65535)
+    ] = PORT
+    log_level: Annotated[str, typer.Option(help="Log level: debug, info, warning or error.")] = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Limits on simultaneous requests."""
 
-    rate: Annotated[float, typer.Option(help="Requests per second for each key. 0: no limit.", min=0)] = 100.0
+    rate: Annotated[float, typer.Option(help="Requests per second for each key, or 0 for no limit.", min=0)] = 100.0
     threads: Annotated[
-        int, typer.Option(help="Threads for quick requests. 0: depends on the cores and the store.", min=0, max=256)
+        int, typer.Option(help="Threads for quick requests, or 0 to decide by the cores and the store.", min=0, max=256)
     ] = 0
     in_flight: Annotated[int, typer.Option(help="Maximum requests in progress. Others get status 503.", min=1)] = 64
-    body_mb: Annotated[int, typer.Option(help="Maximum request body in MB. For files, it is 100 MB.", min=1)] = 8
+    body_mb: Annotated[int, typer.Option(help="Maximum request body in MB. For files, the limit is 100 MB.", min=1)] = 8
     connections: Annotated[int, typer.Option(help="Maximum open connections. New ones replace idle ones.", min=1)] = (
         1000
     )
     address_connections: Annotated[
-        int, typer.Option(help="Maximum open connections per remote address. 0: no limit.", min=0)
+        int, typer.Option(help="Maximum open connections per remote address, or 0 for no limit.", min=0)
     ] = 200
     processes: Annotated[
         int | None,
-        typer.Option(help="Number of processes. Default: server.processes or 1.", min=1, max=MOST_PROCESSES),
+        typer.Option(help="Number of processes. Default: server.processes, or 1 if unset.", min=1, max=MOST_PROCESSES),
     ] = None
 
 
@@ -78,12 +81,13 @@ def serve(
     store: Store = None,
     config: ConfigFile = None,
     works: Annotated[bool, typer.Option("--worker/--no-worker", help="Also run background jobs.")] = True,
+    is_opening: Annotated[bool, typer.Option("--open", help="Open the console in the browser.")] = False,
 ) -> None:
     """Serve REST, MCP, the proxy and the console over HTTP, and run background jobs, until stopped.
 
-    Listens on localhost by default. Other addresses need an API key (`mnemic keys create`). Running requests are
-    finished before it stops. On SIGHUP, several processes restart one at a time with the new configuration; no request
-    is dropped.
+    Listens on localhost by default. Other addresses need an API key (`mnemic keys create`). The server finishes running
+    requests before it stops. On SIGHUP, a server with several processes restarts them one at a time with the new
+    configuration. No request is dropped.
     """
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:
@@ -105,6 +109,7 @@ def serve(
     )
     with _bind(place) as listening:
         wanted = load_config(store, file=config)
+        tells = partial(tell, listening, is_opening=is_opening)
         plan = Plan(
             config=wanted,
             limits=limits,
@@ -118,9 +123,11 @@ def serve(
         with open_memory(plan) as mnemic:
             _check_plan(mnemic, plan, place)
             if plan.processes == 1:
-                answer(mnemic, plan, listening, partial(tell, listening))
+                answer(mnemic, plan, listening, tells)
                 return
-        raise typer.Exit(_supervise(plan, listening, partial(_reread_plan, plan, store, config, version("mnemic"))))
+        raise typer.Exit(
+            _supervise(plan, listening, tells, partial(_reread_plan, plan, store, config, version("mnemic")))
+        )
 
 
 def is_here(name: str) -> bool:
@@ -187,21 +194,23 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
     return renewed
 
 
-def _supervise(plan: Plan, listening: socket.socket, reread: Callable[[], Plan]) -> int:
+def _supervise(plan: Plan, listening: socket.socket, tells: Tell, reread: Callable[[], Plan]) -> int:
     """Run several server processes. The store is already migrated, and closed here."""
     from mnemic.cli.supervisor import Supervisor
 
     with TemporaryDirectory(prefix="mnemic-serve-", ignore_cleanup_errors=True) as folder:
-        return Supervisor(plan, listening, folder, partial(tell, listening), reread).run()
+        return Supervisor(plan, listening, folder, tells, reread).run()
 
 
-def tell(listening: socket.socket, tells: Tells) -> None:
-    """Print the addresses, and notify a waiting service manager (systemd, `Type=notify`)."""
+def tell(listening: socket.socket, tells: Tells, *, is_opening: bool = False) -> None:
+    """Print the addresses, open the console if asked, and notify a waiting service manager (systemd, `Type=notify`)."""
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     note(f"Mnemic listens on {url}; press Ctrl-C to stop")
     for name, path in sorted(tells, key=lambda told: told[0] != FIRST):
         note(f"  {name:<8}{url}{path}")
+    if is_opening and not open_page(url + dict(tells)[FIRST]):
+        note("no browser found; open the console's address yourself")
     manager = os.environ.get("NOTIFY_SOCKET")
     if manager:
         try:

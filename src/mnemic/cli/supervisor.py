@@ -238,11 +238,7 @@ class Supervisor:
         for each in self._slots:
             each.settings = self._settings
         slot.begins_at = 0.0
-        _log.error(
-            "process %d failed to restart (%s); the old ones stay",
-            slot.number,
-            _describe_exit(code),
-        )
+        _log.error("process %d failed to restart (%s); the old ones stay", slot.number, _describe_exit(code))
 
     def _note_death(self, slot: _Slot, code: int) -> None:
         process, slot.process = slot.process, None
@@ -304,7 +300,7 @@ class Supervisor:
             self._wait(SOON_S)
             left = [process for process in left if process.poll() is None]
         for process in left:
-            _log.error("process %d had not stopped and was killed", process.pid)
+            _log.error("process %d did not stop in time and was killed", process.pid)
             process.kill()
         for slot in self._slots:
             self._close_reports(slot)

@@ -56,9 +56,9 @@ class Step:
 
 @command("tour")
 def tour(as_json: AsJson = False) -> None:
-    """Show in eight steps what Mnemic does: meaning, change over time, prompts, documents, safety, undo and erasure.
+    """Show in eight steps what Mnemic does, from remembering and search by meaning to undo and erasure.
 
-    Uses a temporary store and the built-in model; needs no network access. Exits with 1 if a step fails.
+    Uses a temporary store and the built-in model, and needs no network access. Exits with code 1 if a step fails.
     """
     from mnemic.api import Mnemic
 

@@ -43,12 +43,12 @@ def import_(
     options: ScopeOptions,
     arguments: Arguments,
     format: Annotated[
-        str | None, typer.Option(help=f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}. Default: detected.")
+        str | None, typer.Option(help=f"The format: {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}. Default: detected.")
     ] = None,
 ) -> None:
-    """Import Mnemic exports, and chats and memories from other programs. Importing a file again changes nothing, and
-    continues an interrupted import. Records that cannot be read are listed and skipped, and the command
-    exits with 14. Records left out on purpose do not count as failures.
+    """Import Mnemic exports, and chats and memories from other programs. Importing the same file twice changes nothing.
+    Run an interrupted import again to resume it. Records that cannot be read are listed and skipped, and the command
+    exits with code 14. Records that are left out on purpose do not count as failures.
     """
     for file in files:
         if file != STDIN and not Path(file).is_file():
@@ -74,12 +74,12 @@ def export(
     file: Annotated[str, typer.Argument(help="The file to write, or - for standard output.", metavar="[FILE]")] = STDIN,
     is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Export everything the scope owns as JSON lines, which `mnemic import` reads back without loss. A file is written
-    completely or not at all.
+    """Export everything the scope owns as JSON Lines, which `mnemic import` can read back without loss. A file is
+    written completely or not at all.
     """
     path = None if file == STDIN else Path(file)
     if path is not None and path.exists() and not is_forced:
-        raise ConflictError(f"{file} already exists; --force overwrites it")
+        raise ConflictError(f"{file} already exists; use --force to overwrite it")
     with options.open() as mnemic:
         lines = mnemic.export(options.scope, **arguments)
         if path is None:
@@ -99,11 +99,11 @@ def backup(
     arguments: Arguments,
     is_checking: Annotated[
         bool,
-        typer.Option("--verify", help="Write nothing. Read a backup to the end and count its rows."),
+        typer.Option("--verify", help="Write nothing. Instead, read a backup to the end and count its rows."),
     ] = False,
 ) -> None:
-    """Write the whole store, with all orgs, to one verified file that only you can read. The store stays available.
-    SQLite and PostgreSQL can both restore it.
+    """Write the whole store, including all orgs, to one verified file that only you can read. The store stays
+    available. SQLite and PostgreSQL can both restore the file.
     """
     if is_checking and set(arguments) != {"path"}:
         raise InvalidInputError("--verify writes nothing; omit --force, --receipts-only, --sealed and --plain")
@@ -122,8 +122,8 @@ def backup(
 
 @command("restore")
 def restore(options: ScopeOptions, arguments: Arguments) -> None:
-    """Replace everything in the store with a backup, in one step. Later erasures are repeated. Existing keys and the
-    audit log are kept. Other processes can keep the store open.
+    """Replace everything in the store with a backup, in one step. Erasures made since the backup are repeated. Existing
+    keys and the audit log are kept. Other processes can keep the store open.
     """
     whole = "the store has either all its old rows or all rows of the backup"
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
@@ -133,12 +133,12 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("rescue")
 def rescue(
-    store: Annotated[str, typer.Argument(help="The damaged store. It is only read, never changed.", metavar="STORE")],
+    store: Annotated[str, typer.Argument(help="The damaged store. It is read but never changed.", metavar="STORE")],
     new: Annotated[str, typer.Argument(help="The path of the new store. It must not exist yet.", metavar="NEW")],
     as_json: AsJson = False,
 ) -> None:
-    """Save every readable row of a damaged store into a new one, and list what is lost. First stop any processes
-    that are using the store.
+    """Copy every readable row of a damaged store to a new store, and list what is lost. First stop any processes that
+    are using the damaged store.
     """
     from mnemic.api.doors import rescue_store
 
@@ -147,9 +147,9 @@ def rescue(
 
 @command("erase")
 def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
-    """Permanently erase all data of a user (or session, agent, org): messages, memories, documents, profile, history,
-    jobs, indexes, and everything derived from them. A receipt without names is kept. Name the user with --user or
-    MNEMIC_USER; the configured user does not apply here.
+    """Permanently erase all data belonging to a user (or session, agent or org): messages, memories, documents,
+    profile, history, jobs, indexes, and everything derived from them. A receipt without names is kept. Choose the user
+    with --user or MNEMIC_USER. The configured user is ignored here.
     """
     is_sure = is_sure or "is_dry_run" in arguments
     output.require_answer("erase", is_sure=is_sure)
@@ -175,7 +175,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
 @verb_command("receipts")
 def receipts(found: Sequence[Receipt]) -> None:
-    """List the erasures of an org with their time and the number of rows per table. Receipts contain no names."""
+    """List an org's erasures, each with its time and the number of rows per table. Receipts contain no names."""
     for receipt in found:
         output.write(f"{receipt.id}  {receipt.at.isoformat()}  {_list_sorted(receipt.counts)}")
     output.note(output.format_count(len(found), "erasures"))
@@ -264,7 +264,7 @@ def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter
                 file.write(line + "\n")
                 counts[str(json.loads(line)["type"])] += 1
             if path.exists() and not is_forced:
-                raise ConflictError(f"{path} already exists; --force overwrites it")
+                raise ConflictError(f"{path} already exists; use --force to overwrite it")
     except OSError as error:
         raise UnavailableError(f"{path} cannot be written: {error.strerror}") from error
     del counts["header"]

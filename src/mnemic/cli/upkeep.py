@@ -7,6 +7,7 @@ import queue
 import signal
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,9 +15,9 @@ import typer
 from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED
-from mnemic.cli.options import ScopeOptions
+from mnemic.cli.options import AsJson, ConfigFile, ScopeOptions
 from mnemic.cli.signals import ENDING, handle_signals
-from mnemic.errors import BackendError
+from mnemic.errors import BackendError, ConfigError
 from mnemic.model.chat import Usage
 from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.records import Job, JobState
@@ -45,14 +46,14 @@ OUTCOMES = {
     None: "was taken over by another worker",
     JobState.DONE: "done",
     JobState.PENDING: "failed and will be tried again",
-    JobState.DEAD: "gave up",
+    JobState.DEAD: "failed permanently",
 }
 
 
 @command("doctor")
 def doctor(options: ScopeOptions, arguments: Arguments) -> None:
-    """Check every part of the whole store: what works, what is degraded or broken, and what to do. Exits with 1 if
-    there are problems. `mnemic health` checks the memories themselves.
+    """Check every part of the installation: what works, what is degraded or broken, and what to do. Exits with code 1
+    if there are problems. `mnemic health` checks the memories themselves.
     """
     try:
         with options.open() as mnemic:
@@ -74,7 +75,7 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("health")
 def health(options: ScopeOptions, arguments: Arguments) -> None:
-    """Find and fix memories that contradict or repeat each other, are worthless, old and unused, or have lost their
+    """Find and fix memories that contradict or repeat each other, that are worthless or stale, or that have lost their
     sources. Shows a score from 0 to 100. `mnemic doctor` checks the installation.
     """
     arguments.setdefault("limit", FINDINGS_LISTED)
@@ -85,9 +86,9 @@ def health(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("reembed")
 def reembed(options: ScopeOptions, arguments: Arguments) -> None:
-    """Re-embed the whole store after changing the embedder. The store stays available. Run an
-    interrupted command again to resume it. Old vectors are kept, so you can switch back. Exits with 14 if the
-    embedder rejected texts.
+    """Re-embed the whole store after changing the embedder. The store stays available. Run an interrupted command
+    again to resume it. Old vectors are kept, so you can switch back. Exits with code 14 if the embedder rejected any
+    texts.
     """
     position = output.Position("at {done} of {total} vectors", before="before anything was embedded")
     remark = "run the same command again to continue"
@@ -100,17 +101,45 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
         output.end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
 
 
+@command("calibrate")
+def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Calibrate relevance for the configured embedders, if Mnemic does not know them. Embeds 340 sentences written for
+    it, reads no memories, and keeps two numbers per embedder in a file (embedder.scales). Restart running programs.
+    """
+    from mnemic.api import Mnemic
+    from mnemic.build import build
+    from mnemic.cli.clients import replace_file
+    from mnemic.config import MEMORY_URL, load_config
+    from mnemic.ranking.relevance import calibrate, shipped_scales
+
+    settings = load_config(file=config)
+    parts = build(replace(settings, store=MEMORY_URL))
+    with Mnemic(parts, has_worker=False):
+        fitted = {each.space: calibrate(each) for each in parts.embedders if each.space.model not in shipped_scales()}
+    if fitted:
+        kept = settings.scales | {space.id: scale for space, (scale, _) in fitted.items()}
+        try:
+            replace_file(settings.scales_file, json.dumps({each: asdict(scale) for each, scale in kept.items()}))
+        except OSError as error:
+            raise ConfigError(f"{settings.scales_file} cannot be written: {error}; set embedder.scales") from error
+    lines = [f"{space.model}: {share:.1%} of related sentences are nearer" for space, (_, share) in fitted.items()]
+    if as_json:
+        output.show_json({space.id: share for space, (_, share) in fitted.items()})
+    else:
+        output.write("\n".join(lines) or "Nothing to do: relevance is calibrated for every configured embedder.")
+
+
 @command("work")
 def work(options: ScopeOptions, arguments: Arguments) -> None:
-    """Run all due jobs of the whole store, such as embedding new memories. Exits with 14 if any failed, even if
-    they will be retried.
+    """Run all due jobs in the whole store, such as embedding new memories. Exits with code 14 if any job failed, even
+    if it will be retried.
     """
     with options.open() as mnemic:
         report = mnemic.work(**arguments)
     if options.as_json:
         output.show_json(report)
     else:
-        output.write(f"{report.done} done, {report.retried} will be retried, {report.dead} gave up")
+        output.write(f"{report.done} done, {report.retried} will be retried, {report.dead} failed permanently")
     if failed := report.retried + report.dead:
         output.end_partly(
             f"{output.format_count(failed, 'job runs')} failed; `mnemic jobs list` shows why", as_json=options.as_json
@@ -121,10 +150,10 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
 def worker(
     options: ScopeOptions,
     poll_s: Annotated[float, typer.Option("--poll", help="Seconds between checks for work.", min=0.1)] = POLL_S,
-    is_once: Annotated[bool, typer.Option("--once", help="Exit when no job is due.")] = False,
+    is_once: Annotated[bool, typer.Option("--once", help="Exit as soon as no job is due.")] = False,
 ) -> None:
-    """Run due and scheduled jobs of the whole store until stopped. SIGTERM or Ctrl-C stops it after the current job, a
-    second signal immediately. Several workers can run at once. Prints one line per job.
+    """Run due and scheduled jobs in the whole store until stopped, and print one line per job. SIGTERM or Ctrl-C stops
+    the worker after the current job. A second signal stops it immediately. Several workers can run at once.
     """
     runs: queue.Queue[JobRun] = queue.Queue()
     with options.open() as mnemic:
@@ -142,7 +171,7 @@ def worker(
 
 @verb_command("jobs list")
 def list_jobs(jobs: Sequence[Job]) -> None:
-    """List the jobs of this scope, oldest first."""
+    """List this scope's jobs, oldest first."""
     rows = [
         output.Row(
             (job.state.value, str(job.attempts)),
@@ -161,10 +190,10 @@ def list_jobs(jobs: Sequence[Job]) -> None:
 def retry(
     options: ScopeOptions,
     ids: Annotated[
-        list[str] | None, typer.Argument(help="Job ids. Default: every job of this scope that gave up.")
+        list[str] | None, typer.Argument(help="Job ids. Default: all permanently failed jobs in this scope.")
     ] = None,
 ) -> None:
-    """Retry jobs that gave up. `mnemic work` runs them."""
+    """Retry jobs that failed permanently. `mnemic work` runs them."""
     with options.open() as mnemic:
         scope = options.scope
         dead = [] if ids else mnemic.jobs.list(scope, states=[JobState.DEAD], limit=MOST_RETRIED)
@@ -178,8 +207,8 @@ def retry(
 
 @verb_command("curate")
 def curate(report: CurateReport) -> None:
-    """Review the days not yet curated, and save whatever will still matter in six months as gems. The worker does
-    this every night.
+    """Review the days that have not been curated yet, and store what will still matter in six months as gems. The
+    worker does this every night.
     """
     for day in report.days:
         rows = [
@@ -200,7 +229,7 @@ def curate(report: CurateReport) -> None:
 @verb_command("consolidate")
 def consolidate(report: ConsolidateReport) -> None:
     """Merge repeated choices into one general preference. The worker does this every week. The original memories are
-    kept as superseded; `memory undo` of the preference restores them.
+    kept in the superseded state. Run `memory undo` on the preference to restore them.
     """
     if report.entries:
         rows = [output.Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
@@ -212,11 +241,14 @@ def consolidate(report: ConsolidateReport) -> None:
 
 @verb_command("decay")
 def decay(report: DecayReport) -> None:
-    """Let the importance of memories fade with time since their last access. The worker does this every night. The
-    stored value does not change. Using the memory or the verdict `relevant` restores it.
+    """Let the importance of memories fade with the time since they were last accessed. The worker does this every
+    night. The stored importance does not change. Using a memory or marking it as relevant restores its importance.
     """
     if report.entries:
-        rows = [output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
+        rows = [
+            output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), output.shorten_ids(each.id), ())
+            for each in report.entries
+        ]
         output.show_rows(("was", "is"), rows)
     examined = output.format_count(report.examined, "memories")
     output.note(f"{len(report.entries):,} of {examined} {_would(report.is_dry_run)}faded further")
@@ -229,7 +261,9 @@ def evict(report: EvictReport) -> None:
     """
     gone = (*report.archived, *report.deleted)
     if gone:
-        output.show_rows(("done",), [output.Row((each.action.value,), each.reason, (each.id,)) for each in gone])
+        output.show_rows(
+            ("done",), [output.Row((each.action.value,), each.reason, (output.shorten_ids(each.id),)) for each in gone]
+        )
     would = _would(report.is_dry_run)
     counts = f"{len(report.archived):,} {would}archived, {len(report.deleted):,} {would}deleted"
     output.note(f"of {output.format_count(report.examined, 'memories')}, {counts}")
@@ -252,8 +286,8 @@ def _show_health(report: HealthReport) -> None:
         output.Row(
             (one.ailment.value,),
             f"{one.text}: {one.reason}" if one.text else one.reason,
-            one.ids,
-            f"to do: {one.remedy.command}",
+            tuple(map(output.shorten_ids, one.ids)),
+            f"to do: {output.shorten_ids(one.remedy.command)}",
         )
         for one in report.findings
     ]

@@ -49,6 +49,7 @@ class Key:
 HALF_LIVES = "memory.decay.half-lives"
 LEVEL_LIMIT = "context.level-limits."
 KEYRING = "backup.keyring"
+SCALES = "embedder.scales"
 SECRETS_PASSING = "secrets.passing"
 QDRANT = "memory.index.qdrant."
 CONTEXT_FROM_MEMORY = "agent.context_from_memory"

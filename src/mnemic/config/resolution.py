@@ -204,20 +204,14 @@ class Effective:
 
 
 def load_config(
-    store: str | Path | None = None,
-    *,
-    file: str | Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    store: str | Path | None = None, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Config:
     """The resolved configuration; see `resolve`."""
     return resolve(store, file=file, environment=environment).config
 
 
 def resolve(
-    store: str | Path | None = None,
-    *,
-    file: str | Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    store: str | Path | None = None, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Effective:
     """Look up each key in the arguments, the environment (`MNEMIC_…`), the file and the defaults, in this order. `file`
     None: `$MNEMIC_CONFIG`, else the user's own file. Raises `ConfigError` with the place for a missing file, an unknown
@@ -233,9 +227,9 @@ def resolve(
     _check_chunks(values)
     values["store"] = _store(values, variables, path)
     values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
-    keyring = values[keys.KEYRING]
-    if keyring.value is not None:
-        values[keys.KEYRING] = replace(keyring, value=_place(str(keyring.value), keyring.rank, path))
+    for key in (keys.KEYRING, keys.SCALES):
+        if (said := values[key]).value is not None:
+            values[key] = replace(said, value=_place(str(said.value), said.rank, path))
     values[f"{keys.QDRANT}url"] = _qdrant(values[f"{keys.QDRANT}url"], path)
     return Effective(_config(values), tuple(values.values()), path)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from mnemic.engine.jobs import FIELDS, Cron, zone_of
 from mnemic.errors import ConfigError, InvalidInputError
+from mnemic.model.candidates import Scale
 from mnemic.model.item import Kind
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Caps, Quarantine, Settings
@@ -107,6 +109,8 @@ class Config:
     - `embedder_writings`: texts with which letters an embedder gets, by name: "latin", "other" or both. Default: all.
     - `embedder_previous`: the embedder that filled the store before, with `embedder_previous_options`. Its vectors are
       searched until `reembed` has filled the new space. The built-in minilm need not be named.
+    - `embedder_scales`: the file in which `mnemic calibrate` keeps how an embedder's cosines are read. None: in the
+      user's data folder.
     - `reranker`: a name, or "none". Reranks the best hits of every recall by default. `reranker_options` are its
       class's.
     - `llm`: a language model, or "none": then rules write summaries and the like. `llm_options` are its class's:
@@ -135,6 +139,7 @@ class Config:
     embedder_writings: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     embedder_previous: str | None = None
     embedder_previous_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    embedder_scales: str | Path | None = None
     reranker: str = "none"
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     detector: str = "rules"
@@ -167,6 +172,21 @@ class Config:
         """The names of the embedders, the main one first. Empty for "none"."""
         names = self.embedder.split(",") if isinstance(self.embedder, str) else self.embedder
         return tuple(name.strip() for name in names if name.strip() not in ("", "none"))
+
+    @property
+    def scales_file(self) -> Path:
+        """The file of `embedder_scales`."""
+        return Path(self.embedder_scales or Path(own_store(os.environ)).with_name("relevance.json"))
+
+    @property
+    def scales(self) -> dict[str, Scale]:
+        """The scales in that file, by the id of the embedder's space. Raises `ConfigError`."""
+        path = self.scales_file
+        try:
+            rows: Mapping[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
+            return {space: Scale(**row) for space, row in rows.items()}
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise ConfigError(f"{path} cannot be read ({error}); remove it and run `mnemic calibrate`") from error
 
     @property
     def postgres_url(self) -> str | None:

@@ -1,5 +1,6 @@
 """Reads items by id or condition, and accepts or rejects memories in quarantine and dispute."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.item import Item, Memory, Review, State
 from mnemic.model.recall import Counts, MemoryQuery, MessagePage, MessageQuery, Page
-from mnemic.model.records import Action, HistoryEntry, UserSummary
+from mnemic.model.records import Action, HistoryEntry, SessionSummary, UserSummary
 from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
@@ -21,26 +22,49 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 MAX_PAGE = 1000  # rows: bounds the size of one answer
 
 
+SHORT_ID = re.compile(r"[0-9a-f]{6,35}", re.ASCII)
+"""The end of an id. Ids begin with the time, so those of one day differ only at the end."""
+
+
 def get(engine: Engine, scope: Scope, item_id: str) -> Item:
-    """Get a memory, message or passage by id. Raises `NotFoundError` if it is not in this scope or has expired."""
+    """Get a memory, message or passage by id, or a memory or message by the end of its id. Raises `NotFoundError` if it
+    is not in this scope or has expired, `InvalidInputError` if several ids end like this.
+    """
     found = rows_of(engine, scope.visibility, [item_id]).get(item_id)
+    if found is None and SHORT_ID.fullmatch(item_id):
+        found = _find_ending(engine, scope, item_id)
     is_expired = isinstance(found, Memory) and found.expires_at is not None and found.expires_at <= engine.clock.now()
     if found is None or is_expired:
         raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
     return found
 
 
+def _find_ending(engine: Engine, scope: Scope, ending: str) -> Item | None:
+    query = MemoryQuery(now=engine.clock.now(), states=(), limit=2, ending=ending)
+    with engine.store.read() as work:
+        found: list[Item] = [*work.memories.list(scope.visibility, query)]
+        found += work.conversations.said(scope.visibility, MessageQuery(limit=2, ending=ending))
+    if len(found) > 1:
+        ids = ", ".join(each.id for each in found)
+        raise InvalidInputError(f"several ids end with {ending}: {ids}; use one of these")
+    return found[0] if found else None
+
+
 def list_memories(engine: Engine, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:
     """One page of the visible memories of these levels (empty: all). `query.limit`: 1..1000."""
     limit = MAX_PAGE if query.limit is None else query.limit
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
+    _check_limit(limit)
     with engine.store.read() as work:
         found = work.memories.list(scope.visibility.at(*levels), replace(query, limit=limit + 1))
         page = tuple(found[:limit])
         if query.known_at is not None:
             page = tuple(memory_as_known(work, scope.visibility, memory, query.known_at) for memory in page)
     return Page(page, page[-1].id if len(found) > limit else None)
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
 
 
 def memory_as_known(work: UnitOfWork, visible: Visibility, memory: Memory, at: datetime) -> Memory:
@@ -72,10 +96,21 @@ def list_users(engine: Engine) -> list[UserSummary]:
     return sorted(found, key=lambda each: each.last_at or _EARLIEST, reverse=True)
 
 
+def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSummary]:
+    """The sessions with messages that the scope sees, the last active first. `limit`: 1..1000."""
+    _check_limit(limit)
+    with engine.store.read() as work:
+        found = work.conversations.sessions(scope.visibility, limit)
+        firsts = [work.conversations.messages(each.partition, each.session, 0, 1)[0] for each in found]
+    return [
+        SessionSummary(session=each.session, text=first.text, messages=each.messages, last_at=each.last_at)
+        for each, first in zip(found, firsts, strict=True)
+    ]
+
+
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:
     """One page of the visible messages, newest first. `query.limit`: 1..1000."""
-    if not 1 <= query.limit <= MAX_PAGE:
-        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {query.limit}")
+    _check_limit(query.limit)
     with engine.store.read() as work:
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
     page = tuple(found[: query.limit])
@@ -97,8 +132,7 @@ _CAUSES = (Action.QUARANTINED, Action.DISPUTED)
 
 def review(engine: Engine, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
     """The visible memories that need review, including flagged ones, newest first, after the id `after`."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
+    _check_limit(limit)
     query = MemoryQuery(now=engine.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
     with engine.store.read() as work:
         found = work.memories.list(scope.visibility, query)

@@ -1,7 +1,7 @@
 """Decides whether anything is put before a prompt at all, and which hits are too weak for it.
 
-A wrong memory in a prompt costs more than a missing one: a greeting, code or a calculation gets nothing. Words alone,
-and embedding models without a judge of their own, are judged by the form of the prompt only.
+A wrong memory in a prompt costs more than a missing one: a greeting, code or a calculation gets nothing. If relevance
+is unknown, because the embedding model is not calibrated, only the form of the prompt counts.
 """
 
 import re
@@ -12,12 +12,15 @@ from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.recall import least_beside
 from mnemic.model.bookkeeping import slot_in
+from mnemic.model.candidates import Scale
 from mnemic.model.item import Chunk, Memory, Message
 from mnemic.model.recall import SHOWN_RELEVANCE, Hit, Recall
 from mnemic.model.scope import Level
 from mnemic.ranking import silence
 from mnemic.ranking.digest import FULL_CONTENT, LEAST_CONTENT, content
+from mnemic.ranking.relevance import WORDS
 
+INCLUDED = Scale()  # that of the included embedding model
 SURE = 0.9
 """A fact of this relevance answers by itself, whatever form the prompt has. Messages are too many and too much alike
 for that, unless they name whom a short question asks about ("How is Fynn?").
@@ -70,12 +73,16 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
     names = silence.names_asked(text)
     if _best(hit for hit in found if not names.isdisjoint(_WORD.findall(hit.text))) >= SURE:
         return True
-    judge = judge_of(engine)
-    vector = asked.vectors[0] if asked.vectors else None
-    if judge is None or vector is None or not vector.any():
+    if all(hit.relevance is None for hit in found):
         return True
+    asking = (pair for pair in zip(engine.known_embedders, asked.vectors, strict=False) if pair[1] is not None)
+    embedder, vector = next(asking, (None, None))
+    scale, name = INCLUDED, WORDS
+    if embedder is not None and any(hit.similarity is not None for hit in found):
+        scale, name = engine.scale_of(embedder) or scale, embedder.space.model
     prompt = silence.Prompt(text=text, vector=vector, searched=sum(recall.searched for recall in recalls))
-    return silence.certainty(judge, prompt, sights(found)) >= judge.threshold
+    judge = silence.judge(name)
+    return silence.certainty(judge, prompt, sights(found, scale)) >= judge.threshold
 
 
 def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0) -> tuple[Hit, ...]:
@@ -115,17 +122,12 @@ def _is_users_fact(hit: Hit, *, may_fill_slot: bool = True) -> bool:
     return may_fill_slot or slot_in(hit.item.bookkeeping) is None
 
 
-def judge_of(engine: Engine) -> silence.Judge | None:
-    """The judge for the main embedding model; None where there is none."""
-    return None if engine.embedder is None else silence.judges().get(engine.embedder.space.model)
-
-
-def sights(hits: Sequence[Hit]) -> list[silence.Sight]:
-    """The hits as the judgement sees them."""
+def sights(hits: Sequence[Hit], scale: Scale = INCLUDED) -> list[silence.Sight]:
+    """The hits as the judgement sees them; `scale`: of their cosines."""
     return [
         silence.Sight(
             relevance=nan if hit.relevance is None else hit.relevance,
-            cosine=nan if hit.similarity is None else hit.similarity,
+            cosine=nan if hit.similarity is None else scale.slope * hit.similarity + scale.shift,
             text=hit.text,
             author=(hit.item.name or "") if isinstance(hit.item, Message) else "",
             is_dated=isinstance(hit.item, Message),

@@ -23,7 +23,6 @@ from mnemic.model.scope import Visibility, to_microseconds
 from mnemic.model.settings import Quarantine
 from mnemic.ports.models import Embedder, Llm, Vectors
 from mnemic.ports.store import UnitOfWork
-from mnemic.ranking.relevance import calibrated
 from mnemic.text.normalise import Writing, writing_of
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)  # this version of Mnemic did not exist before, so no right clock shows it
@@ -230,9 +229,9 @@ def _embedders(engine: Engine) -> list[Finding]:
         message = "none: memories are found by keyword alone"
         return [Finding("embedder", Condition.DEGRADED, message, "name an embedder")]
     findings = [_embedder(embedder) for embedder in engine.embedders]
-    if not {embedder.space.model for embedder in engine.embedders} & calibrated().keys():
-        message = f"not calibrated for {engine.embedders[0].space.model}: hits show none, and no weak one is left out"
-        findings.append(Finding("relevance", Condition.OK, message, f"embedders with one: {', '.join(calibrated())}"))
+    for model in [each.space.model for each in engine.embedders if engine.scale_of(each) is None]:
+        message = f"not calibrated for {model}: hits show none, and no weak one is left out"
+        findings.append(Finding("relevance", Condition.OK, message, "run `mnemic calibrate`"))
     return findings
 
 
@@ -290,10 +289,8 @@ def _other_spaces(engine: Engine, others: Mapping[str, int]) -> list[Finding]:
     retired, findings, left = engine.retired, list[Finding](), sum(others.values())
     if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
         left -= count
-        message = (
-            f"{count} vectors are of {retired.embedder.space.model}, the embedder before; they are searched until "
-        )
-        message += "everything has its new one, and kept to go back to (`mnemic reembed --prune` removes them)"
+        message = f"{count} vectors are of {retired.embedder.space.model}, the embedder before; they are searched until"
+        message += " everything has its new one, and kept to go back to (`mnemic reembed --prune` removes them)"
         findings.append(Finding("spaces", Condition.OK, message))
     if left:
         message = f"{left} vectors are of other embedding models and are not searched"

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.errors import BackendError, ConfigError, UnavailableError
-from mnemic.model.candidates import Terms
+from mnemic.model.candidates import Scale, Terms
 from mnemic.model.chat import Completion, Piece, Prompt, Usage
 from mnemic.model.item import Memory
 from mnemic.model.recall import Hit
@@ -34,6 +34,7 @@ from mnemic.ports.index import Index, ServedIndex, Window
 from mnemic.ports.models import Detector, Embedder, Llm, LlmCapabilities, Reranker, Tool
 from mnemic.ports.observer import Attribute, Clock, Observer, Span
 from mnemic.ports.store import MAIN_VIEW, Reading, Store, UnitOfWork
+from mnemic.ranking.relevance import shipped_scales
 from mnemic.text.analyser import Analyser
 from mnemic.text.normalise import Writing, writing_of
 
@@ -299,6 +300,10 @@ class Engine:
         """True if this embedder takes the text. A text without letters goes to all."""
         wanted = self.writings.get(embedder.space.id) if self.writings else None
         return wanted is None or writing_of(text) in (None, *wanted)
+
+    def scale_of(self, embedder: Embedder) -> Scale | None:
+        """How this embedder's cosines are read; None if it is not calibrated."""
+        return self.settings.scales.get(embedder.space.id) or shipped_scales().get(embedder.space.model)
 
     @property
     def readings(self) -> tuple[Reading, ...]:

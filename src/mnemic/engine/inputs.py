@@ -24,6 +24,9 @@ from mnemic.text.normalise import SameTexts
 MAX_WHOLE = 2**31 - 1  # the largest 32-bit number, which both databases take
 MAX_CATEGORIES = 32  # more are no categories; bounds a row
 MAX_METADATA_DEPTH = 32  # levels; keeps every JSON parser within its recursion limit
+_CLIENT_FIELDS = ("tool_calls", "tool_call_id", "refusal", "annotations", "audio", "function_call", "type")
+"""Fields that clients add to a message. Only the calls of tools are text."""
+
 _MESSAGE_FIELDS = ("role", "content", "text", "name", "observed_at", "external_id", "id", "trust", "metadata")
 _CHOICES: Mapping[str, type[StrEnum]] = {"kind": nouns.Kind, "level": Level, "trust": nouns.Trust}
 _LEADS_ELSEWHERE = re.compile(r"[/\\?#%]|^\.+$")
@@ -120,7 +123,9 @@ def check_foreign_id(value: object) -> str:
 
 
 def message_drafts(messages: Iterable[object], settings: Settings) -> list[nouns.MessageDraft]:
-    """Checked drafts of messages given as `MessageDraft` or in the chat format `{"role": …, "content": …}`."""
+    """Checked drafts of messages: `MessageDraft`, the chat format `{"role": …, "content": …}`, or the messages and
+    responses of OpenAI's and Anthropic's clients as they are.
+    """
     if isinstance(messages, str | bytes | Mapping):
         raise InvalidInputError("messages must be a list of messages")
     drafts = [_message_draft(message, settings) for message in messages]
@@ -134,19 +139,17 @@ def _message_draft(message: object, settings: Settings) -> nouns.MessageDraft:
         fields: Mapping[str, object] = {
             name: getattr(message, name) for name in nouns.MessageDraft.__dataclass_fields__ if name in _MESSAGE_FIELDS
         }
-    elif isinstance(message, Mapping):
-        fields = cast("Mapping[str, object]", message)
     else:
-        example = '{"role": "user", "content": "…"}'
-        raise InvalidInputError(f"a message must be a mapping such as {example}, not {type(message).__name__}")
-    unknown = [key for key in fields if key not in _MESSAGE_FIELDS]
+        fields = cast("Mapping[str, object]", message) if isinstance(message, Mapping) else _read_client(message)
+    unknown = [key for key in fields if key not in _MESSAGE_FIELDS and key not in _CLIENT_FIELDS]
     if unknown:
         raise InvalidInputError(f"a message has no field {unknown[0]!r}; there are {', '.join(_MESSAGE_FIELDS)}")
     name, external = fields.get("name"), fields.get("external_id", fields.get("id"))
     observed, trust = fields.get("observed_at"), fields.get("trust")
+    text, is_result = _content(fields.get("text", fields.get("content")), fields.get("tool_calls"))
     draft = nouns.MessageDraft(
-        role=check_choice(nouns.Role, fields.get("role", "user"), "role"),
-        text=check_text(_content(fields.get("text", fields.get("content"))), "text", settings),
+        role=nouns.Role.TOOL if is_result else check_choice(nouns.Role, fields.get("role", "user"), "role"),
+        text=check_text(text, "text", settings),
         name=None if name is None else check_line(name, "name") or None,
         observed_at=None if observed is None else as_utc(cast("datetime | str", observed), "observed_at"),
         external_id=None if external is None else check_line(external, "external_id") or None,
@@ -156,16 +159,45 @@ def _message_draft(message: object, settings: Settings) -> nouns.MessageDraft:
     return nouns.noted(draft, message.bookkeeping) if isinstance(message, nouns.NotedDraft) else draft
 
 
-def _content(value: object) -> object:
-    """Text parts joined by newlines and trimmed; a plain text unchanged."""
-    if not isinstance(value, list):
-        return value
-    texts: list[str] = []
-    for part in cast("Sequence[object]", value):
-        text = cast("Mapping[str, object]", part).get("text") if isinstance(part, Mapping) else part
-        if isinstance(text, str):
-            texts.append(text)
-    return "\n".join(texts).strip()
+def _read_client(message: object) -> Mapping[str, object]:
+    """The fields of a client's message, or of the first message of its response."""
+    choices = _field(message, "choices")
+    held: object = choices[0].message if choices else message
+    text = _field(held, "output_text")
+    if text is None and not hasattr(held, "content"):
+        example = '{"role": "user", "content": "…"}'
+        raise InvalidInputError(f"a message must be a mapping such as {example}, not {type(message).__name__}")
+    content = _field(held, "content") if text is None else text
+    return {"role": _field(held, "role") or "assistant", "content": content, "tool_calls": _field(held, "tool_calls")}
+
+
+def _content(value: object, calls: object) -> tuple[object, bool]:
+    """The text of a content, and whether it is the result of a tool, which counts as no user's words. Texts of parts
+    and calls of tools are joined by newlines and trimmed. A plain text is unchanged.
+    """
+    if not isinstance(value, list) and not calls:
+        return value, False
+    parts = cast("list[object]", value) if isinstance(value, list) else [value or ""]
+    results = [part for part in parts if _field(part, "type") == "tool_result"]
+    texts = [_part_text(part) for part in (*parts, *cast("Sequence[object]", calls or ()))]
+    if any(texts) or not results:
+        return "\n".join(filter(None, texts)).strip(), False
+    return "\n".join(str(_content(_field(part, "content"), None)[0] or "") for part in results).strip(), True
+
+
+def _part_text(part: object) -> str:
+    called = _field(part, "function") or (part if _field(part, "type") == "tool_use" else None)
+    if called is not None:
+        given = _field(called, "arguments") or json.dumps(_field(called, "input"), ensure_ascii=False, default=str)
+        return f"{_field(called, 'name')}({given})"
+    text = part if isinstance(part, str) else _field(part, "text")
+    return text if isinstance(text, str) else ""
+
+
+def _field(holder: object, name: str) -> Any:
+    return (
+        cast("Mapping[str, object]", holder).get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+    )
 
 
 def memory_draft(text: object, fields: Mapping[str, object], settings: Settings) -> nouns.MemoryDraft:

@@ -208,9 +208,9 @@ def relevances_of(engine: Engine, scored: scoring.Scored, places: Places) -> Dou
     for number, behind in enumerate(scored.backdrops):
         end = scored.backdrops[number + 1].start if number + 1 < len(scored.backdrops) else scored.scores.shape[0]
         inside = np.flatnonzero((places >= behind.start) & (places < end))
-        if behind.space is not None and inside.shape[0]:
-            model = engine.known_embedders[behind.space].space.model
-            sure[inside] = relevances(evidence_of(scored, behind, places[inside]), model)
+        scale = None if behind.space is None else engine.scale_of(engine.known_embedders[behind.space])
+        if inside.shape[0] and (behind.space is None or scale is not None):
+            sure[inside] = relevances(evidence_of(scored, behind, places[inside]), scale)
     return sure
 
 
@@ -225,8 +225,8 @@ def evidence_of(scored: scoring.Scored, behind: scoring.Backdrop, places: Places
         if name in scored.features:
             points: Floats = scored.features[name][places] * np.float32(scored.weights[name])
             scores = np.subtract(scores, points, dtype=np.float32)
-    cosines = scored.candidates.similarities[places]
-    return Evidence(cosines=cosines, scores=scores, nearest=behind.nearest, items=behind.items)
+    likeness = behind.likeness[places - behind.start]
+    return Evidence(likeness=likeness, scores=scores, nearest=behind.nearest, items=behind.items)
 
 
 def relevant_enough(engine: Engine, scored: scoring.Scored, least: float) -> Places:
@@ -547,13 +547,8 @@ def _before_scoring(
 def _score_of_one(engine: Engine, visible: Visibility, item: Item, question: Question) -> WhyNot:
     asked = visible.at(*question.levels)
     vectors, _ = question_vectors(engine, asked.partitions, question.text, Watch(None))
-    scored, _ = refined(
-        engine,
-        asked,
-        question,
-        ranked(engine, asked, question, vectors, Watch(None)).scored,
-        Watch(question.deadline_ms),
-    )
+    found = ranked(engine, asked, question, vectors, Watch(None)).scored
+    scored, _ = refined(engine, asked, question, found, Watch(question.deadline_ms))
     total = len(scored.order)
     places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
     if not places:

@@ -76,22 +76,25 @@ _Number = TypeVar("_Number", np.float32, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Backdrop:
-    """The background of one search's candidates: `items` that the question may see, and the `nearest` cosine, in the
-    first space with vectors (its number in `space`; NaN and None without one). `start`: place of the first candidate.
+    """The background of one search's candidates: `items` that the question may see, each candidate's `likeness (n,)` to
+    it, and the `nearest` one's (NaN without candidates). Likeness is the cosine in the first space with vectors, whose
+    number is `space`. Without one (None), it is the share of the question's terms, by their rarity. `start`: place of
+    the first candidate.
     """
 
     start: int
     items: int
+    likeness: Floats
     nearest: float
     space: int | None
 
     @classmethod
     def of(cls, candidates: Candidates) -> Backdrop:
         """The backdrop of all these candidates."""
-        cosines = candidates.similarities
-        nearest = float(np.fmax.reduce(cosines)) if cosines.shape[0] else np.nan
         space = next((place for place, near in enumerate(candidates.nearness) if near.vectors), None)
-        return cls(0, candidates.items, nearest, space)
+        likeness = _shares(candidates) if space is None else candidates.similarities
+        nearest = float(np.fmax.reduce(likeness)) if likeness.shape[0] else np.nan
+        return cls(0, candidates.items, likeness, nearest, space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,13 +272,7 @@ def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:
     similarities = candidates.similarities
     scored = _scored(candidates, {"similarity": np.nan_to_num(similarities, nan=-np.inf)}, {"similarity": 1.0})
     threshold = np.float32(min_similarity) - np.float32(1e-6)  # float32 rounding must not push an exact match below
-    return Scored(
-        scored.candidates,
-        scored.scores,
-        scored.order[similarities[scored.order] >= threshold],
-        scored.features,
-        scored.weights,
-    )
+    return replace(scored, order=scored.order[similarities[scored.order] >= threshold])
 
 
 def _scored(candidates: Candidates, features: dict[str, Floats], weights: dict[str, float]) -> Scored:
@@ -302,6 +299,13 @@ def _keyword(candidates: Candidates, asking: Asking) -> Floats:
         return standard
     most = max(float(bm25.idf(statistics).sum()) * (bm25.k1 + 1.0), 1e-9)
     return standard * np.minimum(scores / np.float32(most) * np.float32(FULL_SHARE), np.float32(1.0))
+
+
+def _shares(candidates: Candidates) -> Floats:
+    """The share of the question's terms that each candidate has, `(n,)`, 0 to 1. A rare term counts more."""
+    statistics = CollectionStatistics.of(candidates.items, candidates.total_length, candidates.document_frequencies)
+    rarity = Bm25().idf(statistics)
+    return ((candidates.counts > 0) @ rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)
 
 
 def _dense(candidates: Candidates) -> Floats:

@@ -262,15 +262,7 @@ class _Run:
 
     def _cold(self) -> dict[str, Any]:
         question = self._texts.questions(1)[0]
-        command = [
-            sys.executable,
-            "-m",
-            "mnemic.evaluation.cold",
-            self._store,
-            _USER,
-            question,
-            self._options.embedder,
-        ]
+        command = [sys.executable, "-m", "mnemic.evaluation.cold", self._store, _USER, question, self._options.embedder]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- this very program
         if answer.returncode:
             raise UnavailableError(f"the process that reopens the store failed: {answer.stderr.strip()}")

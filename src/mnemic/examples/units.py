@@ -52,7 +52,7 @@ def convert(value: Fraction, source: str, target: str) -> tuple[Fraction, Unit, 
     if one.measures != other.measures:
         raise InvalidInputError(_SPREAD.format(source, target, one.measures, other.measures))
     if one.measures == "temperature" and value * one.factor + one.offset < 0:
-        raise InvalidInputError(f"temperatures below absolute zero do not exist, and {source} {value} would be")
+        raise InvalidInputError(f"{value} {source} is below absolute zero")
     return (value * one.factor + one.offset - other.offset) / other.factor, one, other
 
 
@@ -65,7 +65,7 @@ def unit(name: str) -> Unit:
     if len(close) == 1:
         return next(iter(close.values()))
     if close:
-        raise InvalidInputError(f"{name!r} may be {' or '.join(sorted(close))}; say which")
+        raise InvalidInputError(f"{name!r} may be {' or '.join(sorted(close))}; choose one")
     known = "; ".join(f"{what}: {', '.join(names)}" for what, names in _first_names().items())
     raise InvalidInputError(f"the unit {name[:40]!r} is unknown; use {known}")
 

@@ -41,7 +41,7 @@ class MnemicMemoryBlock(BaseMemoryBlock[str]):
 
     name: str = Field(default="mnemic")
     mnemic: Any = Field(exclude=True, description="An open Mnemic, or what `mnemic.connect` gives.")
-    scope: Any = Field(exclude=True, description="Whose memory it is: a mnemic.Scope.")
+    scope: Any = Field(exclude=True, description="Whose memory to use: a mnemic.Scope.")
     budget_tokens: int = Field(default=shared.BUDGET_TOKENS)
     timeout_s: float = Field(default=shared.TIMEOUT_S)
 

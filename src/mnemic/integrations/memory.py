@@ -237,12 +237,10 @@ class Layouts:
         if not fitting:
             return self.place(prefix)
         if any(label in OWNERS for layout in fitting for label in layout[len(prefix) :]):
-            raise InvalidInputError(
-                f"below {_show(prefix)} are several owners' namespaces; add the user (or agent) to it"
-            )
+            raise InvalidInputError(f"several owners have namespaces under {_show(prefix)}; add the user or agent")
         places = {self._fill(layout, prefix) for layout in fitting}
         if len(places) > 1:
-            raise InvalidInputError(f"below {_show(prefix)} are namespaces of several owners; use a longer prefix")
+            raise InvalidInputError(f"several owners have namespaces under {_show(prefix)}; use a longer prefix")
         return places.pop()
 
     def _check(self, layout: Namespace) -> None:

@@ -35,7 +35,7 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
 
         Args:
             context: Filled in by Mnemic.
-            query: What the user says now.
+            query: The user's current message.
             budget_tokens: Maximum number of tokens.
         """
         shown = mnemic.context(context.scope, query, budget_tokens=max(budget_tokens, 0))
@@ -109,7 +109,7 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
 
         Args:
             context: Filled in by Mnemic.
-            user: What the user said, word for word.
+            user: The user's message, word for word.
             assistant: What you answered, word for word.
         """
         said = [{"role": Role.USER, "content": user, "trust": Trust.ASSISTANT}]

@@ -178,6 +178,14 @@ class Space:
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Puts an embedding model's cosines on the scale of the included one's: `slope` * cosine + `shift`."""
+
+    slope: float = 1.0
+    shift: float = 0.0
+
+
 class Change(NamedTuple):
     """The current searchable form of an item. `is_gone`: forget it; ignore the other fields.
 

@@ -200,7 +200,7 @@ class Replied:
 
 
 ChatEvent = Recalled | Said | Called | Replied
-"""Events of a turn, in order: Recalled, then pieces and tool calls, then Replied."""
+"""Events of a turn, in order: `Recalled`, then `Said` and `Called`, then `Replied`."""
 
 
 @dataclass(frozen=True, slots=True)

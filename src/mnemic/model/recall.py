@@ -133,8 +133,8 @@ class MemoryQuery:
 
     `states` and `kinds`: any of these. Empty means all, except erased tombstones, which must be named. `as_of`: true in
     the world at that time; `known_at`: known to us then. `after` is the id of the previous page's last memory.
-    `or_flagged` adds flagged active memories, whatever `states` says. IMPORTANCE orders by faded importance, then
-    access count, then newest.
+    `or_flagged` adds flagged active memories, whatever `states` says. `ending`: how the id ends. IMPORTANCE orders by
+    faded importance, then access count, then newest.
     """
 
     now: datetime
@@ -147,6 +147,7 @@ class MemoryQuery:
     limit: int | None = None
     after: str | None = None
     or_flagged: bool = False
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -181,7 +182,7 @@ class MessageQuery:
     """Conditions on messages, newest first: by the time they were said, then position, then id.
 
     `since`: said then or later. `until`: said before then. `session`: only this session. `after` is the id of the
-    previous page's last message.
+    previous page's last message. `ending`: how the id ends.
     """
 
     since: datetime | None = None
@@ -189,6 +190,7 @@ class MessageQuery:
     session: str | None = None
     limit: int = 50
     after: str | None = None
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -145,6 +145,16 @@ class UserSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """A session, the text of its first message, its number of messages, and when the last one was said."""
+
+    session: str
+    text: str
+    messages: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
     """One change of an item: who (`actor`), what, when, why (`reason`), and the changed fields before and after."""
 

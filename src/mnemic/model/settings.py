@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+from mnemic.model.candidates import Scale
 from mnemic.model.chat import AssistantSettings
 from mnemic.model.document import MEBIBYTE
 from mnemic.model.item import Kind
@@ -169,7 +170,8 @@ def _level_limits() -> dict[Level, int]:
 class Settings:
     """Defaults of the engine. Units are in the names, limits are inclusive.
 
-    `min_relevance` None: contexts are filtered by `ranking.silence`, and recall drops nothing. `redacts_secrets`:
+    `min_relevance` None: contexts are filtered by `ranking.silence`, and recall drops nothing. `scales`: of calibrated
+    embedders, by the id of their space, beside those that come with the package. `redacts_secrets`:
     secrets are removed before storing, except the kinds in `secrets_passing`.
     """
 
@@ -185,6 +187,7 @@ class Settings:
     fallback_limit: int = 5
     min_similarity: float = 0.5
     min_relevance: float | None = None
+    scales: Mapping[str, Scale] = field(default_factory=dict[str, Scale])
     min_importance: float = 0.5
     max_results: int = 10
     context_tokens: int = 2048

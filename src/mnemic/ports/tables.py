@@ -78,6 +78,10 @@ class Conversations(Protocol):
         """
         ...
 
+    def sessions(self, visible: Visibility, limit: int) -> list[Conversation]:
+        """The first `limit` sessions with visible messages, last active first, counted without erased messages."""
+        ...
+
     def cursor(self, partition: Partition, session: str, name: str) -> int:
         """The cursor's position, 0 if never moved."""
         ...

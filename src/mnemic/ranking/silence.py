@@ -1,8 +1,8 @@
 """Whether a prompt asks for something that memory holds, or is better left alone: a probability.
 
 Answers for what speaks for it and for the weights that come with the package (`silence.json`, which says how they were
-made, by `benchmarks/fit/silence.py`). A prompt is judged by its own vector (does it ask about somebody's life or work,
-or is it a greeting, code, a calculation?) and by what was found for it.
+made, by `benchmarks/fit/silence.py`). A prompt is judged by its own words, and by its vector if that is of the included
+model (does it ask about somebody's life or work, or is it a greeting, code, a calculation?), and by what was found.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -21,30 +22,14 @@ from numpy.typing import NDArray
 
 from mnemic.ranking.digest import stems
 from mnemic.ranking.extract import is_small_talk
+from mnemic.ranking.relevance import COSINE
 from mnemic.text.normalise import stored_pattern
 
 Doubles = NDArray[np.float64]
 
-FEATURES = (
-    "head",
-    "relevance_1",
-    "relevance_2",
-    "relevance_5",
-    "cosine_1",
-    "cosine_gap",
-    "names_author",
-    "covered",
-    "lacks_answer",
-    "is_own",
-    "is_task",
-    "to_assistant",
-    "length",
-    "crowd",
-    "constant",
-)
-FIRST = 3
-"""So many of the best hits are looked at for names and answers."""
-
+_FOUND = "relevance_1 relevance_2 relevance_5 cosine_1 cosine_gap names_author covered lacks_answer"
+FEATURES = tuple(f"head asks_of_life {_FOUND} is_own is_task to_assistant length crowd constant".split())
+FIRST = 3  # best hits that are searched for names and answers
 FIFTH = 5
 NO_LOGIT = -6.0
 LEAST_SHARE = 1e-4
@@ -54,10 +39,7 @@ ABOUT_SUBJECT = 0.5
 NEAR_BEST = 2.0
 """Logits: facts so near to the best one may hold the answer as well."""
 
-NO_COSINE = 0.0
-LONGEST_TOKENS = 12.0
-"""Beyond it a prompt's length says nothing: a long text to work on is no better a question."""
-
+LONGEST_TOKENS = 12.0  # a longer text to work on is no better a question
 
 _pattern = partial(stored_pattern, __name__)
 _OWN = _pattern("own")
@@ -66,6 +48,8 @@ _QUOTED = _pattern("quoted")
 
 _TASK = _pattern("task")
 _YOU = _pattern("you")
+_PIECE = re.compile(r"[\u3400-\u9fff]|[^\W_]+|[?!{}()=]")
+FIRST_PIECES = 24  # a prompt shows what it wants in its first sentences
 _CALCULATION = re.compile(r"[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*\d[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
 _CODE = _pattern("code")
 _ABOUT_USER = _pattern("about_user")
@@ -95,10 +79,10 @@ def names_asked(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt, the vector of its question `(dims,)`, L2-normalised, and how many rows were searched for it."""
+    """A prompt, the vector of its question `(dims,)`, L2-normalised, if it has one, and how many rows were searched."""
 
     text: str
-    vector: NDArray[np.float32]
+    vector: NDArray[np.float32] | None
     searched: int
 
 
@@ -117,28 +101,42 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The weights for one embedding model: of the `head` `(dims,)` over the prompt's vector, and of `FEATURES`."""
+    """The weights of `FEATURES`, the least certainty at which something is shown, and the `head` `(dims,)` over the
+    prompt's vector. Empty: this judge does not look at vectors.
+    """
 
-    head: Doubles
-    head_constant: float
     weights: Doubles
     threshold: float
+    head: Doubles
+    head_constant: float
 
 
 @cache
-def judges() -> Mapping[str, Judge]:
-    """The judges that come with the package, by embedding model."""
-    path = Path(__file__).with_name("silence.json")
-    told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["models"] if path.exists() else {}
-    return {
-        model: Judge(
-            np.array(each["head"]),
-            float(each["head_constant"]),
-            np.array([each["weights"][name] for name in FEATURES]),
-            float(each["threshold"]),
-        )
-        for model, each in told.items()
-    }
+def _stored() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_name("silence.json").read_text(encoding="utf-8"))
+
+
+@cache
+def judge(name: str) -> Judge:
+    """The judge for an embedding model, else for hits found by any other's `COSINE`, or by `WORDS` alone."""
+    every: Mapping[str, Any] = _stored()["judges"]
+    told = every.get(name) or every[COSINE]
+    weights = np.array([told["weights"][each] for each in FEATURES])
+    return Judge(weights, float(told["threshold"]), np.array(told["head"]), float(told["head_constant"]))
+
+
+def asks_of_life(text: str) -> float:
+    """How much a prompt reads like a question about somebody's life or work, as a logit; 0 for unknown words."""
+    known: Mapping[str, float] = _stored()["pieces"]
+    every = pieces(text)
+    found = [known[piece] for piece in every if piece in known]
+    return sum(found) / max(len(every), 1) ** 0.5 + float(_stored()["known_share"]) * len(found) / max(len(every), 1)
+
+
+def pieces(text: str) -> frozenset[str]:
+    """The first words of a text with its marks of code and questions, and the pairs of them; "^" is the beginning."""
+    words = [word.lower() for word in _PIECE.findall(text)[:FIRST_PIECES]]
+    return frozenset((*words, *map(" ".join, pairwise(("^", *words)))))
 
 
 def asks_nothing(text: str) -> bool:
@@ -169,13 +167,14 @@ def features(text: str, head: float, hits: Sequence[Sight], searched: int) -> Do
     ranked = sorted(hits, key=lambda hit: -hit.relevance)
     best = ranked[:FIRST]
     cosines = sorted((hit.cosine for hit in hits if not np.isnan(hit.cosine)), reverse=True)
-    first = cosines[0] if cosines else NO_COSINE
-    fifth = cosines[FIFTH - 1] if len(cosines) >= FIFTH else NO_COSINE
+    first = cosines[0] if cosines else 0.0
+    fifth = cosines[FIFTH - 1] if len(cosines) >= FIFTH else 0.0
     asked = stems(text)
     found = frozenset[str]().union(*(stems(hit.text) for hit in best))
     return np.array(
         [
             head,
+            asks_of_life(text),
             *(_logit(ranked, place) for place in (1, 2, FIFTH)),
             first,
             first - fifth,
@@ -201,7 +200,9 @@ def text_features(text: str) -> tuple[float, float, float, float]:
 
 def certainty(judge: Judge, prompt: Prompt, hits: Sequence[Sight]) -> float:
     """The probability, 0 to 1, that what was found belongs before this prompt."""
-    head = float(judge.head @ prompt.vector.astype(np.float64)) + judge.head_constant
+    head = judge.head_constant
+    if judge.head.shape[0] and prompt.vector is not None:
+        head += float(judge.head @ prompt.vector.astype(np.float64))
     return share_of(float(features(prompt.text, head, hits, prompt.searched) @ judge.weights))
 
 

@@ -86,6 +86,20 @@ class ConversationsContract:
         add_messages(store, a_message(1, scope=BERT))
         assert behind(store, 0) == []
 
+    def test_sessions_come_last_active_first_counted_without_erased_messages(self, store: Store):
+        messages = [a_message(1), a_message(2, observed_at=NOW + MINUTE), a_message(3, observed_at=NOW + 2 * MINUTE)]
+        add_messages(store, *messages)
+        add_messages(store, a_message(1, session="s2", observed_at=NOW + 3 * MINUTE))
+        add_messages(store, a_message(1, session="s3"))
+        add_messages(store, a_message(1, scope=BERT))
+        with store.write() as work:
+            work.messages.erase(HERS, [messages[2].id])
+        with store.read() as work:
+            found = work.conversations.sessions(ANNA.visibility, 9)
+            assert work.conversations.sessions(ANNA.visibility, 1) == found[:1]
+        assert [(each.session, each.messages) for each in found] == [("s2", 1), ("s1", 2), ("s3", 1)]
+        assert (found[1].partition, found[1].started_at, found[1].last_at) == (HERS, NOW, NOW + MINUTE)
+
     def test_a_cursor_stands_at_0_until_it_is_moved(self, store: Store):
         assert cursor(store) == 0
         assert move(store, 0, 5) is True
@@ -146,6 +160,12 @@ def said(store: Store, scope: Scope = ANNA, **query: Any) -> list[str]:
 
 class SaidContract:
     """Tests of `Conversations.said`; each takes an empty open store."""
+
+    def test_an_ending_finds_the_messages_whose_id_ends_like_this(self, store: Store):
+        messages = [a_message(1, "one"), a_message(2, "two")]
+        add_messages(store, *messages)
+        assert said(store, ending=messages[0].id[-12:]) == ["one"]
+        assert said(store, BERT, ending=messages[0].id[-12:]) == said(store, ending="%") == []
 
     def test_messages_come_by_when_they_were_said_whatever_came_in_first(self, store: Store):
         add_messages(

@@ -123,6 +123,14 @@ def listed(store: Store, scope: Scope = ANNA, **conditions: Any) -> list[Memory]
 class ListingContract:
     """Tests of `Memories.list` and `.ids`; each takes an empty open store."""
 
+    def test_an_ending_finds_the_memories_whose_id_ends_like_this(self, store: Store):
+        one, other = a_memory("tea"), a_memory("coffee")
+        add_memories(
+            store, one, other, a_memory("milk", BERT.partition(Level.USER), id=f"{other.id[:-12]}{one.id[-12:]}")
+        )
+        assert listed(store, ending=one.id[-12:]) == [one]
+        assert listed(store, ending=f"f{one.id}") == listed(store, ending="%") == []
+
     def test_active_memories_are_listed_newest_first_and_ties_end_with_the_id(self, store: Store):
         old = a_memory("old", created_at=NOW - MINUTE)
         twins = [a_memory("one"), a_memory("two")]

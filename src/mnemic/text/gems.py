@@ -223,7 +223,7 @@ def _checked(item: Mapping[str, object], by_number: Mapping[int, ToldTurn], *, n
     _check_date(item.get("date"))
     snippet = snippet_of(_text(item.get("snippet"), "snippet"), f"{gem} {context}", turns)
     if not snippet:
-        raise _RefusalError("the turns that it names do not mention it")
+        raise _RefusalError("the cited turns do not mention it")
     return Found(
         Gem(
             gem=gem,
@@ -246,7 +246,7 @@ def _text(value: object, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _RefusalError(f"{name} is {_excerpt(value)}, no text")
+        raise _RefusalError(f"{name} is {_excerpt(value)}, not text")
     return clean_text(value)
 
 
@@ -266,7 +266,7 @@ def _categories(value: object) -> tuple[str, ...]:
     if given is None or given == []:
         raise _RefusalError("categories are missing")
     if not isinstance(given, list):
-        raise _RefusalError(f"categories are {_excerpt(cast('object', value))}, no list")
+        raise _RefusalError(f"categories are {_excerpt(cast('object', value))}, not a list")
     words = [each.strip().lower() for each in cast("list[object]", given) if isinstance(each, str)]
     known = tuple(dict.fromkeys(word for word in words if word in known_categories()))
     if not known:
@@ -279,7 +279,7 @@ def _importance(value: object) -> str:
         raise _RefusalError("importance is missing")
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in IMPORTANCE_WORDS:
-        raise _RefusalError(f"importance is {_excerpt(value)}, none of the words {', '.join(IMPORTANCE_WORDS)}")
+        raise _RefusalError(f"importance is {_excerpt(value)}, not one of the words {', '.join(IMPORTANCE_WORDS)}")
     return word
 
 
@@ -287,7 +287,7 @@ def _confidence(value: object) -> float:
     if value is None:
         raise _RefusalError("confidence is missing")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _RefusalError(f"confidence is {_excerpt(value)}, no number")
+        raise _RefusalError(f"confidence is {_excerpt(value)}, not a number")
     if not math.isfinite(value) or not 0 <= value <= 1:
         raise _RefusalError(f"confidence is {_excerpt(value)}, not from 0 to 1")
     return float(value)
@@ -297,7 +297,7 @@ def _turns(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tup
     """The turns that it names, by their numbers in the story, in order."""
     listed, ranged = _listed(item.get("source_turns")), _ranged(item.get("turn_range"), max(by_number, default=0))
     if listed is None and ranged is None:
-        raise _RefusalError("it names no turns: source_turns and turn_range are missing")
+        raise _RefusalError("it cites no turns: source_turns and turn_range are missing")
     if listed is not None and ranged is not None and not _agree(listed, ranged):
         raise _RefusalError("turn_range and source_turns name different turns")
     numbers = sorted(set(listed if listed is not None else ranged or ()))
@@ -312,7 +312,7 @@ def _listed(value: object) -> list[int] | None:
         return None
     entries = cast("list[object]", value) if isinstance(value, list) else [value]
     if not all(isinstance(entry, int) and not isinstance(entry, bool) for entry in entries):
-        raise _RefusalError(f"source_turns are {_excerpt(entries)}, no list of whole numbers")
+        raise _RefusalError(f"source_turns are {_excerpt(entries)}, not a list of whole numbers")
     return cast("list[int]", entries)
 
 
@@ -324,7 +324,7 @@ def _ranged(value: object, last: int) -> list[int] | None:
     for part in str(value).split(","):
         match = None if isinstance(value, bool) else _RANGE.fullmatch(part)
         if match is None:
-            raise _RefusalError(f'turn_range is {_excerpt(value)}, nothing like "15-16"')
+            raise _RefusalError(f'turn_range is {_excerpt(value)}, not a range such as "15-16"')
         first, end = int(match.group(1)), int(match.group(2) or match.group(1))
         if end < first:
             raise _RefusalError(f"turn_range is {_excerpt(value)}: it ends before it begins")
@@ -360,7 +360,7 @@ def _moment(value: object, turns: Sequence[ToldTurn]) -> datetime:
         moment = datetime.fromisoformat(given)
         moment = moment.replace(tzinfo=last.tzinfo) if moment.tzinfo is None else moment.astimezone(last.tzinfo)
     except (ValueError, OverflowError) as error:
-        raise _RefusalError(f"timestamp is {_excerpt(given)}, no time in ISO 8601") from error
+        raise _RefusalError(f"timestamp is {_excerpt(given)}, not an ISO 8601 time") from error
     return moment if turns[0].said_at <= moment <= last else last
 
 
@@ -372,7 +372,7 @@ def _check_date(value: object) -> None:
     try:
         date.fromisoformat(given if _DATE.fullmatch(given) else "")
     except ValueError as error:
-        raise _RefusalError(f"date is {_excerpt(given)}, no date such as 2026-05-01") from error
+        raise _RefusalError(f"date is {_excerpt(given)}, not a date such as 2026-05-01") from error
 
 
 def join_gems(first: Found, second: Found) -> Found:

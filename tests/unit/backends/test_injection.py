@@ -297,7 +297,7 @@ class TestMessages:
         "messages", ["hello", [{"content": "x"}], [5], [Odd("user")], [Odd("system")], [{"role": "system"}]]
     )
     def test_what_is_no_list_of_messages_is_refused(self, messages: Any):
-        with pytest.raises(InvalidInputError, match=r"message"):
+        with pytest.raises(InvalidInputError, match=r"message|content"):
             inject_context("q", messages, texts("text"))
 
     def test_a_tuple_will_do_and_the_answer_is_a_list(self):

@@ -169,12 +169,13 @@ def test_no_embedder_and_one_that_fails_are_told(opened: Open):
 
 
 @pytest.mark.requirement("P-20")
-def test_an_embedder_without_a_calibrated_relevance_is_told_with_one_that_has_it(opened: Open, tmp_path: Path):
+def test_an_embedder_without_a_calibrated_relevance_is_told_with_the_command(opened: Open, tmp_path: Path):
     (finding,) = [each for each in opened().doctor().findings if each.part == "relevance"]
     assert "hits show none" in finding.message
-    assert "all-MiniLM-L6-v2" in finding.remedy
-    with Mnemic.open(str(tmp_path / "shipped.db")) as mnemic:
-        assert all(each.part != "relevance" for each in mnemic.doctor().findings)
+    assert finding.remedy == "run `mnemic calibrate`"
+    for name in ("minilm", "none"):
+        with Mnemic.open(Config(store=str(tmp_path / f"{name}.db"), embedder=name)) as mnemic:
+            assert all(each.part != "relevance" for each in mnemic.doctor().findings)
 
 
 def test_a_model_that_does_not_answer_is_told(opened: Open):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from mnemic.engine import recall
 from mnemic.engine.context_silence import strong_enough
 from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
+from mnemic.model.candidates import Scale
 from mnemic.model.item import Item
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Scope, Visibility
-from mnemic.ranking.silence import Prompt, Sight, certainty, judges
+from mnemic.ranking.silence import Prompt, Sight, certainty, judge
 from mnemic_minilm import MODEL
-from tests.unit.engine.kit import ANNA
+from tests.unit.engine.kit import ANNA, WordEmbedder
 
 FACTS = [
     "I moved to Hamburg in March 2025 and work as a carpenter.",
@@ -107,6 +108,52 @@ def test_with_an_embedder_that_is_not_calibrated_nothing_is_told_and_nothing_lef
     mnemic.remember(ANNA, "green tea")
     (hit,) = mnemic.recall(ANNA, "tea", min_relevance=1.0)
     assert hit.relevance is None
+
+
+def test_a_calibrated_embedder_shows_relevance_in_its_own_space_alone(make_parts: Callable[..., Engine]):
+    parts = make_parts(WordEmbedder())
+    own = WordEmbedder().space.id
+    for space, is_known in ((own, True), ("another", False)):
+        settings = replace(parts.settings, scales={space: Scale(slope=0.5, shift=0.1)})
+        mnemic = Mnemic(replace(parts, settings=settings))
+        mnemic.remember(ANNA, "green tea")
+        (hit,) = mnemic.recall(ANNA, "tea")
+        assert (hit.relevance is not None) is is_known
+
+
+@pytest.fixture
+def words() -> Iterator[Mnemic]:
+    """A memory that searches by words alone."""
+    with Mnemic.open(Config(store="memory://", embedder="none")) as mnemic:
+        mnemic.remember_many(ANNA, FACTS)
+        yield mnemic
+
+
+def test_by_words_alone_a_hit_that_shares_more_of_the_question_is_more_relevant(words: Mnemic):
+    most, least = words.recall(ANNA, "Is Lena allergic to peanuts or to coffee?").hits
+    assert (most.text, least.text) == (ALLERGY, FACTS[4])
+    assert most.similarity is None
+    assert (most.relevance or 0) > (least.relevance or 0) > 0
+
+
+@pytest.mark.requirement("P-39")
+@pytest.mark.parametrize(
+    "prompt", [NO_QUESTION_OF_MEMORY, "Write a poem about coffee.", "What is the capital of Norway?"]
+)
+def test_by_words_alone_a_prompt_about_nobodys_life_gets_nothing(words: Mnemic, prompt: str):
+    assert not words.context(ANNA, prompt).recall.hits
+
+
+@pytest.mark.parametrize("prompt", ["What is Lena allergic to?", "When was my bike stolen?", "trip Norway"])
+def test_by_words_alone_a_question_and_a_search_get_the_fact(words: Mnemic, prompt: str):
+    assert words.context(ANNA, prompt).recall.hits
+
+
+def test_until_their_vectors_come_memories_are_judged_by_words(make_parts: Callable[..., Engine]):
+    mnemic = Mnemic(make_parts(None))
+    mnemic.remember(ANNA, ALLERGY)
+    later = Mnemic(make_parts(WordEmbedder()))
+    assert later.recall(ANNA, "What is Lena allergic to?").hits[0].relevance is not None
 
 
 def test_the_configured_least_relevance_holds_where_the_caller_names_none():
@@ -287,10 +334,9 @@ def test_a_recall_says_how_many_rows_its_hits_are_the_best_of(real: Mnemic):
 
 
 def test_the_same_likeness_tells_less_the_more_rows_were_searched():
-    judge = judges()[MODEL]
     near = [Sight(relevance=0.3, cosine=0.35, text="We painted the shed.")]
     prompt = Prompt(text="Which paint lasts outdoors?", vector=np.zeros(384, dtype=np.float32), searched=20)
-    few, many = (certainty(judge, replace(prompt, searched=rows), near) for rows in (20, 50_000))
+    few, many = (certainty(judge(MODEL), replace(prompt, searched=rows), near) for rows in (20, 50_000))
     assert many < 0.5 * few
 
 

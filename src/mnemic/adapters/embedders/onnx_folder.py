@@ -251,7 +251,7 @@ class OnnxFolderEmbedder:
         if model.pooling == POOLED:
             return answer
         if answer.shape[:2] != mask.shape or not answer.shape[-1]:
-            raise BadReplyError(f"{self._file} answers {answer.shape} for {mask.shape} tokens")
+            raise BadReplyError(f"{self._file} returned {answer.shape} for {mask.shape} tokens")
         return pooled(answer, mask, model.pooling)
 
     def _probe_dims(self, model: _Model) -> int:
@@ -278,10 +278,10 @@ class OnnxFolderEmbedder:
         if of_texts and self._asked_pooling is None:
             return of_texts[0], POOLED
         if not of_tokens:
-            hint = " (a model that answers logits judges pairs: see `reranker`)" if "logits" in by_name else ""
+            hint = " (a model with logits is a `reranker`)" if "logits" in by_name else ""
             raise ConfigError(
-                f"{self._file} answers {', '.join(by_name)}: no vectors of tokens (last_hidden_state), which could be "
-                f"pooled, and none of texts (sentence_embedding) that are wanted{hint}"
+                f"{self._file} outputs {', '.join(by_name)}, but neither token vectors (last_hidden_state) "
+                f"nor text vectors (sentence_embedding){hint}"
             )
         if said.further:
             raise ConfigError(

@@ -208,7 +208,7 @@ class OpenAIEmbedder:
             index = fields.get("index", place)
             found[index if isinstance(index, int) else -1] = fields.get("embedding")
         if len(entries) != count or set(found) != set(range(count)):
-            raise BadReplyError(f"{self._client.place} was asked for {count} vectors and sent another number")
+            raise BadReplyError(f"{self._client.place} did not return the {count} vectors requested")
         return [found[place] for place in range(count)]
 
     def _dims(self) -> int:

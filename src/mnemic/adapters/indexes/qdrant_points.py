@@ -450,9 +450,9 @@ def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
         raise ConfigError(f"{where} was not made by Mnemic; choose another one with memory.index.qdrant.collection")
     if vectors.size != wanted.dims or said["mnemic_space"] != wanted.space:
         raise ConfigError(
-            f"{where} holds vectors of {said.get('mnemic_model')}, {vectors.size} dims (space {said['mnemic_space']}), "
-            f"which cannot be compared with those of {wanted.model}, {wanted.dims} dims (space {wanted.space}), that "
-            f"the embedder makes; {remedy}"
+            f"{where} contains vectors of {said.get('mnemic_model')}, {vectors.size} dims (space "
+            f"{said['mnemic_space']}). They cannot be compared with vectors of the configured embedder: "
+            f"{wanted.model}, {wanted.dims} dims (space {wanted.space}); {remedy}"
         )
     if vectors.distance != models.Distance.COSINE or said.get("mnemic_layout") != LAYOUT:
         raise ConfigError(f"{where} uses a different distance or layout from this version of Mnemic; {remedy}")

@@ -80,7 +80,7 @@ class CrossEncoderReranker:
         for rows in onnx_models.batches(lengths, 1) if model.is_dynamic else onnx_models.batches(lengths):
             answer, _ = model.graph.run(model.output, [pairs[row] for row in rows], model.pad_id)
             if answer.size != len(rows):
-                raise BadReplyError(f"{self.name} answers {answer.shape} for {len(rows)} pairs; it is not a reranker")
+                raise BadReplyError(f"{self.name} returned {answer.shape} for {len(rows)} pairs; it is not a reranker")
             scores[rows] = answer.reshape(-1)
         return scores
 

@@ -71,12 +71,12 @@ def is_readable(memory: Memory) -> bool:
 def check_sheets(sheets: Sequence[Sheet]) -> None:
     """Raise `InvalidInputError` for sheets with repetitions, or without an end of a relation."""
     if len({sheet.item_id for sheet in sheets}) < len(sheets):
-        raise InvalidInputError("two sheets describe the same item")
+        raise InvalidInputError("two graph entries describe the same item")
     for sheet in sheets:
         if len({(named.key, named.type) for named in sheet.names}) < len(sheet.names):
-            raise InvalidInputError(f"the sheet of {sheet.item_id} names an entity twice")
+            raise InvalidInputError(f"the graph entry of {sheet.item_id} names an entity twice")
         if len({(each.source, each.target, each.type) for each in sheet.relations}) < len(sheet.relations):
-            raise InvalidInputError(f"the sheet of {sheet.item_id} states a relation twice")
+            raise InvalidInputError(f"the graph entry of {sheet.item_id} repeats a relation")
         ends = {end for each in sheet.relations for end in (each.source, each.target)}
         if not ends <= set(range(len(sheet.names))):
-            raise InvalidInputError(f"the sheet of {sheet.item_id} relates entities that it does not name")
+            raise InvalidInputError(f"the graph entry of {sheet.item_id} relates unnamed entities")

@@ -1,7 +1,13 @@
 // How numbers and times are written.
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** The time of day of a moment in the reader's own zone. */
+export function clock(iso) {
+  return CLOCK.format(new Date(iso));
+}
 
 /** A moment in the reader's own zone. */
 export function moment(iso) {

@@ -3,6 +3,7 @@
 import { Problem, askCaller, onWaiting } from "./api.js";
 import { address, el, put } from "./dom.js";
 import { dialog, empty, field, form, notice, problemBox, values } from "./parts.js";
+import { page as conversations } from "./pages/conversations.js";
 import { page as documents } from "./pages/documents.js";
 import { page as graph } from "./pages/graph.js";
 import { page as health } from "./pages/health.js";
@@ -11,6 +12,7 @@ import { page as jobs } from "./pages/jobs.js";
 import { page as memories } from "./pages/memories.js";
 import { page as overview } from "./pages/overview.js";
 import { page as profile } from "./pages/profile.js";
+import { page as prompt } from "./pages/prompt.js";
 import { page as receipts } from "./pages/receipts.js";
 import { page as review } from "./pages/review.js";
 import { page as search } from "./pages/search.js";
@@ -21,8 +23,10 @@ import { PARTS, caller, isNobody, key, scope, setCaller, setKey, setScope } from
 // All are loaded at the start, so that a page can say it when the server is gone.
 const DRAWN = {
   overview,
+  conversations,
   memories,
   search,
+  prompt,
   timeline,
   review,
   graph,
@@ -61,8 +65,9 @@ function show() {
     return;
   }
   document.title = `${PAGES.find(([name]) => name === (PARTS_OF_PAGES[page] ?? page))[1]} · Mnemic`;
-  const isOrgAlone = isNobody() && !NEEDS_NOBODY.has(page);
-  const drawn = DRAWN[page]({ id, query, signal, go, again: show });
+  const isListingUsers = page === "overview" && caller.is_operator;
+  const isOrgAlone = isNobody() && !NEEDS_NOBODY.has(page) && !isListingUsers;
+  const drawn = DRAWN[page]({ id, query, signal, go, choose, again: show });
   put(main, isOrgAlone ? nobody() : null, drawn);
   if (!isFirst) (main.querySelector("h1") ?? main).focus();
   isFirst = false;
@@ -74,6 +79,13 @@ function nobody() {
     { class: "banner" },
     "Choose a user, agent or session at the top to see their memory. This page shows what the whole org shares.",
   );
+}
+
+/** Show the memory of somebody else, from the overview on. */
+function choose(chosen) {
+  setScope(chosen);
+  drawScope();
+  go("overview");
 }
 
 /** Go to another page, or reload the current one. */

@@ -138,7 +138,9 @@ def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, st
     context = None
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in _REFUSED_KINDS:
-            raise InvalidInputError(f"the tool {called} takes {_REFUSED_KINDS[parameter.kind]}; models name arguments")
+            raise InvalidInputError(
+                f"the tool {called} takes {_REFUSED_KINDS[parameter.kind]}; models pass arguments by name"
+            )
         if name not in hints:
             raise InvalidInputError(f"the parameter {name} of the tool {called} has no type hint")
         if hints[name] is ToolContext:

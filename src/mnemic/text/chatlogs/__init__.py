@@ -80,8 +80,8 @@ def _format_of_lines(text: str) -> str:
         if "role" in record and ("content" in record or "text" in record):
             return "jsonl"
     raise InvalidInputError(
-        f"this is no log of a known format ({', '.join(FORMATS)}): name it, or give one JSON object with "
-        '"role" and "content" per line; notes are "markdown", and found out by a name that ends in .md'
+        f"the format is unknown; choose one ({', '.join(FORMATS)}), or use one JSON object with "
+        '"role" and "content" per line. A file name that ends in .md means markdown'
     )
 
 

@@ -69,8 +69,8 @@ def read_mem0(text: str, name: str, owner: Owner, *, is_named: bool) -> MemoryRe
     known = {entry.origin for entry in reading.entries}
     if not is_named and not known.issuperset(changes):
         raise InvalidInputError(
-            "this is a history of mem0, which does not say whose memories they are: "
-            "name the format mem0 when all of them are to belong to this scope"
+            "this is a mem0 history, which does not show who owns the memories; "
+            "set the format to mem0 if all of them belong to this scope"
         )
     for memory_id, entries in changes.items():
         _add_changed(reading, memory_id, entries, is_known=memory_id in known)
@@ -137,8 +137,8 @@ def _select_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owne
         held = {str(record[f"{part}_id"]) for record in own if record.get(f"{part}_id")}
         if len(held) > 1 and wanted not in held:
             raise InvalidInputError(
-                f"this contains memories of several {part}s ({', '.join(sorted(held)[:5])}): import it once for each, "
-                f"with the scope's {part} named as there"
+                f"this contains memories of several {part}s ({', '.join(sorted(held)[:5])}); import it once for "
+                f"each, with the same {part} in the scope"
             )
         if len(held) > 1:
             others = {id(record) for record in own if str(record.get(f"{part}_id") or wanted) != wanted}

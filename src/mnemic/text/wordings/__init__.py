@@ -47,7 +47,7 @@ def use_prompts(folder: Path) -> None:
         for name, text in words.items():
             if name not in shipped or sorted(set(_FIELD.findall(text))) != sorted(set(_FIELD.findall(shipped[name]))):
                 wanted = ", ".join(sorted(set(_FIELD.findall(shipped.get(name, ""))))) or "no braces"
-                raise ConfigError(f"{path}: {name} is unknown or must have {wanted}")
+                raise ConfigError(f"{path}: {name} must be a known prompt with these fields: {wanted}")
         found[language] = {name: text for name, text in words.items() if text != shipped[name]}
     if not folder.is_dir():
         raise ConfigError(f"the prompts folder {folder} does not exist; `mnemic init --prompts` creates one")

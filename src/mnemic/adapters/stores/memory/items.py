@@ -1,6 +1,7 @@
 """The reference store's messages, conversations and memories."""
 
 import builtins
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -215,6 +216,7 @@ def _meets(memory: Memory, query: MemoryQuery) -> bool:
             or (query.or_flagged and bool(memory.flags) and memory.state == State.ACTIVE)
         )
         and (not query.kinds or memory.kind in query.kinds)
+        and memory.id.endswith(query.ending)
         and (as_of is None or _holds_at(memory.valid_from or memory.observed_at, memory.valid_to, as_of))
         and (known_at is None or _holds_at(memory.created_at, memory.retired_at, known_at))
         and matches(memory, query.filter)
@@ -248,10 +250,21 @@ class MemoryConversations(Port):
             for message in items
             if message.state != State.ERASED
             and query.session in (None, message.session)
+            and message.id.endswith(query.ending)
             and (query.since is None or message.observed_at >= query.since)
             and (query.until is None or message.observed_at < query.until)
         ]
         return kept[: query.limit]
+
+    def sessions(self, visible: Visibility, limit: int) -> list[Conversation]:
+        said: dict[tuple[Partition, str], list[Message]] = {}
+        for message in self.said(visible, MessageQuery(limit=sys.maxsize)):
+            said.setdefault((message.partition, message.session), []).append(message)
+        found = [
+            Conversation(*key, max(m.turn for m in each), len(each), each[-1].observed_at, each[0].observed_at)
+            for key, each in said.items()
+        ]
+        return sorted(found, key=lambda talk: (-talk.last_at.timestamp(), talk.session))[:limit]
 
     def cursor(self, partition: Partition, session: str, name: str) -> int:
         return self._transaction.tables.cursors.get((partition, session, name), 0)

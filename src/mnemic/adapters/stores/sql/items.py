@@ -118,6 +118,7 @@ class SqlConversations(SqlPort, topic="conversations"):
             "session": query.session,
             "since": _EARLIEST if query.since is None else to_microseconds(query.since),
             "until": _LATEST[0] if query.until is None else to_microseconds(query.until),
+            "ending": query.ending,
             "limit": query.limit,
             **dict(zip(("at", "position", "id"), behind, strict=True)),
         }
@@ -126,6 +127,10 @@ class SqlConversations(SqlPort, topic="conversations"):
             rows = self._session.run(self._sql["said"], {**key, "pid": self._session.pid(partition)})
             found += [MESSAGE.noun(row) for row in rows]
         return sorted(found, key=_place_of, reverse=True)[: query.limit]
+
+    def sessions(self, visible: Visibility, limit: int) -> list[Conversation]:
+        rows = self._session.run(self._sql["sessions"], self._session.visible(visible, limit=limit))
+        return [CONVERSATION.noun(row) for row in rows]
 
     def cursor(self, partition: Partition, session: str, name: str) -> int:
         key = {"pid": self._session.look_up_pid(partition), "session": session, "name": name}
@@ -253,6 +258,7 @@ class SqlMemories(SqlPort, topic="memories"):
             as_of=micros(query.as_of),
             known_at=micros(query.known_at),
             or_flagged=query.or_flagged,
+            ending=query.ending,
         )
         return sql, {**asked, **compiler.parameters}
 

@@ -147,6 +147,7 @@ function messageActions(item, { go }) {
   return el(
     "div",
     { class: "actions" },
+    item.session ? link(`conversations/${item.session}`, { at: item.id }, "Show in the conversation") : null,
     link("search", { why: item.id }, "Why is it not found?"),
     item.role ? deleting(item, go) : null,
   );
@@ -290,7 +291,10 @@ function provenance(item, signal) {
 
 function excerpt(source, { start, end }) {
   const characters = [...source.text];
-  return link(`item/${source.id}`, {}, said(characters.slice(start, end || undefined).join(""), { most: 300 }));
+  const words = said(characters.slice(start, end || undefined).join(""), { most: 300 });
+  return source.role && source.session
+    ? link(`conversations/${source.session}`, { at: source.id }, words)
+    : link(`item/${source.id}`, {}, words);
 }
 
 function drawHistory(entries) {

@@ -1,14 +1,21 @@
 // Overview: counts, health and pending reviews.
 
 import { get, post } from "../api.js";
-import { el, link } from "../dom.js";
-import { count, number, words } from "../format.js";
-import { empty, entry, facts, fill, heading } from "../parts.js";
+import { el, link, said } from "../dom.js";
+import { count, moment, number, words } from "../format.js";
+import { empty, entry, facts, fill, heading, table } from "../parts.js";
 import { caller, isNobody, may } from "../session.js";
+import { newestSessions, sessionEntry } from "./conversations.js";
 
 const NEWEST = 5;
+const MOST_USERS = 200;
 
-export function page({ signal }) {
+export function page({ signal, choose }) {
+  if (isNobody() && caller.is_operator) {
+    const users = el("section", { "aria-label": "Users" });
+    fill(users, () => drawUsers(choose, signal), signal);
+    return [heading("Overview"), users];
+  }
   const counts = el("section", { "aria-label": "Counts" });
   const attention = el("section", { "aria-label": "What needs attention" });
   const health = el("section", { "aria-label": "Health" });
@@ -18,12 +25,37 @@ export function page({ signal }) {
   return [heading("Overview"), el("div", { class: "cards" }, attention, health), counts];
 }
 
+async function drawUsers(choose, signal) {
+  const users = (await get("users", {}, { signal })).filter((each) => each.org === caller.org);
+  if (!users.length)
+    return empty(
+      "This store is empty",
+      "Users appear here when something is captured, remembered or ingested for them. Try it on the command line: mnemic remember \"I like green tea\"",
+    );
+  return [
+    table(
+      users.length > MOST_USERS ? `The ${MOST_USERS} users last active` : "Users, most recently active first",
+      ["user", "memories", "messages", "documents", "last active"],
+      users
+        .slice(0, MOST_USERS)
+        .map((each) => [
+          el("button", { type: "button", class: "name", onclick: () => choose({ user: each.user }) }, said(each.user)),
+          number(each.memories, 0),
+          number(each.messages, 0),
+          number(each.documents, 0),
+          moment(each.last_at),
+        ]),
+    ),
+  ];
+}
+
 async function drawCounts(signal) {
-  const [counts, newest] = await Promise.all([
+  const [counts, newest, sessions] = await Promise.all([
     get("counts", {}, { signal }),
     get("memories", { limit: NEWEST }, { signal }),
+    newestSessions(NEWEST, signal),
   ]);
-  if (!Object.keys(counts.states).length && !Object.keys(counts.documents).length) {
+  if (!sessions.length && !Object.keys(counts.states).length && !Object.keys(counts.documents).length) {
     return [
       el("h2", {}, "Memories"),
       empty(
@@ -42,8 +74,8 @@ async function drawCounts(signal) {
       card("By kind", counts.kinds, (kind) => link("memories", { kinds: kind }, words(kind))),
       card("Documents", counts.documents, (status) => link("documents", {}, words(status))),
     ),
-    el("h2", {}, "Newest"),
-    newest.memories.map((each) => entry(each)),
+    sessions.length ? [el("h2", {}, "Newest conversations"), sessions.map(sessionEntry)] : null,
+    newest.memories.length ? [el("h2", {}, "Newest memories"), newest.memories.map((each) => entry(each))] : null,
   ];
 }
 

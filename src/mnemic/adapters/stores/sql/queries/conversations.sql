@@ -7,6 +7,11 @@ SELECT p.org, p.level, p.owner, $m.message
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid = :pid AND m.session = :session AND m.position > :after AND m.state != 'erased'
 ORDER BY m.position LIMIT greatest(:limit, 0);
+-- name: sessions
+SELECT p.org, p.level, p.owner, m.session, max(m.turn), count(*), min(m.observed_at), max(m.observed_at)
+FROM messages AS m JOIN partitions AS p USING (pid)
+WHERE m.pid = ANY(:pids) AND m.state != 'erased'
+GROUP BY p.org, p.level, p.owner, m.session ORDER BY max(m.observed_at) DESC, m.session LIMIT :limit;
 -- name: cursor
 SELECT position FROM cursors WHERE pid = :pid AND session = :session AND name = :name;
 -- name: move
@@ -20,6 +25,7 @@ SELECT observed_at, position, id FROM messages WHERE pid = :pid AND id = :id;
 SELECT p.org, p.level, p.owner, $m.message
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid = :pid AND m.state != 'erased' AND (:session::text IS NULL OR m.session = :session)
+    AND substr(m.id, length(m.id) - length(:ending::text) + 1) = :ending::text
     AND m.observed_at >= :since::bigint AND m.observed_at < :until::bigint
     AND (m.observed_at, m.position, m.id) < (:at::bigint, :position::bigint, :id::text)
 ORDER BY m.observed_at DESC, m.position DESC, m.id DESC LIMIT :limit;

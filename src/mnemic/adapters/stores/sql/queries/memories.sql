@@ -22,6 +22,7 @@ AND (
     OR (:or_flagged AND m.flags != '[]' AND m.state = 'active')
 )
 AND (is_empty(:kinds) OR m.kind = ANY(:kinds))
+AND substr(m.id, length(m.id) - length(:ending::text) + 1) = :ending::text
 AND (:as_of::bigint IS NULL OR (
     coalesce(m.valid_from, m.observed_at) <= :as_of::bigint AND coalesce(m.valid_to > :as_of::bigint, true)))
 AND (:known_at::bigint IS NULL OR (
