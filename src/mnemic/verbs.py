@@ -82,6 +82,9 @@ class Verb:
         return PREFIX + path, query, left
 
 
+DEFAULT_TOOLS = "recall,remember,update_memory,forget,list_memories,search_documents"
+"""The tools of an MCP client that chooses none. Each tool costs a model some of its context."""
+
 _BULK = "for programs; use `import` to bring in many"
 _BY_ITSELF = "done by the worker, not decided by a model"
 _PEOPLE = "decided by people, not by a model"

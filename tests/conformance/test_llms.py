@@ -138,7 +138,7 @@ def test_an_adapter_that_takes_any_length_is_found_out():
 def test_a_script_gives_its_answers_in_turn_and_keeps_the_prompts():
     llm = ScriptedLlm(["one", Completion("two"), BackendError("three")])
     assert [llm.complete(ask("a")).text, llm.complete(ask("b")).text] == ["one", "two"]
-    for words in ("three", "no further answer"):
+    for words in ("three", "no more replies"):
         with pytest.raises(BackendError, match=words):
             llm.complete(ask("c"))
     assert [prompt.messages[0].content for prompt in llm.prompts] == ["a", "b", "c", "c"]

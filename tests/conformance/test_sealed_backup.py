@@ -252,12 +252,12 @@ class TestWithoutTheKeys:
         backup = tmp_path / "b.zip"
         memory.backup(backup)
         with opened(place) as other:
-            self.refused(other, backup, r"it is sealed; set backup\.keyring")
+            self.refused(other, backup, r"the backup is sealed; set backup\.keyring")
         copy = ring.read_bytes()
         ring.unlink()
-        self.refused(memory, backup, "without that keyring, or a copy of it, it cannot be opened")
+        self.refused(memory, backup, "use that keyring or a copy of it")
         memory.backup(tmp_path / "new.zip")
-        self.refused(memory, backup, "without that keyring, or a copy of it, it cannot be opened")
+        self.refused(memory, backup, "use that keyring or a copy of it")
         ring.write_bytes(copy)
         memory.restore(backup, is_replacing=True)
 
@@ -280,7 +280,7 @@ class TestWithoutTheKeys:
         backup, master = tmp_path / "b.zip", "correct horse battery staple"
         with opened(place, backup_keyring=ring, backup_master_key=master) as wrapped:
             wrapped.backup(backup)
-            self.refused(memory, backup, "needs its master key; set MNEMIC_BACKUP_MASTER_KEY")
+            self.refused(memory, backup, "requires its master key; set MNEMIC_BACKUP_MASTER_KEY")
             with pytest.raises(ConfigError, match="master key"):
                 memory.erase(ACME, level="org")
             with opened(place, backup_keyring=ring, backup_master_key="wrong horse battery staple") as wrong:
@@ -310,7 +310,7 @@ class TestTables:
         assert known(memory, ACME)
 
     def test_of_which_it_is_not_known_whose_they_are_are_not_sealed(self):
-        with pytest.raises(UnsupportedError, match="which org the rows of diary belong to"):
+        with pytest.raises(UnsupportedError, match="which org the rows in diary belong to"):
             rows_statement("diary", ["day", "text"])
 
 

@@ -93,4 +93,4 @@ def test_the_mcp_configuration_of_the_readme_starts_a_server_that_clients_can_us
         async with Client(stdio_client(parameters)) as client:
             return {tool.name for tool in (await client.list_tools()).tools}
 
-    assert {"remember", "recall", "context"} <= anyio.run(ask)
+    assert {"remember", "recall", "forget"} <= anyio.run(ask)

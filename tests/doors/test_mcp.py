@@ -22,10 +22,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mnemic import Mnemic, Scope, tool
 from mnemic.mcp.app import door
 from mnemic.model.records import Right
+from mnemic.model.scope import find_login_name
+from mnemic.verbs import DEFAULT_TOOLS
 from mnemic.web.doors import application
 from mnemic.web.gate import Gate
 from mnemic.web.limits import Limits
 from mnemic.web.monitoring import Health, Metrics
+from tests.doors.doors import run as command
 
 ANA = Scope(user="ana")
 BOB = Scope(user="bob")
@@ -49,9 +52,10 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 @pytest.mark.requirement("P-24")
 def test_over_stdio_a_client_remembers_recalls_corrects_and_forgets(home: Path):
     async def test() -> None:
-        async with stdio(home / "memory.db", "--user", "ana", "--no-worker") as client:
+        async with stdio(home / "memory.db", "--user", "ana", "--no-worker", "--tools", "all") as client:
             tools: dict[str, Any] = {each.name: each for each in (await client.list_tools()).tools}
             assert {"remember", "recall", "forget", "context", "capture", "update_memory", "calculator"} <= set(tools)
+            assert all(each.title and each.annotations for each in tools.values())
             assert tools["recall"].input_schema["required"] == ["query"]
             assert tools["recall"].annotations.read_only_hint
             assert not tools["forget"].annotations.read_only_hint
@@ -76,6 +80,26 @@ def test_over_stdio_a_client_remembers_recalls_corrects_and_forgets(home: Path):
     run(test)
     with Mnemic.open(home / "memory.db") as mnemic:
         assert "Lisbon" in mnemic.recall(ANA, "Lisbon").hits[0].text
+
+
+@pytest.mark.requirement("P-24")
+def test_a_client_gets_six_tools_unless_others_are_chosen(home: Path):
+    async def names(*arguments: str) -> set[str]:
+        async with stdio(home / "memory.db", "--user", "ana", "--no-worker", *arguments) as client:
+            with pytest.raises(MCPError, match="no tool 'capture'"):
+                await client.call_tool("capture", {"user": "I moved to Lisbon"})
+            return {each.name for each in (await client.list_tools()).tools}
+
+    async def test() -> None:
+        assert await names() == set(DEFAULT_TOOLS.split(","))
+        assert await names("--tools", "recall, clock") == {"recall", "clock"}
+
+    run(test)
+
+
+def test_a_tool_that_is_unknown_is_refused_at_the_start():
+    code, _, err = command(["--user", "ana", "--store", "memory://", "--no-worker", "--tools", "nothing"], ["mcp"])
+    assert (code, "there is no tool 'nothing'" in err) == (2, True)
 
 
 def test_over_stdio_there_are_resources_and_prompts(home: Path):
@@ -121,11 +145,11 @@ class Server:
         return f"http://127.0.0.1:{self._listening.getsockname()[1]}/mcp"
 
     @asynccontextmanager
-    async def client(self, token: str | None = None, **headers: str) -> AsyncGenerator[Client]:
+    async def client(self, token: str | None = None, at: str = "?tools=all", **headers: str) -> AsyncGenerator[Client]:
         shown = {"Authorization": f"Bearer {token}"} if token else {}
         async with (
             httpx2.AsyncClient(headers={**shown, **headers}) as http,
-            Client(streamable_http_client(self.url, http_client=http)) as client,
+            Client(streamable_http_client(self.url + at, http_client=http)) as client,
         ):
             yield client
 
@@ -190,6 +214,24 @@ def test_over_http_a_key_bounds_the_scope_and_the_rights(server: Server):
     answer = httpx2.post(server.url, json={}, headers={"Accept": "application/json, text/event-stream"})
     assert answer.status_code == 401
     assert [memory.text for memory in server.mnemic.list(own).memories] == ["Ana lives in Lyon"]
+
+
+def test_over_http_without_a_user_a_local_request_is_the_login_names_and_a_key_needs_one(server: Server):
+    async def test() -> None:
+        async with server.client(at="/") as client:
+            assert {each.name for each in (await client.list_tools()).tools} == set(DEFAULT_TOOLS.split(","))
+            assert not (await client.call_tool("remember", {"text": "The boat is blue"})).is_error
+            for ask in (client.list_tools, client.list_resources, client.list_resource_templates, client.list_prompts):
+                with pytest.raises(MCPError, match="unknown cursor"):
+                    await ask(cursor="further")
+        token = server.mnemic.keys.create(Scope()).token
+        async with server.client(token) as client:
+            with pytest.raises(MCPError, match="add the header Mnemic-User"):
+                await client.call_tool("recall", {"query": "boat"})
+
+    run(test)
+    mine = server.mnemic.list(Scope(user=find_login_name())).memories
+    assert [memory.text for memory in mine] == ["The boat is blue"]
 
 
 def test_a_page_of_another_site_reaches_nothing(server: Server):

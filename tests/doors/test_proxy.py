@@ -253,6 +253,18 @@ def test_a_system_prompt_stays_in_front_and_parts_stay_parts(upstream: ChatServe
         assert "metric units" in text
 
 
+def test_a_route_that_the_proxy_does_not_take_is_told_with_those_that_it_takes(proxied: Proxied):
+    proxied.mnemic.keys.create(ANA)
+    client = proxied.client()
+    for ask in (
+        lambda: client.responses.create(model="m", input="Hello"),
+        lambda: client.completions.create(model="m", prompt="Hello"),
+        lambda: client.files.retrieve("f1"),
+    ):
+        with pytest.raises(openai.NotFoundError, match="use /v1/chat/completions, /v1/embeddings or /v1/models"):
+            ask()
+
+
 class TestFailures:
     """The chat goes on, and the headers and the counts say why memory was absent."""
 

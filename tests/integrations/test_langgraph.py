@@ -245,7 +245,8 @@ def test_a_meaning_is_found_in_other_words(tmp_path: Any):
         store.put((*ANA, "x"), "4", {"data": "-", "title": "bicycles"}, index=["title"])
         best = store.search(ANA, query="What must be left out of her food?", limit=1)
         assert [item.key for item in best] == ["1"]
-        assert best[0].score is not None
+        found = {item.key: item.score or 0 for item in store.search(ANA, query="What must be left out of her food?")}
+        assert 1 >= found["1"] > found["2"] >= 0
         assert {item.key for item in store.search(ANA, query="trains bicycles weather", limit=50)} == {"1", "2", "4"}
         assert store.search(ANA, query="bicycles", limit=1)[0].key == "4"
         assert store.search(ANA, query="allergic", filter={"other": "trains"})[0].key == "1"

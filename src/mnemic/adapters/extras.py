@@ -27,4 +27,4 @@ def import_extra(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
-        raise ConfigError(f"a required package is missing; run `pip install 'mnemic[{extra}]'`") from error
+        raise ConfigError(f"the package {error.name} is missing; run `pip install 'mnemic[{extra}]'`") from error

@@ -150,17 +150,17 @@ def folder_reason(name: str) -> str | None:
         return HIDDEN
     lower = name.lower()
     is_program = lower in NO_CONTENT or lower.endswith((".egg-info", ".dist-info"))
-    return "it holds files of programs, no content" if is_program else None
+    return "it contains program files, not content" if is_program else None
 
 
 def file_reason(name: str) -> str | None:
     """Why a file with this name is skipped, None if it is not."""
     if holds_secrets(name):
-        return "by its name it holds secrets"
+        return "its name suggests that it contains secrets"
     if is_hidden(name):
         return HIDDEN
     kind = _BINARY.get(PurePath(name).suffix.lower())
-    return None if kind is None else f"it is {kind}, by its name"
+    return None if kind is None else f"its name suggests that it is {kind}"
 
 
 TRIES = 3  # a file that changes during each of three reads is being written
@@ -188,7 +188,7 @@ class LocalFiles:
             return
         name = place.source.rpartition("/")[2]
         if holds_secrets(name) or holds_secrets(os.path.basename(place.path)):
-            yield LeftOut(place.source, "by its name it holds secrets")
+            yield LeftOut(place.source, "its name suggests that it contains secrets")
             return
         yield FoundFile(place.path, place.source, name, _size(place.path))
 
@@ -293,13 +293,13 @@ class Walk:
             target = os.path.realpath(path, strict=True)
             is_folder = stat.S_ISDIR(os.stat(target).st_mode)
         except OSError as error:
-            return LeftOut(source, f"it is a link to nothing that can be read: {told(error)}")
+            return LeftOut(source, f"it is a link whose target cannot be read: {told(error)}")
         if not f"{target}{os.sep}".startswith(self._root.rstrip(os.sep) + os.sep):
-            return LeftOut(source, "it is a link to something outside of the folder")
+            return LeftOut(source, "it is a link to something outside the folder")
         if is_folder:
             return LeftOut(source, "it is a link to a folder", is_folder=True)
         if holds_secrets(os.path.basename(target)):
-            return LeftOut(source, "it is a link to a file that by its name holds secrets")
+            return LeftOut(source, "it is a link to a file whose name suggests that it contains secrets")
         return self._find_entry(target, source)
 
     def _find_entry(self, path: str, source: str) -> Entry:
@@ -308,7 +308,7 @@ class Walk:
             info = os.stat(path, follow_symlinks=False)
             reason = self._find_reason(info)
             if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_read_head(path)):
-                reason = "it holds no text"
+                reason = "it contains no text"
         except OSError as error:
             reason = f"it cannot be read: {told(error)}"
         else:
@@ -319,12 +319,12 @@ class Walk:
     def _find_reason(self, info: os.stat_result) -> str | None:
         """Why a file is not read, decided before it is opened."""
         if not stat.S_ISREG(info.st_mode):
-            return "it is no plain file (a pipe, a socket or a device)"
+            return "it is not a regular file (but a pipe, socket or device)"
         if not info.st_size:
             return EMPTY
         if info.st_size > self._max_bytes:
             return f"it is larger than the limit of {self._max_bytes / MEBIBYTE:g} MiB"
-        return None if self._is_new(info) else "it is read under another name"
+        return None if self._is_new(info) else "it is already read under another name"
 
     def _is_new(self, info: os.stat_result) -> bool:
         """False for a file or folder already found under another name. True if the system has no file numbers."""
@@ -344,7 +344,7 @@ def _is_folder(child: os.DirEntry[str]) -> bool:
 
 
 def _ignored(ignored: Ignored, path: str, *, is_folder: bool) -> str | None:
-    return "a .gitignore leaves it out" if ignored.holds(path, is_folder=is_folder) else None
+    return "a .gitignore file excludes it" if ignored.holds(path, is_folder=is_folder) else None
 
 
 def _read_head(path: str) -> bytes:

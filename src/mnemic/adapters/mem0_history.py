@@ -50,8 +50,8 @@ def history_lines(content: bytes) -> str:
             ]
             if "history" not in there:
                 raise InvalidInputError(
-                    "this database has no table `history`, so it is not a mem0 history. For another store, "
-                    "write the result of mem0's `get_all` to a file and import that"
+                    "this database has no table `history`, so it is not a mem0 history. For other stores, "
+                    "save the output of mem0's `get_all` to a file and import that file"
                 )
             room = MAX_GROWTH * len(content)
             lines: list[str] = []

@@ -56,9 +56,9 @@ class ModelServer:
     def __post_init__(self) -> None:
         parts = urlsplit(self.base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"base_url of the {self.part} must look like {OLLAMA_URL}")
+            raise ConfigError(f"the {self.part}'s base_url must look like {OLLAMA_URL}")
         if parts.username is not None or parts.password is not None:
-            raise ConfigError(f"base_url of the {self.part} must not contain a password; use api_key")
+            raise ConfigError(f"the {self.part}'s base_url must not contain a password; use api_key")
 
     def url(self, call: str) -> str:
         """The URL of a call, such as "embeddings"."""
@@ -84,16 +84,16 @@ class ModelServer:
             return TooLongError(f"{self.place} rejected the input as too long ({status})")
         if status == HTTPStatus.NOT_FOUND:
             return ConfigError(
-                f"{self.place} has no model {model!r}, or is another kind of server (404){self._pull(said, model)}"
+                f"{self.place} has no model {model!r}, or is a different kind of server (404){self._pull(said, model)}"
             )
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return self._busy(refusal)
-        return BadReplyError(f"{self.place} answered {status}{_code(said)}")
+        return BadReplyError(f"{self.place} returned status {status}{_code(said)}")
 
     def _busy(self, refusal: Refusal) -> BackendError:
         wish, is_limit = _retry_after_s(refusal.headers), refusal.status == HTTPStatus.TOO_MANY_REQUESTS
         if is_limit or wish is not None:
-            return RateLimitedError(f"{self.place} asks to slow down ({refusal.status})", retry_after_s=wish)
+            return RateLimitedError(f"{self.place} is limiting requests ({refusal.status})", retry_after_s=wish)
         return UnavailableError(f"{self.place} failed ({refusal.status})")
 
     def _pull(self, said: str, model: str) -> str:

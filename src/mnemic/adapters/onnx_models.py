@@ -59,7 +59,7 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
     if not file.is_file():
         if not vocabulary.is_file():
             raise ConfigError(
-                f"{folder} has no tokenizer: it needs {TOKENIZER_FILE}, or the {VOCABULARY_FILE} of a BERT"
+                f"{folder} has no tokenizer: it needs {TOKENIZER_FILE}, or the {VOCABULARY_FILE} of a BERT model"
             )
         if read_table(folder / "tokenizer_config.json").get("do_lower_case", True) is not True:
             raise ConfigError(f"{vocabulary} is for a case-sensitive model, which requires {TOKENIZER_FILE}")
@@ -77,7 +77,7 @@ def read_text(file: Path) -> str:
     """The text of a model's file. Raises `ConfigError` if it is huge, unreadable or not UTF-8."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
-            raise ConfigError(f"{file} has more than {MAX_FILE_BYTES >> 20} MB, so it is not a tokenizer file")
+            raise ConfigError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MB, so it is not a tokenizer file")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
@@ -252,7 +252,7 @@ def find_graph(model: Path) -> tuple[Path, Path]:
     others = sorted(
         path.relative_to(model).as_posix() for depth in ("*.onnx", "*/*.onnx") for path in model.glob(depth)
     )
-    hint = f"; it has {', '.join(others[:5])}, of which one can be named" if others else ""
+    hint = f"; choose one of {', '.join(others[:5])}" if others else ""
     raise ConfigError(f"the folder {model} has neither model.onnx nor onnx/model.onnx{hint}")
 
 
@@ -276,12 +276,12 @@ class Graph:
         for each in self._session.get_inputs():
             if each.name not in INPUTS or each.type not in _TYPES:
                 raise ConfigError(
-                    f"{file} needs the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} with integers "
+                    f"{file} requires the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} with integers "
                     "are supported"
                 )
             self._inputs[each.name] = _TYPES[each.type]
         if "input_ids" not in self._inputs:
-            raise ConfigError(f"{file} has no input_ids, so it is not a text model")
+            raise ConfigError(f"{file} has no input named input_ids, so it is not a text model")
 
     @property
     def outputs(self) -> list[Output]:

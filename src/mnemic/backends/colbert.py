@@ -16,9 +16,9 @@ import numpy as np
 
 import mnemic_minilm
 from mnemic.adapters.embedders.minilm import MAX_TOKENS, THREADS
-from mnemic.adapters.extras import import_runtime
+from mnemic.adapters.extras import import_extra, import_runtime
 from mnemic.backends.in_memory import Arrays, Document, InMemoryBackend, Scored
-from mnemic.backends.primitive import FACTS, MemoryRegistry, import_extra
+from mnemic.backends.primitive import FACTS, MemoryRegistry
 from mnemic.errors import BadReplyError, ConfigError
 from mnemic.ports.models import Vectors
 from mnemic.text.wordpiece import WordPiece

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mnemic.adapters.embedders.registry import open_embedder
+from mnemic.adapters.extras import import_extra
 from mnemic.backends.in_memory import Arrays, Document, InMemoryBackend, Scored
-from mnemic.backends.primitive import FACTS, MemoryRegistry, import_extra
+from mnemic.backends.primitive import FACTS, MemoryRegistry
 from mnemic.errors import BadReplyError
 from mnemic.ports import models as port
 from mnemic.ports.models import Vectors

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar, TypeVar, cast
 
 from mnemic.config import Config, load_config
@@ -86,16 +85,6 @@ def join_facts(sparse: BackendFacts, dense: BackendFacts) -> BackendFacts:
 def install_line(*extras: str) -> str:
     """The command that installs extras of Mnemic."""
     return f"pip install 'mnemic[{','.join(extras)}]'"
-
-
-def import_extra(module: str, extra: str) -> ModuleType:
-    """Import an optional package. Raises `ConfigError` with the install command if it is missing."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
-            raise
-        raise ConfigError(f"this memory backend needs the package {error.name}: run `{install_line(extra)}`") from error
 
 
 TOP_K = 5

@@ -9,7 +9,6 @@ import json
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from mnemic.adapters.indexes.fts5 import token
-from mnemic.adapters.sql_files import named_statements
+from mnemic.adapters.sql_files import named_statements, switch_to_write_ahead
 from mnemic.adapters.stores.sqlite.session import translated_errors
 from mnemic.backends import primitive
 from mnemic.config.values import own_backend_file
@@ -28,8 +27,6 @@ SQL = named_statements("mnemic.backends", "sqlite.sql")
 APPLICATION_ID = 0x4D4E4231  # "MNB1", so that another program's file is never written to
 MAX_MATCH_TERMS = 256
 """Maximum words of a query, rarest first: FTS5's time grows faster than the number of words."""
-
-_SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches within milliseconds
 
 
 @primitive.MemoryRegistry.register("sqlite")
@@ -125,7 +122,7 @@ class SqliteBackend(primitive.MemoryBackend):
             undo.callback(connection.close)
             with _transaction(connection, "begin_read"):
                 self._check(connection)
-            self._write_ahead(connection)
+            switch_to_write_ahead(connection, SQL["write_ahead"], self._lock_wait_s)
             for pragma in ("synchronous", "secure_delete"):
                 connection.execute(SQL[pragma])
             with _transaction(connection, "begin_write"):
@@ -153,19 +150,6 @@ class SqliteBackend(primitive.MemoryBackend):
             renewed = [{"seq": seq, "terms": self._terms(content)} for seq, content in rows]
             connection.executemany(SQL["renew_terms"], renewed)
             connection.execute(SQL["renew_stamp"], stamp)
-
-    def _write_ahead(self, connection: sqlite3.Connection) -> None:
-        """Switch to WAL. That needs exclusive access for a moment and, unlike a transaction, does not wait for it."""
-        deadline = time.monotonic() + self._lock_wait_s
-        while True:
-            try:
-                connection.execute(SQL["write_ahead"])
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(_SWITCH_PAUSE_S)
-            else:
-                return
 
 
 @contextmanager

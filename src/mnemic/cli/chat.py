@@ -16,13 +16,13 @@ import typer
 from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED, report_error
-from mnemic.cli.options import ScopeOptions, Works, find_login_name, run_worker
+from mnemic.cli.options import ScopeOptions, Works, run_worker
 from mnemic.cli.recall import explain_score, format_relevance, show_strong_hits
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.chat import Called, ChatEvent, Finish, Recalled, Replied, Reply, Said
 from mnemic.model.item import Message
 from mnemic.model.recall import Context, Hit, Recall
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Scope, find_login_name
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:

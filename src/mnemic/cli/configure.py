@@ -33,7 +33,9 @@ class ConfigOptions:
 @command("config show")
 def show(
     options: ConfigOptions,
-    is_whole: Annotated[bool, typer.Option("--all", help="Show all settings, including those with default values.")] = False,
+    is_whole: Annotated[
+        bool, typer.Option("--all", help="Show all settings, including those with default values.")
+    ] = False,
 ) -> None:
     """Show the store and the settings that differ from their defaults, with their source: an argument, the environment
     or the configuration file. Passwords, keys and tokens are masked. --all and --json show all settings.

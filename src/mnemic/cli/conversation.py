@@ -86,7 +86,9 @@ def sessions(found: Sequence[SessionSummary], arguments: Arguments) -> None:
 def show(
     name: Annotated[
         str,
-        typer.Argument(help="The session's id, or its first characters.", metavar="SESSION", autocompletion=list_sessions),
+        typer.Argument(
+            help="The session's id, or its first characters.", metavar="SESSION", autocompletion=list_sessions
+        ),
     ],
     options: ScopeOptions,
 ) -> None:

@@ -12,12 +12,18 @@ from mnemic.cli.commands import command
 from mnemic.cli.options import IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
+from mnemic.verbs import DEFAULT_TOOLS
 
 INSTALL = "MCP needs a missing package ({}); run `pip install 'mnemic[mcp]'`"
 
 
 @command("mcp")
-def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
+def mcp(
+    ctx: typer.Context,
+    options: ScopeOptions,
+    works: Works = True,
+    tools: Annotated[str, typer.Option(help="Tools to offer: names separated by commas, or all.")] = DEFAULT_TOOLS,
+) -> None:
     """Serve memory to one MCP client over standard input and output. The options and the environment set the scope, and
     the client cannot change it.
     """
@@ -30,7 +36,7 @@ def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
     scope = options.personal_scope
     scope = replace(scope, session=scope.session or str(uuid.uuid4()))
     with options.open() as mnemic, run_worker(mnemic, is_on=works):
-        serve_stdio(mnemic, scope)
+        serve_stdio(mnemic, scope, tools)
 
 
 @command("mcp install")

@@ -6,7 +6,6 @@ help is the argument's sentence in the docstring.
 
 from __future__ import annotations
 
-import getpass
 import inspect
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -23,7 +22,7 @@ from mnemic.cli.input import STDIN, parse_json_object, read_stdin_messages, read
 from mnemic.cli.output import SHORT_ID_CHARS, note, one_line
 from mnemic.errors import InvalidInputError, MnemicError, NotFoundError
 from mnemic.model.item import Trust
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Scope, find_login_name
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
@@ -156,14 +155,6 @@ class ScopeOptions:
         if is_new and not self.as_json:
             note(f"created a new, empty store at {one_line(str(self.store))}")
         return opened
-
-
-def find_login_name() -> str:
-    """The login name of the person at this machine."""
-    try:
-        return getpass.getuser().strip() or "me"
-    except (OSError, KeyError):
-        return "me"
 
 
 @contextmanager

@@ -142,6 +142,22 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Row]]:
         raise InvalidInputError(f"{path} cannot be read: {error}") from error
 
 
+def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write one JSON line per row, compressed if the name ends in `.gz`. The file appears when complete."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        packed = path.suffix == ".gz"
+        with gzip.open(partial, "wt", encoding="utf-8") if packed else partial.open("w", encoding="utf-8") as out:
+            out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        partial.replace(path)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error}") from error
+    finally:
+        with suppress(OSError):  # the first error is the one to raise
+            partial.unlink(missing_ok=True)
+
+
 def _unique(path: Path, parse: Callable[[Row], _T]) -> dict[str, _T]:
     """The parsed rows of a file by id, in order."""
     found: dict[str, _T] = {}

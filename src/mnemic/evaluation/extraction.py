@@ -2,11 +2,9 @@
 results are kept beside the file until all are complete. Another corpus or other options start again.
 """
 
-import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +17,7 @@ from mnemic.engine.engine import PAGE_ROWS, Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EXTRACT
-from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow, Unfinished
+from mnemic.evaluation.dataset import CorpusRow, Unfinished, write_json_lines
 from mnemic.evaluation.embedders import CachingEmbedder
 from mnemic.evaluation.retrieval import Progress
 from mnemic.model.item import Memory, Role, State
@@ -95,28 +92,19 @@ def run_extraction(
 
 def write_produced(path: Path, produced: Iterable[Produced]) -> None:
     """Write one JSON row per memory, compressed if the name ends in `.gz`. The file appears when complete."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        packed = path.suffix == ".gz"
-        with gzip.open(partial, "wt", encoding="utf-8") if packed else partial.open("w", encoding="utf-8") as out:
-            for each in produced:
-                row = {
-                    "group": each.group,
-                    "session": each.session,
-                    "text": each.text,
-                    "kind": each.kind,
-                    "supersedes": list(each.supersedes) or None,
-                    "id": each.id,
-                    "source_ids": list(each.source_ids) or None,
-                }
-                out.write(json.dumps(row, ensure_ascii=False) + "\n")
-        partial.replace(path)
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be written: {error}") from error
-    finally:
-        with suppress(OSError):  # the first error is the one to raise
-            partial.unlink(missing_ok=True)
+    rows = (
+        {
+            "group": each.group,
+            "session": each.session,
+            "text": each.text,
+            "kind": each.kind,
+            "supersedes": list(each.supersedes) or None,
+            "id": each.id,
+            "source_ids": list(each.source_ids) or None,
+        }
+        for each in produced
+    )
+    write_json_lines(path, rows)
 
 
 def _capture_session(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRow]) -> dict[str, CorpusRow]:

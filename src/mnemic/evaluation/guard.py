@@ -3,20 +3,17 @@ remembered alone in an in-memory store with a given trust, then recalled. Whethe
 harmful is not judged here.
 """
 
-import gzip
-import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from mnemic.api import Mnemic
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import read_json_lines
+from mnemic.evaluation.dataset import read_json_lines, write_json_lines
 from mnemic.model.item import State, Trust
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
@@ -125,19 +122,18 @@ def tally(judged: Iterable[Judged]) -> Section:
 
 def write_run(path: Path, judged: Iterable[Judged]) -> None:
     """Write a JSON row per text: id, outcome, reasons, ms. The file appears when complete; `.gz` is compressed."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        packed = path.suffix == ".gz"
-        with gzip.open(partial, "wt", encoding="utf-8") if packed else partial.open("w", encoding="utf-8") as out:
-            for each in judged:
-                row: dict[str, Any] = {"id": each.text.id, "outcome": each.outcome.value}
-                row |= {"reasons": list(each.reasons) or None, "ms": round(each.elapsed_ms, 4)}
-                out.write(json.dumps(row, ensure_ascii=False) + "\n")
-        partial.replace(path)
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    write_json_lines(
+        path,
+        (
+            {
+                "id": each.text.id,
+                "outcome": each.outcome.value,
+                "reasons": list(each.reasons) or None,
+                "ms": round(each.elapsed_ms, 4),
+            }
+            for each in judged
+        ),
+    )
 
 
 def _outcome(mnemic: Mnemic, scope: Scope, text: str, trust: Trust) -> Outcome:

@@ -3,13 +3,12 @@ one passage per row. Rankings are kept beside the run file until it is complete.
 again.
 """
 
-import gzip
 import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -24,7 +23,15 @@ from mnemic.config import MEMORY_URL, Config
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, Ranking, Unfinished, read_json_lines
+from mnemic.evaluation.dataset import (
+    CorpusRow,
+    Dataset,
+    LabelledQuestion,
+    Ranking,
+    Unfinished,
+    read_json_lines,
+    write_json_lines,
+)
 from mnemic.evaluation.embedders import CachingEmbedder, KeptVectors
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk, Kind, Role
@@ -179,20 +186,14 @@ def _drop_answered(answered: Collection[str], space: Space) -> Space:
 
 def write_run(path: Path, rankings: Iterable[Ranking]) -> list[Ranking]:
     """Write one JSON row per ranking, compressed if the name ends in `.gz`. The file appears when complete."""
-    partial, written = path.with_name(f".{path.name}.part"), list[Ranking]()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with gzip.open(partial, "wt", encoding="utf-8") if path.suffix == ".gz" else partial.open("w") as out:
-            for ranking in rankings:
-                row = {"qid": ranking.qid, "ranked": list(ranking.ranked), "ms": ranking.ms}
-                out.write(json.dumps(row) + "\n")
-                written.append(ranking)
-        partial.replace(path)
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be written: {error}") from error
-    finally:
-        with suppress(OSError):  # the first error is the one to raise
-            partial.unlink(missing_ok=True)
+    written: list[Ranking] = []
+
+    def rows() -> Iterator[Mapping[str, object]]:
+        for ranking in rankings:
+            written.append(ranking)
+            yield {"qid": ranking.qid, "ranked": list(ranking.ranked), "ms": ranking.ms}
+
+    write_json_lines(path, rows())
     return written
 
 

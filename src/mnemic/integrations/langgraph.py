@@ -235,8 +235,8 @@ class Rows:
 
     def recalled(
         self, place: Place, prefix: Namespace, query: str, conditions: Mapping[str, Any] | None, limit: int | None
-    ) -> Iterator[tuple[Kept, float]]:
-        """The items below a prefix that answer a query, best first, with scores."""
+    ) -> Iterator[tuple[Kept, float | None]]:
+        """The items below a prefix that answer a query, best first, with their relevance, 0 to 1, if it is known."""
         recall = self.mnemic.recall(
             place.scope,
             query[:MAX_QUERY_CHARS],
@@ -248,7 +248,7 @@ class Rows:
         for hit in recall:
             kept = Kept.of(hit.item) if isinstance(hit.item, Memory) else None
             if kept is not None and not hit.is_fallback:
-                yield kept, hit.score
+                yield kept, hit.relevance
 
     def put(self, place: Place, puts: Sequence[Put], now: datetime) -> None:
         """Store items: new ones in one transaction, an existing one in its own memory."""

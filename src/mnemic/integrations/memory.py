@@ -16,11 +16,9 @@ from typing import Any, Literal, TypeVar
 
 from mnemic.api import Mnemic
 from mnemic.errors import BackendError, ConfigError, InvalidInputError, MnemicError
-from mnemic.model.item import Chunk, Item, Kind, Message, Role, State, Trust
-from mnemic.model.recall import Hit
+from mnemic.model.item import Role
 from mnemic.model.scope import Level, Scope
 from mnemic.remote import RemoteMnemic
-from mnemic.text.blocks import facts_block
 
 AnyMnemic = Mnemic | RemoteMnemic
 """An open memory, from `Mnemic.open` or `mnemic.connect`. Its owner closes it."""
@@ -81,9 +79,7 @@ def to_messages(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]
     return [{"role": role, "content": text.encode(errors="replace").decode()} for role, text in pairs if text.strip()]
 
 
-MOST_HITS = 20  # about 1,000 tokens of a model's context
 _OWN_LEVELS = (Level.USER, Level.SESSION)
-_RECALLED = ("message", *(kind for kind in Kind if kind is not Kind.DOCUMENT))
 
 ToolKind = Literal["fact", "preference", "goal", "event", "context"]
 
@@ -111,42 +107,38 @@ Args:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTools:
-    """The tools over one scope. They see and change what it can see, but cannot delete what other users share."""
+    """Mnemic's tools over one scope, as `Mnemic.tools` has them. They see and change what the scope can see, but cannot
+    delete what other users share.
+    """
 
     mnemic: AnyMnemic
     scope: Scope
 
     def remember(self, text: str, kind: ToolKind = "fact") -> str:
         """Store a text. Text from a model has the trust `assistant`."""
-        return _answer_model(lambda: self._remember(text, kind))
+        return self._call("remember", text=text, kind=kind)
 
     def recall(self, query: str, limit: int = 5) -> str:
         """Memories about a query, as a block of facts with ids."""
-        return _answer_model(lambda: self._recall(query, limit))
+        return self._call("recall", query=query, limit=limit)
 
     def forget(self, id: str) -> str:
         """Delete a memory or message of the user and return its text."""
-        return _answer_model(lambda: self._forget(id))
+        return self._call("forget", id=id, reason="asked of a model")
 
-    def _remember(self, text: str, kind: str) -> str:
-        memory = self.mnemic.remember(self.scope, text, kind=kind, trust=Trust.ASSISTANT)
-        if memory.state is State.QUARANTINED:
-            return f"kept aside as {memory.id}: it reads like an order to a model; a person must review it first"
-        return f"kept as {memory.id}"
-
-    def _recall(self, query: str, limit: int) -> str:
-        found = self.mnemic.recall(self.scope, query, limit=min(max(limit, 1), MOST_HITS), kinds=_RECALLED)
-        block = facts_block([_line(hit) for hit in found], is_fallback=found.is_fallback)
-        return block or "nothing is remembered about that"
-
-    def _forget(self, id: str) -> str:
-        item: Item = self.mnemic.get(self.scope, id)
-        if isinstance(item, Chunk):
-            raise InvalidInputError("this is a passage of a document; tools cannot delete documents")
-        if item.partition.level not in _OWN_LEVELS:
-            raise InvalidInputError("this memory is shared with others; a person must delete it")
-        self.mnemic.delete(self.scope, item.id, reason="asked of a model")
-        return facts_block([f"deleted: {item.text}"])
+    def _call(self, name: str, **arguments: object) -> str:
+        try:
+            if name == "forget":
+                level = self.mnemic.get(self.scope, str(arguments["id"])).partition.level
+                if level not in _OWN_LEVELS:
+                    return "not done: this memory is shared with others; a person must delete it"
+            outcome = self.mnemic.tools.call(self.scope, name, arguments)
+        except BackendError as error:
+            _log.warning("a memory tool failed (%s)", type(error).__name__)
+            return "not done: the memory does not answer now; go on without it"
+        except MnemicError as error:
+            return f"not done: {error}"
+        return f"not done: {outcome.text}" if outcome.is_error else outcome.text
 
 
 def make_tool_functions(
@@ -172,22 +164,6 @@ def make_tool_functions(
         function.__doc__ = description
         function.__annotations__["context"] = context_type
     return list(functions)
-
-
-def _answer_model(verb: Callable[[], str]) -> str:
-    try:
-        return verb()
-    except BackendError as error:
-        _log.warning("a memory tool failed (%s)", type(error).__name__)
-        return "not done: the memory does not answer now; go on without it"
-    except MnemicError as error:
-        return f"not done: {error}"
-
-
-def _line(hit: Hit) -> str:
-    item = hit.item
-    said = f"{item.author} said: " if isinstance(item, Message) else ""
-    return f"{item.observed_at:%Y-%m-%d} {said}{item.text} (id {item.id})"
 
 
 Namespace = tuple[str, ...]

@@ -4,6 +4,7 @@ request carries its key and is answered with JSON. There are no sessions.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
@@ -14,10 +15,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mnemic.api import Mnemic
-from mnemic.errors import ForbiddenError
+from mnemic.errors import ForbiddenError, InvalidInputError
 from mnemic.mcp.server import Access, Request, make_server
+from mnemic.model.scope import Scope as MemoryScope
+from mnemic.model.scope import find_login_name
+from mnemic.verbs import DEFAULT_TOOLS
 from mnemic.web.doors import Door
-from mnemic.web.gate import Gate, caller_of, scope_of
+from mnemic.web.gate import Caller, Gate, caller_of, scope_of
 from mnemic.web.limits import Bound
 
 if TYPE_CHECKING:
@@ -38,8 +42,8 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         def note(name: str, is_done: bool) -> None:  # noqa: FBT001 -- as `Access.note`
             gate.audit.note(caller, f"mcp {name}", "", "ok" if is_done else "refused")
 
-        scope = scope_of(http)
-        return Access(scope, caller.require, note, partial(caller.require_own, scope), caller.actor)
+        scope, tools = _personal_scope(caller, scope_of(http)), http.query_params.get("tools", DEFAULT_TOOLS)
+        return Access(scope, caller.require, note, partial(caller.require_own, scope), caller.actor, tools)
 
     manager = StreamableHTTPSessionManager(
         make_server(mnemic, who), json_response=True, stateless=True, max_request_body_size=gate.limits.body_bytes
@@ -50,8 +54,20 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         async with manager.run():
             yield
 
-    route = Route(PATH, endpoint=Bound(_Posts(StreamableHTTPASGIApp(manager)), gate.limits.in_flight))
-    return Door(tells=("MCP", PATH), routes=[route], lifespan=lifespan)
+    endpoint = Bound(_Posts(StreamableHTTPASGIApp(manager)), gate.limits.in_flight)
+    routes = [Route(path, endpoint=endpoint) for path in (PATH, f"{PATH}/")]
+    return Door(tells=("MCP", PATH), routes=routes, lifespan=lifespan)
+
+
+def _personal_scope(caller: Caller, scope: MemoryScope) -> MemoryScope:
+    """The scope. If it names no user or agent, a request without a key is the login name's, as over stdio. With a key,
+    raises `InvalidInputError`.
+    """
+    if scope.user or scope.agent:
+        return scope
+    if caller.key is not None:
+        raise InvalidInputError("the request names no user; add the header Mnemic-User")
+    return replace(scope, user=find_login_name())
 
 
 class _Posts:

@@ -4,13 +4,17 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from mnemic.api import Mnemic
-from mnemic.mcp.server import Access, make_server
+from mnemic.mcp.server import Access, choose_tools, make_server
+from mnemic.mcp.verbs import verb_tools
 from mnemic.model.scope import Scope
 
 
-def serve_stdio(mnemic: Mnemic, scope: Scope) -> None:
-    """Serve until the client closes the input. Nothing else may write to standard output meanwhile."""
-    access = Access(scope, lambda _right: None, lambda _name, _done: None, lambda _partition: None)
+def serve_stdio(mnemic: Mnemic, scope: Scope, tools: str) -> None:
+    """Serve until the client closes the input. Nothing else may write to standard output meanwhile. `tools`: as in
+    `Access`. Raises `InvalidInputError` for an unknown tool.
+    """
+    choose_tools(mnemic.tools.toolbox.with_tools(verb_tools(mnemic)), tools)
+    access = Access(scope, lambda _right: None, lambda _name, _done: None, lambda _partition: None, tools=tools)
     server = make_server(mnemic, lambda _request: access)
 
     async def serve() -> None:

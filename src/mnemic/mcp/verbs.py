@@ -34,7 +34,6 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
         messages. Call it once before each answer.
 
         Args:
-            context: Filled in by Mnemic.
             query: The user's current message.
             budget_tokens: Maximum number of tokens.
         """
@@ -52,7 +51,6 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
         them.
 
         Args:
-            context: Filled in by Mnemic.
             limit: Maximum number of memories, 1 to 50.
             kinds: Only these kinds, such as fact, goal, preference or event.
             after: The last id of the previous page.
@@ -78,7 +76,6 @@ def _looking(mnemic: Mnemic) -> Sequence[Tool]:
         """Returns the full text of one memory or message, with its history.
 
         Args:
-            context: Filled in by Mnemic.
             id: Its id.
         """
         item = mnemic.get(context.scope, id)
@@ -91,7 +88,6 @@ def _looking(mnemic: Mnemic) -> Sequence[Tool]:
         """Returns every change of one memory, oldest first, including its deletion.
 
         Args:
-            context: Filled in by Mnemic.
             id: Its id.
         """
         past = mnemic.history(context.scope, id)
@@ -108,7 +104,6 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
         answer, unless the conversation is captured in another way.
 
         Args:
-            context: Filled in by Mnemic.
             user: The user's message, word for word.
             assistant: What you answered, word for word.
         """
@@ -124,7 +119,6 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
         fact: name, language, home, job.
 
         Args:
-            context: Filled in by Mnemic.
             facts: Facts by key, such as {"home": "Lyon"}. Null or an empty text removes a key.
         """
         texts = [*facts, *(value or "" for value in facts.values())]
@@ -143,7 +137,6 @@ def _correcting(mnemic: Mnemic) -> Sequence[Tool]:
         remember. Find its id with recall first.
 
         Args:
-            context: Filled in by Mnemic.
             id: The id of the memory.
             text: The new text, as one sentence.
             reason: The reason for the change.
@@ -159,7 +152,6 @@ def _correcting(mnemic: Mnemic) -> Sequence[Tool]:
         """Judges a memory: relevant refreshes it, outdated ends its validity without deleting it.
 
         Args:
-            context: Filled in by Mnemic.
             id: The id of the memory.
             verdict: relevant or outdated.
             reason: The reason.
@@ -189,7 +181,6 @@ def _graph(mnemic: Mnemic) -> Sequence[Tool]:
         """Returns the relations of a person, project, technology, place or other thing, with their sources.
 
         Args:
-            context: Filled in by Mnemic.
             name: The name of the thing.
             depth: Number of relations away, 1 to 4.
         """
@@ -203,7 +194,6 @@ def _graph(mnemic: Mnemic) -> Sequence[Tool]:
         project relates to a policy.
 
         Args:
-            context: Filled in by Mnemic.
             source: The name of the first thing.
             target: The name of the second thing.
         """

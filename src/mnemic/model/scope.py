@@ -5,6 +5,7 @@ microseconds) and valid Unicode.
 
 from __future__ import annotations
 
+import getpass
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -209,3 +210,11 @@ def check_unicode(text: str, name: str) -> str:
             "decode the source as UTF-8 or UTF-16, or replace such characters"
         ) from error
     return text
+
+
+def find_login_name() -> str:
+    """The login name of the person at this machine."""
+    try:
+        return getpass.getuser().strip() or "me"
+    except (OSError, KeyError):
+        return "me"

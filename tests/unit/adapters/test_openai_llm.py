@@ -212,9 +212,9 @@ class TestDialects:
     def test_a_prompt_that_is_too_long_is_invalid_input(self, llm: OpenAILlm, server: ChatServer, status: int):
         body = '{"error": {"message": "request (2724 tokens) exceeds the available context size (2048 tokens)"}}'
         server.scripted += [ChatReply(status=status, body=body)] * 2
-        with pytest.raises(InvalidInputError, match="exceeds its context"):
+        with pytest.raises(InvalidInputError, match="too long for the model"):
             llm.complete(prompt())
-        with pytest.raises(InvalidInputError, match="exceeds its context"):
+        with pytest.raises(InvalidInputError, match="too long for the model"):
             last(llm, prompt())
 
 
@@ -332,7 +332,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("base_url", ["host:11434", "ftp://host/v1", "http://me:word@host/v1"])
     def test_an_address_that_is_none_or_holds_a_password_is_refused(self, base_url: str):
-        with pytest.raises(ConfigError, match="base_url of the llm") as caught:
+        with pytest.raises(ConfigError, match="the llm's base_url") as caught:
             ChatEndpoint(base_url=base_url)
         assert "word@" not in str(caught.value)
 

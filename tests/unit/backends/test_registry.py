@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from mnemic.adapters.extras import import_extra
 from mnemic.backends import FACTS, MemoryBackend, MemoryRegistry, RetrievalResult
 from mnemic.backends.hybrid import HybridBackend
-from mnemic.backends.primitive import BackendFacts, import_extra, join_facts
+from mnemic.backends.primitive import BackendFacts, join_facts
 from mnemic.backends.sqlite import SqliteBackend
 from mnemic.errors import ConfigError, UnsupportedError
 

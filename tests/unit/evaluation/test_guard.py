@@ -91,4 +91,4 @@ def test_a_row_without_a_text_is_an_error_that_names_its_line(tmp_path: Path):
     with pytest.raises(InvalidInputError, match="line 1"):
         load_texts(written(tmp_path / "a.jsonl", [{"id": "a1"}]))
     with pytest.raises(InvalidInputError, match="cannot be written"):
-        write_run(tmp_path / "missing" / "run.jsonl", [])
+        write_run(tmp_path / "a.jsonl" / "run.jsonl", [])

@@ -136,12 +136,12 @@ class FileKeyring:
                 held.keys[each["id"]] = (each["org"], _key(wrapping, each))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigError(
-                f"{self._path} is damaged or not a Mnemic keyring; restore a copy of it. Without one no sealed "
-                "backup can be opened. If you move it away, new backups get new keys"
+                f"{self._path} is damaged or not a Mnemic keyring; restore a copy of it. Without one, no sealed "
+                "backup can be opened. If you move the file, new backups get new keys"
             ) from error
         except InvalidTag as error:
             raise ConfigError(
-                f"the keyring {self._path} has a different master key; fix MNEMIC_BACKUP_MASTER_KEY"
+                f"the keyring {self._path} has a different master key; correct MNEMIC_BACKUP_MASTER_KEY"
             ) from error
         return held
 
@@ -149,7 +149,7 @@ class FileKeyring:
         if not is_needed:
             return None
         if self._master is None:
-            raise ConfigError(f"the keyring {self._path} needs its master key; set MNEMIC_BACKUP_MASTER_KEY")
+            raise ConfigError(f"the keyring {self._path} requires its master key; set MNEMIC_BACKUP_MASTER_KEY")
         if salt not in self._wrapping:
             self._wrapping[salt] = AESGCM(hashlib.scrypt(self._master.encode(), salt=salt, dklen=KEY_BYTES, **_SCRYPT))
         return self._wrapping[salt]
@@ -230,7 +230,7 @@ def _check_format(told: Mapping[str, Any], path: Path) -> None:
     if told["format"] != FORMAT:
         raise ValueError(told["format"])
     if int(told["version"]) > VERSION:
-        raise ConfigError(f"the keyring {path} is from a newer Mnemic version; run `pip install --upgrade mnemic`")
+        raise ConfigError(f"the keyring {path} was written by a newer Mnemic; run `pip install --upgrade mnemic`")
 
 
 def _key_record(wrapping: AESGCM | None, org: str, key: DataKey) -> dict[str, object]:

@@ -39,7 +39,7 @@ def from_text(text: bytes, newest_schema: int) -> Manifest:
     try:
         told: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("its manifest cannot be read") from error
+        raise InvalidInputError("the manifest cannot be read") from error
     return from_json(told, newest_schema)
 
 
@@ -50,17 +50,17 @@ def from_json(told: object, newest_schema: int) -> Manifest:
     except InvalidInputError:
         raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InvalidInputError("its manifest cannot be read") from error
+        raise InvalidInputError("the manifest cannot be read") from error
 
 
 def _checked_manifest(fields: Mapping[str, Any], newest_schema: int) -> Manifest:
     if fields["format"] != FORMAT:
-        raise InvalidInputError("it is not a Mnemic backup")
+        raise InvalidInputError("the file is not a Mnemic backup")
     version, schema, made_by = int(fields["version"]), int(fields["schema"]), str(fields["made_by"])[:40]
     if version > SEALED or schema > newest_schema:
         raise ConfigError(
-            f"it was made by Mnemic {made_by}, which is newer (schema {schema}, this one knows {newest_schema}): "
-            "run `pip install --upgrade mnemic`"
+            f"the backup was made by a newer version of Mnemic, {made_by} (schema {schema}; this version supports up "
+            f"to {newest_schema}): run `pip install --upgrade mnemic`"
         )
     return Manifest(
         contents=Contents(fields["contents"]),

@@ -188,14 +188,14 @@ class _Reading:
 
     def __init__(self, packed: ZipFile, manifest: Manifest, keyring: Keyring, told: Told) -> None:
         if manifest.sealed is None:
-            raise InvalidInputError("it is not sealed")
+            raise InvalidInputError("the backup is not sealed")
         self._packed, self._manifest, self._sealed, self._told = packed, manifest, manifest.sealed, told
         self._keys = keyring.find([self._sealed.shared, *(part.key for part in self._sealed.parts)])
         shared = self._keys.get(self._sealed.shared)
         if shared is None:
             raise ConfigError(
-                f"it was sealed with the keyring {self._sealed.keyring}, and backup.keyring is "
-                f"{keyring.id or 'not there'}: without that keyring, or a copy of it, it cannot be opened"
+                f"the backup was sealed with the keyring {self._sealed.keyring}, but backup.keyring is "
+                f"{keyring.id or 'missing'}; use that keyring or a copy of it"
             )
         self._shared = shared
         self.lost = tuple(
@@ -208,7 +208,7 @@ class _Reading:
         """Blocks of rows, those without an org first."""
         lines = self._lines(self._shared)
         if manifests.from_json(next(lines, None), self._manifest.schema) != self._manifest:
-            raise InvalidInputError("its manifest has been changed")
+            raise InvalidInputError("the manifest has been changed")
         yield from _blocks(lines)
         self._check_lost()
         for number, part in enumerate(self._sealed.parts):

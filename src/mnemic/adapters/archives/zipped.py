@@ -170,7 +170,7 @@ def _unpack(source: Path, folder: Path, keyring: Keyring | None, told: Told) -> 
             free = shutil.disk_usage(folder).free
             if manifest.size > free:
                 raise UnavailableError(
-                    f"{source} needs {manifest.size:,} bytes in {folder.parent}, and there are {free:,} free"
+                    f"{source} needs {manifest.size:,} bytes in {folder.parent}, but only {free:,} are free"
                 )
             opened = _Opened(folder, manifest)
             with _create_file(opened.rows) as rows:
@@ -178,7 +178,7 @@ def _unpack(source: Path, folder: Path, keyring: Keyring | None, told: Told) -> 
                     with packed.open(ROWS) as member:
                         digest = _copy_file(member, rows, manifest.size, "checking", told)
                     if digest != manifest.sha256:
-                        raise InvalidInputError("its checksum does not match")
+                        raise InvalidInputError("the checksum does not match")
             if manifest.sealed is not None:
                 opened.lost = _open_sealed(packed, manifest, keyring, opened.rows, told)
         _check_rows(opened)
@@ -196,18 +196,18 @@ def _refusing(source: Path) -> Generator[None]:
         if error.errno != errno.EINVAL:  # a position before the beginning of the file
             raise
         raise InvalidInputError(
-            f"{source} is damaged or not a backup: it is not a complete zip file; use another one"
+            f"{source} is damaged or not a backup: it is not a complete zip file; use another file"
         ) from error
     except (InvalidInputError, KeyError, *_UNREADABLE) as error:
         reason = str(error) if isinstance(error, InvalidInputError) else "it is not a complete zip file"
-        raise InvalidInputError(f"{source} is damaged or not a backup: {reason}; use another one") from error
+        raise InvalidInputError(f"{source} is damaged or not a backup: {reason}; use another file") from error
 
 
 def _open_sealed(
     packed: zipfile.ZipFile, manifest: Manifest, keyring: Keyring | None, path: Path, told: Told
 ) -> tuple[LostOrg, ...]:
     if keyring is None:
-        raise ConfigError("it is sealed; set backup.keyring to its keyring")
+        raise ConfigError("the backup is sealed; set backup.keyring to its keyring")
     from mnemic.adapters.archives.sealed import open_parts
 
     return open_parts(packed, manifest, keyring, path, told)
@@ -232,7 +232,7 @@ def _check_rows(opened: _Opened) -> None:
         store = opened.open_rows()
         try:
             if any(finding.condition is Condition.BROKEN for finding in store.diagnose()):
-                raise InvalidInputError("its rows are damaged")
+                raise InvalidInputError("the rows are damaged")
             with store.read() as work:
                 counts = work.partitions.count(work.partitions.all())
         finally:
@@ -240,14 +240,14 @@ def _check_rows(opened: _Opened) -> None:
     except UnavailableError:
         raise
     except BackendError as error:
-        raise InvalidInputError(f"its rows are damaged ({error})") from error
+        raise InvalidInputError(f"the rows are damaged ({error})") from error
     if not opened.lost and {**counts} != {**opened.manifest.counts}:
-        raise InvalidInputError("it contains the wrong number of rows")
+        raise InvalidInputError("the backup contains the wrong number of rows")
 
 
 def _manifest(packed: zipfile.ZipFile) -> Manifest:
     if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in packed.infolist()):
-        raise InvalidInputError("its compression is not supported")
+        raise InvalidInputError("the file's compression method is not supported")
     with packed.open(MANIFEST) as file:
         return manifests.from_text(file.read(_MANIFEST_BYTES), migrations()[-1][0])
 
@@ -262,7 +262,7 @@ def _check_packed(path: Path, manifest: Manifest, keyring: Keyring | None, told:
             is_same = all(each.destroyed_at for each in lost)  # erased while this was written
         is_same = is_same and _manifest(packed) == manifest
     if not is_same:
-        raise UnavailableError(f"data written to {path.parent.parent} changed when read back; the disk may be failing")
+        raise UnavailableError(f"data read from {path.parent.parent} is not what was written; the disk may be failing")
 
 
 def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:
@@ -282,7 +282,7 @@ def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told
     while piece := source.read(_PIECE_BYTES):
         done += len(piece)
         if done > size:
-            raise InvalidInputError("its size does not match")
+            raise InvalidInputError("the size does not match")
         digest.update(piece)
         target.write(piece)
         told(doing, done, size)
@@ -298,7 +298,7 @@ def _check_replaceable(target: Path, *, is_replacing: bool) -> None:
     except ConfigError:  # a newer Mnemic's backup is one too
         return
     except (InvalidInputError, OSError, KeyError, *_UNREADABLE) as error:
-        raise ConflictError(f"{target} is not a backup; remove it yourself, or choose another name") from error
+        raise ConflictError(f"{target} is not a backup; remove it yourself or choose another name") from error
 
 
 def _publish(packed: Path, target: Path, *, is_replacing: bool) -> None:

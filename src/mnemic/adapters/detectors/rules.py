@@ -364,7 +364,7 @@ def open_detector(name: str) -> Detector:
         try:
             return cast("Callable[[], Detector]", point.load())()
         except (ImportError, AttributeError) as error:
-            raise ConfigError(f"detector {name!r} of {point.value} cannot be loaded: {error}") from error
+            raise ConfigError(f"cannot load detector {name!r} from {point.value}: {error}") from error
     raise ConfigError(f"unknown detector {name!r}; use one of {', '.join(detector_names())}")
 
 

@@ -105,7 +105,7 @@ class FastEmbedEmbedder:
         except (ValueError, OSError, *_runtime_errors()) as error:
             raise ConfigError(
                 f"fastembed cannot load {self._name} ({type(error).__name__}): download its files once "
-                "while online, or set their folder (embedder option `folder`)"
+                "while online, or set the embedder option `folder` to the folder that contains them"
             ) from error
 
 
@@ -116,8 +116,8 @@ def _description(package: Any, model: str) -> dict[str, Any]:
             if name(entry["model"]) == name(model):
                 return entry
     raise ConfigError(
-        f"fastembed does not know the model {model!r}; `python -c 'import fastembed; "
-        'print(*[m["model"] for m in fastembed.TextEmbedding.list_supported_models()])\'` lists those it does'
+        f"fastembed does not support the model {model!r}; `python -c 'import fastembed; "
+        'print(*[m["model"] for m in fastembed.TextEmbedding.list_supported_models()])\'` lists supported models'
     )
 
 

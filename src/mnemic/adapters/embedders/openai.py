@@ -85,7 +85,7 @@ class EmbeddingsClient:
                 if not error.is_retryable or attempt == attempts or wait > self._endpoint.longest_wait_s:
                     raise
             self._sleep(wait)
-        raise AssertionError("all attempts ended without an answer")
+        raise AssertionError("all attempts ended without a response")
 
     def close(self) -> None:
         self._client.close()
@@ -96,7 +96,7 @@ class EmbeddingsClient:
         try:
             reply = self._client.post(self._endpoint.url, json=body, timeout=timeout)
         except self._http.TimeoutException as error:
-            raise TimedOutError(f"{self.place} did not answer within {timeout_s:g} s") from error
+            raise TimedOutError(f"{self.place} did not respond within {timeout_s:g} s") from error
         except self._http.TransportError as error:
             raise UnavailableError(
                 f"{self.place} cannot be reached ({type(error).__name__}); is it running?"
@@ -208,7 +208,7 @@ class OpenAIEmbedder:
             index = fields.get("index", place)
             found[index if isinstance(index, int) else -1] = fields.get("embedding")
         if len(entries) != count or set(found) != set(range(count)):
-            raise BadReplyError(f"{self._client.place} did not return the {count} vectors requested")
+            raise BadReplyError(f"{self._client.place} did not return the {count} requested vectors")
         return [found[place] for place in range(count)]
 
     def _dims(self) -> int:

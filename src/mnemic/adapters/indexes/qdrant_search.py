@@ -113,8 +113,8 @@ class QdrantVectors:
         for change in changes:
             if change.vector is not None and change.vector.shape[0] != self._dims:
                 raise InvalidInputError(
-                    f"a vector of {change.vector.shape[0]} dimensions among those of {self._dims}: "
-                    "vectors of different embedders cannot be compared"
+                    f"a vector has {change.vector.shape[0]} dimensions, but the stored vectors have {self._dims}; "
+                    "vectors from different embedders cannot be compared"
                 )
 
     def _drop(self, partition: Partition) -> None:

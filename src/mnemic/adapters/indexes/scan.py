@@ -201,7 +201,7 @@ class Table:
         if not held:
             return
         if wrong := {vector.shape[0] for vector in held} - {columns.dims}:
-            raise InvalidInputError(f"a vector of {min(wrong)} dimensions among those of {columns.dims}")
+            raise InvalidInputError(f"a vector has {min(wrong)} dimensions, but the others have {columns.dims}")
         end = first + len(vectors)
         columns.has_vector[first:end] = has = [vector is not None for vector in vectors]
         if len(held) == len(vectors):

@@ -344,8 +344,8 @@ def checked(columns: Columns, vector: Floats) -> Floats:
     """The vector, if it is comparable with the stored ones. Raises `InvalidInputError`."""
     if vector.shape[0] != columns.dims:
         raise InvalidInputError(
-            f"the query has {vector.shape[0]} dimensions, the stored vectors have {columns.dims}: "
-            "vectors of different embedders cannot be compared"
+            f"the query vector has {vector.shape[0]} dimensions, but the stored vectors have {columns.dims}; "
+            "vectors from different embedders cannot be compared"
         )
     return vector
 

@@ -51,7 +51,7 @@ class LlamaCppLlm:
         """
         self._package: Any = import_extra("xllamacpp", "llama-cpp")
         if model is not None and not Path(model).is_file():
-            raise errors.ConfigError(f"llm llama-cpp: the file {model} does not exist; set it to a GGUF file")
+            raise errors.ConfigError(f"llm llama-cpp: the file {model} does not exist; set the path of a GGUF file")
         if model is None:
             import_extra(PACKAGED, "llama-cpp")
         self._model = None if model is None else Path(model)
@@ -145,7 +145,7 @@ class LlamaCppLlm:
         """The error for a prompt that the model refused."""
         if prompt.tools:
             return errors.UnsupportedError(f"{self.name} does not support these tools", capability="tools")
-        return errors.BadReplyError(f"{self.name} did not accept the prompt ({type(error).__name__})")
+        return errors.BadReplyError(f"{self.name} rejected the prompt ({type(error).__name__})")
 
     def _body(self, prompt: Prompt, form: Form) -> dict[str, object]:
         body = request(self.name, prompt, Dialect(form=form), is_stream=True)
@@ -170,7 +170,7 @@ class LlamaCppLlm:
             try:
                 self._loaded = self._package.Server(given)
             except RuntimeError as error:
-                told = "is it a GGUF model, and the template one?" if self._template else "is it a GGUF model?"
+                told = "is it a GGUF model, and is the template valid?" if self._template else "is it a GGUF model?"
                 raise errors.ConfigError(f"llm llama-cpp: {path} cannot be loaded; {told}") from error
         return self._loaded
 
@@ -182,7 +182,7 @@ class LlamaCppLlm:
             raise errors.UnavailableError(f"{self.name} failed while replying")
 
     def _late_error(self, deadline: Deadline) -> errors.TimedOutError:
-        return errors.TimedOutError(f"{self.name} did not answer in full within {deadline.timeout_s:g} s")
+        return errors.TimedOutError(f"{self.name} did not finish its reply within {deadline.timeout_s:g} s")
 
 
 class _Run:

@@ -334,7 +334,7 @@ class ChatClient:
                     raise
             self._sleep(wait)
             wait *= 2
-        raise AssertionError("all attempts ended without an answer")
+        raise AssertionError("all attempts ended without a response")
 
     def _send_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
         left = deadline.left_s
@@ -396,7 +396,7 @@ class ChatClient:
             raise errors.BadReplyError(f"{self.place} sent a reply that is not JSON") from error
 
     def _late(self, deadline: Deadline) -> errors.TimedOutError:
-        return errors.TimedOutError(f"{self.place} did not answer in full within {deadline.timeout_s:g} s")
+        return errors.TimedOutError(f"{self.place} did not finish its reply within {deadline.timeout_s:g} s")
 
 
 def _disconnect(response: httpx2.Response) -> None:
@@ -497,7 +497,7 @@ class OpenAILlm:
     def _check(self, event: object) -> None:
         said = error_of(event)
         if said is not None and model_servers.is_too_long(said):
-            raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context")
+            raise errors.InvalidInputError(f"{self._client.place}: the prompt is too long for the model")
         if said is not None:
             raise errors.UnavailableError(f"{self._client.place} failed while replying")
 
@@ -509,10 +509,10 @@ class OpenAILlm:
             try:
                 answer = ask(dialect)
             except model_servers.TooLongError as error:
-                raise errors.InvalidInputError(f"{self._client.place}: the prompt exceeds its context") from error
+                raise errors.InvalidInputError(f"{self._client.place}: the prompt is too long for the model") from error
             except RefusedRequestError as refused:
                 if prompt.tools and "tool" in refused.said:
-                    message = f"{self._model} at {self._client.place} takes no tools"
+                    message = f"{self._model} at {self._client.place} does not support tools"
                     raise errors.UnsupportedError(message, capability="tools") from refused
                 following = dialect.after(refused.said, body)
                 if following is None:

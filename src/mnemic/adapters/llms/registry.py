@@ -5,10 +5,10 @@
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from mnemic.adapters.named_parts import NamedParts, Options, with_model
-from mnemic.errors import ConfigError, InvalidInputError, UnavailableError
+from mnemic.adapters.named_parts import NamedParts, Options, Place
+from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.model.chat import Completion, Finish, Piece, Prompt, Usage
 from mnemic.ports.models import Llm, LlmCapabilities
 
@@ -20,32 +20,10 @@ def open_llm(name: str, options: Options | None = None) -> Llm:
     return _LLMS.open(name, options)
 
 
-def _openai(model: str | None, options: Options) -> Llm:
-    if "base_url" not in options:
-        raise ConfigError("llm 'openai' requires the base_url option; without it, no text leaves this machine")
-    return _open_on_server("openai", model, options)
-
-
-def _ollama(model: str | None, options: Options) -> Llm:
-    return _open_on_server("ollama", model, options)
-
-
-def _open_on_server(name: str, model: str | None, options: Options) -> Llm:
-    from mnemic.adapters.llms.openai import ChatEndpoint, OpenAILlm
-
-    model = model or cast("str | None", options.get("model"))
-    if not model:
-        raise ConfigError(f"llm {name!r} requires a model; use {name}:MODEL, or set the model option")
-    return _LLMS.made_on_server(name, OpenAILlm, ChatEndpoint, with_model(options, model))
-
-
-def _llama_cpp(model: str | None, options: Options) -> Llm:
-    from mnemic.adapters.llms.llama_cpp import LlamaCppLlm
-
-    return _LLMS.made("llama-cpp", LlamaCppLlm, with_model(options, model))
-
-
-_LLMS = NamedParts[Llm]("llm", {"llama-cpp": _llama_cpp, "ollama": _ollama, "openai": _openai})
+_SERVER = Place("llms.openai", "OpenAILlm", endpoint="ChatEndpoint")
+_LLMS = NamedParts[Llm](
+    "llm", {"llama-cpp": Place("llms.llama_cpp", "LlamaCppLlm"), "ollama": _SERVER, "openai": _SERVER}
+)
 
 
 Script = str | Completion | Exception
@@ -109,7 +87,7 @@ class ScriptedLlm:
 
     def _next(self, _prompt: Prompt) -> Script:
         said = next(self._answers, None)
-        return UnavailableError(f"{self._name} has no further answer") if said is None else said
+        return UnavailableError(f"{self._name} has no more replies") if said is None else said
 
 
 def _completion(prompt: Prompt, text: str, asked: int, seconds: float) -> Completion:

@@ -43,7 +43,7 @@ class Archive:
         except _ERRORS as error:
             raise refusals.broken(name, kind, error) from error
         if len(members) > limits.max_members:
-            raise refusals.bomb(name, f"it holds {len(members):,} parts")
+            raise refusals.bomb(name, f"it contains {len(members):,} parts")
         if any(member.flag_bits & ENCRYPTED_FLAG for member in members):
             raise refusals.encrypted(name)
         self._count(sum(member.file_size for member in members), len(data))

@@ -59,7 +59,7 @@ class _Body:
 
     def blocks(self, parent: ET.Element, depth: int) -> None:
         if depth > MAX_NESTING:
-            raise refusals.broken(self._name, KIND, f"nested deeper than {MAX_NESTING}")
+            raise refusals.broken(self._name, KIND, f"nested more than {MAX_NESTING} levels deep")
         for child in parent:
             kind = local(child.tag)
             if kind == "p":

@@ -266,7 +266,7 @@ class HtmlReader:
 
     def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
         if is_binary(data):
-            raise refusals.unknown(name, "no text in an encoding that is known")
+            raise refusals.unknown(name, "not text in a known encoding")
         text, encoding = decode(data, declared_encoding(data))
         draft = DocumentDraft(name, limits)
         page = MarkupText(draft)

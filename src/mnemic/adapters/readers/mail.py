@@ -32,10 +32,10 @@ class MailReader:
             message = email.message_from_bytes(data, policy=email.policy.default)
             headers = _headers(message)
             if not headers:
-                raise refusals.broken(name, KIND, "it has none of the headers of a mail")
+                raise refusals.broken(name, KIND, "it has no email headers")
             _Mail(draft, name, limits).write(message, 0)
         except RecursionError as error:
-            raise refusals.bomb(name, "it holds parts in parts, hundreds deep") from error
+            raise refusals.bomb(name, "its parts are nested hundreds of levels deep") from error
         metadata = {"author": headers.get("From"), "date": headers.get("Date")}
         return draft.document("message/rfc822", title=headers.get("Subject"), metadata=metadata)
 
@@ -46,7 +46,7 @@ class _Mail:
 
     def write(self, message: EmailMessage, depth: int) -> None:
         if depth > self._limits.max_depth:
-            raise refusals.bomb(self._name, f"it holds messages in messages, deeper than {self._limits.max_depth}")
+            raise refusals.bomb(self._name, f"its messages are nested more than {self._limits.max_depth} levels deep")
         headers = _headers(message)
         for index, (header, value) in enumerate(headers.items()):
             (self._draft.line if index else self._draft.paragraph)(f"{header}: {value}")

@@ -25,7 +25,7 @@ class MarkdownReader:
 
     def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
         if is_binary(data):
-            raise refusals.unknown(name, "no text in an encoding that is known")
+            raise refusals.unknown(name, "not text in a known encoding")
         text, encoding = decode(data)
         text = clean(text)
         draft = DocumentDraft(name, limits)

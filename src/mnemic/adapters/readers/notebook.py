@@ -27,7 +27,7 @@ class NotebookReader:
         except (ValueError, RecursionError) as error:
             raise refusals.broken(name, KIND, error) from error
         if not isinstance(book, dict):
-            raise refusals.broken(name, KIND, "it holds no cells")
+            raise refusals.broken(name, KIND, "it contains no cells")
         notebook = cast("dict[str, Any]", book)
         language = _language(notebook)
         draft = DocumentDraft(name, limits)

@@ -9,15 +9,15 @@ SHOWN = 80
 
 def empty(name: str) -> UnreadableError:
     """The file has no words."""
-    return _error(Unreadable.EMPTY, f"{_quote(name)} holds no text")
+    return _error(Unreadable.EMPTY, f"{_quote(name)} contains no text")
 
 
 def scanned(name: str, pages: int) -> UnreadableError:
     """The pages are images."""
     return _error(
         Unreadable.SCANNED,
-        f"{_quote(name)} holds no text on its pages ({pages}); they seem to be pictures of text: run it through text "
-        "recognition (OCR) and try the result",
+        f"{_quote(name)} contains no text on its pages ({pages}), which seem to be images: run it through text "
+        "recognition (OCR) and try again with the result",
     )
 
 
@@ -33,7 +33,7 @@ def broken(name: str, kind: str, detail: object) -> UnreadableError:
 
 def unknown(name: str, what: str) -> UnreadableError:
     """No reader accepts this file."""
-    return _error(Unreadable.UNKNOWN, f"{_quote(name)} is {what}, and there is no reader for that")
+    return _error(Unreadable.UNKNOWN, f"{_quote(name)} is {what}; no reader supports it")
 
 
 def too_large(name: str, limits: ReadLimits) -> UnreadableError:
@@ -48,7 +48,7 @@ def too_long(name: str, limits: ReadLimits) -> UnreadableError:
     """The text exceeds the limit."""
     return _error(
         Unreadable.TOO_LARGE,
-        f"{_quote(name)} holds more text than the limit of {limits.max_characters:,} characters: split it, or raise "
+        f"{_quote(name)} contains more text than the limit of {limits.max_characters:,} characters: split it, or raise "
         "the limit",
     )
 
@@ -63,15 +63,15 @@ def too_many_pages(name: str, limits: ReadLimits) -> UnreadableError:
 
 def bomb(name: str, what: str) -> UnreadableError:
     """Unpacking the file would take far more than its size suggests."""
-    return _error(Unreadable.BOMB, f"{_quote(name)} is not opened: {what}, which honest documents do not")
+    return _error(Unreadable.BOMB, f"{_quote(name)} was not opened because it may be an attack: {what}")
 
 
 def timed_out(name: str, limits: ReadLimits) -> UnreadableError:
     """Reading took too long and was stopped."""
     return _error(
         Unreadable.TIMEOUT,
-        f"{_quote(name)} was not read within {limits.timeout_s:g} s, so reading it was ended; raise the limit if it "
-        "is worth the time",
+        f"{_quote(name)} could not be read within {limits.timeout_s:g} s and was skipped; raise the limit to allow "
+        "more time",
     )
 
 
@@ -88,7 +88,7 @@ def crashed(name: str, code: int | None) -> UnreadableError:
     """The process that read the file crashed."""
     return _error(
         Unreadable.CRASH,
-        f"{_quote(name)} made the program that reads it fail (exit code {code}); it may be damaged",
+        f"{_quote(name)} crashed the file reader (exit code {code}); it may be damaged",
     )
 
 

@@ -44,15 +44,15 @@ PDF_SEARCHED_BYTES = 1024
 """A PDF header may come a little after the file's beginning."""
 
 _BINARY_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"GIF8", "a picture"),
-    (b"RIFF", "a recording or a picture"),
+    (b"\x89PNG\r\n\x1a\n", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"GIF8", "an image"),
+    (b"RIFF", "a recording or an image"),
     (b"ID3", "a recording"),
-    (b"\x1f\x8b", "a packed archive"),
-    (b"7z\xbc\xaf\x27\x1c", "a packed archive"),
-    (b"Rar!", "a packed archive"),
-    (b"PK\x03\x04", "a packed archive"),
+    (b"\x1f\x8b", "a compressed archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a compressed archive"),
+    (b"Rar!", "a compressed archive"),
+    (b"PK\x03\x04", "a compressed archive"),
     (b"\x7fELF", "a program"),
     (b"MZ\x90\x00", "a program"),
     (b"SQLite format 3\x00", "a database"),
@@ -102,10 +102,10 @@ class AnyReader:
             return by_bytes
         if by_name is not None and not is_textual:
             return by_name
-        what = _known_binary(data, name) or ("no text in an encoding that is known" if is_binary(data) else None)
+        what = _known_binary(data, name) or ("not text in a known encoding" if is_binary(data) else None)
         reader = by_name or self._by_extension(".txt")
         if what is not None or reader is None:
-            raise refusals.unknown(name, what or "of a type that is not known")
+            raise refusals.unknown(name, what or "of an unknown type")
         return reader
 
     def named(self, name: str, media_type: str) -> str:
@@ -159,7 +159,7 @@ def _known_binary(data: bytes, name: str) -> str | None:
     if data.startswith(OLE_SIGNATURE):
         if ENCRYPTED_STREAM in data:
             raise refusals.encrypted(name)
-        return "in an office format of before 2007 (save it in the present one)"
+        return "in an Office format from before 2007 (save it in a current format)"
     return next((what for signature, what in _BINARY_SIGNATURES if data.startswith(signature)), None)
 
 

@@ -130,7 +130,7 @@ class _Process:
             reply = self._exchange([json.dumps({"readers": readers}).encode()], START_TIMEOUT_S)
         except _EndedError as ended:
             self.close()
-            raise ConfigError(f"the file reader could not be started (exit code {ended.code})") from ended
+            raise ConfigError(f"the file reader failed to start (exit code {ended.code})") from ended
         if "message" in reply:
             self.close()
             raise ConfigError(str(reply["message"]))

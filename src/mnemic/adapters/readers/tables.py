@@ -24,7 +24,7 @@ class CsvReader:
 
     def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
         if is_binary(data):
-            raise refusals.unknown(name, "no text in an encoding that is known")
+            raise refusals.unknown(name, "not text in a known encoding")
         text, encoding = decode(data)
         text = clean(text)
         if len(text) > limits.max_characters:
@@ -34,7 +34,7 @@ class CsvReader:
         try:
             for row in csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text)):
                 if len(row) > MAX_COLUMNS:
-                    raise refusals.broken(name, "a table", f"a row has {len(row):,} columns, at most {MAX_COLUMNS:,}")
+                    raise refusals.broken(name, "a table", f"a row has more than {MAX_COLUMNS:,} columns")
                 draft.row(row)
         except csv.Error as error:
             raise refusals.broken(name, "a table", error) from error

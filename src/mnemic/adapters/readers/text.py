@@ -133,7 +133,7 @@ class TextReader:
 
     def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
         if is_binary(data):
-            raise refusals.unknown(name, "no text in an encoding that is known")
+            raise refusals.unknown(name, "not text in a known encoding")
         text, encoding = decode(data)
         draft = DocumentDraft(name, limits)
         draft.verbatim(text)

@@ -49,7 +49,7 @@ class CrossEncoderReranker:
         few tokens.
         """
         if max_tokens < LEAST_TOKENS:
-            raise ConfigError(f"a cross-encoder requires at least {LEAST_TOKENS} tokens, not {max_tokens}")
+            raise ConfigError(f"a cross-encoder's max_tokens must be at least {LEAST_TOKENS}, not {max_tokens}")
         self._model = model
         self._threads = threads
         self._max_tokens = max_tokens
@@ -80,7 +80,7 @@ class CrossEncoderReranker:
         for rows in onnx_models.batches(lengths, 1) if model.is_dynamic else onnx_models.batches(lengths):
             answer, _ = model.graph.run(model.output, [pairs[row] for row in rows], model.pad_id)
             if answer.size != len(rows):
-                raise BadReplyError(f"{self.name} returned {answer.shape} for {len(rows)} pairs; it is not a reranker")
+                raise BadReplyError(f"{self.name} is not a reranker: it returned {answer.shape} for {len(rows)} pairs")
             scores[rows] = answer.reshape(-1)
         return scores
 

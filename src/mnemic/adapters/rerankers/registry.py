@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mnemic.adapters.named_parts import NamedParts, Options, with_model
+from mnemic.adapters.named_parts import NamedParts, Options, Place
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BadReplyError, ConfigError
 from mnemic.model.chat import Prompt, PromptMessage
@@ -30,13 +30,9 @@ def _maxsim(model: str | None, options: Options) -> Reranker:
     return _RERANKERS.made("maxsim", MaxSimReranker, options)
 
 
-def _cross_encoder(model: str | None, options: Options) -> Reranker:
-    from mnemic.adapters.rerankers.cross_encoder import CrossEncoderReranker
-
-    return _RERANKERS.made("cross-encoder", CrossEncoderReranker, with_model(options, model))
-
-
-_RERANKERS = NamedParts[Reranker]("reranker", {"cross-encoder": _cross_encoder, "maxsim": _maxsim})
+_RERANKERS = NamedParts[Reranker](
+    "reranker", {"cross-encoder": Place("rerankers.cross_encoder", "CrossEncoderReranker"), "maxsim": _maxsim}
+)
 
 
 MAX_TEXTS = 10  # each is a separate call of the model

@@ -32,7 +32,7 @@ def check_documents(documents: Sequence[Document]) -> None:
     """Raise `InvalidInputError` for a document with the status erased, or U+0000 in its source."""
     for document in documents:
         if document.status == DocumentStatus.ERASED:
-            raise InvalidInputError(f"document {document.id} cannot be stored as erased; erase it")
+            raise InvalidInputError(f"document {document.id} cannot be stored as erased; erase it instead")
         if "\0" in document.source:
             raise InvalidInputError(f"the source of document {document.id} contains the character U+0000")
 
@@ -44,7 +44,7 @@ def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
     place = (document.id, document.partition, document.private_agent)
     for chunk in chunks:
         if (chunk.document_id, chunk.partition, chunk.private_agent) != place:
-            raise InvalidInputError(f"chunk {chunk.id} has another document, partition or agent than {document.id}")
+            raise InvalidInputError(f"chunk {chunk.id} must have the document, partition and agent of {document.id}")
     if len({chunk.index for chunk in chunks}) < len(chunks):
         raise InvalidInputError(f"two chunks of document {document.id} have the same index")
     if len({chunk.id for chunk in chunks}) < len(chunks):
@@ -54,8 +54,8 @@ def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
 def refuse_document(id: str, source: str) -> ConflictError:
     """The error for a document that cannot be put."""
     return ConflictError(
-        f"document {id} cannot be stored: another one in its place has the source {source!r}, "
-        "or it was erased, or it is private to another agent"
+        f"document {id} cannot be stored: another document has the source {source!r}, "
+        "or this one was erased or is private to another agent"
     )
 
 

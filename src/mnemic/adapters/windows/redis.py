@@ -130,7 +130,7 @@ class RedisLink(Generic[_Missed]):
             if self._is_down or self._closing.is_set():
                 return
             self._is_down = True
-            _log.warning("Redis at %s is unavailable; its copies are not used: %s", self.address, error)
+            _log.warning("Redis at %s is unavailable, so its copies are not used: %s", self.address, error)
             self._prober = threading.Thread(target=self._probe, name="mnemic-redis-probe", daemon=True)
             self._prober.start()
 
@@ -399,7 +399,7 @@ class RedisWindow:
             if heard is None:
                 raise
             if not self._is_store_away:
-                _log.warning("neither Redis nor the store responds; using this process's last messages: %s", error)
+                _log.warning("neither Redis nor the store responds (%s); using this process's latest messages", error)
             self._is_store_away = True
             return within_ttl(heard[-limit:], now, self._ttl_s)
 
@@ -432,11 +432,11 @@ class RedisWindow:
             server: dict[str, Any] = self._link.client.info("server")
         except (RedisError, OSError) as error:
             message = f"Redis at {self._link.address} cannot be used ({error}); windows are read from the store"
-            remedy = "start it or mend memory.window.url; without a Redis: memory.window.backend = store"
+            remedy = "start Redis, correct memory.window.url, or set memory.window.backend = store"
             return [Finding("window", Condition.DEGRADED, message, remedy)]
         ms = (time.perf_counter() - started) * 1e3
         version = server.get("redis_version", "of unknown version")
-        return [Finding("window", Condition.OK, f"Redis {version} at {self._link.address} answers in {ms:.1f} ms")]
+        return [Finding("window", Condition.OK, f"Redis {version} at {self._link.address} responded in {ms:.1f} ms")]
 
     def close(self) -> None:
         self._link.close()
@@ -479,7 +479,7 @@ class RedisWindow:
                 fills = [self._window_fill(work, place, now, look)] if is_window else []
                 fills += [self._staging_fill(work, place, look)] if is_staging else []
         except BackendError as error:
-            _log.warning("could not copy a session to Redis: %s", error)
+            _log.warning("cannot copy a session to Redis: %s", error)
             return
         for fill in fills:
             if fill is not None:

@@ -61,7 +61,6 @@ def clock_tool(time_zone: str) -> Tool:
         it is, and for the time in another place.
 
         Args:
-            context: For whom and when; filled by Mnemic.
             zone: The time zone as the tz database names it, such as Europe/Paris.
         """
         now = context.now.astimezone(_find_zone(zone))
@@ -81,7 +80,6 @@ def memory_tools(engine: Engine) -> Sequence[Tool]:
         says something lasting about themselves that you will need again. One plain sentence each; no secrets.
 
         Args:
-            context: For whom and when; filled by Mnemic.
             text: The thing to keep, as one sentence in the third person, such as: User prefers dark mode.
             kind: What sort of thing it is.
         """
@@ -98,7 +96,6 @@ def memory_tools(engine: Engine) -> Sequence[Tool]:
         what was said before and is not in front of you.
 
         Args:
-            context: For whom and when; filled by Mnemic.
             query: What to look for, as a question or a few words.
             limit: The most results, 1 to 20.
             hops: 2 for a question that joins several facts, such as how two things are related; else 0.
@@ -117,7 +114,6 @@ def memory_tools(engine: Engine) -> Sequence[Tool]:
         first, and tell the user what was deleted.
 
         Args:
-            context: For whom and when; filled by Mnemic.
             id: The id of the memory, as recall showed it.
             reason: Why it is forgotten.
         """
@@ -140,7 +136,6 @@ def document_tools(engine: Engine) -> Sequence[Tool]:
         answer may stand in a document, and name the source and the page in your answer.
 
         Args:
-            context: For whom and when; filled by Mnemic.
             query: What to look for, as a question or a few words.
             limit: The most passages, 1 to 20.
         """
@@ -162,7 +157,6 @@ def research_tools(engine: Engine) -> Sequence[Tool]:
         search_documents first, and this only when its passages are not enough. Tell the user what was not read.
 
         Args:
-            context: For whom and when; filled by Mnemic.
             document: The id or the source of the document.
             question: The question, complete in itself.
             max_calls: The most calls of the language model, 2 to 200; what is most relevant is read first.

@@ -139,7 +139,7 @@ def test_a_wrong_key_is_told_without_the_key_and_words_are_found(
         (finding,) = [each for each in mnemic.doctor().findings if each.part == "index"]
     assert [hit.text for hit in found] == ["Cats fear thunder"]
     assert "QDRANT_API_KEY" in found.degraded[0]
-    assert "refuses the key" in finding.message
+    assert "rejected the API key" in finding.message
     assert "wrong-secret" not in f"{finding}{found.degraded}{caplog.text}"
 
 

@@ -71,8 +71,8 @@ class MemoryStore:
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
         del is_quick
-        message = "rows are kept in this process and are gone with it"
-        return [Finding("store", Condition.DEGRADED, message, "open a path to keep them")]
+        message = "data is kept in memory and lost when this process ends"
+        return [Finding("store", Condition.DEGRADED, message, "open a file to keep the data")]
 
     def check(self) -> None:
         return

@@ -112,7 +112,7 @@ class Transaction:
         known = self.writable.spaces.setdefault(space, dims)
         if known != dims:
             raise InvalidInputError(
-                f"a vector of {dims} dimensions does not fit space {space}, whose vectors have {known}"
+                f"a vector with {dims} dimensions does not fit space {space}, whose vectors have {known}"
             )
 
     def changed(self, partition: Partition) -> int:

@@ -80,27 +80,27 @@ def register(connection: Connection[Any]) -> None:
     connection.adapters.register_loader("text", _TextLoader)
 
 
-_IN_THE_WAY = "another transaction was in the way and this one was undone; try again"
+_IN_THE_WAY = "the transaction conflicted with another one and was rolled back; try again"
 # The first match counts: specific ones come before general ones.
 _MEANINGS: Mapping[type[psycopg.Error], tuple[type[failures.MnemicError], str]] = {
-    errors.UniqueViolation: (failures.ConflictError, "somebody else stored the same thing first"),
+    errors.UniqueViolation: (failures.ConflictError, "another process has already stored this"),
     errors.SerializationFailure: (failures.UnavailableError, _IN_THE_WAY),
     errors.DeadlockDetected: (failures.UnavailableError, _IN_THE_WAY),
     errors.LockNotAvailable: (
         failures.UnavailableError,
         "locked by another transaction; try again later",
     ),
-    errors.QueryCanceled: (failures.TimedOutError, "the statement took longer than allowed and was undone"),
+    errors.QueryCanceled: (failures.TimedOutError, "the statement timed out and was rolled back"),
     errors.DiskFull: (
         failures.UnavailableError,
         "the server's disk is full; nothing was changed. Free some space and try again",
     ),
     errors.InsufficientPrivilege: (
         failures.ConfigError,
-        "this role lacks a right; grant it, or connect as another role",
+        "this role lacks a permission; grant it, or connect as another role",
     ),
-    psycopg.OperationalError: (failures.UnavailableError, "the server does not answer"),
-    psycopg.InterfaceError: (failures.UnavailableError, "the connection is lost"),
+    psycopg.OperationalError: (failures.UnavailableError, "the server is not responding"),
+    psycopg.InterfaceError: (failures.UnavailableError, "the connection was lost"),
 }
 _ROW_SECURITY = "ExecWithCheckOptions"
 _SET_UP_IS_WRONG = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
@@ -118,7 +118,7 @@ def translated_errors(doing: str, place: str) -> Generator[None]:
 def _translate_error(error: psycopg.Error, doing: str, place: str) -> failures.MnemicError:
     said = f"{place} ({doing}): {error.diag.message_primary or _one_line(error)}"
     if error.diag.source_function == _ROW_SECURITY:  # the same SQLSTATE as a missing permission
-        return failures.BackendError(f"a row of an org that this unit of work does not name was refused: {said}")
+        return failures.BackendError(f"a row was rejected because this unit of work does not include its org: {said}")
     for cause, (kind, meaning) in _MEANINGS.items():
         if isinstance(error, cause):
             return kind(f"{meaning}: {said}")
@@ -129,7 +129,7 @@ def refused(error: psycopg.Error, place: str) -> failures.MnemicError:
     """The error for a failed connection."""
     said = _one_line(error)
     if any(sign in said for sign in _SET_UP_IS_WRONG):
-        return failures.ConfigError(f"{place} refuses the connection; check user, password and database: {said}")
+        return failures.ConfigError(f"{place} refused the connection; check the user, password and database: {said}")
     return failures.UnavailableError(f"{place} cannot be reached: {said}")
 
 
@@ -198,7 +198,7 @@ class Connections:
         """
         if not self._free.acquire(timeout=self._target.lock_wait_s):
             raise failures.UnavailableError(
-                f"all {self._target.pool_size} connections to {self._place} are busy; retry or raise pool_size"
+                f"all {self._target.pool_size} connections to {self._place} are busy; try again or raise pool_size"
             )
         with ExitStack() as if_it_fails:
             if_it_fails.callback(self._free.release)

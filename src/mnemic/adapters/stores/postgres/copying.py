@@ -51,7 +51,7 @@ class _Schema:
         here, there = {column.name for column in self.tables[table]}, {*copied.get(table, ())}
         odd = sorted((here ^ there) - _OWN - {_NUMBER})
         if odd:
-            raise UnsupportedError(f"the stores differ in {table}: {', '.join(odd)}", capability="backup")
+            raise UnsupportedError(f"the stores differ in table {table}: {', '.join(odd)}", capability="backup")
         return [column for column in self.tables[table] if column.name in there]
 
 
@@ -127,7 +127,7 @@ class _Taking:
     def run(self, kept: Collection[str], told: Told) -> None:
         homeless = sorted(name for name in {*self._copy.tables} - {*self._schema.tables} if self._copy.count(name))
         if homeless:
-            raise UnsupportedError(f"PostgreSQL has no table for {', '.join(homeless)}", capability="backup")
+            raise UnsupportedError(f"the PostgreSQL store has no table for {', '.join(homeless)}", capability="backup")
         names = [name for name in self._schema.tables if name not in kept]
         sizes = {name: self._copy.count(name) for name in names}
         version = new_age(self._newest())

@@ -33,7 +33,7 @@ def migrate(connection: Connection[Row], schema: str, place: str) -> None:
                     _run(connection, number, script, f"{place}, schema {schema}")
     if version > newest:
         raise ConfigError(
-            f"{place} was written by a newer Mnemic (schema {version}, this one knows {newest}): "
+            f"{place} was written by a newer Mnemic (schema {version}; this one supports up to {newest}): "
             "run `pip install --upgrade mnemic`"
         )
 
@@ -50,7 +50,7 @@ def _prepare(connection: Connection[Row], schema: str, place: str) -> None:
     encoding = _value(connection, named["encoding"])
     if encoding != "UTF8":
         raise ConfigError(
-            f"{place} uses the encoding {encoding}; create a database with UTF-8: "
+            f"{place} uses the encoding {encoding}; create a UTF-8 database: "
             "CREATE DATABASE mnemic ENCODING 'UTF8' TEMPLATE template0"
         )
     connection.execute(query(named["lock_migrations"]), {"key": _ADVISORY_KEY})
@@ -64,12 +64,12 @@ def _run(connection: Connection[Row], number: int, script: str, place: str) -> N
         connection.execute(query(script))
     except (errors.DuplicateTable, errors.DuplicateFunction) as error:
         raise ConfigError(
-            f"{place} contains tables of another program ({error.diag.message_primary}); choose another schema"
+            f"{place} contains another program's tables ({error.diag.message_primary}); choose another schema"
         ) from error
     except (errors.FeatureNotSupported, errors.UndefinedFile, errors.InsufficientPrivilege) as error:
         raise ConfigError(
-            f"{place} cannot be set up: {error.diag.message_primary}; pgvector must be installed on the server "
-            "(https://github.com/pgvector/pgvector), and a role that may do so runs: CREATE EXTENSION vector"
+            f"{place} cannot be set up: {error.diag.message_primary}; install pgvector on the server "
+            "(https://github.com/pgvector/pgvector), then run CREATE EXTENSION vector as a role with permission"
         ) from error
     if number == _PARTS_METADATA:
         part_bookkeeping(partial(_rows, connection), statements("former"), _filterable)

@@ -78,9 +78,9 @@ class PostgresStore:
             return [Finding("store", Condition.BROKEN, str(error), remedy)]
         server, extension, is_replica, may_bypass, unguarded = row or ("", None, False, False, None)
         if is_replica:
-            message = f"{self.place} is a replica that cannot be written"
-            return [Finding("store", Condition.DEGRADED, message, "give the address of the primary server")]
-        message = f"{self.place} answers: PostgreSQL {server}, pgvector {extension}"
+            message = f"{self.place} is a read-only replica"
+            return [Finding("store", Condition.DEGRADED, message, "use the address of the primary server")]
+        message = f"{self.place} is responding: PostgreSQL {server}, pgvector {extension}"
         findings = [Finding("store", Condition.OK, message)]
         if unguarded is not None and not is_quick:
             findings.append(_report_row_security(self.place, unguarded, may_bypass=may_bypass))
@@ -90,7 +90,7 @@ class PostgresStore:
         """Nothing to do: the server checks its pages and reports damage as errors."""
 
     def scrub(self) -> tuple[str, ...]:
-        return (f"{self.place} holds deleted rows in its files until it vacuums them, and in its backups for longer",)
+        return (f"{self.place} keeps deleted rows in its files until they are vacuumed, and in its backups for longer",)
 
     @property
     def room(self) -> None:
@@ -136,7 +136,7 @@ class PostgresStore:
 
     def _commit(self, connection: Connection[Row]) -> None:
         if connection.info.transaction_status is TransactionStatus.INERROR:
-            raise UnavailableError(f"{self.place}: a statement failed, so nothing was committed")
+            raise UnavailableError(f"{self.place}: nothing was committed because a statement failed")
         try:
             with translated_errors("committing", self.place):
                 connection.execute(query(statements("connection")["commit"]))
@@ -151,11 +151,11 @@ class PostgresStore:
 def _report_row_security(place: str, tables: str, *, may_bypass: bool) -> Finding:
     """Row security does not apply to this role, or to these tables."""
     if may_bypass:
-        message = f"{place}: this role is a superuser or has BYPASSRLS, so row security does not keep orgs apart"
-        remedy = "connect as an ordinary role; Mnemic's own checks hold either way"
+        message = f"{place}: this role is a superuser or has BYPASSRLS, so row security does not separate orgs"
+        remedy = "connect as an ordinary role; Mnemic's own checks apply either way"
         return Finding("store", Condition.DEGRADED, message, remedy)
     remedy = "run SELECT keep_orgs_apart(…) for each, or ALTER TABLE … ENABLE and FORCE ROW LEVEL SECURITY"
-    return Finding("store", Condition.DEGRADED, f"{place}: row security is switched off for {tables}", remedy)
+    return Finding("store", Condition.DEGRADED, f"{place}: row security is off for {tables}", remedy)
 
 
 _: type[Store] = PostgresStore

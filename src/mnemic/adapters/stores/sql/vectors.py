@@ -216,5 +216,5 @@ def check_dims(session: SqlSession, rows: Sequence[VectorRow | EntityVector]) ->
             known = session.run(sql["dims"], key).fetchone()  # another process may have been faster
         if known is not None and known[0] != dims:
             raise InvalidInputError(
-                f"a vector of {dims} dimensions does not fit space {space}, whose vectors have {known[0]}"
+                f"a vector with {dims} dimensions does not fit space {space}, whose vectors have {known[0]}"
             )

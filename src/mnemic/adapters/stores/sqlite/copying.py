@@ -35,10 +35,10 @@ def check_copy(path: Path) -> None:
     with translated_errors("checking a copy"), closing(sqlite3.connect(path)) as connection:
         foreign = connection.execute(sql["foreign_objects"]).fetchone()
         if foreign is not None:
-            raise InvalidInputError(f"the rows hold the {foreign[0]} {foreign[1]}, which does not belong to Mnemic")
+            raise InvalidInputError(f"the copy contains the {foreign[0]} {foreign[1]}, which does not belong to Mnemic")
         broken = connection.execute(sql["broken_references"]).fetchone()
         if broken is not None:
-            raise InvalidInputError(f"{broken[1]} rows of {broken[0]} have no owner")
+            raise InvalidInputError(f"{broken[1]} rows in {broken[0]} refer to missing rows")
 
 
 def attach(connection: sqlite3.Connection, path: Path) -> None:
@@ -52,7 +52,7 @@ def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: To
     sql = statements("copying")
     tables = list_tables(connection, "main")
     if tables != list_tables(connection, "taken"):
-        raise InvalidInputError("the copy has different tables from this store; upgrade it first")
+        raise InvalidInputError("the copy's tables differ from this store's; upgrade the older one first")
     version = new_age(int(connection.execute(sql["newest"]).fetchone()[0]))
     names = [name for name in tables if name not in kept]
     sizes = {name: int(connection.execute(name_table("count", "taken", name)).fetchone()[0]) for name in names}
@@ -107,7 +107,7 @@ class CopyFile:
                 self._connection.execute(statements("copying")["empty"].format(table=_quote_name(table)))
             for table, columns, rows in pieces:
                 if not {*columns} <= {*self.tables.get(table, ())}:
-                    raise InvalidInputError(f"there is no table {table} with such columns")
+                    raise InvalidInputError(f"the store has no table {table} with these columns")
                 self._add(table, columns, rows)
             self._connection.execute(statements("connection")["commit"])
 
@@ -151,7 +151,7 @@ def rows_statement(table: str, columns: Collection[str]) -> str:
         return "all_rows"
     found = [name for name in ("pid", "org") if name in columns and (name, table) != ("pid", "partitions")]
     if not found:
-        raise UnsupportedError(f"cannot tell which org the rows of {table} belong to", capability="sealed backup")
+        raise UnsupportedError(f"cannot tell which org the rows in {table} belong to", capability="sealed backup")
     return f"rows_by_{found[0]}"
 
 

@@ -30,7 +30,7 @@ _CLAIM = struct.Struct("=8sI")
 """Stored beside the log without a flush: its salt and number of acknowledged frames."""
 
 _LOG_MAGICS = (0x377F0682, 0x377F0683)  # of SQLite's file format: checksums little- or big-endian
-_STOP = "stop every process that uses it, then bring the file back or restore a backup (`mnemic restore`)"
+_STOP = "stop every process that uses it, then put the file back or restore a backup (`mnemic restore`)"
 _opened: weakref.WeakSet[StoreFile] = weakref.WeakSet()
 _opened_guard = threading.Lock()
 
@@ -179,9 +179,9 @@ class StoreFile:
             for path in opened:
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
         except OSError:
-            message = f"other accounts of this machine may read {names}"
+            message = f"other accounts on this machine can read {names}"
             return [Finding("rights", Condition.DEGRADED, message, f"as the owner, run `chmod 600 {self.path}*`")]
-        message = f"other accounts of this machine could read {names}; doctor has closed them (mode 600)"
+        message = f"other accounts on this machine could read {names}; doctor has restricted access (mode 600)"
         return [Finding("rights", Condition.OK, message)]
 
     def _refuse_second(self) -> None:
@@ -212,8 +212,8 @@ class StoreFile:
 
     def _cut(self) -> DamagedError:
         return DamagedError(
-            f"{self.path}-wal was cut while in use, and the last writes with it; stop every process that uses it and "
-            "read what is left: it may lack what was written since the last checkpoint"
+            f"{self.path}-wal was truncated while in use, so the last writes are lost; stop every process that uses "
+            "it, then open the store again. Writes since the last checkpoint may be missing"
         )
 
 

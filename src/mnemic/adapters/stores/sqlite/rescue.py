@@ -93,7 +93,7 @@ def _version(connection: sqlite3.Connection) -> int:
     signature = int(connection.execute(sql["signature"]).fetchone()[0])
     version = int(connection.execute(sql["schema_version"]).fetchone()[0])
     if signature != APPLICATION_ID or not 0 < version <= migrations()[-1][0]:
-        raise InvalidInputError("this version of Mnemic cannot read the store; a newer one may")
+        raise InvalidInputError("this version of Mnemic cannot read the store; a newer version may")
     return version
 
 
@@ -110,7 +110,7 @@ def _copy_table(
                 new.execute(add, [part.decode() if isinstance(part, _Text) else part for part in row])
                 rescued.rows[table] += 1
             except sqlite3.IntegrityError as error:
-                problems = [f"a row that contradicts another ({error})"]
+                problems = [f"a row that conflicts with another ({error})"]
         rescued.lost += [f"{table}: {problem}" for problem in problems[:1]]
 
 
@@ -165,7 +165,7 @@ def _read_by_key(old: sqlite3.Connection, table: str, rescued: _Rescued) -> Iter
             yield row
         return
     except sqlite3.Error:
-        rescued.lost.append(f"{table}: the rows between two pages of which one cannot be read")
+        rescued.lost.append(f"{table}: the rows around a page that cannot be read")
     key = [str(row[0], "utf-8") for row in old.execute(statements("copying")["key"], {"table": table})]
     order = ", ".join(f'"{name}" DESC' for name in key)
     sql = statements("copying")["keys_down"].format(schema="main", table=f'"{table}"', order=order)
@@ -182,7 +182,7 @@ def _drop_orphans(new: sqlite3.Connection, rescued: _Rescued) -> None:
     while broken := new.execute(sql["orphans"]).fetchall():
         for table, rowid in broken:
             new.execute(copying.name_table("drop_row", "main", table), {"rowid": rowid})
-            rescued.lost.append(f"{table}: a row that belongs to a lost one")
+            rescued.lost.append(f"{table}: a row that refers to a lost one")
             rescued.rows[table] -= 1
 
 

@@ -60,7 +60,7 @@ def translated_errors(doing: str) -> Generator[None]:
         raise DamagedError(f"the store contains text that cannot be read ({doing}); {_RESCUE}") from error
 
 
-_RESCUE = "restore a backup, or save what is left by `mnemic rescue`"
+_RESCUE = "restore a backup, or save what is left with `mnemic rescue`"
 
 
 def _translate_error(error: Exception, doing: str) -> BackendError:

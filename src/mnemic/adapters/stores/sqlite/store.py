@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from mnemic.adapters.sql_files import switch_to_write_ahead
 from mnemic.adapters.stores.sql.former import part_bookkeeping
 from mnemic.adapters.stores.sqlite import session
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
@@ -20,14 +21,13 @@ from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
-_SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches within milliseconds
 _LOOK_S = 0.03
 """Time limit of the check on opening: a command takes 0.3 s, and this checks some 4 MB."""
 
 _LOOK_STEPS = 2000  # SQLite instructions between two checks of the time: far less than `_LOOK_S`
 _CHECK_EVERY_S = 600.0
 """A full check takes 80 ms a megabyte, too much for each of frequent exports."""
-_REMEDY = "stop every process that uses it and restore a backup, or save what is left by `mnemic rescue`"
+_REMEDY = "stop every process that uses it and restore a backup, or save what is left with `mnemic rescue`"
 _PARTS_METADATA = 16
 """The migration that moves bookkeeping from earlier versions' metadata to its own column."""
 
@@ -78,13 +78,13 @@ class SqliteStore:
         if not is_quick:
             self._note_answers(answers)
         if self._damage:
-            message = f"{self.path} is damaged: {self._damage}; reading goes on, writing has stopped"
+            message = f"{self.path} is damaged: {self._damage}; reading continues, but writing has stopped"
             return [Finding("store", Condition.BROKEN, message, _REMEDY)]
-        sound = "the store answers" if is_quick else f"{self.path} is sound"
+        sound = "the store is responding" if is_quick else f"{self.path} is sound"
         rights = [] if is_quick else self._file.mend_rights()
         if self._lost_tail:
-            remedy = "restore a backup if you need them; this is shown until the store is closed"
-            rights.append(Finding("log", Condition.DEGRADED, f"{self._lost_tail}; all older ones are there", remedy))
+            remedy = "restore a backup if you need them; this message is shown until the store is closed"
+            rights.append(Finding("log", Condition.DEGRADED, f"{self._lost_tail}; all older writes are intact", remedy))
         return [
             Finding("store", Condition.OK, sound),
             *rights,
@@ -117,7 +117,7 @@ class SqliteStore:
 
     def _check_writing(self, *, is_quick: bool) -> list[Finding]:
         """Why nothing can be written, if so. A quick check only looks at permissions."""
-        rights = f"let this user write {self.path} and its folder"
+        rights = f"give this user write access to {self.path} and its folder"
         if self._file.is_read_only or not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             return [Finding("writing", Condition.DEGRADED, f"{self.path} or its folder is read-only", rights)]
         if is_quick:
@@ -125,7 +125,7 @@ class SqliteStore:
         try:
             self._try_to_write()
         except UnavailableError as error:
-            return [Finding("writing", Condition.DEGRADED, str(error), "wait, or end the process that holds the file")]
+            return [Finding("writing", Condition.DEGRADED, str(error), "wait, or stop the process that uses the file")]
         except BackendError as error:
             return [Finding("writing", Condition.DEGRADED, str(error), rights)]
         return []
@@ -148,7 +148,7 @@ class SqliteStore:
                 is_busy = True
         if not is_busy:
             return ()
-        return (f"{self.path}-wal is in use and holds what was deleted until its readers are done and it is closed",)
+        return (f"{self.path}-wal is in use and keeps deleted data until its readers finish and it is closed",)
 
     @property
     def room(self) -> Path:
@@ -187,7 +187,7 @@ class SqliteStore:
     def _transaction(self, begin: str, *, is_writing: bool) -> Generator[UnitOfWork]:
         sql = session.statements("connection")
         if is_writing and self._damage:
-            raise DamagedError(f"{self.path} is damaged, and nothing more is written: {self._damage}; {_REMEDY}")
+            raise DamagedError(f"{self.path} is damaged, so writing has stopped: {self._damage}; {_REMEDY}")
         with self._borrow_connection() as connection:
             try:
                 with session.translated_errors("starting a transaction"):
@@ -275,12 +275,14 @@ class SqliteStore:
             self._lost_tail = self._file.find_lost_tail(lambda: int(connection.execute(count).fetchone()[1]))
             if self._file.is_read_only:
                 if is_old:
-                    raise ConfigError(f"{self.path} is old and read-only: make it writable once, to upgrade it")
+                    raise ConfigError(f"{self.path} is old and read-only; make it writable once to upgrade it")
                 return
             if is_old:
                 with session.translated_errors("setting up the store"):
                     self._run_migrations(connection)
-            self._write_ahead(connection)
+            with session.translated_errors(f"opening {self.path}"):
+                statement = session.statements("connection")["write_ahead"]
+                switch_to_write_ahead(connection, statement, self._lock_wait_s)
             self._check_while_opening(connection)
 
     def _check_while_opening(self, connection: sqlite3.Connection) -> None:
@@ -311,20 +313,6 @@ class SqliteStore:
         connection.execute(sql["sign"].format(application_id=session.APPLICATION_ID))
         connection.execute(sql["commit"])
 
-    def _write_ahead(self, connection: sqlite3.Connection) -> None:
-        """Switch to WAL. That needs exclusive access for a moment and, unlike a transaction, does not wait for it."""
-        deadline = time.monotonic() + self._lock_wait_s
-        while True:
-            try:
-                with session.translated_errors(f"opening {self.path}"):
-                    connection.execute(session.statements("connection")["write_ahead"])
-            except UnavailableError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_SWITCH_PAUSE_S)
-            else:
-                return
-
     def _schema_version(self, connection: sqlite3.Connection) -> int:
         """Looks at tables first, so that a store that is just being created is not taken for a foreign file."""
         sql = session.statements("connection")
@@ -337,7 +325,7 @@ class SqliteStore:
         newest = session.migrations()[-1][0]
         if version > newest:
             raise ConfigError(
-                f"{self.path} was written by a newer Mnemic (schema {version}, this one knows {newest}): "
+                f"{self.path} was written by a newer Mnemic (schema {version}; this one supports up to {newest}): "
                 "run `pip install --upgrade mnemic`"
             )
         return version
@@ -354,7 +342,7 @@ def _room(free: int, path: Path) -> Finding:
     message = f"{free / 1e9:.1f} GB free on the disk of {path}"
     if free >= LOW_ROOM_BYTES:
         return Finding("disk", Condition.OK, message)
-    return Finding("disk", Condition.DEGRADED, message, "free some space: writes are refused when none is left")
+    return Finding("disk", Condition.DEGRADED, message, "free some space; writes fail when the disk is full")
 
 
 def _split(script: str) -> Iterator[str]:
