@@ -103,7 +103,7 @@ def _read_json_lines(content: str) -> list[object]:
             try:
                 messages.append(json.loads(line))
             except (ValueError, RecursionError) as error:
-                raise InvalidInputError(f"line {number} of the standard input is not JSON: {error}") from error
+                raise InvalidInputError(f"line {number} of standard input is not JSON: {error}") from error
     return messages
 
 
@@ -112,4 +112,4 @@ def _read_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"the standard input is not UTF-8: {error}") from error
+        raise InvalidInputError(f"standard input is not UTF-8: {error}") from error

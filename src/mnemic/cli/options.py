@@ -181,7 +181,7 @@ def read_level_limits(texts: Sequence[str]) -> dict[str, int]:
 def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
     """Read facts from `KEY=VALUE`, or from a JSON object on the standard input, where null removes a key."""
     if list(facts) == [STDIN]:
-        return parse_json_object(read_text(STDIN), "the standard input") or {}
+        return parse_json_object(read_text(STDIN), "standard input") or {}
     pairs: dict[str, object] = {}
     for fact in facts:
         key, separator, value = fact.partition("=")
@@ -194,7 +194,7 @@ def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
 def read_messages(source: str) -> list[dict[str, Any]]:
     """Read messages from the standard input. Raises `InvalidInputError` for anything else."""
     if source != STDIN:
-        raise InvalidInputError("pass messages on the standard input (-), or with --user-text and --assistant-text")
+        raise InvalidInputError("pass messages on standard input (-), or with --user-text and --assistant-text")
     messages = read_stdin_messages()
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidInputError('a message must be an object such as {"role": "user", "content": "…"}')

@@ -198,7 +198,11 @@ class Supervisor:
             slot.still = slot.still + 1 if is_still else 0
             is_late = slot.retires_until is not None and slot.retires_until < time.monotonic()
             if slot.still > MOST_STILL_LOOKS or is_late:
-                _log.error("process %d %s; killed it", slot.number, "does not retire" if is_late else "stands still")
+                _log.error(
+                    "process %d %s and was killed",
+                    slot.number,
+                    "did not stop" if is_late else "was stuck",
+                )
                 slot.process.kill()
 
     def _renew(self) -> None:
@@ -239,7 +243,7 @@ class Supervisor:
             each.settings = self._settings
         slot.begins_at = 0.0
         _log.error(
-            "process %d failed to restart (%s); the old ones stay",
+            "process %d failed to restart (%s); the old processes keep running",
             slot.number,
             _describe_exit(code),
         )
@@ -274,10 +278,10 @@ class Supervisor:
         self._board.died(slot.number)
         self._board.show(slot.number, Doing.PAUSED)
         if all(each.process is None and len(each.deaths) >= MOST_DEATHS for each in self._slots):
-            over = f"every process died {MOST_DEATHS} times within {WINDOW_S:.0f} s, and the server ends"
+            over = f"every process died {MOST_DEATHS} times within {WINDOW_S:.0f} s; the server is stopping"
             self._failure = KILLED
         else:
-            over = f"it is started again in {pause_s:.1f} s"
+            over = f"restarting in {pause_s:.1f} s"
         _log.error("process %d ended: %s; %s", slot.number, _describe_exit(code), over)
 
     def _are_tried(self) -> bool:
@@ -304,7 +308,7 @@ class Supervisor:
             self._wait(SOON_S)
             left = [process for process in left if process.poll() is None]
         for process in left:
-            _log.error("process %d had not stopped and was killed", process.pid)
+            _log.error("process %d did not stop and was killed", process.pid)
             process.kill()
         for slot in self._slots:
             self._close_reports(slot)
