@@ -130,8 +130,8 @@ def _detector(config: Config) -> Detector | None:
     passing = config.settings.secrets_passing  # empty in most; then the forms of secrets are not read here
     if passing and (unknown := sorted(passing.difference(detector.capabilities.kinds))):
         near = get_close_matches(unknown[0], detector.capabilities.kinds, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(detector.capabilities.kinds)}"
-        raise ConfigError(f"secrets.passing contains {unknown[0]!r}, which is not a kind of secret: {hint}")
+        hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(detector.capabilities.kinds)}"
+        raise ConfigError(f"secrets.passing contains {unknown[0]!r}, which is not a kind of secret; {hint}")
     return detector
 
 
@@ -344,7 +344,7 @@ def _writings(config: Config, embedders: Mapping[str, Embedder]) -> dict[str, fr
             for name, writings in config.embedder_writings.items()
         }
     except ValueError as error:
-        raise ConfigError(f"embedder.writings must be {', '.join(Writing)} ({error})") from error
+        raise ConfigError(f"embedder.writings must contain only {', '.join(Writing)} ({error})") from error
 
 
 def _embedder(config: Config, name: str, options: Mapping[str, object]) -> Embedder:
@@ -356,10 +356,10 @@ def _embedder(config: Config, name: str, options: Mapping[str, object]) -> Embed
         dims = embedder.space.dims
     except BackendError as error:
         embedder.close()
-        raise ConfigError(f"{error}; to open without it, declare the embedder's option dims") from error
+        raise ConfigError(f"{error}; to open the store without the embedder, set its option dims") from error
     if config.embedder_dims not in (None, dims):
         embedder.close()
         raise ConfigError(
-            f"{name} makes vectors with {dims} dims, but memory.embedding.dimensions is {config.embedder_dims}"
+            f"{name} returns vectors with {dims} dimensions, but memory.embedding.dimensions is {config.embedder_dims}"
         )
     return embedder

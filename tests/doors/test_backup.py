@@ -119,9 +119,9 @@ class TestTheCommandLine:
         [
             (["backup", "c.zip"], "copying", "nothing was changed"),
             (["backup", "c.zip"], "packing", "nothing was changed"),
-            (["backup", "c.zip"], "checking", "the file is whole, or not there"),
+            (["backup", "c.zip"], "checking", "the file is either complete or missing"),
             (["restore", "b.zip", "--replace"], "checking", "nothing was changed"),
-            (["restore", "b.zip", "--replace"], "restoring", "all its old rows or all rows of the backup"),
+            (["restore", "b.zip", "--replace"], "restoring", "all its old rows or all rows from the backup"),
         ],
     )
     def test_ctrl_c_leaves_what_was_and_nothing_beside_it(

@@ -163,7 +163,7 @@ def test_a_model_that_fails_is_told_and_the_chat_goes_on(environment: dict[str, 
 def test_a_model_that_says_nothing_is_told(environment: dict[str, str]):
     with Terminal(["chat", "--user", "ana", "--no-worker"], environment) as terminal:
         terminal.say("be silent")
-        terminal.until("the model returned an empty answer")
+        terminal.until("the model returned an empty response")
 
 
 def test_an_answer_cannot_steer_the_terminal(environment: dict[str, str]):

@@ -74,7 +74,7 @@ class TestImport:
 
     def test_what_was_left_out_is_counted(self):
         log = LOG + '{"role": "tool", "content": "out"}\n'
-        assert "left out: 1 tool result" in told("import", "-", *ANA, stdin=log.encode())[0]
+        assert "skipped: 1 tool result" in told("import", "-", *ANA, stdin=log.encode())[0]
         assert answer("import", "-", "--include-tools", *ANA, stdin=log.encode())["added"] == {"message": 1}
 
     @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ class TestUpkeep:
 
     def test_work_tells_what_came_of_the_jobs(self):
         assert answer("work") == {"done": 0, "retried": 0, "dead": 0}
-        assert told("work", "--one")[0] == "0 done, 0 will be retried, 0 gave up\n"
+        assert told("work", "--one")[0] == "0 done, 0 will be retried, 0 failed permanently\n"
 
     def test_vectors_that_are_missing_are_a_finding_with_a_remedy(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("MNEMIC_EMBEDDER", "none")

@@ -188,7 +188,7 @@ class TestPartial:
             code, out, err = run(["work", "--json", *options], [])
             assert (code, json.loads(out)["retried"], json.loads(err)["error"]["kind"]) == (14, 1, "partial")
             code, _, err = run(["reembed", *options], [])
-            assert (code, "1 text refused, found by keyword" in err) == (14, True)
+            assert (code, "1 text rejected, found only by keyword" in err) == (14, True)
 
 
 class TestConfiguredUser:
@@ -277,7 +277,7 @@ def test_a_document_is_found_by_the_path_of_its_file(tmp_path: Path, monkeypatch
     assert json.loads(out)["source"] == (tmp_path / "papers" / "tea.md").as_posix()
     assert run(["documents", "show", "papers/nothing.md", *ANA], [])[0] == 3
     assert run(["documents", "delete", "papers/tea.md", "--user", "boris"], [])[0] == 3
-    assert "removed with 1 passage\n" in run(["documents", "delete", "papers/tea.md", *ANA], [])[2]
+    assert "removed the document and 1 passage\n" in run(["documents", "delete", "papers/tea.md", *ANA], [])[2]
 
 
 def test_a_passage_is_shown_with_its_page(tmp_path: Path):

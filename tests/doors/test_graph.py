@@ -60,7 +60,7 @@ class TestTheCommandLine:
     def test_a_picture_is_a_file_that_names_everything(self, store: str, form: str, tmp_path: Path):
         out = tmp_path / f"graph{form}"
         code, _, told = mnemic(store, "graph", "show", "Project X", "--out", str(out))
-        assert (code, told) == (0, f"drew 3 things and 2 relations in {out}\n")
+        assert (code, told) == (0, f"drew 3 entities and 2 relations in {out}\n")
         drawn = out.read_text("utf-8")
         assert all(name in drawn for name in ("Project X", "Billing Service", "Policy Y"))
         assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")

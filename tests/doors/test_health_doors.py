@@ -36,14 +36,14 @@ def test_a_person_reads_the_score_and_what_to_do_and_can_do_it():
     told("remember", "Thank you so much!", *ANA)
     told("remember", "Ana keeps bees", *ANA)
     out = told("health", *ANA)
-    assert "55 of 100, of 2 memories: 1 junk" in out
+    assert "55 of 100 for 2 memories: 1 junk" in out
     command = re.search(r"to do: (mnemic memory delete .*)", out)
     assert command is not None
     words = shlex.split(command[1])
     assert words[-2:] == ANA
     told(*words[1:])
     out = told("health", *ANA)
-    assert "100 of 100, of 1 memory" in out
+    assert "100 of 100 for 1 memory" in out
     assert "before: 55" in out
 
 

@@ -53,7 +53,7 @@ class Server:
 
     def _address(self) -> str | None:
         assert self.process.poll() is None, self.told
-        found = [line for line in self.told if line.startswith("Mnemic listens on ")]
+        found = [line for line in self.told if line.startswith("Mnemic is listening on ")]
         return found[0].split(" on ")[1].split(";")[0] if found else None
 
     def ready(self) -> str:
@@ -283,7 +283,7 @@ def test_a_process_that_dies_is_started_anew_while_the_others_answer_and_all_end
         assert second in server.children()
         assert first not in server.children()
         assert [line["message"] for line in server.logged() if "ended" in line["message"]] == [
-            "process 0 ended: signal 9 (SIGKILL); it is started again in 0.5 s"
+            "process 0 ended: signal 9 (SIGKILL); restarting in 0.5 s"
         ]
         children = server.children()
         server.process.send_signal(signal.SIGINT)
@@ -369,8 +369,8 @@ def test_a_process_that_stands_still_is_killed_and_one_that_dies_again_and_again
         hurting.join()
     assert code == 1
     assert caplog.messages == [
-        "process 0 stands still; killed it",
-        "process 0 ended: signal 9 (SIGKILL); it is started again in 0.5 s",
+        "process 0 was stuck and was killed",
+        "process 0 ended: signal 9 (SIGKILL); restarting in 0.5 s",
         "process 0 is responding again",
         "process 0 ended: signal 9 (SIGKILL); every process died 2 times within 600 s, and the server ends",
     ]
@@ -387,7 +387,7 @@ def test_a_service_manager_is_told_when_the_server_answers(
         assert told.recv(100) == b"READY=1"
         manager.unlink()
         tell(listening, [])
-    assert "NOTIFY_SOCKET cannot be notified" in capsys.readouterr().err
+    assert "cannot notify the service manager at NOTIFY_SOCKET" in capsys.readouterr().err
 
 
 def test_the_number_of_processes_may_stand_in_the_configuration(tmp_path: Path):

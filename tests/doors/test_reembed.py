@@ -99,7 +99,7 @@ def test_minilm_is_found_again_as_the_embedder_before_and_gone_back_to(home: Pat
     assert "3 texts to embed, about 86 characters and" in out
     code, out, err = run(["reembed", *shorter], [])
     assert (code, "all-MiniLM-L6-v2: 3 of 3 items have a vector (100%)" in out) == (0, True)
-    assert "kept 3 vectors of other embedders as a fallback; --prune removes them" in err
+    assert "kept 3 vectors from other embedders as a fallback; use --prune to remove them" in err
     assert answer(*question, *shorter)["hits"][0]["item"]["text"] == THINGS[1]
     assert answer("reembed")["filled"] == 0
     assert answer(*question)["hits"][0]["score"] == pytest.approx(first[THINGS[1]])

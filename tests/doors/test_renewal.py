@@ -133,7 +133,7 @@ def test_a_server_in_a_terminal_ends_with_it(tmp_path: Path):
         assert process.stderr is not None
         try:
             told: list[str] = []
-            assert any(told.append(line) or line.startswith("Mnemic listens on ") for line in process.stderr), told
+            assert any(told.append(line) or line.startswith("Mnemic is listening on ") for line in process.stderr), told
             process.send_signal(signal.SIGHUP)
             assert process.wait(PATIENCE_S) == -signal.SIGHUP
         finally:

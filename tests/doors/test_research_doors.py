@@ -64,14 +64,14 @@ def test_a_person_reads_the_plan_the_answer_its_quotes_and_what_it_cost():
     asked = ["minutes.md", QUESTION]
     code, out, err = run(["--user", "ana"], ["research", *asked, "--dry-run"])
     assert code == 0, err
-    assert re.search(r"1 piece, 0 of them read before; 1 would be read.*\nat most 2 calls and", out)
+    assert re.search(r"1 piece, 0 of them already read; 1 would be read.*\nat most 2 calls and", out)
     code, out, err = run(["--user", "ana"], ["research", *asked, "--max-calls", "5"])
     assert (code, out) == (0, "In May 1912 [1].\n"), err
     place = MINUTES.decode().index(FACT)
     assert f'[1] characters {place} to {place + len(FACT)}: "{FACT}"' in err
-    assert re.search(r"2 calls, .* 0 pieces read before", err)
+    assert re.search(r"2 calls, .* 0 pieces already read", err)
     code, out, err = run(["--user", "ana"], ["research", *asked])
-    assert re.search(r"0 calls, .* 1 piece read before", err)
+    assert re.search(r"0 calls, .* 1 piece already read", err)
 
 
 def test_progress_is_told_line_by_line_and_a_key_that_only_reads_may_ask(store: str):

@@ -65,7 +65,11 @@ class TestTheCommandLine:
         code, _, err = run(["erase", "--org", "acme", "--level", "org", "--yes"], [])
         assert (code, "1 data key" in err) == (0, True)
         code, _, err = run(["restore", file, "--replace"], [])
-        assert (code, "could not open an org: acme, key " in err, ", destroyed 20" in err) == (0, True, True)
+        assert (code, "could not open an org (acme, key " in err, "): its key was destroyed 20" in err) == (
+            0,
+            True,
+            True,
+        )
 
     def test_says_what_it_could_not_check(self, ring: Path, home: Path, monkeypatch: pytest.MonkeyPatch):
         file = str(home / "b.zip")

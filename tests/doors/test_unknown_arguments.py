@@ -26,23 +26,23 @@ def memory() -> Iterator[Any]:
         ("recall", {"top_k": 3}, "'limit'"),
         ("recall", {"kind": "fact"}, "'kinds'"),
         ("recall", {"user_id": "ana"}, "use mnemic.for_user"),
-        ("recall", {"nonsense": "ana"}, "it takes limit, limits"),
+        ("recall", {"nonsense": "ana"}, "use limit, limits"),
         ("context", {"budget": 100}, "'budget_tokens'"),
         ("why_not", {"level": "user"}, "'levels'"),
-        ("ask", {"kind": "fact"}, "it takes system"),
+        ("ask", {"kind": "fact"}, "use system"),
     ],
 )
 def test_a_question_with_an_unknown_condition_is_refused(memory: Any, verb: str, given: Any, meant: str):
     made = memory.remember(ANA, "Ana sails")
     words = (made.id, "boats") if verb == "why_not" else ("boats",)
-    with pytest.raises(InvalidInputError, match=f"takes no '{next(iter(given))}'.*{meant}"):
+    with pytest.raises(InvalidInputError, match=f"does not accept '{next(iter(given))}'.*{meant}"):
         getattr(memory, verb)(ANA, *words, **given)
 
 
 def test_lists_with_an_unknown_condition_are_refused(memory: Any):
     with pytest.raises(InvalidInputError, match="did you mean 'kinds'"):
         memory.list(ANA, kind="fact")
-    with pytest.raises(InvalidInputError, match=r"documents\.list takes no 'status'; did you mean 'statuses'"):
+    with pytest.raises(InvalidInputError, match=r"documents\.list does not accept 'status'; did you mean 'statuses'"):
         memory.documents.list(ANA, status="failed")
 
 

@@ -120,7 +120,7 @@ class TestSections:
 
     def test_other_dimensions_than_the_models_are_refused(self, file: Path, environment: dict[str, str]):
         write(file, 'store = "memory://"\n[memory.embedding]\nmodel = "minilm"\ndimensions = 768\n')
-        with pytest.raises(ConfigError, match=r"384 dims, but memory\.embedding\.dimensions is 768"):
+        with pytest.raises(ConfigError, match=r"384 dimensions, but memory\.embedding\.dimensions is 768"):
             build(load_config(environment=environment))
 
     def test_a_server_is_told_its_dims(self, file: Path, environment: dict[str, str]):
@@ -380,7 +380,7 @@ class TestLife:
             ('eviction.cron = "at three"', "six with seconds first"),
             ("eviction.cron = 3", "six with seconds first"),
             ("decay.half-lives = { facts = 3 }", "keys are memory kinds"),
-            ("decay.half-lives = { fact = 0 }", "days above 0"),
+            ("decay.half-lives = { fact = 0 }", "positive numbers of days"),
             ("summary.batch-size = 0", "whole number from 1"),
         ],
     )

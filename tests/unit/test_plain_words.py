@@ -51,14 +51,14 @@ def test_an_unknown_field_of_a_filter_is_refused_with_the_right_name(ana: Scoped
 def test_a_verb_of_another_program_is_answered_with_ours(ana: ScopedMnemic, name: str):
     with connect("http://127.0.0.1:9") as remote:
         for memory in (ana, remote):
-            with pytest.raises(AttributeError, match=f"has no '{name}'; use {OTHER_NAMES[name]}"):
+            with pytest.raises(AttributeError, match=f"has no attribute '{name}'; use {OTHER_NAMES[name]}"):
                 getattr(memory, name)
     assert OTHER_NAMES[name].split(",", maxsplit=1)[0] in BY_NAME
 
 
 @pytest.mark.parametrize("name", ["user_id", "agent_id", "session_id", "run_id"])
 def test_an_owner_as_an_argument_is_answered_with_for_user(ana: ScopedMnemic, name: str):
-    with pytest.raises(InvalidInputError, match=rf"takes no '{name}'; use mnemic.for_user"):
+    with pytest.raises(InvalidInputError, match=rf"does not accept '{name}'; use mnemic.for_user"):
         ana.recall("tea", **{name: "ana"})  # pyright: ignore[reportArgumentType]
 
 

@@ -75,7 +75,7 @@ ELSEWHERE = {"top_k": "limit", "k": "limit", "n": "limit", "num_results": "limit
 """Argument names of other programs and ours."""
 
 WORDS: Mapping[str, str] = {
-    "remember": "a memory has no field {unknown!r}; there are {names}",
+    "remember": "unknown memory field {unknown!r}; use one of {names}",
     "update": "update cannot change {unknown!r}; it can change {names}",
 }
 """Messages for an unknown argument that names a field."""
@@ -252,11 +252,11 @@ def refuse_unknown(verb: str, unknown: str, names: tuple[str, ...]) -> None:
         raise InvalidInputError(WORDS[verb].format(unknown=unknown, names=told))
     if unknown in ("user_id", "agent_id", "session_id", "run_id"):
         raise InvalidInputError(
-            f"{verb} takes no {unknown!r}; use mnemic.for_user('ana'), or pass Scope(user='ana') first"
+            f"{verb} does not accept {unknown!r}; use mnemic.for_user('ana'), or pass Scope(user='ana') first"
         )
     near = [ELSEWHERE.get(unknown, ""), *difflib.get_close_matches(unknown, names, n=1)]
-    hints = [f"did you mean {name!r}?" for name in near if name in names] or [f"it takes {', '.join(names) or 'none'}"]
-    raise InvalidInputError(f"{verb} takes no {unknown!r}; {hints[0]}")
+    hints = [f"did you mean {name!r}?" for name in near if name in names] or [f"use {', '.join(names) or 'none'}"]
+    raise InvalidInputError(f"{verb} does not accept {unknown!r}; {hints[0]}")
 
 
 def check_scope(scope: object) -> None:
@@ -359,4 +359,4 @@ def check_number(value: object, name: str, most: int | None = None, *, least: in
 
 def show_value(value: object) -> str:
     """Shorten a value for an error message. An integer can have any length."""
-    return "one so large" if isinstance(value, int) and abs(value) > MOST else repr(value)[:80]
+    return "such a large one" if isinstance(value, int) and abs(value) > MOST else repr(value)[:80]

@@ -549,7 +549,7 @@ class UpkeepVerbs(Acting):
             on_run: Called after every job, on the worker's thread.
         """
         if not poll_s > 0:
-            raise InvalidInputError(f"poll_s must be a number of seconds above 0, not {poll_s!r}")
+            raise InvalidInputError(f"poll_s must be a positive number of seconds, not {poll_s!r}")
         if self._own_worker is not None:
             self._own_worker.close()
         self._adopt()
@@ -587,7 +587,7 @@ def _path(content: object) -> str:
 
 def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0 or not math.isfinite(value):
-        raise InvalidInputError(f"deadline_s must be a number of seconds above 0, not {value!r}")
+        raise InvalidInputError(f"deadline_s must be a positive number of seconds, not {value!r}")
     return float(value)
 
 

@@ -41,7 +41,7 @@ class Named:
 
         def __getattr__(self, name: str) -> Any:
             hint = f"; use {OTHER_NAMES[name]}" if name in OTHER_NAMES else ""
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}", name=name, obj=self)
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}", name=name, obj=self)
 
 
 class View(Named, Generic[_Way]):

@@ -49,9 +49,9 @@ class HybridBackend(primitive.MemoryBackend):
         """Raises `ConfigError` for a weight or constant that is negative or not finite, and if both weights are 0."""
         numbers = (sparse_weight, dense_weight, rrf_k)
         if not all(math.isfinite(number) and number >= 0 for number in numbers) or not sparse_weight + dense_weight:
-            raise ConfigError(f"weights and rrf_k must be 0 or more, with at least one weight above 0, not {numbers}")
+            raise ConfigError(f"weights and rrf_k must be at least 0, and one weight above 0, not {numbers}")
         if sparse is dense and not isinstance(sparse, str):
-            raise ConfigError("a hybrid needs two different backends")
+            raise ConfigError("a hybrid backend requires two different backends")
         self.sparse = _open_part(sparse)
         self.dense = _open_part(dense)
         self.facts = primitive.join_facts(self.sparse.facts, self.dense.facts)
@@ -129,7 +129,7 @@ class HybridBackend(primitive.MemoryBackend):
         parts = {"sparse": self.sparse, "dense": self.dense}
         saved = {name: part for name, part in parts.items() if not part.facts.is_durable}
         if not saved:
-            raise UnsupportedError("both parts of this hybrid are already on disk", capability=capability)
+            raise UnsupportedError("both backends already store their data on disk", capability=capability)
         return saved
 
     def _undo_store(self, sparse_id: str, tag: str) -> None:
@@ -188,7 +188,7 @@ def read_parts(path: str | Path, parts: Mapping[str, primitive.MemoryBackend]) -
     folder = Path(path).expanduser()
     names = _read_list(folder)
     if set(names) != set(parts):
-        raise BackendError(f"{folder} holds {', '.join(sorted(names))}; expected {', '.join(sorted(parts))}")
+        raise BackendError(f"{folder} contains {', '.join(sorted(names))}; expected {', '.join(sorted(parts))}")
     with tempfile.TemporaryDirectory() as before, ExitStack() as undo:
         for part, backend in parts.items():
             backend.save(Path(before) / part)

@@ -77,14 +77,14 @@ def read_archive(path: str | Path, *, backend: str, model: str) -> Archive:
         documents = {doc_id: Document(*rest) for doc_id, *rest in head["documents"]}
         written = (head["layout"], head["backend"], head["model"])
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no saved memory {source}") from error
+        raise NotFoundError(f"there is no saved memory at {source}") from error
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise BackendError(f"{source} is damaged or not a saved memory ({type(error).__name__})") from error
     except OSError as error:
         raise UnavailableError(f"{source} cannot be read: {error}") from error
     if written != (LAYOUT, backend, model):
         raise ConfigError(
-            f"{source} was saved by backend {written[1]!r} with model {written[2] or 'none'}; load it with that one, "
+            f"{source} was saved by backend {written[1]!r} with model {written[2] or 'none'}; load it with these, "
             f"not with {backend!r} and {model or 'none'}"
         )
     return Archive(backend, model, documents, arrays)

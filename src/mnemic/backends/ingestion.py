@@ -73,7 +73,7 @@ def ingest_path(path: str | os.PathLike[str], config: ChunkConfig | None = None)
 
 def _read(files: Files, reader: Reader, file: FoundFile, limits: ReadLimits) -> ReadDocument:
     if file_type(file.name) == "pdf" and find_spec(_PDF_PACKAGE) is None:
-        raise ConfigError(f"{file.name} is a PDF, and the PDF reader is not installed: run `{install_line(PDF_EXTRA)}`")
+        raise ConfigError(f"{file.name} is a PDF, but the PDF reader is not installed; run `{install_line(PDF_EXTRA)}`")
     return reader.read(files.read(file, limits.max_bytes), file.name, limits)
 
 

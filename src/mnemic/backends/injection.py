@@ -187,7 +187,7 @@ def _field(message: object, name: str) -> Any:
         made: Any = message
         if hasattr(made, name):
             return getattr(made, name)
-    raise InvalidInputError(f"a message needs a {name}; this one has none: {type(cast('object', message)).__name__}")
+    raise InvalidInputError(f"a message must have a {name}, but this {type(cast('object', message)).__name__} has none")
 
 
 def _role(message: object) -> str:
@@ -224,7 +224,7 @@ def _with_content(message: Message, content: object) -> Message:
     try:
         copied.content = content
     except AttributeError as error:
-        raise InvalidInputError(f"the content of a {type(message).__name__} cannot be replaced") from error
+        raise InvalidInputError(f"the content of a copied {type(message).__name__} cannot be changed") from error
     return copied
 
 
@@ -238,5 +238,5 @@ def _make_like(example: Message | None, text: str) -> Message:
         return cast("Any", type(example))(role=system, content=text)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"{type(example).__name__}(role=…, content=…) fails; pass a system message of your own first"
+            f"cannot create a system message with {type(example).__name__}(role=…, content=…); pass your own first"
         ) from error

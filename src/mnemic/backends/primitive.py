@@ -206,7 +206,7 @@ class MemoryRegistry:
         `ConfigError` if the name is blank, taken by another class, or differs from the class's `backend_id`.
         """
         if not name.strip():
-            raise ConfigError("a memory backend needs a name to be registered")
+            raise ConfigError("a memory backend must have a name to be registered")
 
         def registered(backend: type[Backend]) -> type[Backend]:
             known = cls._registered.get(name)
@@ -214,7 +214,7 @@ class MemoryRegistry:
             if backend.__module__ != own or (known is not None and not _is_same(known, backend)):
                 raise ConfigError(f"the name {name!r} is already used by another memory backend; choose another name")
             if backend.backend_id not in ("", name):
-                raise ConfigError(f"{backend.__qualname__} calls itself {backend.backend_id!r}; register it by that")
+                raise ConfigError(f"{backend.__qualname__} has backend_id {backend.backend_id!r}; use that name")
             backend.backend_id = name
             cls._registered[name] = backend
             return backend
@@ -260,10 +260,10 @@ class MemoryRegistry:
             try:
                 return cast("Build", point.load())
             except (ImportError, AttributeError) as error:
-                raise ConfigError(f"memory backend {name!r} of {point.value} cannot be loaded: {error}") from error
+                raise ConfigError(f"cannot load memory backend {name!r} from {point.value}: {error}") from error
         # similarity: a typing error or two
         near = difflib.get_close_matches(name.lower(), cls.names(), n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(cls.names())}"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"use one of {', '.join(cls.names())}"
         raise ConfigError(f"unknown memory backend {name!r}; {hint}")
 
 

@@ -60,8 +60,8 @@ FILES_OF_A_CONNECTION, SPARE_FILES = 2, 256
 """Open files: a chat through the proxy has a connection on both sides; the store and its readers need some too."""
 
 OPEN_TO_ACCOUNTS = (
-    "this system does not show which account opens a connection: every account of this machine reaches the server "
-    "until the store has a key (`mnemic keys create`)"
+    "this system does not show which account opens a connection: every account on this machine can use the server "
+    "until the store has an API key (`mnemic keys create`)"
 )
 Tells = Sequence[tuple[str, str]]
 """Names and paths to print when the server starts."""
@@ -184,7 +184,7 @@ def make_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[D
         except ImportError as error:
             extra = name.split(".")[1]
             if is_telling:
-                note(f"no {extra}: {error}; `pip install 'mnemic[{extra}]'` installs it")
+                note(f"{extra} is not available: {error}; run `pip install 'mnemic[{extra}]'`")
             continue
         doors.append(make(mnemic, gate))
     return doors

@@ -136,7 +136,7 @@ class Conversation:
             output.note(f"{output.one_line(self._mnemic.model)} answers {output.one_line(self._scope.user or '')}.")
             if self._mnemic.model == TINY:
                 output.note(TINY_WARNING)
-        output.note("/help lists the commands, /quit or Ctrl-D ends the chat.")
+        output.note("/help lists the commands; /quit or Ctrl-D ends the chat.")
 
     def answer(self, line: str) -> bool:
         """Answer one line; False when the chat is over. What goes wrong is told, and the chat goes on."""
@@ -199,7 +199,7 @@ def _show_recalled(hits: tuple[Hit, ...]) -> None:
 def _show_missing(reply: Reply) -> None:
     output.note_all(reply.degraded, "missing: ")
     if not reply.text.strip():
-        output.note("the model returned an empty answer")
+        output.note("the model returned an empty response")
     if reply.finish is Finish.LENGTH:
         output.note("the answer was cut off; raise assistant.max-tokens to allow longer answers")
 

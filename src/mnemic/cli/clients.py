@@ -110,7 +110,7 @@ def install_server(client: Client, entry: Entry, *, is_dry_run: bool = False) ->
 def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, object]:
     servers = whole.get(client.key, {})
     if not isinstance(servers, dict):
-        raise ConfigError(f"{client.key} of {client.file} is not a JSON object; the file was not changed")
+        raise ConfigError(f"{client.key} in {client.file} is not a JSON object; the file was not changed")
     return dict(cast("dict[str, object]", servers))
 
 
@@ -211,7 +211,7 @@ def _change_file(
         backup = None if before is None else _back_up(target)
         replace_file(target, json.dumps(after, indent=2, ensure_ascii=False) + "\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} of {title} cannot be changed: {error}") from error
+        raise ConfigError(f"{title}'s file {file} cannot be changed: {error}") from error
     return Changed(program, file, is_changed=True, backup=backup)
 
 
@@ -259,9 +259,9 @@ def _parse_object(content: str | None, file: Path) -> dict[str, object]:
     try:
         whole: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is not plain JSON ({error}); it was not changed; edit it yourself") from error
+        raise ConfigError(f"{file} is not plain JSON ({error}) and was not changed; edit it yourself") from error
     if not isinstance(whole, dict):
-        raise ConfigError(f"{file} is not a JSON object; it was not changed")
+        raise ConfigError(f"{file} is not a JSON object and was not changed")
     return cast("dict[str, object]", whole)
 
 

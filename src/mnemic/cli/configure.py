@@ -99,7 +99,7 @@ def init(
         return
     is_read = path == (Path(named).expanduser() if named else own_file(os.environ))
     option = "" if is_read else f" --config {shlex.quote(str(path))}"
-    note(f"all keys are comments with their defaults; remove a # to set one, then check `mnemic config show{option}`")
+    note(f"every key is commented out with its default; remove a # to set it, then run `mnemic config show{option}`")
 
 
 @verb_command("keys create", is_stated=True)
@@ -108,7 +108,7 @@ def create(issued: IssuedKey) -> None:
 
     From then on, every request to `mnemic serve` needs a key.
     """
-    note(f"key {issued.key.id}: copy it now, it will not be shown again:")
+    note(f"key {issued.key.id} (copy it now; it will not be shown again):")
     write(issued.token)
 
 

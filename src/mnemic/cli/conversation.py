@@ -37,7 +37,7 @@ def capture(turn: Turn) -> None:
     output.write(turn.id)
     output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")
     if turn.left_out:
-        output.note(f"removed text that Mnemic itself had added to {output.format_count(turn.left_out, 'messages')}")
+        output.note(f"removed text that Mnemic had added to {output.format_count(turn.left_out, 'messages')}")
 
 
 @verb_command("complete")

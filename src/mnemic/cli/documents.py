@@ -33,7 +33,7 @@ SHOWN = 20
 
 QUOTES = 3  # per citation: enough to judge it without leaving the screen
 QUOTE_CHARS = 200  # two or three lines of a terminal
-RESUMABLE = "what was read is kept: run the same command again to resume"
+RESUMABLE = "pieces already read are kept: run the same command again to resume"
 
 
 @command("ingest")
@@ -60,7 +60,7 @@ def ingest(
     _set_sizes(arguments, chunk_size, overlap)
     scope, reports = options.scope, list[tuple[str, "IngestReport"]]()
     position = output.Position("in {name}, {done} of {total} files done{item}")
-    remark = "what was stored stays: run the same command again, and it resumes where it stopped"
+    remark = "stored files are kept: run the same command again to resume"
     with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         for path in paths:
             position.begin(path, tell)
@@ -147,7 +147,7 @@ def passages(found: Sequence[Chunk]) -> None:
 @verb_command("documents delete", find=FIND)
 def delete_document(receipt: Receipt) -> None:
     """Delete a document and everything derived from it. The file itself is not deleted."""
-    output.note(f"removed with {output.format_count(receipt.counts['chunks'], 'passages')}")
+    output.note(f"removed the document and {output.format_count(receipt.counts['chunks'], 'passages')}")
     output.note_all(receipt.notes)
 
 
@@ -231,7 +231,7 @@ def _show_plan(report: ResearchReport) -> None:
     plan = report.plan
     output.note_all(report.degraded, "missing: ")
     pieces = output.format_count(plan.pieces, "pieces")
-    output.write(f"{pieces}, {plan.kept:,} of them read before; {plan.read:,} would be read within the limits")
+    output.write(f"{pieces}, {plan.kept:,} of them already read; {plan.read:,} would be read within the limits")
     calls, tokens = output.format_count(plan.calls, "calls"), output.format_count(plan.tokens, "tokens")
     output.write(f"at most {calls} and {tokens}")
 
@@ -244,7 +244,7 @@ def _show_research(report: ResearchReport) -> None:
     output.note_all(report.degraded, "missing: ")
     usage = report.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
-    kept = f"{output.format_count(report.coverage.kept, 'pieces')} read before"
+    kept = f"{output.format_count(report.coverage.kept, 'pieces')} already read"
     calls = output.format_count(usage.calls, "calls")
     output.note(f"{calls}, {output.format_count(tokens, 'tokens')}, {report.seconds:.1f} s; {kept}")
 

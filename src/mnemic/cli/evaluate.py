@@ -459,8 +459,8 @@ def _show_means(means: Mapping[Way, AnswerMeans]) -> None:
     ]
     _show_table(rows)
     note(
-        "declined: unanswerable questions that the model did not answer; tokens: of a prompt, on average; "
-        "cut: prompts that could not hold all that was said"
+        "declined: unanswerable questions that the model declined to answer; tokens: average per prompt; "
+        "cut: prompts that could not hold the whole conversation"
     )
 
 
@@ -475,7 +475,7 @@ def _build_answer_options(choices: AnswerChoices) -> AnswerOptions:
     try:
         ways = tuple(dict.fromkeys(Way(way.strip()) for way in choices.ways.split(",")))
     except ValueError as error:
-        raise InvalidInputError(f"--ways must be some of {', '.join(Way)}, separated by commas ({error})") from error
+        raise InvalidInputError(f"--ways must be a comma-separated list of {', '.join(Way)} ({error})") from error
     if choices.llm is None:
         config = load_config(None)
         name, given = config.llm, config.llm_options

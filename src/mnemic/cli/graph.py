@@ -47,14 +47,14 @@ def neighbours(around: Neighbourhood) -> None:
 def path(found: GraphPath) -> None:
     """Show how two entities are related, step by step, with citations."""
     if not found.nodes:
-        output.note("there is no known path between them" + ("; the search was limited" if found.is_cut else ""))
+        output.note("no known path connects them" + ("; the search was limited" if found.is_cut else ""))
         return
     names = {node.id: node.name for node in found.nodes}
     rows = [output.format_edge(edge, names) for edge in found.edges]
     if rows:
         output.show_rows(("from", "relation", "to"), rows)
     else:
-        output.note("both names refer to the same thing")
+        output.note("both names refer to the same entity")
 
 
 @verb_command("graph extract")
@@ -73,7 +73,7 @@ def extract(report: GraphReport) -> None:
     if not report.is_finished:
         output.note("more items remain; run the command again to continue")
     if any(entry.fallback for entry in report.entries):
-        output.note("some were extracted by rules because the language model failed")
+        output.note("some items were processed by rules because the language model failed")
 
 
 @command("graph show")
@@ -111,7 +111,7 @@ def show(
     forms = (picture.page, picture.svg, picture.dot, picture.mermaid)
     draw = forms[FORMS.index(out.suffix.lower())]
     out.write_text(draw(drawn), "utf-8")
-    things = output.format_count(len(drawn.nodes), "things")
+    things = output.format_count(len(drawn.nodes), "entities")
     relations = output.format_count(len(drawn.edges), "relations")
     output.note(f"drew {things} and {relations} in {out}")
 

@@ -82,7 +82,7 @@ def uninstall(program: Program, options: ScopeOptions, project: Folder = None, i
         changed = clients.remove_claude_hooks(clients.find_settings_file(project), is_dry_run=is_dry_run)
     else:
         changed = clients.remove_openclaw_plugin(clients.find_plugin_folder(), is_dry_run=is_dry_run)
-    _show_changed(changed, options, "has none", "would take them out of" if is_dry_run else "took them out of")
+    _show_changed(changed, options, "has none", "would remove them from" if is_dry_run else "removed them from")
 
 
 @command("hooks run")
@@ -140,7 +140,7 @@ def _run_within(seconds: float, verb: Callable[[], str]) -> str:
 
 
 def _give_up(seconds: float) -> None:
-    report("timed_out", f"the hook did nothing within {seconds:g} s", is_json=False)
+    report("timed_out", f"the hook did not finish within {seconds:g} s", is_json=False)
     sys.stderr.flush()
     os._exit(0)
 

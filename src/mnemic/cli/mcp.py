@@ -14,7 +14,7 @@ from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.verbs import DEFAULT_TOOLS
 
-INSTALL = "MCP needs a missing package ({}); run `pip install 'mnemic[mcp]'`"
+INSTALL = "MCP requires a missing package ({}); run `pip install 'mnemic[mcp]'`"
 
 
 @command("mcp")
@@ -93,7 +93,7 @@ def _resolve_store(store: str | None) -> str | None:
     """The store as it is found from any folder. Raises `InvalidInputError` if a password would be written."""
     if store is None or "://" in store:
         if store is not None and "@" in store:
-            raise InvalidInputError("--store would write a login into the clients' files; set MNEMIC_STORE or --config")
+            raise InvalidInputError("--store would put a password in the clients' files; set MNEMIC_STORE or --config")
         return store
     return str(Path(store).expanduser().resolve())
 

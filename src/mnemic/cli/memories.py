@@ -111,7 +111,7 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
         if each.other_id == memory.id:
             output.note(f"replaces: {output.one_line(each.text)[:SHOWN_CHARS]}")
     if memory.state is State.QUARANTINED:
-        output.note("it looks like an instruction to a model and needs your review: `mnemic memory review`")
+        output.note("the memory looks like an instruction to a model and needs your review: `mnemic memory review`")
 
 
 @command("memory list")

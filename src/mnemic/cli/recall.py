@@ -45,7 +45,7 @@ def context(
     output.note_all(found.degraded, "degraded: ")
     if not explain:
         return
-    output.note(f"{found.token_count} tokens from memory, in blocks {', '.join(found.blocks)}")
+    output.note(f"{found.token_count} tokens from memory, in these blocks: {', '.join(found.blocks)}")
     for citation in found.citations:
         source = f" of {output.one_line(citation.source)}" if citation.source else ""
         pages = pages_told(citation.page, citation.last_page)
@@ -63,7 +63,7 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     scope = options.scope
     with options.open(is_reading=True) as mnemic:
         if mnemic.model is None and not options.as_json:
-            output.note("no language model is configured (MNEMIC_LLM, or llm.name), so only passages are shown:")
+            output.note("no language model is configured (set MNEMIC_LLM or llm.name), so only passages are shown:")
             show_strong_hits(mnemic.recall(scope, arguments["question"]))
             return
         answer = mnemic.ask(scope, **arguments)

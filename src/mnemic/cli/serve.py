@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 7700  # this machine only: no other can connect
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
-INSTALL = "the server needs missing packages ({}); run `pip install 'mnemic[server]'`"
+INSTALL = "the server requires missing packages ({}); run `pip install 'mnemic[server]'`"
 MOST_PROCESSES = 64  # more than the cores of most servers; each holds its own index
 FIRST = "console"
 """The address that is printed first."""
@@ -188,7 +188,7 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
     if (config.store, config.processes) != (plan.config.store, plan.config.processes):
         raise ConfigError("the store or the number of processes has changed; stop and start the server")
     if version("mnemic") != running:
-        raise ConfigError(f"Mnemic {version('mnemic')} is installed but {running} runs; stop and start the server")
+        raise ConfigError(f"Mnemic {version('mnemic')} is installed but {running} is running; stop and start it")
     renewed = replace(plan, config=config)
     _check_index(renewed)
     return renewed
@@ -206,7 +206,7 @@ def tell(listening: socket.socket, tells: Tells, *, is_opening: bool = False) ->
     """Print the addresses, open the console if asked, and notify a waiting service manager (systemd, `Type=notify`)."""
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    note(f"Mnemic listens on {url}; press Ctrl-C to stop")
+    note(f"Mnemic is listening on {url}; press Ctrl-C to stop")
     for name, path in sorted(tells, key=lambda told: told[0] != FIRST):
         note(f"  {name:<8}{url}{path}")
     if is_opening and not open_page(url + dict(tells)[FIRST]):
@@ -217,7 +217,7 @@ def tell(listening: socket.socket, tells: Tells, *, is_opening: bool = False) ->
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
                 telling.sendto(b"READY=1", manager.replace("@", "\0", 1) if manager.startswith("@") else manager)
         except OSError as error:
-            note(f"the service manager at NOTIFY_SOCKET cannot be notified: {error}")
+            note(f"cannot notify the service manager at NOTIFY_SOCKET: {error}")
 
 
 @contextmanager

@@ -198,7 +198,11 @@ class Supervisor:
             slot.still = slot.still + 1 if is_still else 0
             is_late = slot.retires_until is not None and slot.retires_until < time.monotonic()
             if slot.still > MOST_STILL_LOOKS or is_late:
-                _log.error("process %d %s; killed it", slot.number, "does not retire" if is_late else "stands still")
+                _log.error(
+                    "process %d %s and was killed",
+                    slot.number,
+                    "did not stop" if is_late else "was stuck",
+                )
                 slot.process.kill()
 
     def _renew(self) -> None:
@@ -270,10 +274,10 @@ class Supervisor:
         self._board.died(slot.number)
         self._board.show(slot.number, Doing.PAUSED)
         if all(each.process is None and len(each.deaths) >= MOST_DEATHS for each in self._slots):
-            over = f"every process died {MOST_DEATHS} times within {WINDOW_S:.0f} s, and the server ends"
+            over = f"every process died {MOST_DEATHS} times within {WINDOW_S:.0f} s; the server is stopping"
             self._failure = KILLED
         else:
-            over = f"it is started again in {pause_s:.1f} s"
+            over = f"restarting in {pause_s:.1f} s"
         _log.error("process %d ended: %s; %s", slot.number, _describe_exit(code), over)
 
     def _are_tried(self) -> bool:

@@ -107,7 +107,7 @@ def backup(
     """
     if is_checking and set(arguments) != {"path"}:
         raise InvalidInputError("--verify writes nothing; omit --force, --receipts-only, --sealed and --plain")
-    with _track_steps("checking", "the file is whole, or not there") as tell:
+    with _track_steps("checking", "the file is either complete or missing") as tell:
         if is_checking:
             from mnemic.api.doors import check_backup
             from mnemic.config import load_config
@@ -125,7 +125,7 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
     """Replace everything in the store with a backup, in one step. Erasures made since the backup are repeated. Existing
     keys and the audit log are kept. Other processes can keep the store open.
     """
-    whole = "the store has either all its old rows or all rows of the backup"
+    whole = "the store has either all its old rows or all rows from the backup"
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
         report = mnemic.restore(**arguments, progress=tell)
     output.show_answer(report, _show_restore, as_json=options.as_json)
@@ -233,7 +233,7 @@ def _show_reports(reports: list[tuple[str, ImportReport]]) -> None:
         added, known = _count_records(report.added), _count_records(report.known)
         output.write(f"{name} ({report.format}): {added} {would}added, {known} already known")
         if any(report.skipped.values()):
-            output.write(f"  left out: {output.list_counts(report.skipped)}")
+            output.write(f"  skipped: {output.list_counts(report.skipped)}")
         if report.redacted:
             output.write(f"  secrets redacted: {output.list_counts(report.redacted)}")
         if report.quarantined:
@@ -276,7 +276,7 @@ def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
     done = "complete" if report.notes else "complete and readable" if is_checking else "written and verified"
     output.write(f"{output.one_line(report.path)}: {done}, {report.size:,} bytes")
     made_by, store = output.one_line(manifest.made_by), output.one_line(manifest.store)
-    output.write(f"  made {output.format_time(manifest.made_at)} by Mnemic {made_by} of {store}")
+    output.write(f"  made {output.format_time(manifest.made_at)} by Mnemic {made_by} from {store}")
     receipts = output.format_count(manifest.receipts, "receipts")
     output.write(f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {receipts}")
     if manifest.sealed is not None:
@@ -289,7 +289,7 @@ def _show_rescue(report: RescueReport) -> None:
     filled = {name: count for name, count in report.rows.items() if count}
     output.write(f"{output.one_line(report.path)}: saved {_list_sorted(filled)}")
     _show_lines(report.lost, "losses", output.note)
-    output.write("nothing is lost" if not report.lost else f"{len(report.lost)} losses")
+    output.write("nothing was lost" if not report.lost else f"{len(report.lost)} losses")
 
 
 def _show_restore(report: RestoreReport) -> None:
@@ -301,7 +301,7 @@ def _show_restore(report: RestoreReport) -> None:
         output.write(f"  instead of {_list_sorted(report.replaced)}")
     if report.replayed:
         erasures = output.format_count(report.replayed, "erasures")
-        output.write(f"  repeated {erasures} made since: {_list_sorted(report.erased)}")
+        output.write(f"  repeated {erasures} made since then: {_list_sorted(report.erased)}")
     if report.kept:
         output.write(f"  unchanged: {', '.join(name.replace('_', ' ') for name in report.kept)}")
     _show_lost(report.lost)
@@ -313,8 +313,8 @@ def _show_lost(lost: Sequence[LostOrg]) -> None:
         key = f"key {output.one_line(each.key)}"
         name = key if each.org is None else f"{output.one_line(each.org)}, {key}"
         ended = each.destroyed_at
-        why = "never in this keyring" if ended is None else f"destroyed {output.format_time(ended)}"
-        output.note(f"could not open an org: {name}, {why}")
+        why = "is not in this keyring" if ended is None else f"was destroyed {output.format_time(ended)}"
+        output.note(f"could not open an org ({name}): its key {why}")
 
 
 def _list_sorted(counts: Mapping[str, int]) -> str:

@@ -45,7 +45,7 @@ REPORT_S = 0.1
 OUTCOMES = {
     None: "was taken over by another worker",
     JobState.DONE: "done",
-    JobState.PENDING: "failed and will be tried again",
+    JobState.PENDING: "failed and will be retried",
     JobState.DEAD: "failed permanently",
 }
 
@@ -98,7 +98,7 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     output.show_answer(report, _show_reembed, as_json=options.as_json)
     if report.refused:
         refused = output.format_count(len(report.refused), "texts")
-        output.end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
+        output.end_partly(f"{refused} rejected, found only by keyword; --json lists the ids", as_json=options.as_json)
 
 
 @command("calibrate")
@@ -161,7 +161,7 @@ def worker(
         with _stop_at_signals(running):
             running.start(until_idle=is_once)
             if not options.as_json:
-                output.note("looking for work" if is_once else f"checking every {poll_s:g} s; Ctrl-C stops it")
+                output.note("looking for work" if is_once else f"checking every {poll_s:g} s; press Ctrl-C to stop")
             while not running.join(REPORT_S):
                 _show_runs(runs, options)
         _show_runs(runs, options)
@@ -219,7 +219,7 @@ def curate(report: CurateReport) -> None:
         if rows:
             output.show_rows(("day", "done"), rows)
     turns, gems = sum(day.turns for day in report.days), sum(len(day.gems) for day in report.days)
-    read = f"{output.format_count(turns, 'turns')} of {output.format_count(len(report.days), 'days')}"
+    read = f"{output.format_count(turns, 'turns')} from {output.format_count(len(report.days), 'days')}"
     output.note(f"{read} {_would(report.is_dry_run)}read, {output.format_count(gems, 'gems')} found")
     if report.held:
         held = output.format_count(len(report.held), "conversations")
@@ -266,7 +266,7 @@ def evict(report: EvictReport) -> None:
         )
     would = _would(report.is_dry_run)
     counts = f"{len(report.archived):,} {would}archived, {len(report.deleted):,} {would}deleted"
-    output.note(f"of {output.format_count(report.examined, 'memories')}, {counts}")
+    output.note(f"examined {output.format_count(report.examined, 'memories')}: {counts}")
 
 
 def list_cost(usage: Usage) -> tuple[str, ...]:
@@ -300,7 +300,7 @@ def _show_health(report: HealthReport) -> None:
         output.note(line)
     score, counts = report.score, output.list_counts(report.score.counts, nothing="")
     output.write(
-        f"{score.score:g} of 100, of {output.format_count(score.memories, 'memories')}{counts and f': {counts}'}"
+        f"{score.score:g} of 100 for {output.format_count(score.memories, 'memories')}{counts and f': {counts}'}"
     )
     earlier = report.scores[-SCORES_SHOWN:]
     if earlier:
@@ -316,9 +316,11 @@ def _show_reembed(report: ReembedReport) -> None:
         output.write(f"{output.format_count(report.filled, 'vectors')} computed in {report.seconds:.1f} s")
     if report.removed:
         would = "would be removed" if report.is_dry_run else "removed"
-        output.write(f"{_count_vectors(report.removed)} of other embedders {would}")
+        output.write(f"{_count_vectors(report.removed)} from other embedders {would}")
     elif any(report.kept.values()):
-        output.note(f"kept {_count_vectors(report.kept)} of other embedders as a fallback; --prune removes them")
+        output.note(
+            f"kept {_count_vectors(report.kept)} from other embedders as a fallback; use --prune to remove them"
+        )
 
 
 def _describe_estimate(estimate: Estimate) -> str:

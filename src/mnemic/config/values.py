@@ -219,7 +219,7 @@ HALF_LIVES_BY_KIND = {kind.value: days for kind, days in Settings().life.half_li
 def text(value: object) -> str:
     """A text that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text")
+        raise ValueError("text")
     return value
 
 
@@ -243,7 +243,7 @@ def traces(value: object) -> str:
 def free_text(value: object) -> str:
     """Any text, also empty."""
     if not isinstance(value, str):
-        raise ValueError("a text")  # noqa: TRY004 -- readers say what is acceptable by ValueError alone
+        raise ValueError("text")  # noqa: TRY004 -- readers say what is acceptable by ValueError alone
     return value
 
 
@@ -312,7 +312,7 @@ def cron_line(value: object) -> str:
     try:
         Cron(line := text(value), "UTC")
     except (ConfigError, ValueError) as error:
-        raise ValueError(f"a cron line of {FIELDS}") from error
+        raise ValueError(f"a cron expression with {FIELDS}") from error
     return line
 
 
@@ -334,7 +334,7 @@ def days_by_kind(value: object) -> Mapping[str, float]:
     try:
         days = {name: positive(number) for name, number in given.items()}
     except ValueError as error:
-        raise ValueError("a table of days above 0") from error
+        raise ValueError("a table of positive numbers of days") from error
     return {**HALF_LIVES_BY_KIND, **days}
 
 

@@ -47,7 +47,7 @@ def test_a_folder_is_walked_to_its_depths_without_what_holds_no_content(tmp_path
         "__pycache__": "it contains program files, not content",
         "node_modules": "it contains program files, not content",
         "deep/.venv": "it is hidden",
-        "i.PNG": "its name suggests that it is an image",
+        "i.PNG": "its name suggests that it is a picture",
         "a.mp3": "its name suggests that it is a recording",
         "v.mkv": "its name suggests that it is a film",
         "z.tar.gz": "its name suggests that it is an archive",

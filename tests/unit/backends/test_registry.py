@@ -114,9 +114,9 @@ def test_a_name_belongs_to_one_class():
     for name in ("taken", "sqlite"):
         with pytest.raises(ConfigError, match="is already used"):
             MemoryRegistry.register(name)(type("Second", (Silent,), {}))
-    with pytest.raises(ConfigError, match="calls itself 'other'"):
+    with pytest.raises(ConfigError, match="has backend_id 'other'"):
         MemoryRegistry.register("this")(type("Third", (Silent,), {"backend_id": "other"}))
-    with pytest.raises(ConfigError, match="needs a name"):
+    with pytest.raises(ConfigError, match="must have a name"):
         MemoryRegistry.register(" ")
 
 

@@ -142,7 +142,7 @@ def test_an_ingest_that_stored_nothing_says_so_and_why(mnemic: Mnemic, tmp_path:
     (tmp_path / "bare").mkdir()
     assert mnemic.ingest(ANNA, tmp_path / "bare").why_nothing == "there is no file in the folder"
     told = mnemic.ingest(ANNA, tmp_path / "pictures").why_nothing
-    assert told == "nothing was stored: 2 skipped (its name suggests that it is an image)"
+    assert told == "nothing was stored: 2 skipped (its name suggests that it is a picture)"
     assert mnemic.ingest(ANNA, tmp_path / "empty").why_nothing == "nothing was stored: 1 skipped (it is hidden)"
     assert mnemic.ingest(ANNA, tmp_path / "bad").why_nothing.startswith("nothing was stored: 1 failed (")
 

@@ -450,9 +450,9 @@ def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
         raise ConfigError(f"{where} was not made by Mnemic; choose another one with memory.index.qdrant.collection")
     if vectors.size != wanted.dims or said["mnemic_space"] != wanted.space:
         raise ConfigError(
-            f"{where} contains vectors from {said.get('mnemic_model')} ({vectors.size} dimensions, space "
+            f"{where} contains vectors from {said.get('mnemic_model')} ({vectors.size} dims, space "
             f"{said['mnemic_space']}), which cannot be compared with those from the embedder {wanted.model} "
-            f"({wanted.dims} dimensions, space {wanted.space}); {remedy}"
+            f"({wanted.dims} dims, space {wanted.space}); {remedy}"
         )
     if vectors.distance != models.Distance.COSINE or said.get("mnemic_layout") != LAYOUT:
         raise ConfigError(f"{where} uses a different distance or layout than this version of Mnemic; {remedy}")

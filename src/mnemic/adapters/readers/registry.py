@@ -44,10 +44,10 @@ PDF_SEARCHED_BYTES = 1024
 """A PDF header may come a little after the file's beginning."""
 
 _BINARY_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "an image"),
-    (b"\xff\xd8\xff", "an image"),
-    (b"GIF8", "an image"),
-    (b"RIFF", "a recording or an image"),
+    (b"\x89PNG\r\n\x1a\n", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"RIFF", "a recording or a picture"),
     (b"ID3", "a recording"),
     (b"\x1f\x8b", "a compressed archive"),
     (b"7z\xbc\xaf\x27\x1c", "a compressed archive"),

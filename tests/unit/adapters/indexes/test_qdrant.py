@@ -105,10 +105,10 @@ def test_a_collection_of_another_embedding_space_is_refused_with_what_to_do_also
         "MNEMIC_EMBEDDER": "ollama:bge-large",
         "MNEMIC_EMBEDDER_OPTIONS": f'{{"base_url": "{mxbai.url}", "dims": 1024}}',
     }
-    for variables, named in ((other_dims, "384 dims"), (other_model, "bge-large, 1024 dims")):
+    for variables, named in ((other_dims, "384 dims"), (other_model, "bge-large (1024 dims")):
         with pytest.raises(ConfigError, match="cannot be compared") as refused:
             build(load_config(environment=variables))
-        for words in (named, "mxbai-embed-large, 1024 dims", "memory.index.qdrant.collection", "DELETE"):
+        for words in (named, "mxbai-embed-large (1024 dims", "memory.index.qdrant.collection", "DELETE"):
             assert words in str(refused.value)
     with Mnemic.open(
         load_config(environment=other_dims | {"MNEMIC_MEMORY_INDEX_QDRANT_COLLECTION": "other"})
