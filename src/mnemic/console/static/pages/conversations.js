@@ -4,10 +4,10 @@ import { get } from "../api.js";
 import { el, link, put, said, whole } from "../dom.js";
 import { clock, count, dayInWords, dayOf, moment } from "../format.js";
 import { button, empty, fill, heading } from "../parts.js";
-import { scope } from "../session.js";
 
 const A_PAGE = 500;
-const AT_ONCE = 25;
+const AT_ONCE = 50;
+const MOST = 1000;
 const TITLE = 120;
 
 export function page({ id, query, signal }) {
@@ -21,62 +21,27 @@ export function page({ id, query, signal }) {
   return [heading("Conversation", link("conversations", {}, "All conversations")), box];
 }
 
-/** The newest sessions of what is chosen, newest first: `[{ session, messages, isWhole }]`. */
-export async function newestSessions(most, signal) {
-  const reader = new Sessions(signal);
-  await reader.load(most);
-  return reader.shown(most);
-}
-
-/** Sessions as far as their messages are loaded, page by page from the newest on. */
-class Sessions {
-  constructor(signal) {
-    this.signal = signal;
-    this.bySession = new Map();
-    this.next = "";
-    this.isAll = false;
-  }
-
-  /** Loads until `most` sessions are there in full, or nothing is left. */
-  async load(most) {
-    while (!this.isAll && this.bySession.size <= most) {
-      const asked = { limit: A_PAGE, after: this.next, ...(scope().session ? { in_session: true } : {}) };
-      const page = await get("messages", asked, { signal: this.signal });
-      for (const message of page.messages) {
-        if (!this.bySession.has(message.session)) this.bySession.set(message.session, []);
-        this.bySession.get(message.session).push(message);
-      }
-      this.oldest = page.messages.at(-1)?.session;
-      this.next = page.next;
-      this.isAll = !page.next;
-    }
-  }
-
-  /** The newest of them; the oldest one loaded may continue on the next page. */
-  shown(most) {
-    return [...this.bySession]
-      .slice(0, most)
-      .map(([session, messages]) => ({ session, messages, isWhole: this.isAll || session !== this.oldest }));
-  }
+/** The sessions of what is chosen, the last active first. */
+export function newestSessions(most, signal) {
+  return get("sessions", { limit: most }, { signal });
 }
 
 async function drawSessions(signal) {
-  const reader = new Sessions(signal);
   const list = el("ol", { class: "list" });
   const more = el("div", {});
   let most = 0;
   async function earlier() {
-    most += AT_ONCE;
-    await reader.load(most);
+    most = Math.min(most + AT_ONCE, MOST);
+    const sessions = await newestSessions(most, signal);
     put(
       list,
-      reader.shown(most).map((each) => el("li", {}, sessionEntry(each))),
+      sessions.map((each) => el("li", {}, sessionEntry(each))),
     );
-    const isMore = !reader.isAll || reader.bySession.size > most;
-    put(more, isMore ? button("Earlier conversations", earlier) : null);
+    put(more, sessions.length === most && most < MOST ? button("Earlier conversations", earlier) : null);
+    return sessions;
   }
-  await earlier();
-  if (!reader.bySession.size)
+  const sessions = await earlier();
+  if (!sessions.length)
     return empty(
       "No conversations yet",
       "Conversations appear here when an assistant captures what is said: through the library, REST, MCP, hooks or the proxy.",
@@ -85,17 +50,16 @@ async function drawSessions(signal) {
 }
 
 /** A session in a list: its first words, when and how much was said. */
-export function sessionEntry({ session, messages, isWhole }) {
-  const first = messages.findLast((message) => message.role === "user") ?? messages.at(-1);
+export function sessionEntry({ session, text, messages, last_at: last }) {
   return el(
     "article",
     { class: "entry" },
-    el("p", {}, link(`conversations/${session}`, {}, said(first.text, { most: TITLE }))),
+    el("p", {}, link(`conversations/${session}`, {}, said(text, { most: TITLE }))),
     el(
       "p",
       { class: "about" },
-      el("time", { datetime: messages[0].observed_at }, moment(messages[0].observed_at)),
-      ` · ${count(messages.length, "message")}${isWhole ? "" : " or more"} · `,
+      el("time", { datetime: last }, moment(last)),
+      ` · ${count(messages, "message")} · `,
       said(session, { most: 60 }),
     ),
   );
