@@ -80,10 +80,10 @@ WORDS: Mapping[str, str] = {
 }
 """Messages for an unknown argument that names a field."""
 
-SCOPE_HELP = "    scope: Whose memory to use: a user, agent, session and org."
+SCOPE_HELP = "    scope: Who the memory belongs to: a user, agent, session or org."
 ERRORS: Mapping[str, str] = {
-    "NotFoundError": "    NotFoundError: The scope has nothing with this id.\n",
-    "InvalidInputError": "    InvalidInputError: An argument is wrong. Nothing was done.\n",
+    "NotFoundError": "    NotFoundError: Nothing in the scope has this id.\n",
+    "InvalidInputError": "    InvalidInputError: An argument is invalid. Nothing was done.\n",
     "BackendError": "    BackendError: The store or a model failed; see `mnemic.errors`.\n",
 }
 """The errors of most verbs."""

@@ -78,22 +78,22 @@ class AskingVerbs:
 
         Args:
             query: The question, in any words.
-            limit: Maximum number of hits. None returns all. Default: the setting `recall.limit`, 5.
+            limit: Maximum number of hits. None returns all. Default: the setting `recall.limit` (5).
             limits: Maximum number of hits per level, such as {"user": 3}.
             levels: Include only these levels. Default: all.
-            kinds: Include only these kinds, of memories or "message". Default: all.
+            kinds: Include only these kinds: memory kinds, or "message". Default: all.
             filter: Conditions on fields and metadata, such as {"categories": "work"}.
-            min_relevance: Drop hits with a lower relevance, 0 to 1; see `Hit.relevance`. Default: the setting
-                `recall.min-relevance`, 0.
-            min_similarity: Rank by cosine similarity alone and drop hits below this, 0 to 1.
-            as_of: Use what was true in the world at this time, ISO 8601. Default: now.
-            known_at: Use what was known at this time, ISO 8601. Default: now.
+            min_relevance: Drop hits with a relevance below this value, 0 to 1; see `Hit.relevance`. Default: the
+                setting `recall.min-relevance` (0).
+            min_similarity: Rank by cosine similarity alone and drop hits below this value, 0 to 1.
+            as_of: Use what was true in the world at this time (ISO 8601). Default: now.
+            known_at: Use what was known at this time (ISO 8601). Default: now.
             deadline_ms: Time limit in milliseconds. Returns the results found by then.
             rerank: Rerank the best hits. Default: True if a reranker is configured.
-            diversity: 0 to 1. At 0, hits are ranked by score alone. Higher values lower hits that resemble a better
-                one. Default: 0.
+            diversity: How much to favour hits that differ from each other, 0 to 1. At 0, hits are ranked by score
+                alone. Default: 0.
             hops: Maximum number of graph relations to follow from entities in the query, 0 to 4. Default: the setting
-                `recall.hops`, 0.
+                `recall.hops` (0).
         """
         return recall(
             self._engine, scope, question_of(query or "", given_arguments(locals(), "query"), self._engine.settings)
@@ -124,7 +124,7 @@ class AskingVerbs:
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
     ) -> Context:
-        """Build the chat messages to put before a model's answer to `query`: memory, documents and history, with
+        """Build the chat messages that help a model answer `query`: memory, documents and history, with
         citations.
 
         The other arguments are those of `recall`.
@@ -132,18 +132,18 @@ class AskingVerbs:
         Args:
             query: The user's current message.
             system: Your own system prompt. It comes first.
-            budget_tokens: Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens`,
-                2048.
-            placement: Where memory goes: "leading" or "before_last_user". Default: leading.
-            history_messages: Maximum number of messages of the session. Default: the setting
-                `context.history-messages`, 20.
-            documents: Maximum number of document excerpts; 0 for none. Default: 5.
+            budget_tokens: Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens`
+                (2048).
+            placement: Where to put memory: "leading" or "before_last_user". Default: leading.
+            history_messages: Maximum number of messages from the session. Default: the setting
+                `context.history-messages` (20).
+            documents: Maximum number of document excerpts, or 0 for none. Default: 5.
             role: The user's role, shown to the model.
-            model: The model's own name, shown to it.
+            model: The model's name, shown to the model.
             language: The language of the headings, "en" or "zh". Default: the query's language.
             limit: Maximum number of memories. Default: as many as `limits` and the budget allow.
-            limits: Maximum number of memories per level. Default: no limit but the budget. With `context.caps =
-                "levels"`: session 10, user 5, agent 3, org 5, and at most 10 of user and agent together. None lifts
+            limits: Maximum number of memories per level. Default: only the budget, or if `context.caps` is "levels":
+                10 for session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined. None removes
                 these limits and the minimum importance.
         """
         fields = given_arguments(locals(), "query")
@@ -214,19 +214,19 @@ class AskingVerbs:
         max_tool_calls: int | Configured = CONFIGURED,
         captures: bool = True,
     ) -> Reply:
-        """Answer the user's message with memory and tools, then store both sides of the exchange.
+        """Answer the user's message with memory and tools, then store both messages.
 
-        The worker extracts facts from them later. Without a session in the scope, a new conversation starts; its id is
+        The worker extracts facts from them later. Without a session in the scope, a new conversation starts. Its id is
         `Reply.session`. The other arguments are those of `context`.
 
         Args:
             message: The user's message.
-            plan: Planned steps, shown after the profile.
+            plan: The steps of a plan, shown to the model after the profile.
             rules: Rules for following the plan.
-            tools: Names of the tools that the model may call. True allows all, False none. Default: True.
+            tools: Names of the tools that the model may call. Pass True for all or False for none. Default: True.
             max_tool_calls: Maximum number of tool calls in the whole turn. Default: the setting
-                `assistant.max-tool-calls`, 8.
-            captures: False stores nothing of this turn. Default: True.
+                `assistant.max-tool-calls` (8).
+            captures: If False, store nothing from this turn. Default: True.
 
         Raises:
             ConfigError: No language model is configured.
@@ -272,10 +272,10 @@ class AskingVerbs:
         max_tool_calls: int | Configured = CONFIGURED,
         captures: bool = True,
     ) -> Generator[ChatEvent]:
-        """Like `chat`, but yields events while the model writes: `Recalled`, then `Said` and `Called`, then
-        `Replied`.
+        """Like `chat`, but yields events while the model writes: `Recalled`, then `Said` and `Called`, and
+        finally `Replied`. The arguments are those of `chat`.
 
-        If you close it early or the model breaks off, the text so far is stored. The arguments are those of `chat`.
+        If you close the generator early or the model fails midway, the text received so far is stored.
         """
         from mnemic.engine.assistant import chat
 

@@ -48,29 +48,29 @@ TOOL_ACTOR = "tool"
 
 @check_arguments("profile.")
 class ProfileVerbs:
-    """A user's hard facts by key. Keys and values are text."""
+    """A user's most important facts by key. Keys and values are text."""
 
     def __init__(self, engine: Engine, actor: str) -> None:
         self._engine, self._actor = engine, actor
 
     def set(self, scope: Scope, facts: Mapping[str, str | None]) -> builtins.list[ProfileEntry]:
-        """Set facts by key. Returns all facts of the profile. If the store is unavailable, the facts are lost,
-        a warning is logged, and nothing is returned.
+        """Set facts by key, and return all facts of the profile. If the store is unavailable, the facts are lost,
+        a warning is logged, and the result is empty.
 
         Args:
-            facts: Texts by key, such as {"city": "Lisbon"}. None removes a key.
+            facts: Values by key, such as {"city": "Lisbon"}. Pass None to remove a key.
         """
         engine = self._engine
         return or_empty(engine, scope, lambda: set_profile(engine, scope, facts, source=self._actor), [])
 
     def get(self, scope: Scope) -> builtins.dict[str, str]:
-        """Return the facts by key, sorted. Empty if there are none, or if the store is unavailable."""
+        """Return the facts, sorted by key. The result is empty if there are none or the store is unavailable."""
         empty = list[ProfileEntry]()
         entries = or_empty(self._engine, scope, lambda: get_profile(self._engine, scope), empty)
         return {entry.key: entry.value for entry in entries}
 
     def all(self, scope: Scope) -> Profile:
-        """Return the facts, and the user's most important and newest memories."""
+        """Return the profile's facts, and the user's most important and newest memories."""
         return or_empty(self._engine, scope, lambda: whole_profile(self._engine, scope), Profile((), ()))
 
     def format(self, scope: Scope, *, language: Language = "en") -> str:
@@ -106,9 +106,9 @@ class DocumentVerbs:
         Args:
             levels: Include only these levels. Default: all.
             statuses: Include only these statuses. Default: all.
-            under: List only sources that start with this.
+            under: List only sources that start with this text.
             limit: Documents per page. Default: 50.
-            after: `after` of the previous page.
+            after: The `after` value of the previous page.
         """
         query = DocumentQuery(
             statuses=tuple(check_choice(DocumentStatus, each, "statuses") for each in statuses),
@@ -131,8 +131,8 @@ class DocumentVerbs:
         return documents.get_document(self._engine, scope, _reference(id))
 
     def text(self, scope: Scope, id: str) -> str:
-        """Return the stored text of a document. Offsets of passages and pages count its characters. "" if it was
-        never read.
+        """Return the stored text of a document, or "" if it was never read. The offsets of passages and pages count
+        characters in this text.
 
         Args:
             id: The id or source of the document.
@@ -151,7 +151,7 @@ class DocumentVerbs:
         return documents.document_passages(self._engine, scope, _reference(id), first, count)
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
-        """Delete a document with its text, passages, vectors and history. The file itself stays.
+        """Delete a document with its text, passages, vectors and history. The file itself is not deleted.
 
         Args:
             id: The id or source of the document.
@@ -184,7 +184,7 @@ class GraphVerbs:
             query: Part of the name. Default: all names.
             types: Include only these types. Default: all.
             limit: Entities per page, 1 to 1000. Default: 50.
-            after: `next` of the previous page.
+            after: The `next` value of the previous page.
         """
         wanted = tuple(check_choice(graph.EntityType, each, "types") for each in types)
         check_number(limit, "limit", MOST_LISTED)
@@ -206,9 +206,9 @@ class GraphVerbs:
 
         Args:
             name: The name of the entity, or its node id.
-            depth: Maximum distance in relations, 1 to 4. Default: 1.
+            depth: Maximum number of relations to follow, 1 to 4. Default: 1.
             types: Follow only relations of these types, such as DEPENDS_ON. Default: all.
-            as_of: Use relations that were true at this time, ISO 8601. Default: now.
+            as_of: Use relations that were true at this time (ISO 8601). Default: now.
             limit: Maximum number of nodes, 1 to 1000. Default: 50.
 
         Raises:
@@ -231,15 +231,15 @@ class GraphVerbs:
         types: Iterable[str] = (),
         as_of: datetime | str | None = None,
     ) -> graph.GraphPath:
-        """Find a shortest path between two entities, with the sentence behind each step. It has no nodes if there is
-        no path.
+        """Find a shortest path between two entities, with the sentence behind each step. Without a path, the result
+        has no nodes.
 
         Args:
             source: The name of the first entity, or its node id.
             target: The name of the second entity, or its node id.
             max_hops: Maximum number of relations, 1 to 8. Default: 4.
             types: Follow only relations of these types, such as DEPENDS_ON. Default: all.
-            as_of: Use relations that were true at this time, ISO 8601. Default: now.
+            as_of: Use relations that were true at this time (ISO 8601). Default: now.
 
         Raises:
             NotFoundError: The scope has no such entity.
@@ -261,9 +261,9 @@ class GraphVerbs:
         The worker does this every night if `memory.graph.enabled` is on.
 
         Args:
-            levels: Include only these levels of the scope. Default: all but org.
-            limit: Maximum number of items. Default: all.
-            is_dry_run: Change nothing. Still calls the language model.
+            levels: Include only these levels of the scope. Default: all except org.
+            limit: Maximum number of items to process. Default: all.
+            is_dry_run: Change nothing, but still call the language model.
 
         Raises:
             BackendError: The model failed. Finished items are kept.
@@ -299,22 +299,22 @@ class ToolVerbs:
         return [*self._toolbox().specs]
 
     def add(self, *tools: Tool) -> None:
-        """Let models call these tools too, until this Mnemic is closed.
+        """Let models also call these tools, until this `Mnemic` is closed.
 
         Args:
-            tools: What `tool` returns, or your own objects with its methods.
+            tools: Tools made with `tool`, or your own objects with the same methods.
 
         Raises:
-            ConfigError: A name is taken.
+            ConfigError: A name is already in use.
         """
         self._add(tools)
 
     def call(self, scope: Scope, name: str, arguments: Mapping[str, object] | None = None) -> ToolOutcome:
-        """Call a tool as a model would, with limits on time and size. Failures are in the outcome, never raised.
+        """Call a tool as a model would, with limits on time and size. Failures are in the outcome, not raised.
 
         Args:
-            name: The tool, as in `list`.
-            arguments: Its arguments. `list` has their schema.
+            name: The tool's name, as returned by `list`.
+            arguments: The tool's arguments. `list` returns their schema.
         """
         call = ToolCall("call", name, json.dumps(dict(arguments or {}), default=str))
         return self._toolbox().run(call, ToolContext(scope, self._engine.clock.now(), acting() or TOOL_ACTOR))
@@ -333,17 +333,17 @@ class JobVerbs:
         """List the scope's jobs, oldest first.
 
         Args:
-            states: Include only these states. Default: all but done.
+            states: Include only these states. Default: all except done.
             limit: Maximum number of jobs, 1 to 1000. Default: 100.
         """
         wanted = [check_choice(JobState, state, "states") for state in states]
         return list_jobs(self._engine, scope, states=wanted, limit=limit)
 
     def retry(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Retry jobs that gave up. Returns how many were found.
+        """Retry jobs that failed permanently. Returns how many were found.
 
         Args:
-            ids: The jobs.
+            ids: The ids of the jobs.
         """
         return retry_jobs(self._engine, scope, [check_id(each) for each in ids])
 
@@ -368,8 +368,8 @@ class KeyVerbs:
 
         Args:
             name: A label for people, such as "laptop".
-            rights: Any of "read", "write" and "admin". None includes another. Default: read and write.
-            expires_at: When it expires, ISO 8601. Default: never.
+            rights: Any of "read", "write" and "admin". No right includes another. Default: read and write.
+            expires_at: When the key expires (ISO 8601). Default: never.
         """
         asked = keys.KeyRequest(
             name=name, rights=rights, user=scope.user, agent=scope.agent, expires_at=read_time(expires_at, "expires_at")
@@ -377,11 +377,11 @@ class KeyVerbs:
         return keys.create_key(self._engine, scope, asked, actor=self._actor)
 
     def list(self, scope: Scope) -> builtins.list[ApiKey]:
-        """List all keys of the org, oldest first, including expired and revoked ones. Contains no secrets."""
+        """List all keys of the org, oldest first, including expired and revoked ones, without their secrets."""
         return keys.list_keys(self._engine, scope)
 
     def revoke(self, scope: Scope, id: str) -> ApiKey:
-        """Revoke a key. Takes effect at once in every process.
+        """Revoke a key. This takes effect immediately in every process.
 
         Args:
             id: The key.
@@ -398,7 +398,7 @@ class KeyVerbs:
         return keys.rotate_key(self._engine, scope, check_id(id), overlap_s=overlap_s, actor=self._actor)
 
     def audit(self, scope: Scope, *, before: int | None = None, limit: int = AUDIT_PAGE) -> AuditPage:
-        """List the audit log of the org, newest first: every use of a key and every change to keys.
+        """List the org's audit log, newest first: every use of a key and every change to a key.
 
         Args:
             before: `next` of the previous page.

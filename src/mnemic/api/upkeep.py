@@ -97,22 +97,22 @@ class UpkeepVerbs(Acting):
         """Read a file, a folder with its subfolders, or bytes, and store the text as passages for recall.
 
         Unchanged files are skipped. A changed file replaces its stored version in one step. A file that cannot be read
-        is reported with the reason, and the others continue. Call again to resume after an interruption. The report has
-        one entry per file.
+        is reported with the reason, and the others are still read. Call again to resume after an interruption. The
+        report has one entry per file.
 
         Args:
             content: The path of a file or folder, or the bytes of a file.
-            level: The level of the documents. Default: user, then agent, then session, whichever the scope names first.
-            source: The name to store for the path. Default: its absolute path.
-            name: The file name of the bytes. Its extension decides how they are read.
-            is_private: Make them visible only to the scope's agent.
+            level: The level of the documents. Default: the first of user, agent and session that the scope names.
+            source: The name to store instead of the path. Default: the absolute path.
+            name: The file name for bytes. Its extension determines how they are read.
+            is_private: Make the documents visible only to the scope's agent.
             is_dry_run: Report what would be read without changing anything.
             is_pruning: Remove documents whose files are no longer in the folder.
-            is_again: Read unchanged files again too.
+            is_again: Also read unchanged files again.
             chunking: How to split text: "structure", "sentences" or "paragraphs". Default: structure.
             config: The sizes of passages. Default: from the configuration.
-            secrets: "refuse" rejects a file that contains a secret, "redact" removes the secret. Default: refuse.
-            progress: Progress callback: `(files done, files in all, current source)`.
+            secrets: Use "refuse" to reject files that contain secrets, or "redact" to remove them. Default: refuse.
+            progress: Progress callback: `(files done, total files, current source)`.
 
         Raises:
             InvalidInputError: Nothing exists at the path.
@@ -153,20 +153,20 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: ResearchProgress | None = None,
     ) -> ResearchReport:
-        """Answer a question from one whole document, however long, with the configured language model.
+        """Answer a question from one whole document, of any length, with the configured language model.
 
         The model reads the document piece by piece and combines its notes into an answer with quotes, pages and
-        offsets. If the limits do not allow all of it, the passages that recall finds are read first, and the answer
-        names what was left out. Finished pieces are kept, so the same question resumes where it stopped. Without a
-        model, the report contains only the best passages.
+        offsets. If the limits are too low for the whole document, the passages that recall finds are read first, and
+        the answer states what was left out. Finished pieces are kept, so asking again resumes where it stopped. Without
+        a model, the report contains only the best passages.
 
         Args:
-            document: Its id or source.
+            document: The id or source of the document.
             question: At most 4,000 characters.
             max_calls: Maximum number of model calls. Default: 256.
             max_tokens: Maximum number of tokens in all prompts and replies. Default: 4,000,000.
             deadline_s: Time limit in seconds. Default: 1800.
-            parallel: Number of parallel calls. Default: 4 for a server, 1 for a model in this process.
+            parallel: Number of parallel calls. Default: 4 for a model on a server, 1 for a model in this process.
             piece_tokens: Maximum number of tokens per piece. Default: what the model allows, at most 16,000.
             language: The language of the prompts, "en" or "zh". Default: the question's language.
             is_dry_run: Report the cost without calling the model.
@@ -202,19 +202,19 @@ class UpkeepVerbs(Acting):
     def review(self, scope: Scope, *, limit: int = REVIEW_LIMIT, after: str | None = None) -> builtins.list[Review]:
         """List the memories that need a person's judgement, newest first, each with the reason.
 
-        Quarantined ones give orders that the user did not write, or claim what their sources do not support. Flagged
-        ones have a source that was erased, corrected or is no longer believed. Others are disputed. Until you judge
-        them, they are ranked low or not recalled at all.
+        Quarantined memories contain instructions that the user did not write, or claims that their sources do not
+        support. Flagged memories have a source that was erased, corrected or is no longer trusted. The others are
+        disputed. Until you judge these memories, they are ranked low or not recalled at all.
 
         Args:
             limit: Memories per page, 1 to 1000. Default: 50.
-            after: The last id of the previous page.
+            after: The last id on the previous page.
         """
         return review(self._engine, scope, limit=limit, after=None if after is None else check_id(after, "after"))
 
     def trust(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
-        """Accept a memory that needs review: it is recalled and loses its flags. Recall still removes unsafe text
-        from it.
+        """Accept a memory that needs review: clear its flags and make it available for recall. Recall still removes
+        unsafe text from it.
 
         Args:
             id: The memory.
@@ -226,7 +226,7 @@ class UpkeepVerbs(Acting):
         return trust(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def reject(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
-        """Archive a memory that needs review. It is deleted later; until then `undo` restores it.
+        """Archive a memory that needs review. It is deleted later. Until then, `undo` restores it.
 
         Args:
             id: The memory.
@@ -256,15 +256,15 @@ class UpkeepVerbs(Acting):
     def end(self, scope: Scope) -> EndReport:
         """End the scope's session: its session memories expire, and a job summarises its messages.
 
-        Ending it twice changes nothing. The conversation can still go on.
+        Ending a session twice changes nothing. The conversation can continue afterwards.
         """
         return end(self._engine, scope, actor=self._actor)
 
     def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
-        """Write a reflection on the user's newest summaries and add lasting facts to the profile.
+        """Write a reflection on the user's newest summaries and add long-term facts to the profile.
 
-        The worker does this after every ten summaries of a user, counted over all sessions. Without a language model,
-        the reflection joins the user's lasting facts. If none is written, the report gives the reason.
+        The worker does this after every ten summaries of a user, counted across all sessions. Without a language
+        model, the reflection contains the user's long-term facts. If none is written, the report gives the reason.
 
         Args:
             is_dry_run: Report what would happen without changing anything.
@@ -275,14 +275,14 @@ class UpkeepVerbs(Acting):
         return reflect(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
-        """Review the days not yet curated, and save whatever will still matter in six months as gems.
+        """Review the days that have not been curated yet, and store what will still matter in six months as gems.
 
         The worker does this every night, up to yesterday.
 
         Args:
-            day: The last day to review, such as 2026-05-01, in the schedules' time zone. Can be today. Default:
+            day: The last day to review, such as 2026-05-01, in the schedules' time zone. It can be today. Default:
                 yesterday.
-            is_dry_run: Change nothing. Still calls the language model.
+            is_dry_run: Change nothing, but still call the language model.
 
         Raises:
             BackendError: The language model failed. Finished days are kept.
@@ -290,10 +290,10 @@ class UpkeepVerbs(Acting):
         return curate(self._engine, scope, actor=self._actor, day=_date(day), is_dry_run=is_dry_run)
 
     def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
-        """Merge repeated choices into a general preference: the same choice three times over two months.
+        """Merge a choice that was made at least three times over two months into a general preference.
 
-        The worker does this every week, for choices at least a month old. The preference supersedes the original
-        memories and lists them in its context. `undo` of the preference restores them. A second run changes nothing.
+        The worker does this every week, for choices at least a month old. The preference supersedes the memories
+        and lists them in its context. Call `undo` on the preference to restore them. A second run changes nothing.
 
         Args:
             is_dry_run: Change nothing, and skip the model call that puts the preferences into words.
@@ -303,10 +303,10 @@ class UpkeepVerbs(Acting):
     def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
         """Extract facts from a session's unprocessed messages, at most three per message.
 
-        The worker does this after every capture. The report gives the outcome of each fact and the reason.
+        The worker does this after every capture. The report gives the outcome for each fact, with the reason.
 
         Args:
-            is_dry_run: Change nothing. Still calls the language model.
+            is_dry_run: Change nothing, but still call the language model.
 
         Raises:
             BackendError: The language model failed. Facts found before are kept.
@@ -316,13 +316,13 @@ class UpkeepVerbs(Acting):
     def decay(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
     ) -> DecayReport:
-        """Compute how far the importance of memories has faded since their last access. `importance` stays as
-        stored.
+        """Compute how far the importance of memories has faded since their last access. The stored `importance` does
+        not change.
 
-        The worker does this every night. A second run at the same time changes nothing.
+        The worker does this every night. Running it again immediately changes nothing.
 
         Args:
-            levels: Include only these levels of the scope. Default: all but org.
+            levels: Include only these levels of the scope. Default: all except org.
             is_dry_run: Report what would happen without changing anything.
         """
         return decay(self._engine, scope, _choices(Level, levels, "levels"), is_dry_run=is_dry_run)
@@ -330,25 +330,25 @@ class UpkeepVerbs(Acting):
     def evict(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
     ) -> EvictReport:
-        """Archive memories that have expired or are old and faded. Delete those archived long ago.
+        """Archive memories that have expired or are old and faded, and delete those archived long ago.
 
-        The worker does this every night. Pinned memories and reflections stay. `undo` restores an archived memory.
+        The worker does this every night. Pinned memories and reflections are kept. `undo` restores an archived memory.
 
         Args:
-            levels: Include only these levels of the scope. Default: all but org.
+            levels: Include only these levels of the scope. Default: all except org.
             is_dry_run: Report what would happen without changing anything.
         """
         chosen = _choices(Level, levels, "levels")
         return evict(self._engine, scope, chosen, actor=self._actor, is_dry_run=is_dry_run)
 
     def erase(self, scope: Scope, *, level: Level | str | None = None, is_dry_run: bool = False) -> Receipt:
-        """Permanently erase all data of the scope's session, user, agent or org, and everything derived from it.
+        """Permanently erase all data belonging to the scope's session, user, agent or org, and all derived data.
 
-        Removes messages, memories, documents, vectors, profile, jobs and history, also from indexes. The receipt is
-        kept. It contains counts and keyed hashes. Its `notes` list what software cannot guarantee.
+        Removes messages, memories, documents, vectors, profile, jobs and history, including from indexes. The receipt
+        is kept. It contains counts and keyed hashes. Its `notes` list what software cannot guarantee.
 
         Args:
-            level: What to erase. Default: user, then agent, then session, whichever the scope names first. An org is
+            level: What to erase. Default: the first of user, agent and session that the scope names. An org is
                 erased only if you pass "org".
             is_dry_run: Change nothing. The receipt shows the plan.
         """
@@ -360,10 +360,10 @@ class UpkeepVerbs(Acting):
         return receipts(self._engine, scope)
 
     def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
-        """Yield everything the scope owns as JSON lines. `import_` reads them back without loss.
+        """Yield everything the scope owns as JSON Lines. `import_` can read them back without loss.
 
         Args:
-            levels: Include only these levels of the scope. Default: all but org.
+            levels: Include only these levels of the scope. Default: all except org.
         """
         return export(self._engine, scope, _choices(Level, levels, "levels"))
 
@@ -385,10 +385,10 @@ class UpkeepVerbs(Acting):
         Args:
             text: The file's content: text, UTF-8 bytes, or mem0's history database.
             format: The format of the content. Default: detected.
-            name: The file's name. It decides how `.md` is read and is stored as the source.
+            name: The file's name. It determines how `.md` files are read, and is stored as the source.
             is_dry_run: Report what would happen without changing anything.
-            include_tools: Import the results of tool calls too.
-            progress: Progress callback after each batch: `(records done, records in all or None)`.
+            include_tools: Also import the results of tool calls.
+            progress: Progress callback after each batch: `(records done, total records or None)`.
 
         Raises:
             InvalidInputError: The format is unknown.
@@ -409,16 +409,16 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: HealthProgress | None = None,
     ) -> HealthReport:
-        """Check the quality of the scope's memories: a score from 0 to 100, and findings with their reason and fix.
+        """Check the quality of the scope's memories: a score from 0 to 100, and findings, each with its reason and fix.
 
-        Nothing is deleted, and `undo` reverts each fix. Scores are stored and returned in `scores` by later runs. To
+        Nothing is deleted, and `undo` reverts each fix. Scores are stored, and later runs return them in `scores`. To
         check the installation, use `doctor`.
 
         Args:
             only: Check only for these kinds: "contradictory", "unsupported", "orphaned", "duplicate", "junk", "stale".
                 Default: all.
-            fix: Fix findings of these kinds where it is safe.
-            levels: Include only these levels of the scope. Default: all but org.
+            fix: Fix findings of these kinds where that is safe.
+            levels: Include only these levels of the scope. Default: all except org.
             limit: Maximum number of findings per kind. Default: 100.
             is_dry_run: Report what `fix` would change, and store nothing.
             progress: Progress callback: `(done, total)`.
@@ -449,13 +449,13 @@ class UpkeepVerbs(Acting):
     ) -> ReembedReport:
         """Re-embed the whole store after changing the embedder. The store stays available.
 
-        Until it is done, search uses the previous embedder's vectors (`embedder.previous`, not needed for the default
+        Until it is done, search uses the vectors from `embedder.previous` (not needed if that was the default,
         minilm). Old vectors are kept, so you can switch back. Call again to resume after an interruption.
 
         Args:
-            is_dry_run: Estimate the work and the time by embedding a few texts.
-            is_pruning: Remove the vectors of other embedders at the end.
-            progress: Progress callback: `(vectors done, vectors in all)`.
+            is_dry_run: Estimate the work and the time by embedding a few texts, without changing anything.
+            is_pruning: Once everything is embedded, remove the vectors from other embedders.
+            progress: Progress callback: `(vectors done, total vectors)`.
 
         Raises:
             ConfigError: No embedder is configured.
@@ -473,15 +473,15 @@ class UpkeepVerbs(Acting):
         progress: BackupProgress | None = None,
     ) -> BackupReport:
         """Write all rows of all orgs to one file, as one consistent snapshot. The store stays available.
-        SQLite and PostgreSQL can both restore it. The file is verified, readable by its owner only, and never left
+        SQLite and PostgreSQL can both restore it. The file is verified, readable only by its owner, and never left
         incomplete.
 
         Args:
             path: The file to write.
-            contents: "whole" for every row, "receipts" for the receipts of erasures only. Default: whole.
+            contents: Use "whole" for every row, or "receipts" for only the receipts of erasures. Default: whole.
             is_replacing: Replace an existing backup once the new one is complete.
-            is_sealed: Encrypt each org's rows with its own key. Erasing the org destroys the key. Default: True if a
-                keyring is configured.
+            is_sealed: Encrypt each org's rows with the org's key. Erasing the org destroys the key. Default: True if
+                a keyring is configured.
             progress: Progress callback: `(step, done, total)`.
 
         Raises:
@@ -506,14 +506,14 @@ class UpkeepVerbs(Acting):
         """Replace the content of the whole store with a backup, in one transaction. Other processes continue with
         the new rows.
 
-        Erasures that only this store knows are repeated. Its API keys and audit log stay, if it has any. Orgs of a
-        sealed backup that have been erased since are reported as `lost`; the others are restored.
+        Erasures that are recorded only in this store are repeated. Its API keys and audit log are kept, if it has any.
+        Orgs of a sealed backup that have since been erased are reported as `lost`. The others are restored.
 
         Args:
             path: The backup.
             receipts: Another backup, or one with receipts only. Its erasures are repeated too.
             is_replacing: Replace everything in the store.
-            is_dry_run: Check the backup and change nothing.
+            is_dry_run: Check the backup without changing anything.
             progress: Progress callback: `(step, done, total)`.
 
         Raises:
@@ -526,13 +526,13 @@ class UpkeepVerbs(Acting):
         return restore(self._engine, archive(self._engine.keyring), path, wish, progress or ignore_backup_progress)
 
     def work(self, *, until_idle: bool = True) -> WorkReport:
-        """Run all due jobs now, scheduled ones included, instead of in the background. Returns how many of them
-        succeeded, were retried and gave up.
+        """Run all due jobs now, including scheduled ones, instead of in the background. Returns how many jobs
+        succeeded, how many will be retried and how many failed permanently.
 
-        The first call also looks for items without vectors, after an embedder was added or changed.
+        The first call also looks for items without vectors, in case an embedder was added or changed.
 
         Args:
-            until_idle: False runs one job.
+            until_idle: If False, run only one job.
         """
         with nullcontext() if self._own_worker is None else self._own_worker.resting():
             self._adopt()
@@ -540,13 +540,13 @@ class UpkeepVerbs(Acting):
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
         """Create a worker to replace the built-in one, for example to run it at other times.
-        `start()` runs jobs in a thread until `stop()`; `join()` waits for the end.
+        `start()` runs jobs in a thread until `stop()` is called; `join()` waits for the thread to end.
 
-        Stop it before you close this Mnemic.
+        Stop the worker before you close this `Mnemic`.
 
         Args:
             poll_s: Maximum seconds between two checks for work. Default: 5.
-            on_run: Called after every job, on the worker's thread.
+            on_run: Callback for each finished job, called on the worker's thread.
         """
         if not poll_s > 0:
             raise InvalidInputError(f"poll_s must be a positive number of seconds, not {poll_s!r}")

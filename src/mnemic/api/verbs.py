@@ -55,12 +55,12 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         is already stored is not stored again.
 
         Args:
-            messages: Each is a `MessageDraft`, a message or response of OpenAI's or Anthropic's client, or a mapping
-                with role, content and optionally name, observed_at, external_id, trust and metadata. Trust can only
-                lower that of the role.
-            user: The user's message. Shorthand for one message with this role.
-            assistant: The assistant's answer. Shorthand for one message with this role.
-            observed_at: The time of messages without their own, ISO 8601. Default: now.
+            messages: Messages, each a `MessageDraft`, a message or response from the OpenAI or Anthropic client, or a
+                mapping with role, content and, optionally, name, observed_at, external_id, trust and metadata. `trust`
+                can only lower the trust of the role.
+            user: The user's message. Shorthand for one message with the role "user".
+            assistant: The assistant's answer. Shorthand for one message with the role "assistant".
+            observed_at: The time of messages that have none of their own (ISO 8601). Default: now.
         """
         return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
 
@@ -71,7 +71,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
         Args:
             exchanges: The messages of each exchange, as in `capture`.
-            observed_at: The time of messages without their own, ISO 8601. Default: now.
+            observed_at: The time of messages that have none of their own (ISO 8601). Default: now.
         """
         at = None if observed_at is None else as_utc(observed_at, "observed_at")
         drafts = [message_drafts(exchange, self._engine.settings) for exchange in exchanges]
@@ -91,9 +91,9 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
         Args:
             turn_id: `Turn.id` of the captured turn.
-            assistant: The answer. Several texts are joined by newlines and trimmed.
+            assistant: The answer. Several texts are joined with newlines, and the result is trimmed.
             name: The assistant's name.
-            observed_at: When it was said, ISO 8601. Default: now.
+            observed_at: When the answer was given (ISO 8601). Default: now.
         """
         content = assistant if isinstance(assistant, str) else builtins.list(assistant)
         message = {"role": Role.ASSISTANT, "content": content, "name": name, "observed_at": observed_at}
@@ -128,22 +128,22 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             text: One statement, such as "User prefers dark mode".
             kind: The kind of statement. Default: "fact".
-            level: The level it belongs to. Default: user, then agent, then session, whichever the scope names first.
-            importance: 0 to 1, or "low", "medium", "high". Default: 0.8.
-            confidence: Confidence that it is true, 0 to 1. Default: 1.
+            level: The level to store at. Default: the first of user, agent and session that the scope names.
+            importance: Importance, from 0 to 1, or "low", "medium" or "high". Default: 0.8.
+            confidence: Confidence, from 0 to 1. Default: 1.
             categories: Your own tags, at most 32.
-            context: Background that helps to understand the statement later.
-            snippet: The original words it was taken from.
-            source: Where it came from.
-            observed_at: When it was observed, ISO 8601. Default: now.
-            valid_from: When it starts to be true, ISO 8601.
-            valid_to: When it stops being true, ISO 8601.
-            expires_at: When to archive it, ISO 8601.
-            is_private: Make it visible only to the scope's agent.
-            is_pinned: Protect it from fading and eviction.
-            trust: The trust level of the text's author. Default: "user".
-            metadata: Your own data. Stored, returned and available to filters, but never interpreted. At most 64 KiB of
-                JSON.
+            context: Background that helps you understand the statement later.
+            snippet: The original words that the memory is based on.
+            source: Where the memory came from.
+            observed_at: When the statement was made (ISO 8601). Default: now.
+            valid_from: When the statement becomes true (ISO 8601).
+            valid_to: When the statement stops being true (ISO 8601).
+            expires_at: When to archive the memory (ISO 8601).
+            is_private: Make the memory visible only to the scope's agent.
+            is_pinned: Protect the memory from fading and eviction.
+            trust: The origin of the text. Default: "user".
+            metadata: Your own data, at most 64 KiB of JSON. It is stored, returned and available to filters, but never
+                interpreted.
         """
         return self.remember_many(scope, [given_arguments(locals())])[0]
 
@@ -153,7 +153,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """Store many memories in one durable transaction with batched embedding.
 
         Args:
-            memories: Each is a text, a `MemoryDraft` or a mapping with "text" and the arguments of `remember`.
+            memories: Memories, each a text, a `MemoryDraft` or a mapping with "text" and the arguments of `remember`.
         """
         drafts = [self._draft(memory) for memory in memories]
         return remember(self._engine, scope, drafts, actor=self._actor) if drafts else []
@@ -185,20 +185,20 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             levels: Include only these levels. Default: all.
             kinds: Include only these kinds. Default: all.
-            states: Include only these states. Default: active. With `as_of` or `known_at`: any.
+            states: Include only these states. Default: active. With `as_of` or `known_at`: all except quarantined.
             filter: Conditions on fields and metadata, such as {"text": {"contains": "tea"}}.
             order: "newest", "oldest" or "importance". Default: newest.
             limit: Memories per page, 1 to 1000. Default: 50.
-            after: `next` of the previous page.
-            as_of: List memories true in the world at this time, ISO 8601.
-            known_at: List memories known at this time, as they were worded then, ISO 8601.
+            after: The `next` value of the previous page.
+            as_of: List memories that were true in the world at this time (ISO 8601).
+            known_at: List memories that were known at this time, with their wording at that time (ISO 8601).
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
         return browse.list_memories(self._engine, scope, query, wanted)
 
     def count(self, scope: Scope) -> Counts:
-        """Count the memories in the scope by state, the active ones also by kind, and the documents by status."""
+        """Count the scope's memories by state (active ones also by kind) and its documents by status."""
         return browse.count(self._engine, scope)
 
     def update(
@@ -224,12 +224,12 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
     ) -> Memory:
         """Correct a memory. The history keeps both versions, and `undo` reverts the change.
 
-        The fields are those of `remember`. None removes a time.
+        The fields are those of `remember`. Pass None to remove a time.
 
         Args:
             id: The memory.
-            text: The new text. It is embedded again.
-            trust: Who is responsible for the change. It can only lower the memory's trust.
+            text: The new text, which is embedded again.
+            trust: The origin of the change. It can only lower the memory's trust.
             reason: The reason, recorded in the history.
         """
         changes = changes_of(given_arguments(locals(), "id", "reason"), self._engine.settings)
@@ -240,18 +240,18 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
         Args:
             id: The memory.
-            is_pinned: False ends the protection. Default: True.
+            is_pinned: If False, end the protection. Default: True.
             reason: The reason, recorded in the history.
         """
         changes = {"is_pinned": is_pinned}
         return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def merge(self, scope: Scope, ids: Sequence[str], *, text: str | None = None, reason: str = "") -> Memory:
-        """Merge several memories into one. The first stays and supersedes the others.
+        """Merge several memories into one. The first memory is kept and supersedes the others.
 
         Args:
-            ids: The memories, at least two.
-            text: The merged text. Default: the text of the first.
+            ids: The ids of at least two memories.
+            text: The merged text. Default: the first memory's text.
             reason: The reason, recorded in the history.
         """
         wanted = None if text is None else check_text(text, "text", self._engine.settings)
@@ -260,7 +260,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         )
 
     def undo(self, scope: Scope, id: str) -> Memory:
-        """Revert the last change of a memory, including a merge. Call it again to revert the previous change.
+        """Revert the last change to a memory, including a merge. Call it again to revert the change before that.
 
         Args:
             id: The memory.
@@ -268,11 +268,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         return edit.undo(self._engine, scope, check_id(id), actor=self._actor)
 
     def feedback(self, scope: Scope, id: str, verdict: str, *, reason: str = "") -> Memory:
-        """Judge a memory.
+        """Mark a memory as relevant or outdated.
 
         Args:
             id: The memory.
-            verdict: "relevant" refreshes it, "outdated" ends its validity now.
+            verdict: Use "relevant" to refresh the memory, or "outdated" to end its validity now.
             reason: The reason, recorded in the history.
         """
         if verdict not in VERDICTS:
@@ -285,7 +285,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
         """Delete the text, vectors and history of one memory or message, and everything derived from it alone.
 
-        Memories derived from it and from other sources are flagged, and a job derives them again. The receipt's notes
+        Memories that are also derived from other sources are flagged, and a job derives them again. The receipt's notes
         list them.
 
         Args:
@@ -295,17 +295,17 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         return delete(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def clear(self, scope: Scope, *, levels: Iterable[Level | str] = (), reason: str = "") -> Receipt:
-        """Delete every memory (but no message) at some levels of the scope.
+        """Delete every memory, but no messages, at the given levels of the scope.
 
         Args:
-            levels: Default: user, then agent, then session, whichever the scope names first.
+            levels: The levels. Default: the first of user, agent and session that the scope names.
             reason: The reason, recorded in the history.
         """
         wanted = tuple(check_choice(Level, level, "levels") for level in levels) or (scope.default_level,)
         return clear(self._engine, scope, wanted, actor=self._actor, reason=reason)
 
     def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
-        """Return every change of a memory, oldest first, including its deletion.
+        """Return every change to a memory, oldest first, including its deletion.
 
         Args:
             id: The memory.
@@ -313,12 +313,12 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         return browse.history(self._engine, scope, check_id(id))
 
     def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
-        """Return the last messages of the scope's session, oldest first. Returns none if the session is unknown or
-        has been silent for two hours (`memory.window.ttl-minutes`).
+        """Return the last messages of the scope's session, oldest first. The result is empty if the session is unknown
+        or has been inactive for two hours (`memory.window.ttl-minutes`).
 
         Args:
             limit: Maximum number of messages. Default: the window's size, 20.
-            include_closed: Return the messages however old they are.
+            include_closed: Return messages regardless of their age.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 1):
             raise InvalidInputError(f"limit must be a whole number of at least 1, not {limit!r}")
@@ -335,14 +335,14 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         after: str | None = None,
     ) -> MessagePage:
         """List messages, newest first, one page at a time. Pass `MessagePage.next` as `after` to get the next page.
-        Imported messages are ordered by the time they were said, not by the time of the import.
+        Imported messages are ordered by when they were said, not by when they were imported.
 
         Args:
-            since: Include only what was said at or after this time, ISO 8601.
-            before: Include only what was said before this time, ISO 8601.
+            since: Include only what was said at or after this time (ISO 8601).
+            before: Include only what was said before this time (ISO 8601).
             in_session: List only messages from the scope's session.
             limit: Messages per page. Default: 50.
-            after: `next` of the previous page.
+            after: The `next` value of the previous page.
         """
         return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
 

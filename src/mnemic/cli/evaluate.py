@@ -174,7 +174,7 @@ class AnswerChoices:
 
 @command("eval retrieval")
 def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
-    """Store a test set group by group, ask its questions, and measure the speed and the recall of gold results."""
+    """Store a test set group by group, ask its questions, and measure the quality and speed of retrieval."""
     from mnemic.evaluation.dataset import Fields, load_dataset, score_run
     from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, run_key, run_retrieval
 
@@ -217,7 +217,7 @@ def context(files: ContextFiles, choices: ContextChoices) -> None:
 
 @command("eval speed")
 def speed(choices: SpeedChoices) -> None:
-    """Measure ingestion, writes, recall, cold starts, memory and disk usage by store size, next to lower bounds."""
+    """Measure ingestion, writes, recall, cold starts, memory and disk usage by store size, with lower bounds."""
     from mnemic.evaluation.speed import SYNTHETIC, SpeedOptions, run_speed
 
     options = SpeedOptions(

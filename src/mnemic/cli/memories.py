@@ -63,7 +63,7 @@ class Conditions:
     """Conditions on memories that the filter of `Mnemic.list` expresses in JSON."""
 
     categories: Annotated[
-        list[str] | None, typer.Option("--category", help="Require this category. Repeatable: all are required.")
+        list[str] | None, typer.Option("--category", help="Require this category. Repeatable to require several.")
     ] = None
     min_importance: Annotated[
         str | None, typer.Option(help="Minimum importance: low, medium or high, or 0 to 1.", metavar="IMPORTANCE")

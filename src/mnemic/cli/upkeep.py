@@ -103,8 +103,8 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("calibrate")
 def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """Calibrate relevance for the configured embedders, if Mnemic does not know them. Embeds 340 sentences written for
-    it, reads no memories, and keeps two numbers per embedder in a file (embedder.scales). Restart running programs.
+    """Calibrate relevance for configured embedders that Mnemic does not know. Embeds 340 built-in sentences, reads no
+    memories, and stores two numbers per embedder in a file (embedder.scales). Restart running programs afterwards.
     """
     from mnemic.api import Mnemic
     from mnemic.build import build
