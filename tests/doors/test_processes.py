@@ -372,7 +372,7 @@ def test_a_process_that_stands_still_is_killed_and_one_that_dies_again_and_again
         "process 0 was stuck and was killed",
         "process 0 ended: signal 9 (SIGKILL); restarting in 0.5 s",
         "process 0 is responding again",
-        "process 0 ended: signal 9 (SIGKILL); every process died 2 times within 600 s, and the server ends",
+        "process 0 ended: signal 9 (SIGKILL); every process died 2 times within 600 s; the server is stopping",
     ]
 
 

@@ -127,7 +127,7 @@ class AskingVerbs:
         """Build the chat messages that help a model answer `query`: memory, documents and history, with
         citations.
 
-        The other arguments are those of `recall`.
+        The other arguments are the same as for `recall`.
 
         Args:
             query: The user's current message.
@@ -171,7 +171,7 @@ class AskingVerbs:
     ) -> WhyNot:
         """Explain why a memory or message is not among the hits for `query`, or return its rank if it is.
 
-        The other arguments are those of `recall`.
+        The other arguments are the same as for `recall`.
 
         Args:
             id: The memory or message that you expected.

@@ -151,7 +151,7 @@ class DocumentVerbs:
         return documents.document_passages(self._engine, scope, _reference(id), first, count)
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
-        """Delete a document with its text, passages, vectors and history. The file itself is not deleted.
+        """Delete a document along with its text, passages, vectors and history. The file itself is not deleted.
 
         Args:
             id: The id or source of the document.

@@ -511,7 +511,7 @@ class UpkeepVerbs(Acting):
 
         Args:
             path: The backup.
-            receipts: Another backup, or one with receipts only. Its erasures are repeated too.
+            receipts: Another backup, or one with receipts only. Its erasures are applied again too.
             is_replacing: Replace everything in the store.
             is_dry_run: Check the backup without changing anything.
             progress: Progress callback: `(step, done, total)`.

@@ -71,7 +71,7 @@ def init(
     meaning and default. Use --force to replace an existing file.
 
     With --prompts, write a `prompts` folder in the same place instead, with the prompts sent to language models, one
-    file per language. Edit the files and set llm.prompts to the folder. Prompts that you delete keep their defaults.
+    file per language. Edit the files and set llm.prompts to the folder. If you delete a prompt, its default is used.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
     from mnemic.text import wordings

@@ -58,7 +58,9 @@ class RetrievalFiles:
 class RetrievalChoices:
     """How the test set is run."""
 
-    store: Annotated[str, typer.Option(help="Store: sqlite (temporary), memory, or an empty store's URL.")] = "sqlite"
+    store: Annotated[str, typer.Option(help="Store: sqlite (temporary), memory, or the URL of an empty store.")] = (
+        "sqlite"
+    )
     embedder: EmbedderName = "minilm"
     rerank: Annotated[str, typer.Option(help="The reranker, named as in the configuration.", metavar="NAME")] = "none"
     limit: Annotated[int, typer.Option("--limit", "-n", help="Number of hits per question.")] = 100

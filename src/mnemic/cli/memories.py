@@ -184,7 +184,7 @@ def pin(memory: Memory) -> None:
 
 @verb_command("memory unpin", like="memory pin", find=FIND, fixed={"is_pinned": False})
 def unpin(memory: Memory) -> None:
-    """End a memory's protection from fading and eviction."""
+    """Stop protecting a memory from fading and eviction."""
     _show_changed(memory, "unpinned")
 
 

@@ -254,7 +254,7 @@ class Supervisor:
             gauge.unlink()
         if not self._has_answered:
             self._failure = code if code > 0 else KILLED
-            _log.error("process %d stopped before it responded: %s", slot.number, _describe_exit(code))
+            _log.error("process %d exited before it responded: %s", slot.number, _describe_exit(code))
             return
         if slot.retires_until is not None:
             slot.retires_until, slot.begins_at = None, 0.0

@@ -362,7 +362,7 @@ def restore(engine: Engine, archive: Archive, path: str | Path, wish: Wish, told
         opened = stack.enter_context(archive.opened(path, store.room, told))
         if opened.manifest.contents is not Contents.WHOLE:
             raise errors.InvalidInputError(
-                f"{path} contains only receipts; restore a whole backup with this as `receipts`"
+                f"{path} contains only receipts; restore a full backup and pass this file as `receipts`"
             )
         lost = named(opened.lost, engine.keyring, held.orgs)
         _check_lost(lost, held, wish)

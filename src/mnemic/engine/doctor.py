@@ -146,7 +146,7 @@ def job_findings(engine: Engine) -> list[Finding]:
         message = f"{len(late)} jobs failed and will be tried again: {_reasons(late)}"
         findings.append(Finding("jobs", Condition.DEGRADED, message))
     if dead:
-        message = f"{len(dead)} jobs gave up: {_reasons(dead)}"
+        message = f"{len(dead)} jobs failed permanently: {_reasons(dead)}"
         findings.append(Finding("jobs", Condition.DEGRADED, message, "mend the cause, then run `mnemic jobs retry`"))
     return findings + _schedules(engine)
 

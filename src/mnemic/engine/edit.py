@@ -110,7 +110,7 @@ class Editor:
                 undone.add(entry.after.get("undone"))
             elif entry.action in UNDOABLE and entry.id not in undone and not _is_empty(entry):
                 return entry
-        raise ConflictError(f"memory {memory.id} has no change left to undo")
+        raise ConflictError(f"memory {memory.id} has no more changes to undo")
 
 
 def update(

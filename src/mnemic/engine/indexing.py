@@ -242,7 +242,7 @@ def _asked_embedders(engine: Engine, partitions: Sequence[Partition]) -> Sequenc
         with engine.store.read() as work:
             return engine.known_embedders if engine.retired.is_needed(work, partitions, present) else engine.embedders
     except BackendError as error:  # the search fails too and reports it
-        _questions.warning("cannot read which vector spaces are filled (%s)", type(error).__name__)
+        _questions.warning("cannot determine which vector spaces contain vectors (%s)", type(error).__name__)
         return engine.embedders
 
 

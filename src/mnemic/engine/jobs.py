@@ -424,7 +424,7 @@ def _claim(engine: Engine, handlers: Mapping[str, Handler], worker: str) -> Job 
                 return job
             unit.jobs.fail(job, f"gave up: its worker vanished {TRY_LIMIT} times", None)
             _job_log.error(
-                "%s of %s: job %s gave up: its worker died at each attempt",
+                "%s of %s: job %s failed permanently: its worker died on every attempt",
                 job.kind,
                 _describe_owner(job),
                 job.id,

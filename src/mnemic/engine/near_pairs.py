@@ -116,7 +116,7 @@ class Judge:
     def jobs(self, jobs: Iterable[Job]) -> Iterator[HealthFinding]:
         """Findings on jobs that gave up: their results are missing."""
         for job in jobs:
-            reason = f"the job {job.kind} gave up after {job.attempts} tries: {job.error}"
+            reason = f"the job {job.kind} failed permanently after {job.attempts} attempts: {job.error}"
             yield HealthFinding(Ailment.ORPHANED, (job.id,), reason, self.remedies.retry(job.id))
 
     def _junk(self, memory: Memory, *, is_worthless: bool) -> Iterator[HealthFinding]:

@@ -63,7 +63,7 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
 
     @tool(is_read_only=True)
     def profile(context: ToolContext) -> str:
-        """Returns the user's hard facts by key, such as name and home."""
+        """Returns the user's most important facts by key, such as name and home."""
         context.tell(mnemic.profile.get(context.scope))
         return mnemic.profile.format(context.scope).strip() or "the profile is empty"
 
@@ -115,7 +115,7 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
 
     @tool
     def set_profile(context: ToolContext, facts: dict[str, str | None]) -> str:
-        """Sets hard facts of the user, which are then part of every prompt. Call it when the user clearly states such a
+        """Sets the user's most important facts, which are then part of every prompt. Call it when the user clearly states such a
         fact: name, language, home, job.
 
         Args:

@@ -84,7 +84,7 @@ def parse_filter(value: Mapping[str, object] | None) -> Filter:
     if _size(parsed) > MAX_CONDITIONS:
         raise InvalidInputError(f"a filter can have at most {MAX_CONDITIONS} conditions")
     if _size(parsed, is_values=True) > MAX_VALUES:
-        raise InvalidInputError(f"a filter can compare with at most {MAX_VALUES} values")
+        raise InvalidInputError(f"a filter can compare against at most {MAX_VALUES} values")
     return parsed
 
 

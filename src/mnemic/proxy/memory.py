@@ -309,7 +309,7 @@ class ChatMemory:
         outcome = "absent" if around.reason else "used" if around.block else "nothing_found"
         self._mnemic.observer.count("mnemic.proxy.memory", outcome=outcome, reason=around.reason or "none")
         if around.reason not in ("", "switched_off", "no_question"):
-            _log.warning("continuing a chat without memory (%s)", around.reason)
+            _log.warning("continuing the chat without memory (%s)", around.reason)
 
     async def _try_verb(
         self, around: Around, verb: Callable[[], _Answer], timeout_s: float | None

@@ -132,7 +132,7 @@ def read_reflection(completion: Completion) -> tuple[str, dict[str, str]]:
     reading = read_item(_require_whole(completion), REFLECTION_SCHEMA)
     if not reading.items:
         why = reading.refused[0].reason if reading.refused else "it holds no JSON with a reflection"
-        raise BadReplyError(f"the model's reply is not a reflection: {why}")
+        raise BadReplyError(f"the model did not return a valid reflection: {why}")
     item = reading.items[0]
     proposed = cast("Mapping[str, object]", item.get("profile") or {})
     return _require_useful(str(item["reflection"])), {key: str(value) for key, value in proposed.items()}

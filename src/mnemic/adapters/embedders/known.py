@@ -92,5 +92,5 @@ def unit_rows(values: ArrayLike, shape: tuple[int, int], source: str) -> Vectors
     if not np.isfinite(lengths).all():
         raise BadReplyError(f"{source} returned a vector that contains NaN or infinity")
     if not lengths.all():
-        raise BadReplyError(f"{source} returned a zero vector for a non-empty text")
+        raise BadReplyError(f"{source} returned a zero vector for non-empty text")
     return (rows / lengths).astype(np.float32)

@@ -33,7 +33,7 @@ def migrate(connection: Connection[Row], schema: str, place: str) -> None:
                     _run(connection, number, script, f"{place}, schema {schema}")
     if version > newest:
         raise ConfigError(
-            f"{place} was written by a newer Mnemic (schema {version}; this one supports up to {newest}): "
+            f"{place} was written by a newer version of Mnemic (schema {version}; this one supports up to {newest}): "
             "run `pip install --upgrade mnemic`"
         )
 

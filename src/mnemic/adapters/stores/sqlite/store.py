@@ -325,8 +325,8 @@ class SqliteStore:
         newest = session.migrations()[-1][0]
         if version > newest:
             raise ConfigError(
-                f"{self.path} was written by a newer Mnemic (schema {version}; this one supports up to {newest}): "
-                "run `pip install --upgrade mnemic`"
+                f"{self.path} was written by a newer version of Mnemic (schema {version}; this one supports up to "
+                f"{newest}): run `pip install --upgrade mnemic`"
             )
         return version
 

@@ -1,4 +1,4 @@
-// Work that must still be done, and work that gave up.
+// Work that must still be done, and jobs that failed permanently.
 
 import { get, post } from "../api.js";
 import { el, said } from "../dom.js";
@@ -33,7 +33,7 @@ function draw(jobs, again) {
   if (!jobs.length)
     return empty(
       "No work waits",
-      "Jobs embed, summarise, extract and curate in the background. Jobs that gave up stay here until you retry them.",
+      "Jobs embed, summarise, extract and curate in the background. Jobs that failed permanently stay here until you retry them.",
     );
   const dead = jobs.filter((job) => job.state === "dead");
   return [
@@ -41,7 +41,7 @@ function draw(jobs, again) {
       ? el(
           "div",
           { class: "actions" },
-          button(`Retry all ${dead.length} that gave up`, () => retry(dead, again), { right: "write" }),
+          button(`Retry all ${dead.length} that failed permanently`, () => retry(dead, again), { right: "write" }),
         )
       : null,
     table(
@@ -69,6 +69,6 @@ async function retry(jobs, again) {
 
 async function work(again) {
   const report = await post("work", {});
-  notice(`${report.done} done, ${report.retried} to be tried again, ${report.dead} gave up`);
+  notice(`${report.done} done, ${report.retried} to be retried, ${report.dead} failed permanently`);
   again();
 }

@@ -109,7 +109,7 @@ async function drawAttention(signal) {
       ? link(
           "jobs",
           { states: "dead" },
-          `${several(dead.length)} ${dead.length === 1 ? "job has" : "jobs have"} given up`,
+          `${several(dead.length)} ${dead.length === 1 ? "job" : "jobs"} failed permanently`,
         )
       : null,
     failed.documents.length
