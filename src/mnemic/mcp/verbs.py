@@ -115,8 +115,8 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
 
     @tool
     def set_profile(context: ToolContext, facts: dict[str, str | None]) -> str:
-        """Sets the user's most important facts, which are then part of every prompt. Call it when the user clearly states
-        such a fact: name, language, home, job.
+        """Sets the user's most important facts, which are then part of every prompt. Call it when the user clearly
+        states such a fact: name, language, home, job.
 
         Args:
             facts: Facts by key, such as {"home": "Lyon"}. Null or an empty text removes a key.
