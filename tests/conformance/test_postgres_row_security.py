@@ -199,7 +199,7 @@ def test_a_statement_without_a_condition_changes_and_deletes_nothing_of_another_
 def test_a_row_cannot_be_put_into_another_org(bare: Bare, sql: str):
     with bare.session() as asked:
         asked.see("acme")
-        with pytest.raises(BackendError, match="does not name") as raised:
+        with pytest.raises(BackendError, match="does not include its org") as raised:
             asked.write(sql, {})
     assert not isinstance(raised.value, ConfigError)
 

@@ -158,6 +158,6 @@ def test_a_schema_of_a_newer_version_is_refused_and_its_rows_are_left(ordinary_u
     before = kept(ordinary_url, schema, NEWEST)
     with connected(ordinary_url, schema) as connection:
         connection.execute("INSERT INTO schema_version (version) VALUES (9999)")
-    with pytest.raises(ConfigError, match=r"newer Mnemic .*pip install --upgrade mnemic"):
+    with pytest.raises(ConfigError, match=r"newer version of Mnemic .*pip install --upgrade mnemic"):
         PostgresStore(ordinary_url, schema=schema)
     assert kept(ordinary_url, schema, NEWEST) == before

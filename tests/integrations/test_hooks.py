@@ -199,7 +199,7 @@ def test_openclaw_is_told_what_was_said_and_nothing_is_captured_twice(store: Con
             )
         texts = [each.text for each in mnemic.window(Scope(user="ana", session="agent:main:main"))]
         assert texts == ["My boat is blue", "Nice", "ok", "ok"]
-        asked = {"event": "before_prompt_build", "session": "agent:main:other", "prompt": "boat?"}
+        asked = {"event": "before_prompt_build", "session": "agent:main:other", "prompt": "Which colour has my boat?"}
         assert "My boat is blue" in json.loads(openclaw(mnemic, ANA, asked))["prependContext"]
         assert openclaw(mnemic, Scope(user="bob"), asked) == ""
 

@@ -156,7 +156,7 @@ class TestKeys:
             ("[memory]\ncontext_min_score = nan", "must be a number"),
             ("[memory]\ncontext_top_k = 0", "whole number from 1"),
             ("[memory]\nchunk_overlap = -1", "whole number from 0"),
-            ("[memory]\ndb_path = ''", "must be a text"),
+            ("[memory]\ndb_path = ''", "must be text"),
             ("tools = 3", r"as \[tools\]"),
         ],
     )

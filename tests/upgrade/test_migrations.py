@@ -113,7 +113,7 @@ def test_a_store_of_a_newer_version_is_refused_with_the_line_to_run(path: Path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {NEWEST + 1}")
     before = path.read_bytes()
-    with pytest.raises(ConfigError, match=r"newer Mnemic .*pip install --upgrade mnemic"):
+    with pytest.raises(ConfigError, match=r"newer version of Mnemic .*pip install --upgrade mnemic"):
         SqliteStore(path)
     assert path.read_bytes() == before
 

@@ -147,7 +147,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_byte_for_byte(path: Path
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {NEWEST + 1}")
     before = {each.name: each.read_bytes() for each in path.parent.iterdir()}
-    with pytest.raises(ConfigError, match=r"newer Mnemic .*pip install --upgrade mnemic"):
+    with pytest.raises(ConfigError, match=r"newer version of Mnemic .*pip install --upgrade mnemic"):
         Mnemic.open(Config(store=str(path), embedder="none"))
     assert {each.name: each.read_bytes() for each in path.parent.iterdir()} == before
 

@@ -17,7 +17,7 @@ from mnemic.errors import InvalidInputError, MnemicError
 HELP = "Long-term memory for AI assistants: store what was said, and find it again by meaning."
 EPILOG = """\b
 Choose whose memory to use with --user or MNEMIC_USER. Default: your own.
-mnemic help COMMAND shows options and examples. mnemic help all lists every command.
+mnemic help COMMAND shows options and examples. mnemic help all lists all.
 """
 _VERSION = "--version"
 

@@ -98,13 +98,14 @@ def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0)
     of_level = {Level.USER: own, Level.ORG: max(least, least_beside(best, FACT_GAP))}
     floors = {hit.id: of_level.get(hit.item.partition.level, least) for hit in memories}
     floors |= {hit.id: max(own, beside_message) for hit in memories if _is_users_fact(hit, may_fill_slot=False)}
-    floors |= {hit.id: _least_of_message(hit.text, least_message) for hit in hits if isinstance(hit.item, Message)}
+    floors |= {hit.id: _least_of_message(hit, least_message) for hit in hits if isinstance(hit.item, Message)}
     return tuple(hit for hit in hits if hit.relevance is None or hit.relevance >= floors.get(hit.id, passage))
 
 
-def _least_of_message(text: str, least: float) -> float:
-    """What a message needs: the more, the less it says by itself, such as thanks or a question about the weather."""
-    return least and least * FULL_CONTENT / max(content(text), 2 * LEAST_CONTENT)
+def _least_of_message(hit: Hit, least: float) -> float:
+    """What a message needs: the more, the less it says, such as thanks. Of a few rows words alone tell nothing rare."""
+    is_judged = least > 0 and hit.similarity is not None
+    return least * FULL_CONTENT / max(content(hit.text), 2 * LEAST_CONTENT) if is_judged else 0.0
 
 
 def _passages(hits: Iterable[Hit]) -> Iterable[Hit]:

@@ -155,7 +155,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_ones():
         MemoryRegistry.create("sqllite")
     with pytest.raises(ConfigError, match="did you mean faiss"):
         MemoryRegistry.create("FAISS-cpu")
-    with pytest.raises(ConfigError, match="there are bm25, colbert"):
+    with pytest.raises(ConfigError, match="use one of bm25, colbert"):
         MemoryRegistry.create("qqqq")
 
 

@@ -157,8 +157,8 @@ def test_a_schema_of_a_newer_version_is_told_also_when_it_changes_under_an_open_
     with closing(sqlite3.connect(tmp_path / "m.db")) as other:
         other.execute("PRAGMA user_version = 999")
     for told in (mnemic.doctor(), mnemic.doctor(is_quick=True)):
-        assert "newer Mnemic" in faults(told)["store"].message
-    with pytest.raises(ConfigError, match="newer Mnemic"):
+        assert "newer version of Mnemic" in faults(told)["store"].message
+    with pytest.raises(ConfigError, match="newer version of Mnemic"):
         opened()
 
 

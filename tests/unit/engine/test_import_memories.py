@@ -238,7 +238,7 @@ class TestMem0:
 
     def test_the_history_database_is_read_when_it_is_named(self, mnemic: Mnemic, tmp_path: Path):
         content = database(tmp_path, (SAMPLES / "mem0_history.sql").read_text("utf-8"))
-        with pytest.raises(InvalidInputError, match="whose memories"):
+        with pytest.raises(InvalidInputError, match="who owns the memories"):
             mnemic.import_(ANNA, content)
         report = mnemic.import_(ANNA, content, format="mem0")
         assert report.added == {"memory": 4}

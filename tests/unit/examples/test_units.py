@@ -36,7 +36,7 @@ def test_a_quantity_is_converted_exactly(value: str, source: str, target: str, a
     [
         ("km", "kg", "measure different things"),
         ("parsnip", "kg", "unknown"),
-        ("mb", "B", "say which"),
+        ("mb", "B", "choose one"),
         ("euro", "dollar", "unknown"),
     ],
 )

@@ -142,7 +142,7 @@ class TestMem0:
         assert mem0["earlier"] == [{"text": "Ana lives in Lisbon", "since": "2026-11-22T08:33:51.877181+00:00"}]
 
     def test_a_history_is_only_read_when_it_is_named_for_it_does_not_say_whose_it_is(self):
-        with pytest.raises(InvalidInputError, match="whose memories"):
+        with pytest.raises(InvalidInputError, match="who owns the memories"):
             read_memories(sample("mem0_history.json"))
 
     def test_a_memory_that_is_there_as_it_is_now_needs_no_history(self):

@@ -45,9 +45,10 @@ def use_prompts(folder: Path) -> None:
             raise ConfigError(f"{path} cannot be read: {error}") from error
         shipped = _load(language)
         for name, text in words.items():
-            if name not in shipped or sorted(set(_FIELD.findall(text))) != sorted(set(_FIELD.findall(shipped[name]))):
-                wanted = ", ".join(sorted(set(_FIELD.findall(shipped.get(name, ""))))) or "no braces"
-                raise ConfigError(f"{path}: {name} must be a known prompt with these fields: {wanted}")
+            if name not in shipped:
+                raise ConfigError(f"{path}: {name} is unknown; `mnemic init --prompts` writes all prompts")
+            if (wanted := set(_FIELD.findall(shipped[name]))) != set(_FIELD.findall(text)):
+                raise ConfigError(f"{path}: {name} must have {', '.join(sorted(wanted)) or 'no braces'}")
         found[language] = {name: text for name, text in words.items() if text != shipped[name]}
     if not folder.is_dir():
         raise ConfigError(f"the prompts folder {folder} does not exist; `mnemic init --prompts` creates one")
