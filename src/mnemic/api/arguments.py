@@ -88,7 +88,7 @@ ERRORS: Mapping[str, str] = {
 }
 """The errors of most verbs."""
 
-KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
+KIN = re.compile(r"(?:those|arguments|the same) (?:of|as for) `(\w+)`")
 """Marks a docstring whose other arguments are explained by another verb."""
 
 _SECTION = re.compile(r"^(Args|Raises):\n", re.MULTILINE)

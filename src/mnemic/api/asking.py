@@ -217,7 +217,7 @@ class AskingVerbs:
         """Answer the user's message with memory and tools, then store both messages.
 
         The worker extracts facts from them later. Without a session in the scope, a new conversation starts. Its id is
-        `Reply.session`. The other arguments are those of `context`.
+        `Reply.session`. The other arguments are the same as for `context`.
 
         Args:
             message: The user's message.
@@ -273,7 +273,7 @@ class AskingVerbs:
         captures: bool = True,
     ) -> Generator[ChatEvent]:
         """Like `chat`, but yields events while the model writes: `Recalled`, then `Said` and `Called`, and
-        finally `Replied`. The arguments are those of `chat`.
+        finally `Replied`. The arguments are the same as for `chat`.
 
         If you close the generator early or the model fails midway, the text received so far is stored.
         """
@@ -309,7 +309,7 @@ class AskingVerbs:
     ) -> Answer:
         """Answer a question from memories and documents alone, with citations. Stores nothing.
 
-        The other arguments are those of `context`.
+        The other arguments are the same as for `context`.
 
         Args:
             question: The question.

@@ -98,7 +98,7 @@ def test_undo_takes_back_one_change_after_the_other(mnemic: Mnemic):
     assert mnemic.undo(ANNA, memory.id).text == "second"
     assert not mnemic.undo(ANNA, memory.id).is_pinned
     assert mnemic.undo(ANNA, memory.id).text == "first"
-    with pytest.raises(ConflictError, match="no change left"):
+    with pytest.raises(ConflictError, match="no more changes"):
         mnemic.undo(ANNA, memory.id)
 
 
