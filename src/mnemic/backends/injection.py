@@ -224,7 +224,9 @@ def _with_content(message: Message, content: object) -> Message:
     try:
         copied.content = content
     except AttributeError as error:
-        raise InvalidInputError(f"the content of a copied {type(message).__name__} cannot be changed") from error
+        raise InvalidInputError(
+            f"cannot change the content of a copied message of type {type(message).__name__}"
+        ) from error
     return copied
 
 

@@ -198,11 +198,8 @@ class Supervisor:
             slot.still = slot.still + 1 if is_still else 0
             is_late = slot.retires_until is not None and slot.retires_until < time.monotonic()
             if slot.still > MOST_STILL_LOOKS or is_late:
-                _log.error(
-                    "process %d %s and was killed",
-                    slot.number,
-                    "did not stop" if is_late else "was stuck",
-                )
+                why = "did not stop" if is_late else "was stuck"
+                _log.error("process %d %s and was killed", slot.number, why)
                 slot.process.kill()
 
     def _renew(self) -> None:

@@ -55,7 +55,7 @@ def create_key(engine: Engine, scope: Scope, asked: KeyRequest, *, actor: str) -
         raise InvalidInputError("expires_at must be in the future")
     rights = frozenset(check_choice(Right, right, "rights") for right in asked.rights)
     if not rights:
-        raise InvalidInputError(f"a key needs at least one right of {', '.join(Right)}")
+        raise InvalidInputError(f"a key requires at least one of the rights {', '.join(Right)}")
     if Right.ADMIN in rights and (asked.user or asked.agent):
         raise InvalidInputError("a key that is restricted to a user or an agent cannot have the 'admin' right")
     Scope(org=scope.org, user=asked.user, agent=asked.agent)  # refuses invalid ids
@@ -174,7 +174,7 @@ def _require_own(key: ApiKey | None, scope: Scope, id: str) -> ApiKey:
 
 
 def _unknown(id: str) -> NotFoundError:
-    return NotFoundError(f"there is no key {id!r} in this org; `mnemic keys list` shows those there are")
+    return NotFoundError(f"there is no key {id!r} in this org; `mnemic keys list` lists the keys")
 
 
 def _make_audit_entry(key: ApiKey, at: datetime, actor: str, verb: str) -> AuditEntry:

@@ -77,7 +77,7 @@ class Rounds:
 
     def _check_tools(self) -> None:
         if self._offers and not self.model.capabilities.has_tools:
-            self._without_tools(f"{self.model.name} takes no tools")
+            self._without_tools(f"{self.model.name} does not support tools")
 
     def _without_tools(self, reason: str) -> None:
         self.calls_left = 0
@@ -104,7 +104,7 @@ class Rounds:
                 if share is None:
                     raise
                 self.shown = self.show(share)
-                self.degraded.append("context: shortened to what the model can take")
+                self.degraded.append("context: shortened to fit the model")
             else:
                 if completion is None:
                     raise BadReplyError(f"{self.model.name} ended without a reply")
@@ -352,7 +352,7 @@ class _ChatTurn:
     def _note_missing(self, what: str, error: BackendError) -> None:
         kind = type(error).__name__
         self.degraded.append(f"{what}: {kind}")
-        _log.warning("continuing the chat without its %s (%s)", what, kind)
+        _log.warning("continuing the chat without %s (%s)", what, kind)
         self.engine.observer.count("mnemic.chat.missing", source=what, reason=kind)
 
 

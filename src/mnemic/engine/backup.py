@@ -249,7 +249,7 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
             raise errors.InvalidInputError("receipts alone cannot be sealed: they contain no text")
         return None
     if order.is_sealed and engine.keyring is None:
-        raise errors.InvalidInputError("a sealed backup needs a keyring: set backup.keyring, or leave it unsealed")
+        raise errors.InvalidInputError("a sealed backup requires a keyring: set backup.keyring, or leave it unsealed")
     return None if order.is_sealed is False else engine.keyring
 
 
@@ -269,7 +269,7 @@ def _seal_store(engine: Engine, store: CopyingStore, draft: Draft, keyring: Keyr
                 manifest = _manifest(engine, rows.work, store.kind, Contents.WHOLE, at)
                 return draft.seal_by_org(rows, keys, manifest, told)
         catch_up(engine, keyring)
-    raise errors.UnavailableError("orgs keep being erased from the store; try again once that has finished")
+    raise errors.UnavailableError("orgs were erased during the backup; try again when no erasure is running")
 
 
 def _copy_store(engine: Engine, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
@@ -296,7 +296,7 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
 
 def _check_sound(store: Store) -> None:
     if any(each.condition is Condition.BROKEN for each in store.diagnose()):
-        raise errors.DamagedError("the store is damaged, so a backup would be too; save it with `mnemic rescue`")
+        raise errors.DamagedError("the store is damaged, so its backup would be too; save it with `mnemic rescue`")
 
 
 def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:
@@ -317,8 +317,8 @@ def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, a
     )
 
 
-_FOREIGN = "some receipts are of another store than the backup; a receipt of what they removed is kept in their place"
-_OTHER_SPACES = "no configured embedder fills the space of the backup's vectors; a worker makes new ones, or reembed"
+_FOREIGN = "some receipts belong to a different store than the backup; a receipt of what they removed replaces them"
+_OTHER_SPACES = "no configured embedder matches the backup's vectors; a worker or `mnemic reembed` creates new ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,7 +449,7 @@ def _put_in_place(engine: Engine, copy: _Copy, wish: Wish, told: Told) -> _Held:
             copy.follow(found[-1].owed)
         else:
             return found[-1]
-    raise errors.UnavailableError("data keeps being erased from the store; try again once that has finished")
+    raise errors.UnavailableError("data was erased during the restore; try again when no erasure is running")
 
 
 def _settle_store(engine: Engine, former: Sequence[Partition]) -> tuple[str, ...]:
@@ -465,7 +465,7 @@ def _settle_store(engine: Engine, former: Sequence[Partition]) -> tuple[str, ...
     try:
         adopt_spaces(engine)
     except errors.BackendError as error:  # the restored rows stay; the next worker tries again
-        return (*notes, f"restored, but it is not known whether vectors are missing: {error}")
+        return (*notes, f"restored, but it is unknown whether vectors are missing: {error}")
     return notes
 
 

@@ -177,7 +177,7 @@ def reject(engine: Engine, scope: Scope, memory_id: str, *, actor: str, reason: 
 def _waiting(editor: Editor, memory_id: str) -> Memory:
     memory = editor.get(memory_id)
     if memory.state not in WAITING and not (memory.flags and memory.state is State.ACTIVE):
-        raise ConflictError(f"memory {memory_id} is {memory.state.value}: it does not need review")
+        raise ConflictError(f"memory {memory_id} is {memory.state.value} and does not need review")
     return memory
 
 

@@ -423,7 +423,7 @@ class _Source(Generic[_Found]):
                     tell(span, self.found, without=("embed", "total"))
         except BackendError as error:
             self.failure = type(error).__name__
-            _log.warning("%s missing from a context (%s)", self.name, self.failure)
+            _log.warning("building a context without %s (%s)", self.name, self.failure)
             self._engine.observer.count("mnemic.context.missing", source=self.name)
 
 

@@ -500,7 +500,7 @@ class Curating:
         observer.count("mnemic.curate.turns", told.turns)
         observer.count("mnemic.curate.gems", len(told.gems))
         observer.count("mnemic.curate.refused", len(told.refused))
-        _log.info("%s: %d turns, %d gems, %d refused", told.day, told.turns, len(told.gems), len(told.refused))
+        _log.info("curated %s: %d turns, %d gems, %d rejected", told.day, told.turns, len(told.gems), len(told.refused))
 
 
 @dataclass(frozen=True, slots=True)

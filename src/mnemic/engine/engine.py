@@ -83,7 +83,7 @@ class AccessLog:
             with store.write() as work:
                 self.drain(work)
         except BackendError as error:
-            _log.warning("access counts could not be written (%s)", type(error).__name__)
+            _log.warning("could not save access counts (%s)", type(error).__name__)
 
 
 PLACES = 65_536  # partitions whose state is remembered

@@ -50,7 +50,7 @@ def read(kind: type[E], job: Job) -> E:
     try:
         return kind(partition=job.partition, **cast("dict[str, Any]", told))
     except TypeError as error:
-        raise InvalidInputError(f"a job {job.kind} lacks fields of {kind.__name__}") from error
+        raise InvalidInputError(f"a {job.kind} job lacks fields of {kind.__name__}") from error
 
 
 def _names(kind: type[Event]) -> list[str]:

@@ -104,7 +104,7 @@ class DocumentReader:
         """A record's redacted document. Raises `InvalidInputError`, `KeyError`, `TypeError` or `ValueError`."""
         document, text = self._document(record, partition), _text(record["text"], "text")
         if len(text) > ReadLimits().max_characters:
-            raise InvalidInputError(f"a document has at most {ReadLimits().max_characters:,} characters")
+            raise InvalidInputError(f"a document can have at most {ReadLimits().max_characters:,} characters")
         ReadDocument(
             title=document.title,
             media_type=document.media_type,
@@ -195,7 +195,7 @@ def _chunk(span: Any, document: Document, text: str) -> Chunk:
     state = State(values["state"])
     chunk_id = inputs.check_id(values["id"], "the id of a chunk")
     if not chunk_id.strip() or state is State.ERASED or page == 0 or not 0 <= start <= end <= len(text):
-        raise InvalidInputError(f"chunk {index} is outside the text, or it is erased, or it has no id or page")
+        raise InvalidInputError(f"chunk {index} is outside the text, is erased, or has no id or page")
     return Chunk(
         id=chunk_id,
         partition=document.partition,
@@ -367,7 +367,7 @@ class RecordReader:
             _check_types(noun)
             return self._check_noun(self._clean(noun))
         except KeyError as error:
-            raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
+            raise InvalidInputError(f"not usable: {error.args[0]} is missing") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
             raise InvalidInputError(f"not usable: {error}") from error
 
@@ -403,7 +403,7 @@ class RecordReader:
             check_unicode(json.dumps(record, ensure_ascii=False), "it")
             return DocumentReader(self._engine, self._scope).read(record, self._partition(record, Memory))
         except KeyError as error:
-            raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
+            raise InvalidInputError(f"not usable: {error.args[0]} is missing") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
             raise InvalidInputError(f"not usable: {error}") from error
 
@@ -501,10 +501,10 @@ def _check_list(name: str, value: object) -> None:
 
 def _check_flags(memory: Memory) -> None:
     if len(memory.flags) > MAX_FLAGS:
-        raise InvalidInputError(f"a memory has at most {MAX_FLAGS} flags")
+        raise InvalidInputError(f"a memory can have at most {MAX_FLAGS} flags")
     for name in {name for flag in memory.flags for name in (flag.source_id, flag.entry_id)}:
         if "\0" in inputs.check_id(name):
-            raise InvalidInputError(f"a flag cannot name {name!r:.40}")
+            raise InvalidInputError(f"a flag cannot refer to {name!r:.40}")
 
 
 def _check_types(noun: object) -> None:

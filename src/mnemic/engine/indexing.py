@@ -23,7 +23,7 @@ from mnemic.ports.models import Embedder, Vectors
 from mnemic.ports.store import MAIN_VIEW, VERSIONS_OF_AN_AGE, StaleTerms, UnitOfWork, VectorRow
 
 INDEX_LEFT = (
-    "the index in Qdrant could not be reached; this process removes what it holds of it when it answers again, and "
+    "Qdrant could not be reached; this process deletes the data from its index when it is available again, and "
     "`mnemic doctor` does too"
 )
 _ATTEMPTS = 20  # one or two suffice unless the budget is far too small
@@ -218,7 +218,7 @@ def _column(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Vectors
             rows[places] = embedder.embed_documents([texts[place] for place in places])
         return rows
     except (BackendError, ConfigError) as error:
-        _log.error("embedding %d texts failed (%s); vectors will be added later", len(texts), type(error).__name__)
+        _log.error("failed to embed %d texts (%s); vectors will be added later", len(texts), type(error).__name__)
         engine.observer.count("mnemic.embedding.failure", operation="write")
         return None
 
@@ -271,13 +271,13 @@ class _QueryEmbedding:
             return self._vector() if self._waiting is None else self._waiting.result(self._watch.left_s(SEARCH_MS))
         except (BackendError, ConfigError) as error:
             kind = type(error).__name__
-            _questions.error("embedding a question failed (%s); answering by keyword alone", kind)
+            _questions.error("failed to embed a question (%s); falling back to keyword search", kind)
             self._engine.observer.count("mnemic.embedding.failure", operation="read")
             self.failure = f"dense: {name} failed ({kind})"
         except TimeoutError:
             self._engine.observer.count("mnemic.recall.late", source="dense")
             late = "" if len(self._engine.known_embedders) == 1 else f"{name} "
-            self.failure = f"dense: {late}not within the deadline of {self._watch.deadline_ms:g} ms"
+            self.failure = f"dense: {late}exceeded the deadline of {self._watch.deadline_ms:g} ms"
         return None
 
     def _vector(self) -> NDArray[np.float32] | None:

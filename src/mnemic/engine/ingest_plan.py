@@ -214,7 +214,7 @@ def _refusal(clean: Redacted) -> str:
     first, *more = clean.findings
     others = f", and {len(more)} more" if more else ""
     return (
-        f"it holds a secret ({first.kind}) in line {first.line}{others}; take it out, or ingest with secrets='redact' "
+        f"it contains a secret ({first.kind}) in line {first.line}{others}; remove it, or ingest with secrets='redact' "
         "to keep the rest"
     )
 
@@ -330,7 +330,7 @@ def _find_tasks(engine: Engine, place: Place, made: Plan) -> Iterator[Task]:
                 documents.FileReport(source=entry.source, outcome=documents.Outcome.SKIPPED, reason=entry.reason)
             )
         elif entry.source in sources or len(entry.source) > MAX_SOURCE_CHARS:
-            reason = "its path is too long" if entry.source not in sources else "another file is called so here"
+            reason = "its path is too long" if entry.source not in sources else "another file has this name"
             made.reports.append(
                 documents.FileReport(source=entry.source, outcome=documents.Outcome.SKIPPED, reason=reason)
             )

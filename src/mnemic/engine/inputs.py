@@ -75,7 +75,7 @@ def check_metadata(value: object, settings: Settings) -> Mapping[str, object]:
     try:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"metadata must be JSON (texts, finite numbers, lists, mappings): {error}") from error
+        raise InvalidInputError(f"metadata must be JSON (strings, finite numbers, lists, mappings): {error}") from error
     if _depth(cast("object", value)) > MAX_METADATA_DEPTH:
         raise InvalidInputError(f"metadata is nested more than {MAX_METADATA_DEPTH} levels deep")
     if "\\u0000" in encoded:
@@ -143,7 +143,7 @@ def _message_draft(message: object, settings: Settings) -> nouns.MessageDraft:
         fields = cast("Mapping[str, object]", message) if isinstance(message, Mapping) else _read_client(message)
     unknown = [key for key in fields if key not in _MESSAGE_FIELDS and key not in _CLIENT_FIELDS]
     if unknown:
-        raise InvalidInputError(f"a message has no field {unknown[0]!r}; there are {', '.join(_MESSAGE_FIELDS)}")
+        raise InvalidInputError(f"unknown message field {unknown[0]!r}; use one of {', '.join(_MESSAGE_FIELDS)}")
     name, external = fields.get("name"), fields.get("external_id", fields.get("id"))
     observed, trust = fields.get("observed_at"), fields.get("trust")
     text, is_result = _content(fields.get("text", fields.get("content")), fields.get("tool_calls"))
@@ -205,7 +205,7 @@ def memory_draft(text: object, fields: Mapping[str, object], settings: Settings)
     known = [name for name in nouns.MemoryDraft.__dataclass_fields__ if name != "text"]
     unknown = [name for name in fields if name not in known]
     if unknown:
-        raise InvalidInputError(f"a memory has no field {unknown[0]!r}; there are {', '.join(known)}")
+        raise InvalidInputError(f"unknown memory field {unknown[0]!r}; use one of {', '.join(known)}")
     given = {name: value for name, value in fields.items() if value is not None}
     checked: dict[str, Any] = {name: _checked(name, value, settings) for name, value in given.items()}
     draft = nouns.MemoryDraft(text=check_text(text, "text", settings), **checked)
@@ -242,7 +242,7 @@ def _check_provenance(value: object) -> tuple[nouns.Provenance, ...]:
             check_line(getattr(entry, name), f"{name} of provenance")
         ends: tuple[object, object] = (entry.start, entry.end)
         if not all(type(end) is int for end in ends) or not 0 <= entry.start <= entry.end <= MAX_WHOLE:
-            raise InvalidInputError("provenance must give a range of characters, start to end, counted from 0")
+            raise InvalidInputError("provenance must have a valid character range: 0 <= start <= end")
         check_fraction(entry.support, "support")
     return tuple(entries)
 
@@ -250,10 +250,10 @@ def _check_provenance(value: object) -> tuple[nouns.Provenance, ...]:
 def check_categories(value: object) -> tuple[str, ...]:
     """Distinct short tags, in the order given."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise InvalidInputError("categories must be a list of texts")
+        raise InvalidInputError("categories must be a list of strings")
     tags = tuple(dict.fromkeys(check_line(tag, "a category", limit=64) for tag in cast("Iterable[object]", value)))
     if len(tags) > MAX_CATEGORIES or not all(tag.strip() for tag in tags):
-        raise InvalidInputError(f"at most {MAX_CATEGORIES} categories, none of them blank")
+        raise InvalidInputError(f"categories must be at most {MAX_CATEGORIES}, none of them blank")
     return tags
 
 
@@ -425,4 +425,4 @@ class Watch:
     def check(self, reserve_ms: float) -> None:
         """Raise `TimedOutError` if `left_s` is 0."""
         if self.left_s(reserve_ms) == 0:
-            raise TimedOutError(f"not within the deadline of {self.deadline_ms:g} ms")
+            raise TimedOutError(f"exceeded the deadline of {self.deadline_ms:g} ms")

@@ -209,7 +209,7 @@ def _run(engine: Engine, at: Timetable) -> int:
         unit.audit.forget(_days_before(now, engine.settings.life.audit_days))
         unit.requests.forget(now - KEPT)
         unit.research.forget(now - STEPS_KEPT)
-    _schedule_log.info("schedule %s, due at %s: %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
+    _schedule_log.info("schedule %s, due at %s, added %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
     engine.observer.count("mnemic.schedules.run", schedule=at.schedule.name)
     return sum(added)
 
@@ -353,7 +353,7 @@ class _Lease:
         self._outcome: JobState | None = None
         self._error = ""
         self._begin = time.perf_counter()
-        _job_log.debug("%s of %s: job %s started, attempt %d", job.kind, _describe_owner(job), job.id, job.attempts)
+        _job_log.debug("%s for %s: job %s started, attempt %d", job.kind, _describe_owner(job), job.id, job.attempts)
 
     @property
     def run(self) -> JobRun:
@@ -384,9 +384,9 @@ class _Lease:
                 unit.jobs.add(following(job, self.follow_up(unit) if self.follow_up else (), now))
         if self._outcome is JobState.DONE:
             self.engine.observer.count("mnemic.jobs.done", kind=job.kind)
-            _job_log.info("%s of %s: job %s is done", job.kind, _describe_owner(job), job.id)
+            _job_log.info("%s for %s: job %s succeeded", job.kind, _describe_owner(job), job.id)
         else:
-            _job_log.warning("%s of %s: job %s was taken by another worker", job.kind, _describe_owner(job), job.id)
+            _job_log.warning("%s for %s: job %s was taken by another worker", job.kind, _describe_owner(job), job.id)
 
     def _fail(self, error: BaseException) -> None:
         """The reason holds the words of Mnemic's own errors only: others may quote what is stored."""
@@ -400,7 +400,7 @@ class _Lease:
         is_quiet = job.kind == EXTRACT
         level = logging.DEBUG if is_quiet else logging.ERROR if is_last else logging.WARNING
         told = (job.kind, _describe_owner(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
-        _job_log.log(level, "%s of %s: job %s failed on attempt %d: %s", *told)
+        _job_log.log(level, "%s for %s: job %s failed on attempt %d: %s", *told)
         self.engine.observer.count("mnemic.jobs.failed", kind=job.kind)
 
     def _add_cost(self) -> Job:
@@ -422,7 +422,7 @@ def _claim(engine: Engine, handlers: Mapping[str, Handler], worker: str) -> Job 
         while job := unit.jobs.claim(list(handlers), worker, now, now + timedelta(seconds=LEASE_S)):
             if job.attempts <= TRY_LIMIT:
                 return job
-            unit.jobs.fail(job, f"gave up: its worker vanished {TRY_LIMIT} times", None)
+            unit.jobs.fail(job, f"failed permanently: its worker died {TRY_LIMIT} times", None)
             _job_log.error(
                 "%s of %s: job %s failed permanently: its worker died on every attempt",
                 job.kind,

@@ -90,7 +90,7 @@ def or_empty(engine: Engine, scope: Scope, ask: Callable[[], _Answer], empty: _A
     try:
         return ask()
     except BackendError as error:
-        _log.warning("omitting the profile of %s (%s)", scope.user or scope.session, type(error).__name__)
+        _log.warning("continuing without the profile of %s (%s)", scope.user or scope.session, type(error).__name__)
         engine.observer.count("mnemic.profile.failure", kind=type(error).__name__)
         return empty
 
@@ -108,7 +108,7 @@ def check_profile_fact(engine: Engine, key: object, value: object) -> None:
 
 def _key(key: object) -> str:
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY_CHARS or "\n" in key:
-        raise InvalidInputError(f"a profile key is one line of 1 to {MAX_KEY_CHARS} characters, not {key!r:.120}")
+        raise InvalidInputError(f"a profile key must be one line of 1 to {MAX_KEY_CHARS} characters, not {key!r:.120}")
     return check_unicode(key.strip(), "a profile key")
 
 

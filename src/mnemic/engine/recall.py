@@ -127,12 +127,12 @@ def _reranked(look: _Look, reranker: Reranker) -> tuple[scoring.Scored, tuple[st
     try:
         judged = _judged(look, reranker, texts)
     except (BackendError, ConfigError) as error:
-        _log.error("reranking failed (%s); answering without it", type(error).__name__)
+        _log.error("reranking failed (%s); keeping the original order", type(error).__name__)
         look.engine.observer.count("mnemic.rerank.failure")
         return look.scored, (f"rerank: {reranker.name} failed ({type(error).__name__})",)
     except TimeoutError:
         look.engine.observer.count("mnemic.recall.late", source="rerank")
-        return look.scored, (f"rerank: not within the deadline of {look.watch.deadline_ms:g} ms",)
+        return look.scored, (f"rerank: exceeded the deadline of {look.watch.deadline_ms:g} ms",)
     look.watch.lap("rerank")
     values = np.zeros(look.scored.scores.shape, dtype=np.float32)
     values[places] = _above_the_lowest(judged)

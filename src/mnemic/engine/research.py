@@ -77,7 +77,7 @@ class _Research:
         if not found or found[0].updated_at != self._document.updated_at:
             raise ConflictError(CHANGED)
         if not self._text.strip():
-            raise InvalidInputError(f"there is no text in {self._document.source!r} yet: {self._document.status.value}")
+            raise InvalidInputError(f"{self._document.source!r} has no text yet: {self._document.status.value}")
         self._language: Language = request.language or language_of([request.question])
 
     def report(self) -> documents.ResearchReport:
@@ -106,7 +106,7 @@ class _Research:
         room = context - asking.reply_tokens - asking.frame_tokens
         if room < LEAST_ROOM:
             raise InvalidInputError(
-                f"the question leaves no room for the document: {model.name} takes {context:,} tokens"
+                f"the question leaves no room for the document in {model.name}'s {context:,} tokens"
             )
         size = min(room, limits.piece_tokens or PIECE_TOKENS)
         parallel = limits.parallel or (SERVER_CALLS if model.capabilities.is_blocking else 1)

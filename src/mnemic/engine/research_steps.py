@@ -99,7 +99,7 @@ def cost_of(prompt: Prompt) -> Cost:
 
 
 LONGEST_WAIT_S = 30.0  # for a server that asks to slow down
-CHANGED = "the document was changed or removed while it was researched; ask again"
+CHANGED = "the document was changed or removed during the research; try again"
 UNREADABLE = "the model's reply could not be read"
 TOO_LONG = "it is longer than the model's context"
 _KEYS_A_QUERY = 500  # bounds the length of the statement

@@ -53,7 +53,7 @@ def find_traits(engine: Engine, choices: Sequence[Memory], known: Sequence[tuple
         try:
             return [due for trait in _ask_model(engine, choices) if (due := _due(trait, by_key.get(trait.key)))]
         except MnemicError as error:
-            _log.warning("choices could not be compared by the model (%s); comparing their words", type(error).__name__)
+            _log.warning("the model could not compare choices (%s); comparing their words", type(error).__name__)
             engine.observer.count("mnemic.consolidate.errors", kind=type(error).__name__)
     return [due for trait in _by_quality(choices) if (due := _due(trait, by_key.get(trait.key)))]
 

@@ -245,7 +245,7 @@ def read_answers(path: Path) -> list[Answer]:
         try:
             answers.append(_from_row(row))
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"{path}, line {number}: not a row of an answers run ({error})") from error
+            raise InvalidInputError(f"{path}, line {number}: not a row from an answers run ({error})") from error
     return answers
 
 
@@ -354,7 +354,7 @@ def _line(row: CorpusRow) -> str:
 def _choose_questions(dataset: Dataset, most: int | None) -> list[LabelledQuestion]:
     asked = [question for question in dataset.questions if question.answers or question.is_unanswerable]
     if not asked:
-        raise InvalidInputError("no question in this set has the field answer")
+        raise InvalidInputError("no question in this set has an `answer` field")
     if most is None or most >= len(asked):
         return asked
     return [asked[place * len(asked) // most] for place in range(most)]
@@ -382,6 +382,6 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def _from_row(row: Mapping[str, object]) -> Answer:
     names = set(Answer.__dataclass_fields__)
     if set(row) != names:
-        raise ValueError(f"its fields should be {', '.join(sorted(names))}")
+        raise ValueError(f"expected the fields {', '.join(sorted(names))}")
     answer = Answer(**cast("dict[str, Any]", {**row, "way": Way(str(row["way"]))}))
     return replace(answer, tokens=int(answer.tokens), seconds=float(answer.seconds))

@@ -91,7 +91,7 @@ def load_prompts(path: Path) -> list[Prompt]:
     prompts: list[Prompt] = []
     for number, row in read_json_lines(path):
         if not isinstance(row.get("text"), str) or not row["text"]:
-            raise InvalidInputError(f"{path}, line {number}: a prompt requires a text")
+            raise InvalidInputError(f"{path}, line {number}: a prompt must have text")
         prompts.append(Prompt(str(row.get("id", number)), str(row["text"]), str(row.get("kind") or "?")))
     return prompts
 

@@ -107,7 +107,7 @@ def load_dataset(corpus: Path, questions: Path, haystacks: Path | None = None, f
     for question in asked.values():
         if question.group not in groups:
             raise InvalidInputError(
-                f"{questions}: question {question.id!r} is of group {question.group!r}, not in the corpus"
+                f"{questions}: question {question.id!r} has group {question.group!r}, which is not in the corpus"
             )
         missing = [i for i in question.gold if i not in rows]
         if missing:
@@ -199,7 +199,7 @@ def _question(row: Row, fields: Fields) -> LabelledQuestion:
     time = _optional_text(row, "time")
     gold = _object(row.get(fields.gold) or row.get("gold") or {}, "gold")
     if not all(isinstance(grade, int | float) for grade in gold.values()):
-        raise InvalidInputError("gold must map each corpus id to a number, its grade")
+        raise InvalidInputError("gold must map each corpus id to its grade (a number)")
     sessions = cast("list[object]", row.get("gold_sessions") or [])
     if not isinstance(sessions, list) or not all(isinstance(session, str) for session in sessions):  # pyright: ignore[reportUnnecessaryIsInstance] -- a file may hold anything
         raise InvalidInputError("gold_sessions must be a list of session ids, or null")
@@ -220,7 +220,7 @@ def _answers(row: Row) -> tuple[str, ...]:
     """The correct answers: a list `answers`, or one text or number `answer`."""
     several = row.get("answers") or [row.get("answer")]
     if not isinstance(several, list):
-        raise InvalidInputError("answers must be a list of texts")
+        raise InvalidInputError("answers must be a list of strings")
     return tuple(str(each) for each in cast("list[object]", several) if each is not None and str(each).strip())
 
 
@@ -250,7 +250,7 @@ def _haystacks(
 
 def _object(value: object, name: str) -> Row:
     if not isinstance(value, dict):
-        raise InvalidInputError(f"{name}: must be a JSON object, not {type(value).__name__}")
+        raise InvalidInputError(f"{name} must be a JSON object, not {type(value).__name__}")
     return cast("Row", value)
 
 
@@ -264,7 +264,7 @@ def _id(row: Row) -> str:
 def _text(row: Row, name: str, *, may_be_blank: bool = False) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not (value.strip() or may_be_blank):
-        raise InvalidInputError(f"{name} must be text" + ("" if may_be_blank else " with something in it"))
+        raise InvalidInputError(f"{name} must be text" + ("" if may_be_blank else " and not blank"))
     return value
 
 

@@ -98,7 +98,7 @@ def load_gold(path: Path) -> list[GoldMemory]:
     found: list[GoldMemory] = []
     for number, row in read_json_lines(path):
         if not all(isinstance(row.get(name), str) for name in ("id", "group", "text")):
-            raise InvalidInputError(f"{path}, line {number}: a memory requires an id, a group and a text")
+            raise InvalidInputError(f"{path}, line {number}: a memory must have an id, a group and text")
         replaces = cast("list[Mapping[str, str | None]]", row.get("supersedes") or [])
         session = row.get("session")
         found.append(

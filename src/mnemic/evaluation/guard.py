@@ -87,7 +87,7 @@ def load_texts(path: Path) -> list[GuardText]:
     found: list[GuardText] = []
     for number, row in read_json_lines(path):
         if not all(isinstance(row.get(name), str) for name in ("id", "text")):
-            raise InvalidInputError(f"{path}, line {number}: a row requires an id and a text")
+            raise InvalidInputError(f"{path}, line {number}: a row must have an id and text")
         labels = {name: str(row.get(name)) for name in FIELDS}
         found.append(GuardText(str(row["id"]), str(row["text"]), labels, bool(row.get("needs_context"))))
     return found

@@ -203,7 +203,7 @@ def read_run(path: Path) -> list[Ranking]:
     for number, row in read_json_lines(path):
         qid, ranked, ms = row.get("qid"), row.get("ranked"), row.get("ms")
         if not isinstance(qid, str) or not isinstance(ranked, list):
-            raise InvalidInputError(f"{path}, line {number}: a row requires a qid and a list of ranked ids")
+            raise InvalidInputError(f"{path}, line {number}: a row must have a qid and a list of ranked ids")
         ids = [str(i) for i in cast("list[object]", ranked)]
         rankings.append(Ranking(qid, ids, float(ms) if isinstance(ms, int | float) else None))
     return rankings

@@ -51,7 +51,7 @@ def evaluate(expression: str) -> Number:
     try:
         tree = ast.parse(_to_python(expression), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise InvalidInputError(f"this is not an expression: {expression[:80]!r}; write it as (2 + 3) * 4") from error
+        raise InvalidInputError(f"{expression[:80]!r} is not a valid expression; write it like (2 + 3) * 4") from error
     if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
         raise InvalidInputError("the expression has too many parts; calculate it in steps")
     try:
@@ -61,7 +61,7 @@ def evaluate(expression: str) -> Number:
     except OverflowError as error:
         raise InvalidInputError("the result is too large") from error
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"this cannot be calculated: {error}") from error
+        raise InvalidInputError(f"cannot calculate the expression: {error}") from error
 
 
 def format_number(number: Number) -> str:
@@ -140,11 +140,11 @@ def _check_bounds(value: object) -> Number:
             raise OverflowError
         return value
     if not isinstance(value, float):
-        raise TypeError("it is not a real number")
+        raise TypeError("the result is not a real number")
     if math.isinf(value):
         raise OverflowError
     if math.isnan(value):
-        raise ValueError("it is not a number")
+        raise ValueError("the result is not a number")
     return value
 
 
@@ -171,7 +171,7 @@ def _root(number: Number) -> Number:
 
 def _to_whole(number: Number, most: float = math.inf) -> int:
     if number != int(number):
-        raise ValueError("it takes whole numbers")
+        raise ValueError("whole numbers are required")
     if abs(number) > most:
         raise OverflowError
     return int(number)

@@ -48,20 +48,20 @@ class Weather:
         try:
             with self._client.stream("GET", f"{self._url}/{quote(city, safe='')}", params={"format": "j1"}) as response:
                 if response.status_code == HTTPStatus.NOT_FOUND:
-                    raise NotFoundError(f"the weather service does not know the city {city!r}")
+                    raise NotFoundError(f"the weather service has no city named {city!r}")
                 if response.status_code != HTTPStatus.OK:
-                    raise UnavailableError(f"the weather service answered {response.status_code}")
+                    raise UnavailableError(f"the weather service returned status {response.status_code}")
                 body = b""
                 for chunk in response.iter_bytes():
                     body += chunk
                     if len(body) > MAX_BYTES:
-                        raise BadReplyError("the weather service's answer is too large")
+                        raise BadReplyError("the weather service's response is too large")
         except self._http.HTTPError as error:
-            raise UnavailableError(f"the weather service does not respond ({type(error).__name__})") from error
+            raise UnavailableError(f"the weather service is not responding ({type(error).__name__})") from error
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise BadReplyError("the weather service's reply is not JSON") from error
+            raise BadReplyError("the weather service's response is not JSON") from error
 
 
 def _describe(answer: object) -> str:
@@ -79,5 +79,5 @@ def _describe(answer: object) -> str:
             if key in now
         ]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise BadReplyError("the weather service's answer has an unknown format") from error
+        raise BadReplyError("the weather service's response has an unknown format") from error
     return ", ".join([f"{temperature:g} °C", sky, *(f"{label} {value:g}{unit}" for label, value, unit in rest)])

@@ -31,7 +31,7 @@ def explain_absence(error: ModuleNotFoundError, extra: str, *packages: str) -> E
     missing = (error.name or "").partition(".")[0]
     if missing not in packages:
         return error
-    return ConfigError(f"this integration needs the package {missing}: run `pip install 'mnemic[{extra}]'`")
+    return ConfigError(f"this integration requires the package {missing}: run `pip install 'mnemic[{extra}]'`")
 
 
 BUDGET_TOKENS = 2048  # leaves room for the chat in a model of 8,192 tokens
@@ -196,7 +196,7 @@ class Layouts:
             for other in self.layouts[:place]:
                 if all(not _differ(one, two) for one, two in zip(layout, other, strict=False)):
                     raise InvalidInputError(
-                        f"a namespace can be {_show(other)} and {_show(layout)}: add a fixed label to one"
+                        f"a namespace could match both {_show(other)} and {_show(layout)}; add a fixed label to one"
                     )
 
     def place(self, namespace: Namespace) -> Place:
@@ -205,7 +205,7 @@ class Layouts:
             if len(namespace) >= len(layout) and _agrees(layout, namespace):
                 return self._fill(layout, namespace)
         known = ", ".join(_show(layout) for layout in self.layouts)
-        raise InvalidInputError(f"the namespace {_show(namespace)} matches no layout of this store: {known}")
+        raise InvalidInputError(f"the namespace {_show(namespace)} matches no layout of this store; use one of {known}")
 
     def place_below(self, prefix: Namespace) -> Place:
         """The place of everything below a prefix. Raises `InvalidInputError` if there would be several owners."""

@@ -24,7 +24,7 @@ MOST_BYTES = 48_000
 MOST_DEPTH = 24  # levels of JSON; metadata may have 32, and the item is nested some levels deep in it
 MOST_ITEMS = 1_000_000  # no limit in practice; the whole session is held in memory
 MOST_REMOTE_ITEMS = 1_000  # as many as a server returns in one answer
-_PLACEHOLDER = "an item of a conversation"
+_PLACEHOLDER = "a conversation item"
 _log = logging.getLogger("mnemic.integrations")
 
 Item = Mapping[str, Any]
@@ -119,7 +119,7 @@ def _plain(item: Item) -> dict[str, Any]:
     try:
         return cast("dict[str, Any]", _cleaned(json.loads(json.dumps(item, allow_nan=False))))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"an item of a conversation must be JSON: {error}") from error
+        raise InvalidInputError(f"a conversation item must be JSON: {error}") from error
 
 
 def _cleaned(value: object) -> object:

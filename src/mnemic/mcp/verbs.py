@@ -144,7 +144,7 @@ def _correcting(mnemic: Mnemic) -> Sequence[Tool]:
         memory = mnemic.update(context.scope, id, text=text, reason=reason, trust=Trust.ASSISTANT)
         context.tell(memory)
         if memory.state is State.QUARANTINED:
-            return f"{memory.id} is held back: it looks like an instruction to a model; a person must review it first"
+            return f"{memory.id} is held for review: it reads like an instruction to a model; a person must review it"
         return facts_block([_line(memory)])
 
     @tool

@@ -103,7 +103,7 @@ class Columns(Generic[NounT]):
                 further[name] = value if read is None or value is None else read(value)
             return self.kind(**further)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"a row of the store, a {self.kind.__name__}, holds a value that cannot be read"
+            message = f"a row of the store ({self.kind.__name__}) contains a value that cannot be read"
             raise DamagedError(f"{message}; restore a backup") from error
 
 

@@ -113,7 +113,7 @@ def _size(filter_: Filter, *, is_values: bool = False) -> int:
 
 def _parse(value: object, where: str, depth: int = 0) -> Filter:
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{where} must be a mapping of field to condition, not {type(value).__name__}")
+        raise InvalidInputError(f"{where} must map fields to conditions, not be {type(value).__name__}")
     if depth > MAX_DEPTH:
         raise InvalidInputError(f"a filter can be nested at most {MAX_DEPTH} levels deep")
     parts: list[Filter] = []
@@ -139,11 +139,11 @@ def _path(key: object) -> tuple[str, ...]:
         if path[0] == "metadata" and len(path) > 1 and all(path):
             if _UNSAFE_KEY.search(check_unicode(key, "filter")):
                 raise InvalidInputError(
-                    f"{key!r}: cannot filter by keys with quotes, backslashes or control characters"
+                    f"cannot filter by {key!r}: it contains quotes, backslashes or control characters"
                 )
             return path
     raise InvalidInputError(
-        f"a filter has no field {key!r}; use 'metadata.{key}' for your own metadata, or one of {', '.join(FIELDS)}"
+        f"unknown filter field {key!r}; use 'metadata.{key}' for your own metadata, or one of {', '.join(FIELDS)}"
     )
 
 
@@ -166,7 +166,7 @@ def _condition(path: tuple[str, ...], operator: object, value: object) -> Condit
         raise InvalidInputError(f"{operator!r} is not an operator for {name}; use one of {', '.join(allowed)}")
     if operator == "exists":
         if not isinstance(value, bool):
-            raise InvalidInputError(f"exists (on {name}) must be true or false")
+            raise InvalidInputError(f"exists on {name} must be true or false")
         return Condition(path, operator, value)
     if operator == "in":
         return Condition(path, operator, tuple(_scalar(name, v) for v in _sequence(value, name)))
@@ -202,7 +202,7 @@ def _scalar(name: str, value: object) -> Scalar:
 
 def _sequence(value: object, where: str) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise InvalidInputError(f"{where} needs a list")
+        raise InvalidInputError(f"{where} requires a list")
     return cast("Sequence[object]", value)
 
 

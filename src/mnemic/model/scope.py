@@ -206,8 +206,8 @@ def check_unicode(text: str, name: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidInputError(
-            f"{name} is not valid Unicode: it has half of a surrogate pair at character {error.start}; "
-            "decode the source as UTF-8 or UTF-16, or replace such characters"
+            f"{name} is not valid Unicode: it has an unpaired surrogate at character {error.start}; "
+            "decode the source as UTF-8 or UTF-16, or replace the character"
         ) from error
     return text
 

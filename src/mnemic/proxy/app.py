@@ -111,7 +111,7 @@ GONE = 499
 SWITCHES = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 """Values of the headers `Mnemic-Capture` and `Mnemic-Recall`."""
 
-TOO_LARGE = Problem(413, "too_large", "The request is too large", "its body has more bytes than this server takes")
+TOO_LARGE = Problem(413, "too_large", "The request is too large", "its body exceeds this server's limit")
 
 
 def door(mnemic: Mnemic, gate: Gate) -> Door:
@@ -242,7 +242,7 @@ class Proxy:
             answer = await _unless_gone(request, self._client.send(sent, stream=True))
         except httpx2.TimeoutException as error:
             return _make_failure(
-                504, f"the server behind the proxy did not answer ({type(error).__name__})", "upstream_timeout"
+                504, f"the server behind the proxy did not respond ({type(error).__name__})", "upstream_timeout"
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return _make_failure(

@@ -92,8 +92,8 @@ def _name(header: bytes) -> str:
 def unusable(status: int) -> str:
     """Why a response with this status cannot be passed on, "" if it can."""
     if status in SENT_ELSEWHERE:
-        return f"the server behind the proxy sends elsewhere ({status}); set proxy.upstream to the address it names"
-    return "" if HTTPStatus.OK <= status <= LAST_STATUS else f"the server behind the proxy answered {status}"
+        return f"the server behind the proxy redirects ({status}); set proxy.upstream to the new address"
+    return "" if HTTPStatus.OK <= status <= LAST_STATUS else f"the server behind the proxy returned status {status}"
 
 
 def is_own_key(authorization: str) -> bool:

@@ -36,7 +36,7 @@ class CollectionStatistics:
         """Statistics from an item count, the sum of the item lengths, and the query terms' frequencies."""
         frequencies = np.asarray(document_frequencies, dtype=np.int64).reshape(-1)
         if items < 0 or total_length < 0 or (frequencies < 0).any() or (frequencies > items).any():
-            raise InvalidInputError("counts cannot be negative, and a term cannot be in more items than there are")
+            raise InvalidInputError("counts cannot be negative, and a term cannot be in more items than exist")
         return cls(items, total_length / items if items else 0.0, frequencies)
 
     @classmethod
@@ -70,7 +70,7 @@ class Bm25:
 
     def __post_init__(self) -> None:
         if not (self.k1 >= 0.0 and 0.0 <= self.b <= 1.0):
-            raise InvalidInputError(f"k1 must not be negative and b must be within 0..1, not {self.k1} and {self.b}")
+            raise InvalidInputError(f"k1 must not be negative and b must be from 0 to 1, not {self.k1} and {self.b}")
 
     def idf(self, statistics: CollectionStatistics) -> Floats:
         """Weight of each term, `(t,) float32`, positive: the rarer the term, the larger."""
@@ -87,7 +87,9 @@ class Bm25:
         length = np.asarray(lengths, dtype=np.float32)
         terms = statistics.document_frequencies.shape[0]
         if length.ndim != 1 or tf.shape != (length.shape[0], terms):
-            raise InvalidInputError(f"counts {tf.shape} must be ({length.size}, {terms}): candidates by query terms")
+            raise InvalidInputError(
+                f"counts must have shape ({length.size}, {terms}), candidates by terms, not {tf.shape}"
+            )
         norm = self._norm(length, statistics.average_length)
         saturated = np.zeros_like(tf)
         np.divide(tf * np.float32(self.k1 + 1.0), tf + norm[:, None], out=saturated, where=tf > 0)

@@ -58,7 +58,7 @@ def reciprocal_rank_fusion(
     """
     factors = [1.0] * len(rankings) if weights is None else list(weights)
     if len(factors) != len(rankings) or any(factor < 0 for factor in factors) or k < 0:
-        raise InvalidInputError("fusion takes one weight per ranking, and neither weights nor k may be negative")
+        raise InvalidInputError("fusion requires one weight per ranking, and neither weights nor k may be negative")
     fused: dict[Item, float] = {}
     for ranking, factor in zip(rankings, factors, strict=True):
         for rank, item in enumerate(dict.fromkeys(ranking), start=1):
@@ -73,7 +73,7 @@ def linear(features: Mapping[str, ArrayLike], weights: Mapping[str, float]) -> t
     """
     columns = {name: np.asarray(values, dtype=np.float32) for name, values in features.items()}
     if len({column.shape for column in columns.values()}) > 1 or any(column.ndim != 1 for column in columns.values()):
-        raise InvalidInputError("features must be one number per candidate, all of the same length")
+        raise InvalidInputError("every feature must have one number per candidate")
     contributions = {name: column * np.float32(weights.get(name, 0.0)) for name, column in columns.items()}
     if not contributions:
         return np.zeros(0, dtype=np.float32), {}
@@ -97,9 +97,11 @@ def mmr_order(relevance: ArrayLike, vectors: ArrayLike, lambda_: float, limit: i
     scores = np.asarray(relevance, dtype=np.float32)
     rows = np.asarray(vectors, dtype=np.float32)
     if scores.ndim != 1 or rows.ndim != 2 or rows.shape[0] != scores.shape[0]:  # noqa: PLR2004 -- a matrix
-        raise InvalidInputError(f"relevance {scores.shape} and vectors {rows.shape} must be (n,) and (n, dims)")
+        raise InvalidInputError(
+            f"relevance and vectors must have the shapes (n,) and (n, dims), not {scores.shape} and {rows.shape}"
+        )
     if not 0.0 <= lambda_ <= 1.0 or limit < 0:
-        raise InvalidInputError(f"lambda must be within 0..1 and the limit not negative, not {lambda_} and {limit}")
+        raise InvalidInputError(f"lambda must be from 0 to 1 and the limit not negative, not {lambda_} and {limit}")
     unit = _unit(rows)
     nearest = np.zeros_like(scores)
     is_left = np.ones(scores.shape, dtype=np.bool_)

@@ -27,10 +27,10 @@ TIMEOUT_S = 60.0
 """Enough for a slow embedder on the server. Longer work has its own, longer time limit."""
 
 REFUSALS: Mapping[str, tuple[str, str]] = {
-    "restore": ("restore", "a store is restored on its own machine; run `mnemic restore` there"),
-    "worker": ("worker", "jobs run on the server; `mnemic serve` has a worker"),
-    "users": ("users", "users are listed on the store's machine; run `mnemic users` there"),
-    "tools.add": ("add", "a server cannot call functions of this process; add their module to tools.modules there"),
+    "restore": ("restore", "a store can only be restored on its own machine; run `mnemic restore` there"),
+    "worker": ("worker", "jobs run on the server; `mnemic serve` runs a worker"),
+    "users": ("users", "users can only be listed on the store's machine; run `mnemic users` there"),
+    "tools.add": ("add", "a server cannot call functions in this process; add their module to tools.modules there"),
 }
 """Verbs that a server lacks: the missing capability, and what to do instead."""
 
@@ -250,7 +250,7 @@ def _read_events(lines: Generator[str]) -> Generator[ChatEvent]:
                 yield event
             if isinstance(event, Replied):
                 return
-    raise BadReplyError("the server stopped before its answer was complete; try again")
+    raise BadReplyError("the server stopped before its response was complete; try again")
 
 
 def _read_file(path: Path, given: dict[str, Any]) -> bytes:

@@ -15,7 +15,7 @@ from mnemic import errors as failures
 try:
     import httpx2
 except ModuleNotFoundError as missing:
-    _told = f"a connection to a server needs the package {missing.name}: run `pip install 'mnemic[remote]'`"
+    _told = f"a connection to a server requires the package {missing.name}: run `pip install 'mnemic[remote]'`"
     raise failures.ConfigError(_told) from missing
 
 from mnemic.model.scope import Scope
@@ -61,7 +61,9 @@ def problem_error(status: int, body: Mapping[str, Any], retry_after: str | None 
     kind = str(body.get("type", "")).removeprefix(PROBLEM_PREFIX)
     message = str(body.get("detail") or body.get("title") or f"the server answered {status}")
     if kind in NO_ROUTE:
-        return failures.UnsupportedError("the server has no such verb; upgrade it to this version", capability=kind)
+        return failures.UnsupportedError(
+            "the server does not support this; upgrade it to this version", capability=kind
+        )
     error = KINDS.get(kind) or BY_STATUS.get(status, failures.BadReplyError)
     if issubclass(error, failures.UnsupportedError):
         return error(message, capability=kind)
@@ -73,9 +75,9 @@ def problem_error(status: int, body: Mapping[str, Any], retry_after: str | None 
 def transport_error(error: httpx2.HTTPError, url: str) -> failures.BackendError:
     """The exception of an unanswered request."""
     if isinstance(error, httpx2.TimeoutException):
-        return failures.TimedOutError(f"{url} did not answer in time")
+        return failures.TimedOutError(f"{url} did not respond in time")
     return failures.UnavailableError(
-        f"{url} does not answer ({type(error).__name__}); is `mnemic serve` running there?"
+        f"{url} is not responding ({type(error).__name__}); is `mnemic serve` running there?"
     )
 
 
@@ -110,7 +112,7 @@ class Connection:
 
     def __init__(self, url: str, key: str | None, timeout_s: float) -> None:
         if not url.startswith(("http://", "https://")):
-            raise failures.ConfigError(f"{url!r} is not a server's address; use one like http://127.0.0.1:7700")
+            raise failures.ConfigError(f"{url!r} is not a valid server address; use one such as http://127.0.0.1:7700")
         headers = {"User-Agent": f"mnemic/{__version__}"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self.url = url.rstrip("/")
         try:
@@ -258,7 +260,7 @@ def json_of(arguments: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps({name: _encode_value(value) for name, value in arguments.items()}, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise failures.InvalidInputError(f"an argument cannot be written as JSON: {error}") from error
+        raise failures.InvalidInputError(f"an argument cannot be converted to JSON: {error}") from error
 
 
 def _encode_value(value: Any) -> Any:
@@ -293,4 +295,4 @@ def _report(lines: Iterable[str], tell: Progress) -> Any:
         if event["event"] == "failed":
             raise problem_error(event["problem"]["status"], event["problem"])
         tell(event)
-    raise failures.BadReplyError("the server stopped before its answer was complete; try again")
+    raise failures.BadReplyError("the server stopped before its response was complete; try again")

@@ -88,7 +88,7 @@ Operates = Annotated[Asked, Depends(_operates)]
 def unknown_name(name: str, known: Iterable[str], what: str) -> str:
     """The message for an unknown name, with the nearest known one."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)  # similarity: a typing error or two
-    return f"there is no {what} {name[:80]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    return f"unknown {what} {name[:80]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 def _parameters(route: Any) -> frozenset[str]:

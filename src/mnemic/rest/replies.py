@@ -30,24 +30,24 @@ from mnemic.web.problems import Problem, ProblemError
 UNDER_WAY = Problem(
     409,
     "under_way",
-    "The same request is being answered",
-    "the request with this Idempotency-Key is still being answered",
-    "ask again with the same key in a moment",
+    "The same request is being processed",
+    "the request with this Idempotency-Key is still being processed",
+    "try again with the same key in a moment",
     headers={"Retry-After": "1"},
 )
-LOOK = "look whether it was done, and only where it was not send it with a new key"
-DONE = "read what you need; do not send it again"
+LOOK = "check whether the request took effect; if it did not, send it with a new key"
+DONE = "read the data that you need; do not send the request again"
 UNFINISHED = Problem(
     409,
     "unfinished",
-    "A part of this may have been done",
-    "the request with this Idempotency-Key failed, or was broken off, when it had begun to write",
+    "The request may have been partly processed",
+    "the request with this Idempotency-Key failed or was interrupted after it had started to write",
     LOOK,
 )
 GONE: Mapping[Outcome, str] = {
-    Outcome.TOO_LARGE: "its answer was too large to be kept",
-    Outcome.WITHHELD: "its answer held a secret, and was not kept",
-    Outcome.FORGOTTEN: "its answer was removed, since something that it may have told was deleted",
+    Outcome.TOO_LARGE: "its response was too large to store",
+    Outcome.WITHHELD: "its response contained a secret and was not stored",
+    Outcome.FORGOTTEN: "its response was removed because data that it may have contained was deleted",
 }
 
 
@@ -60,13 +60,13 @@ def refusal(known: KeptRequest) -> Problem:
         return Problem(
             409,
             "outcome_unknown",
-            "It is not known whether this was done",
-            f"a request with this Idempotency-Key, begun at {begun}, was not answered: another server still works on "
-            "it, or was ended in the middle",
-            f"ask again with the same key in a moment; while there is no answer, {LOOK}",
+            "It is unknown whether the request was processed",
+            f"a request with this Idempotency-Key, started at {begun}, has no response: another server is still "
+            "processing it or has stopped",
+            f"try again with the same key in a moment; if there is still no response, {LOOK}",
         )
-    detail = f"the request with this Idempotency-Key was done; {GONE[known.outcome]}"
-    return Problem(409, "answer_gone", "This was done before", detail, DONE)
+    detail = f"the request with this Idempotency-Key was already processed; {GONE[known.outcome]}"
+    return Problem(409, "answer_gone", "The request was already processed", detail, DONE)
 
 
 HEADER = "Idempotency-Key"

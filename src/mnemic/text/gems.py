@@ -303,7 +303,7 @@ def _turns(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tup
     numbers = sorted(set(listed if listed is not None else ranged or ()))
     strange = [number for number in numbers if number not in by_number]
     if strange:
-        raise _RefusalError(f"turn {strange[0]} does not exist; there are 1 to {max(by_number, default=0)}")
+        raise _RefusalError(f"turn {strange[0]} does not exist; the turns are 1 to {max(by_number, default=0)}")
     return tuple(by_number[number] for number in numbers)
 
 
@@ -329,7 +329,7 @@ def _ranged(value: object, last: int) -> list[int] | None:
         if end < first:
             raise _RefusalError(f"turn_range is {_excerpt(value)}: it ends before it begins")
         if end > last:
-            raise _RefusalError(f"turn {end} does not exist; there are 1 to {last}")
+            raise _RefusalError(f"turn {end} does not exist; the turns are 1 to {last}")
         numbers += range(first, end + 1)
     return numbers
 

@@ -71,7 +71,7 @@ class Caller:
     def require(self, right: Right) -> None:
         """Raises `ForbiddenError` when the caller lacks a right."""
         if self.key is not None and right not in self.key.rights:
-            raise ForbiddenError(f"this requires a key with the {right.value!r} right")
+            raise ForbiddenError(f"this request requires a key with the {right.value!r} right")
 
     def require_operator(self) -> None:
         """Raises `ForbiddenError` unless the caller may manage the whole store: with the right
@@ -85,7 +85,7 @@ class Caller:
         with one of the org `default` that is not bound.
         """
         if self.org != DEFAULT_ORG or self.is_bound:
-            raise ForbiddenError(f"this changes the whole store; it needs {what} of the org 'default'")
+            raise ForbiddenError(f"this request affects the whole store; it requires {what} of the org 'default'")
 
     def require_own(self, scope: Scope, partition: Partition) -> None:
         """Raises `ForbiddenError` when a bound caller would change an item that others share: one of a shared level,
@@ -94,9 +94,7 @@ class Caller:
         self.require_level(partition.level)
         is_of_user = self.key is not None and self.key.user is not None
         if is_of_user and partition.level is Level.SESSION and partition != scope.partition(Level.SESSION):
-            raise ForbiddenError(
-                "this session message has no user; use a key that is not restricted to a user or agent"
-            )
+            raise ForbiddenError("the session has no user; use a key that is not restricted to a user or agent")
 
     def require_level(self, *levels: Level | str) -> None:
         """Raises `ForbiddenError` when a bound caller would change what others share: a key for one user changes that
@@ -106,7 +104,7 @@ class Caller:
             return
         shared = {Level.ORG} if self.key.user is None else {Level.ORG, Level.AGENT}
         if shared & set(levels):
-            raise ForbiddenError("this is shared with others; use a key that is not restricted to a user or agent")
+            raise ForbiddenError("the data is shared with others; use a key that is not restricted to a user or agent")
 
     def scope(self, named: NamedScope) -> Scope:
         """The scope of a request that names these. Raises `ForbiddenError` for an org, user or agent that is not the
@@ -156,8 +154,8 @@ OTHER_ACCOUNT = Problem(
     403,
     "forbidden",
     "This server belongs to another account",
-    "Without API keys it only answers the account that runs it.",
-    "ask that account for a key (`mnemic keys create`) and send it as `Authorization: Bearer mn_…`",
+    "Without API keys, it accepts requests only from the account that runs it.",
+    "ask its owner for a key (`mnemic keys create`) and send it as `Authorization: Bearer mn_…`",
 )
 CHECKS_AT_ONCE = 4  # threads that look keys up: guesses must not take those of real requests
 _CALLER = "mnemic.caller"
@@ -304,7 +302,7 @@ class AuditLog:
             if len(self._waiting) < MOST_WAITING:
                 self._waiting.append(entry)
                 return
-        _log.error("the audit log cannot be written: an entry was lost")
+        _log.error("cannot write to the audit log: an entry was lost")
 
     def flush(self) -> None:
         """Write what waits now; afterwards what was noted before is written, or waits because the store failed."""
@@ -314,7 +312,7 @@ class AuditLog:
             try:
                 self._admission.note(entries)
             except MnemicError as error:
-                _log.warning("the audit log is waiting: %s", type(error).__name__)
+                _log.warning("audit log writes are pending: %s", type(error).__name__)
                 with self._guard:
                     self._waiting = [*entries, *self._waiting][:MOST_WAITING]
 

@@ -320,13 +320,13 @@ class _Counted:
 
 
 TOO_LARGE = Problem(
-    413, "too_large", "The request is too large", "its body has more bytes than this server takes", "send less at once"
+    413, "too_large", "The request is too large", "its body exceeds this server's limit", "send a smaller request"
 )
 BUSY = Problem(
     503,
     "busy",
     "The server is busy",
-    "as many requests as it takes at a time are being answered",
+    "it is already processing the maximum number of requests",
     "try again in a moment",
     headers={"Retry-After": "1"},
 )

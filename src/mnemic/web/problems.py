@@ -49,33 +49,35 @@ class _Row:
 STATUSES: Mapping[type[failures.MnemicError], _Row] = {
     failures.MnemicError: _Row(500, "Something went wrong", "see the server's log", is_told=False),
     failures.InvalidInputError: _Row(422, "An argument is invalid", "change it and try again; nothing was stored"),
-    failures.UnauthorisedError: _Row(401, "An API key is needed", "send `Authorization: Bearer mn_…` with a valid key"),
+    failures.UnauthorisedError: _Row(
+        401, "An API key is required", "send `Authorization: Bearer mn_…` with a valid key"
+    ),
     failures.ForbiddenError: _Row(
         403, "The key does not allow this", "use a key with this right, or for this user or agent"
     ),
     failures.NotFoundError: _Row(404, "Nothing with this id exists in the scope", "check the id and the scope"),
-    failures.ConflictError: _Row(409, "It exists already, or was changed meanwhile", "read it again, then decide"),
+    failures.ConflictError: _Row(409, "It already exists or was changed in the meantime", "read it again, then decide"),
     failures.UnsupportedError: _Row(501, "This server is not set up for this"),
     failures.ConfigError: _Row(
         501, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False
     ),
-    failures.BackendError: _Row(503, "A backend of the server failed", "run `mnemic doctor` on the server"),
-    failures.UnavailableError: _Row(503, "A backend of the server does not answer", "try again in a moment"),
-    failures.RateLimitedError: _Row(503, "A backend of the server asks to slow down", "try again later"),
-    failures.TimedOutError: _Row(503, "A backend of the server took too long", "try again, or allow it more time"),
+    failures.BackendError: _Row(503, "A server backend failed", "run `mnemic doctor` on the server"),
+    failures.UnavailableError: _Row(503, "A server backend is not responding", "try again in a moment"),
+    failures.RateLimitedError: _Row(503, "A server backend is limiting requests", "try again later"),
+    failures.TimedOutError: _Row(503, "A server backend took too long", "try again, or allow it more time"),
     failures.DamagedError: _Row(
         503, "The store is lost or damaged", "run `mnemic doctor` on the server; nothing more is written until then"
     ),
     failures.BadReplyError: _Row(
-        503, "A backend of the server sent an unusable answer", "run `mnemic doctor` on the server"
+        503, "A server backend returned an invalid response", "run `mnemic doctor` on the server"
     ),
 }
 
 HTTP_KINDS: Mapping[int, tuple[str, str, str]] = {
     400: ("unreadable", "The request cannot be read", "see /openapi.json for the format"),
     404: ("no_route", "This route does not exist", "see /docs or /openapi.json for the routes"),
-    405: ("no_method", "This route does not allow this method", "see the header Allow"),
-    413: ("too_large", "The request is too large", "send less at once"),
+    405: ("no_method", "This route does not allow this method", "see the Allow header"),
+    413: ("too_large", "The request is too large", "send a smaller request"),
 }
 """Kind, title and hint of errors that frameworks raise with only a status."""
 
@@ -103,7 +105,7 @@ def problem_of(error: BaseException) -> Problem:
 
 
 def _http_problem(error: HTTPException) -> Problem:
-    kind, title, hint = HTTP_KINDS.get(error.status_code, ("http", "The request cannot be answered", ""))
+    kind, title, hint = HTTP_KINDS.get(error.status_code, ("http", "The request cannot be processed", ""))
     told = " ".join(str(error.detail).split())
     detail = (
         title if told in ("", HTTPStatus(error.status_code).phrase) else told

@@ -24,7 +24,7 @@ def from_wire(kind: Any, value: Any) -> Any:
     try:
         return _read(kind, value)
     except (TypeError, ValueError, KeyError, LookupError) as error:
-        raise BadReplyError(f"the server's answer is not a valid {getattr(kind, '__name__', kind)}: {error}") from error
+        raise BadReplyError(f"the response is not a valid {getattr(kind, '__name__', kind)}: {error}") from error
 
 
 @cache

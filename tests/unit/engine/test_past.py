@@ -142,7 +142,7 @@ def test_a_source_that_is_too_slow_is_left_out_and_named(make_parts: Callable[..
     answer = mnemic.recall(ANNA, "tea", deadline_ms=20)
     embedder.gate.set()
     assert [hit.text for hit in answer] == ["Anna likes tea"]
-    assert answer.degraded == ("dense: not within the deadline of 20 ms",)
+    assert answer.degraded == ("dense: exceeded the deadline of 20 ms",)
     assert mnemic.recall(ANNA, "tea", deadline_ms=60_000).degraded == ()
     with pytest.raises(InvalidInputError, match="deadline_ms"):
         mnemic.recall(ANNA, "tea", deadline_ms=-1)

@@ -80,7 +80,7 @@ def read_fields(forms: Mapping[str, Form], required: Iterable[str], given: objec
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"{place} must be an object with {_names(forms)}, not {_shown(given)}")
     table = cast("Mapping[str, object]", given)
-    wrong = [f"there is no {name!r}; there are {_names(forms)}" for name in table if name not in forms]
+    wrong = [f"unknown argument {name!r}; use {_names(forms)}" for name in table if name not in forms]
     wrong += [f"{name!r} is missing ({_what(forms[name].schema)})" for name in required if name not in table]
     values: dict[str, object] = {}
     for name, value in table.items():
@@ -99,7 +99,7 @@ def _text(value: object, place: str) -> object:
         return value.encode(errors="replace").decode()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise InvalidInputError(f"{place!r} must be a text, not {_shown(value)}")
+    raise InvalidInputError(f"{place!r} must be a string, not {_shown(value)}")
 
 
 def _whole(value: object, place: str) -> object:
@@ -118,7 +118,7 @@ def _real(value: object, place: str) -> object:
     try:
         return float(number)
     except OverflowError as error:
-        raise InvalidInputError(f"{place!r} is too large a number") from error
+        raise InvalidInputError(f"{place!r} is too large") from error
 
 
 def _as_number(value: object) -> int | float | None:
@@ -164,7 +164,7 @@ def _day(value: object, place: str) -> object:
     try:
         return date.fromisoformat(cast("str", value))
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{place!r} must be a day such as 2026-05-01, not {_shown(value)}") from error
+        raise InvalidInputError(f"{place!r} must be a date such as 2026-05-01, not {_shown(value)}") from error
 
 
 _PLAIN: dict[object, Form] = {
@@ -236,7 +236,7 @@ def _list(entry: Form, build: Callable[[list[object]], object]) -> Form:
         try:
             return build([entry.read(each, f"{place}[{number}]") for number, each in enumerate(entries)])
         except TypeError as error:  # a set of unhashable values
-            raise InvalidInputError(f"{place!r} cannot hold {_shown(value)}") from error
+            raise InvalidInputError(f"{place!r} cannot contain {_shown(value)}") from error
 
     return Form({"type": "array", "items": entry.schema}, read)
 

@@ -87,7 +87,7 @@ def memory_tools(engine: Engine) -> Sequence[Tool]:
         memory = keep(engine, context.scope, [draft], actor=context.actor)[0]
         context.tell(memory)
         if memory.state is State.QUARANTINED:
-            return f"kept aside as {memory.id}: it reads like an order to a model; a person must review it first"
+            return f"held for review as {memory.id}: it reads like an instruction to a model; a person must review it"
         return f"kept as {memory.id}"
 
     @tool(is_read_only=True)

@@ -61,7 +61,7 @@ class Toolbox:
         wanted = list(dict.fromkeys(names))
         unknown = [name for name in wanted if name not in self._tools]
         if unknown:
-            raise InvalidInputError(f"there is no tool {unknown[0]!r}; there are {', '.join(self._tools)}")
+            raise InvalidInputError(f"unknown tool {unknown[0]!r}; use one of {', '.join(self._tools)}")
         return Toolbox([self._tools[name] for name in wanted], self._settings)
 
     @property
@@ -83,7 +83,7 @@ class Toolbox:
     def _run(self, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
         tool = self._tools.get(call.name)
         if tool is None:
-            return f"there is no tool {call.name[:64]!r}; there are {', '.join(self._tools) or 'none'}", True
+            return f"unknown tool {call.name[:64]!r}; use one of {', '.join(self._tools) or 'none'}", True
         try:
             arguments = read_arguments(call.arguments)
         except InvalidInputError as error:
@@ -117,7 +117,7 @@ class Toolbox:
                 if answers.empty():
                     is_left.set()
                     self._stuck[name] += 1
-                    return f"{name} did not answer within {timeout:g} s", True
+                    return f"{name} did not respond within {timeout:g} s", True
             return answers.get()
 
 
@@ -133,7 +133,7 @@ def read_arguments(written: str) -> Mapping[str, object]:
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise InvalidInputError('the arguments must be one JSON object, such as {"name": "value"}')
+        raise InvalidInputError('the arguments must be a JSON object such as {"name": "value"}')
     return cast("Mapping[str, object]", given)
 
 
@@ -159,7 +159,7 @@ def find_tools(modules: Iterable[str] = ()) -> tuple[Tool, ...]:
         try:
             loaded: object = point.load()
         except (ImportError, AttributeError, InvalidInputError) as error:
-            raise ConfigError(f"the tool {point.name!r} of {point.value} cannot be loaded: {error}") from error
+            raise ConfigError(f"cannot load the tool {point.name!r} from {point.value}: {error}") from error
         found += _pick_tools(loaded, f"{point.name} ({point.value})")
     for name in modules:
         found += _pick_tools(_import_module(name), name)
@@ -170,7 +170,7 @@ def _import_module(name: str) -> ModuleType:
     try:
         return _import_file(Path(name).expanduser()) if name.endswith(".py") else importlib.import_module(name)
     except (ImportError, OSError, SyntaxError, InvalidInputError, ValueError) as error:
-        raise ConfigError(f"the tools of {name} cannot be loaded: {error}") from error
+        raise ConfigError(f"cannot load the tools in {name}: {error}") from error
 
 
 def _import_file(path: Path) -> ModuleType:

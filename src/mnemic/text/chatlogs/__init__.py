@@ -57,7 +57,7 @@ def _conversations(document: Any, name: str) -> list[Json]:
     found = as_list(document) or as_list(as_mapping(document).get("items")) or ([document] if document else [])
     conversations = [as_mapping(entry) for entry in found]
     if not conversations:
-        raise InvalidInputError(f"this is not a {name} export: it is not one JSON document; is the file complete?")
+        raise InvalidInputError(f"this is not a {name} export: it is not a single JSON document; is the file complete?")
     return conversations
 
 

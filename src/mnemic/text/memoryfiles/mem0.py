@@ -54,7 +54,7 @@ def read_mem0(text: str, name: str, owner: Owner, *, is_named: bool) -> MemoryRe
     records = [(place, record) for place, record in _records(text, reading) if record]
     if not records:
         broken = f" ({reading.problems[0]})" if reading.problems else ""
-        raise InvalidInputError(f"this contains no mem0 memories: it must come from `get_all` or an export{broken}")
+        raise InvalidInputError(f"the file contains no mem0 memories; it must come from `get_all` or an export{broken}")
     memories: list[tuple[str, Json]] = []
     changes: dict[str, list[tuple[str, Json]]] = {}
     for place, record in records:
