@@ -32,17 +32,7 @@ from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.erase import delete
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import run_jobs, work
-from mnemic.engine.kinds import (
-    CONSOLIDATE_SUMMARY,
-    CURATE,
-    DECAY,
-    EMBED,
-    EVICT,
-    EXTRACT,
-    REFLECT,
-    REMAKE,
-    SUMMARISE,
-)
+from mnemic.engine.kinds import CONSOLIDATE_SUMMARY, CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, REMAKE, SUMMARISE
 from mnemic.model.item import Kind
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Job, JobState

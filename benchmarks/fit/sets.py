@@ -88,9 +88,7 @@ def load(name: str, data: Path) -> Dataset:
         return made[name]()
     haystacks = data / name / "haystacks.json"
     return load_dataset(
-        data / name / "corpus.jsonl.gz",
-        data / name / "queries.jsonl.gz",
-        haystacks if haystacks.exists() else None,
+        data / name / "corpus.jsonl.gz", data / name / "queries.jsonl.gz", haystacks if haystacks.exists() else None
     )
 
 

@@ -18,15 +18,7 @@ from mnemic.model.scope import Level
 from mnemic.ports.store import StaleTerms, UnitOfWork
 from mnemic.testing.isolation import IsolationRun
 from mnemic.testing.random_nouns import every_scope
-from mnemic.testing.samples import (
-    ANNA_ELSEWHERE,
-    MINUTE,
-    NOW,
-    READING,
-    SPACE,
-    a_query,
-    a_vector,
-)
+from mnemic.testing.samples import ANNA_ELSEWHERE, MINUTE, NOW, READING, SPACE, a_query, a_vector
 
 FORGOTTEN = re.compile(
     r"(\w+\.)?pid = (ANY\(%\(pids\)s(::bigint\[\])?\)|%\(pid\)s)|(\w+\.)?org = (%\(org\)s|asked\.org)", re.ASCII

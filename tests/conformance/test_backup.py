@@ -15,11 +15,7 @@ import pytest
 from mnemic import Mnemic, Scope, check_backup
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.errors import (
-    ConflictError,
-    InvalidInputError,
-    UnauthorisedError,
-)
+from mnemic.errors import ConflictError, InvalidInputError, UnauthorisedError
 from mnemic.model.health import Condition
 from mnemic.model.records import Right
 from mnemic.model.scope import Level

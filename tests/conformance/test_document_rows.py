@@ -23,13 +23,7 @@ WORD = "xylophone"
 
 def leave_tombstones(store: Store) -> None:
     """A document all of whose fields say the word is filled, filled anew with nothing, filled again, and erased."""
-    document = a_document(
-        f"{WORD}.md",
-        title=WORD,
-        sha256=WORD,
-        headings=(Heading(0, 1, WORD),),
-        metadata={WORD: WORD},
-    )
+    document = a_document(f"{WORD}.md", title=WORD, sha256=WORD, headings=(Heading(0, 1, WORD),), metadata={WORD: WORD})
     for text in (WORD, "", WORD):
         chunks = fill_document(store, document, *[text] * bool(text), headings=(WORD,))
         add_vectors(store, *(a_vector(chunk.id) for chunk in chunks))
@@ -80,10 +74,7 @@ def test_documents_and_chunks_of_postgresql_and_sqlite_have_the_same_columns(
 ):
     store, path = make_postgres(), tmp_path / "memory.db"
     SqliteStore(path).close()
-    with (
-        psycopg.connect(postgres_url) as connection,
-        closing(sqlite3.connect(path)) as file,
-    ):
+    with psycopg.connect(postgres_url) as connection, closing(sqlite3.connect(path)) as file:
         for table in ("documents", "document_texts", "chunks"):
             there = connection.execute(
                 "SELECT column_name FROM information_schema.columns "

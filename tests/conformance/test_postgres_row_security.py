@@ -147,9 +147,7 @@ def test_every_table_with_rows_of_orgs_is_guarded_whoever_owns_it(store: Postgre
 
 
 @pytest.mark.requirement("P-17")
-def test_a_statement_without_a_condition_sees_the_rows_of_the_org_that_was_named_alone(
-    bare: Bare,
-):
+def test_a_statement_without_a_condition_sees_the_rows_of_the_org_that_was_named_alone(bare: Bare):
     with bare.session() as asked:
         assert asked.run(ORGS).fetchall() == []
         assert asked.versions([HERS])

@@ -166,11 +166,7 @@ def test_the_vectors_of_before_are_kept_until_they_are_pruned_and_do_not_come_ba
     assert mnemic.reembed(is_pruning=True, is_dry_run=True).removed == {before.space.id: len(THINGS) + 1}
     assert about(mnemic, "spaces")[0].message.startswith(f"{len(THINGS) + 1} vectors are of words, the embedder before")
     report = mnemic.reembed(is_pruning=True)
-    assert (report.filled, report.removed, report.kept) == (
-        len(THINGS) + 1,
-        {before.space.id: len(THINGS) + 1},
-        {},
-    )
+    assert (report.filled, report.removed, report.kept) == (len(THINGS) + 1, {before.space.id: len(THINGS) + 1}, {})
     for each in (mnemic, beside):
         each.remember(ANNA, f"written later by {id(each)}")
         assert nearest(each.recall(ANNA, "kites"))[0] == "seven red kites"

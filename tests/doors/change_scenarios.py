@@ -106,9 +106,6 @@ CHANGES = (
     keep_both("Lisbon is in Portugal", "I live in Lisbon.", "I live in Lisbon, Portugal, near the river Tejo."),
     Scenario(
         "a name is kept however short the message",
-        (
-            *tell("I'm Ana", MARCH),
-            Step("list", expect={"memories.#": 1, "memories.0.text": "User is Ana"}),
-        ),
+        (*tell("I'm Ana", MARCH), Step("list", expect={"memories.#": 1, "memories.0.text": "User is Ana"})),
     ),
 )

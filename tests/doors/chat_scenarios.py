@@ -147,11 +147,7 @@ TOOLS = (
                 {"name": "calculator", "arguments": {"expression": "17 * 23"}},
                 expect={"is_error": False, "call.name": "calculator", "text": "17 * 23 = 391"},
             ),
-            Step(
-                "tools.call",
-                {"name": "remember", "arguments": {"text": "Ana sails"}},
-                expect={"is_error": False},
-            ),
+            Step("tools.call", {"name": "remember", "arguments": {"text": "Ana sails"}}, expect={"is_error": False}),
             Step("list", expect={"memories.0.text": "Ana sails", "memories.0.trust": "assistant"}),
             Step("tools.call", {"name": "no-such-tool"}, expect={"is_error": True}),
             Step("tools.call", {"name": "forget", "arguments": {"id": "nothing"}}, expect={"is_error": True}),

@@ -304,12 +304,7 @@ SCENARIOS = (
                     "messages.1.name": "Quill",
                 },
             ),
-            Step(
-                "complete",
-                {"turn_id": "no-such-turn", "assistant": ["la"]},
-                scope=ANA_TODAY,
-                fails=NotFoundError,
-            ),
+            Step("complete", {"turn_id": "no-such-turn", "assistant": ["la"]}, scope=ANA_TODAY, fails=NotFoundError),
         ),
     ),
     Scenario(
@@ -330,12 +325,7 @@ SCENARIOS = (
                     Step("history", {"id": Ref("tea")}, scope=stranger, fails=NotFoundError),
                 )
             ),
-            Step(
-                "complete",
-                {"turn_id": Ref("turn"), "assistant": ["No"]},
-                scope=BORIS_TODAY,
-                fails=NotFoundError,
-            ),
+            Step("complete", {"turn_id": Ref("turn"), "assistant": ["No"]}, scope=BORIS_TODAY, fails=NotFoundError),
             Step("get", {"id": Ref("tea")}, expect={"text": "Ana drinks smoked tea"}),
         ),
     ),

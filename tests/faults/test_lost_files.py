@@ -78,17 +78,7 @@ def _empty_log(path: Path) -> None:
     os.truncate(f"{path}-wal", 0)
 
 
-LOSSES = [
-    _delete,
-    _rename,
-    _replace,
-    _truncate,
-    _move_folder,
-    _delete_log,
-    _replace_log,
-    _cut_log,
-    _empty_log,
-]
+LOSSES = [_delete, _rename, _replace, _truncate, _move_folder, _delete_log, _replace_log, _cut_log, _empty_log]
 
 
 @pytest.mark.requirement("P-20", "P-21")

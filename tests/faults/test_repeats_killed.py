@@ -15,8 +15,7 @@ TEA = {"text": "Ana drinks tea"}
 
 
 @pytest.mark.parametrize(
-    "place, told",
-    [("writing", (201, False)), ("answering", (409, False)), ("sending", (201, True))],
+    "place, told", [("writing", (201, False)), ("answering", (409, False)), ("sending", (201, True))]
 )
 def test_whenever_a_server_is_killed_the_work_is_done_once(tmp_path: Path, place: str, told: tuple[int, bool]):
     store = str(tmp_path / "memory.db")

@@ -119,10 +119,7 @@ class TestKeys:
     @pytest.mark.parametrize(
         "content, names",
         [
-            (
-                "[memory]\ndb_path = 'a'\n[tools.storage]\ndb_path = 'a'",
-                ("memory.db_path", "tools.storage.db_path"),
-            ),
+            ("[memory]\ndb_path = 'a'\n[tools.storage]\ndb_path = 'a'", ("memory.db_path", "tools.storage.db_path")),
             ("[tools.storage]\nchunk_size = 9\n[memory]\nchunk_size = 9", ("memory.chunk_size", "tools.storage.chunk")),
             (
                 "[agent]\ncontext_from_memory = true\n[memory]\ncontext_injection = true",

@@ -151,10 +151,7 @@ class TestCaptureOfClients:
         called = SimpleNamespace(type="tool_use", id="t1", name="weather", input={"city": "Porto"})
         message = SimpleNamespace(role="assistant", content=[SimpleNamespace(type="text", text="I look."), called])
         result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Sunny"}]}
-        assert self.texts(message, result) == [
-            ("assistant", 'I look.\nweather({"city": "Porto"})'),
-            ("tool", "Sunny"),
-        ]
+        assert self.texts(message, result) == [("assistant", 'I look.\nweather({"city": "Porto"})'), ("tool", "Sunny")]
 
     def test_what_is_no_message_is_refused(self):
         for strange in (5, "hello", object(), SimpleNamespace(role="user")):

@@ -48,11 +48,7 @@ ROWS: tuple[tuple[str, int, Mapping[str, object]], ...] = (
         {"pid": 1, "id": "h1", "item_id": "known", "action": "created", "actor": "cli", "reason": "", "at": AT}
         | {"before": "{}", "after": "{}"},
     ),
-    (
-        "profiles",
-        1,
-        {"pid": 1, "key": "name", "value": "Anna", "source": "user", "created_at": AT, "updated_at": AT},
-    ),
+    ("profiles", 1, {"pid": 1, "key": "name", "value": "Anna", "source": "user", "created_at": AT, "updated_at": AT}),
     ("cursors", 2, {"pid": 1, "session": "s1", "name": "summarised", "position": 1}),
     ("schedules", 2, {"name": "evict", "at": AT}),
     (

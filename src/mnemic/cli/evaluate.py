@@ -88,8 +88,7 @@ class ExtractionFiles:
     corpus: Corpus
     memories: Annotated[Path, typer.Option(help="The memories that should be extracted.", metavar="FILE")]
     produced: Annotated[
-        Path | None,
-        typer.Option(help="Write all extracted memories to this file, or resume from it.", metavar="FILE"),
+        Path | None, typer.Option(help="Write all extracted memories to this file, or resume from it.", metavar="FILE")
     ] = None
 
 

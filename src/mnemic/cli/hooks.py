@@ -90,8 +90,7 @@ def run(
     program: Program,
     options: HookOptions,
     timeout_s: Annotated[
-        float | None,
-        typer.Option("--timeout-s", help="Time limit in seconds. The hook always stops by then."),
+        float | None, typer.Option("--timeout-s", help="Time limit in seconds. The hook always stops by then.")
     ] = None,
 ) -> None:
     """Handle one event from standard input. Coding assistants call this command; you do not need to."""

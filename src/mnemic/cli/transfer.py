@@ -98,8 +98,7 @@ def backup(
     options: ScopeOptions,
     arguments: Arguments,
     is_checking: Annotated[
-        bool,
-        typer.Option("--verify", help="Write nothing. Instead, read a backup to the end and count its rows."),
+        bool, typer.Option("--verify", help="Write nothing. Instead, read a backup to the end and count its rows.")
     ] = False,
 ) -> None:
     """Write the whole store, including all orgs, to one verified file that only you can read. The store stays

@@ -69,11 +69,7 @@ MOST_BESIDE = 12  # messages read as neighbours of the chosen ones
 BESIDE_TOKENS = 40
 """Longer neighbours are shortened or left out: they explain, they are no evidence."""
 
-_SECTION_OF: Mapping[Level, Section] = {
-    Level.AGENT: AGENT,
-    Level.ORG: ORGANISATION,
-    Level.SESSION: SESSION,
-}
+_SECTION_OF: Mapping[Level, Section] = {Level.AGENT: AGENT, Level.ORG: ORGANISATION, Level.SESSION: SESSION}
 
 
 @dataclass(frozen=True, slots=True)

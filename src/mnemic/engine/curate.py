@@ -335,13 +335,7 @@ class Curating:
     """One run over a partition. `held`: conversations to skip. What a failing model did not read stays unread."""
 
     def __init__(
-        self,
-        engine: Engine,
-        partition: Partition,
-        actor: str,
-        *,
-        last: date | None = None,
-        held: Sequence[str] = (),
+        self, engine: Engine, partition: Partition, actor: str, *, last: date | None = None, held: Sequence[str] = ()
     ) -> None:
         self._engine, self._partition, self._actor = engine, partition, actor
         zone = zone_of(engine.settings.life.time_zone)

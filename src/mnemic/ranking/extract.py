@@ -54,10 +54,7 @@ class _Sentence:
 
 
 def extract(
-    passages: Sequence[Passage],
-    terms: Callable[[str], Sequence[str]],
-    size: Callable[[str], int],
-    limit: int,
+    passages: Sequence[Passage], terms: Callable[[str], Sequence[str]], size: Callable[[str], int], limit: int
 ) -> list[Excerpt]:
     """The sentences that fit `limit` together (as `size` counts), in order of the conversation. `terms` returns a
     text's content words, each once. If even the best sentence is too long, it is cut. Texts of only greetings and signs

@@ -15,17 +15,7 @@ from mnemic.ports.store import MAIN_VIEW, Reading, UnitOfWork
 from mnemic.testing.observation import SCHEDULES
 from mnemic.testing.random_documents import Operation, RandomDocuments
 from mnemic.testing.random_nouns import KEYS, TEXTS
-from mnemic.testing.samples import (
-    ANALYSER,
-    MINUTE,
-    SPACE,
-    a_job,
-    a_message,
-    a_vector,
-    an_entry,
-    new_id,
-    terms,
-)
+from mnemic.testing.samples import ANALYSER, MINUTE, SPACE, a_job, a_message, a_vector, an_entry, new_id, terms
 
 KINDS = ("curate", "decay")
 WORKERS = ("w1", "w2")
@@ -178,10 +168,7 @@ class RandomUse(RandomDocuments):
 
     def _list(self) -> Operation:
         visible, query = self.scope().visibility, self.query()
-        return lambda work: (
-            sorted(work.memories.ids(visible, query)),
-            work.memories.list(visible, query),
-        )
+        return lambda work: (sorted(work.memories.ids(visible, query)), work.memories.list(visible, query))
 
     def _get(self) -> Operation:
         visible, ids = self.scope().visibility, [self.known(self.memory_ids) for _ in range(3)]

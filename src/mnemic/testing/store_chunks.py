@@ -218,10 +218,7 @@ class ChunksContract:
             position=1,
             role="document",
         )
-        assert changes_since(store, 0) == [
-            expected,
-            expected._replace(item_id=second.id, terms="hot", position=2),
-        ]
+        assert changes_since(store, 0) == [expected, expected._replace(item_id=second.id, terms="hot", position=2)]
 
     def test_a_chunk_that_is_not_active_comes_as_inactive(self, store: Store):
         fill_document(store, a_document(), "Tea", state=State.QUARANTINED)

@@ -234,8 +234,7 @@ class DocumentsContract:
         found: list[Document] = []
         with store.read() as work:
             while page := work.documents.list(
-                ANNA.visibility,
-                DocumentQuery(limit=2, after=(found[-1].source, found[-1].id) if found else None),
+                ANNA.visibility, DocumentQuery(limit=2, after=(found[-1].source, found[-1].id) if found else None)
             ):
                 assert len(page) <= 2
                 found += page

@@ -54,10 +54,7 @@ def reply_tokens(context_tokens: int) -> int:
 
 
 def curator_prompt(
-    turns: Sequence[ToldTurn],
-    context_tokens: int,
-    tries: int = 0,
-    around: Mapping[str, Sequence[str]] | None = None,
+    turns: Sequence[ToldTurn], context_tokens: int, tries: int = 0, around: Mapping[str, Sequence[str]] | None = None
 ) -> Prompt:
     """The prompt for what is worth keeping in a part of a day. More failed `tries` raise the temperature. `around`:
     lines by the name of their block, cut in front where they are too many.

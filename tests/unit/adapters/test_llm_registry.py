@@ -68,8 +68,7 @@ def test_a_packaged_model_that_cannot_be_written_is_told(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "missing, name, extra",
-    [("httpx2", "ollama:x", "openai"), ("xllamacpp", "llama-cpp", "llama-cpp")],
+    "missing, name, extra", [("httpx2", "ollama:x", "openai"), ("xllamacpp", "llama-cpp", "llama-cpp")]
 )
 def test_a_missing_extra_is_answered_with_the_line_that_installs_it(missing: str, name: str, extra: str):
     program = (

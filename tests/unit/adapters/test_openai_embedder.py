@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 
 from mnemic.adapters.embedders.openai import BATCH_TEXTS, Endpoint, OpenAIEmbedder
-from mnemic.errors import (
-    BackendError,
-    BadReplyError,
-    ConfigError,
-    RateLimitedError,
-    TimedOutError,
-    UnavailableError,
-)
+from mnemic.errors import BackendError, BadReplyError, ConfigError, RateLimitedError, TimedOutError, UnavailableError
 from mnemic.testing.embedding_server import EmbeddingServer, Reply, embeddings
 
 BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "

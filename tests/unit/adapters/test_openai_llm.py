@@ -23,16 +23,7 @@ from mnemic.errors import (
 )
 from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage, ToolCall, ToolSpec
 from mnemic.model.item import Role
-from mnemic.testing.chat_server import (
-    EVENTS,
-    PROMPT_TOKENS,
-    ChatReply,
-    ChatServer,
-    Ending,
-    event,
-    streamed,
-    whole,
-)
+from mnemic.testing.chat_server import EVENTS, PROMPT_TOKENS, ChatReply, ChatServer, Ending, event, streamed, whole
 from mnemic.text.replies import read_items
 from tests.broken_replies.corpus import MOST, SCHEMA, Case, cases
 
@@ -285,8 +276,7 @@ class TestFailures:
         assert llm.complete(prompt()).text == "tea"
 
     @pytest.mark.parametrize(
-        "body",
-        ["", "{not json", "[]", "7", "null", '{"choices": []}', '{"choices": 7}', "[" * 100_000, '{"id": "x"}'],
+        "body", ["", "{not json", "[]", "7", "null", '{"choices": []}', '{"choices": 7}', "[" * 100_000, '{"id": "x"}']
     )
     def test_a_whole_answer_that_is_no_reply_is_a_bad_reply(self, server: ChatServer, llm: OpenAILlm, body: str):
         server.scripted.append(ChatReply(body=body))

@@ -53,8 +53,7 @@ class TestAPart:
             unseal(seal(b"a secret"), **names)  # type: ignore[arg-type] -- names of its arguments
 
     @pytest.mark.parametrize(
-        "order",
-        [(0, 1, 2), (0,), (), (1, 2, 3), (1, 0, 2, 3), (0, 1, 1, 2, 3), (0, 1, 2, 3, 3), (3,)],
+        "order", [(0, 1, 2), (0,), (), (1, 2, 3), (1, 0, 2, 3), (0, 1, 1, 2, 3), (0, 1, 2, 3, 3), (3,)]
     )
     def test_whose_pieces_are_cut_off_moved_or_repeated_does_not_open(self, order: tuple[int, ...]):
         sealed = seal(os.urandom(3 << 20))

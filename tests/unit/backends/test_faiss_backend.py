@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
-from mnemic.backends.faiss import (
-    DEFAULT_EMBEDDER,
-    Embedder,
-    FaissBackend,
-    PortEmbedder,
-    choose_embedder,
-)
+from mnemic.backends.faiss import DEFAULT_EMBEDDER, Embedder, FaissBackend, PortEmbedder, choose_embedder
 from mnemic.errors import BadReplyError, ConfigError
 from mnemic.ports.models import Vectors
 

@@ -166,8 +166,7 @@ def test_an_option_that_a_backend_does_not_take_is_refused():
 
 @pytest.mark.requirement("O-60")
 @pytest.mark.parametrize(
-    "name, module, extra",
-    [("faiss", "faiss", "memory-faiss"), ("colbert", "torch", "memory-colbert")],
+    "name, module, extra", [("faiss", "faiss", "memory-faiss"), ("colbert", "torch", "memory-colbert")]
 )
 def test_a_missing_package_is_answered_with_the_line_that_installs_it(
     name: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch

@@ -15,12 +15,7 @@ from mnemic import AsyncMnemic, Mnemic, Scope, tool
 from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.engine.engine import Engine
-from mnemic.errors import (
-    ConfigError,
-    InvalidInputError,
-    UnavailableError,
-    UnsupportedError,
-)
+from mnemic.errors import ConfigError, InvalidInputError, UnavailableError, UnsupportedError
 from mnemic.model.chat import Called, Completion, Finish, Prompt, Recalled, Replied, Said, ToolCall, Usage
 from mnemic.model.item import Role
 from mnemic.model.settings import ProxySettings

@@ -204,11 +204,7 @@ PERSON = [
 
 @pytest.mark.parametrize(
     "question, places",
-    [
-        ("Where do I live?", [0]),
-        ("Which languages do I speak?", [1, 2, 3]),
-        ("What should I not eat?", [4, 5, 6]),
-    ],
+    [("Where do I live?", [0]), ("Which languages do I speak?", [1, 2, 3]), ("What should I not eat?", [4, 5, 6])],
 )
 def test_a_context_shows_one_fact_for_one_thing_and_all_where_several_are_asked_for(
     real: Mnemic, question: str, places: list[int]

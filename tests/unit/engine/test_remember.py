@@ -24,8 +24,7 @@ def test_a_memory_belongs_to_the_owner_of_its_level(mnemic: Mnemic, level: str, 
 
 @pytest.mark.requirement("N-05", "R-17")
 @pytest.mark.parametrize(
-    "scope, level",
-    [(ANNA, "user"), (Scope(agent="a", session="s"), "agent"), (Scope(session="s"), "session")],
+    "scope, level", [(ANNA, "user"), (Scope(agent="a", session="s"), "agent"), (Scope(session="s"), "session")]
 )
 def test_the_level_is_user_else_agent_else_session_and_org_only_when_said(mnemic: Mnemic, scope: Scope, level: str):
     assert mnemic.remember(scope, "Tea is served at four").level == Level(level)

@@ -11,9 +11,7 @@ import pytest
 from mnemic import Mnemic, Scope
 from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.engine.engine import Engine
-from mnemic.errors import (
-    UnavailableError,
-)
+from mnemic.errors import UnavailableError
 from mnemic.model.chat import Prompt, Usage
 from mnemic.model.document import STEPS_KEPT
 from mnemic.model.scope import Level

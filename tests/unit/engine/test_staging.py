@@ -78,10 +78,7 @@ def test_several_texts_of_one_output_are_one_answer_and_an_empty_one_is_refused(
         with pytest.raises(InvalidInputError, match="blank"):
             mnemic.complete(ANNA, staged.id, assistant=empty)
     whole = mnemic.complete(ANNA, staged.id, assistant=["  Take pgvector.", "It is there already. \n"])
-    assert [message.text for message in whole.messages] == [
-        "Which database?",
-        "Take pgvector.\nIt is there already.",
-    ]
+    assert [message.text for message in whole.messages] == ["Which database?", "Take pgvector.\nIt is there already."]
 
 
 @pytest.mark.requirement("T-07", "T-09", "T-31")

@@ -11,12 +11,7 @@ import pytest
 from mnemic.cli import main
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import CorpusRow, read_json_lines
-from mnemic.evaluation.extraction import (
-    ExtractionOptions,
-    Produced,
-    run_extraction,
-    write_produced,
-)
+from mnemic.evaluation.extraction import ExtractionOptions, Produced, run_extraction, write_produced
 from mnemic.evaluation.extraction_score import GoldMemory, load_gold, score_extraction
 from mnemic.evaluation.extraction_words import USER, bag, main_name, stem
 

@@ -13,18 +13,12 @@ Case = tuple[str, tuple[tuple[str, str], ...]]
 ENGLISH: tuple[Case, ...] = (
     (
         "I prefer dark mode and I use Windows 11.",
-        (
-            ("User prefers dark mode", "preference"),
-            ("User uses Windows 11", "context"),
-        ),
+        (("User prefers dark mode", "preference"), ("User uses Windows 11", "context")),
     ),
     ("I moved to Lisbon last month.", (("User moved to Lisbon last month (in 2026-04)", "fact"),)),
     (
         "My sister lives in Hamburg and my brother is a nurse.",
-        (
-            ("User's sister lives in Hamburg", "fact"),
-            ("User's brother is a nurse", "fact"),
-        ),
+        (("User's sister lives in Hamburg", "fact"), ("User's brother is a nurse", "fact")),
     ),
     ("I've been vegetarian since 2019.", (("User has been vegetarian since 2019", "fact"),)),
     ("I work as a data engineer at Brightwater.", (("User works as a data engineer at Brightwater", "fact"),)),
@@ -68,10 +62,7 @@ ENGLISH: tuple[Case, ...] = (
     ),
     (
         "Hi! I'm Petra and I'm a midwife from Graz.",
-        (
-            ("User is Petra", "fact"),
-            ("User is a midwife from Graz", "fact"),
-        ),
+        (("User is Petra", "fact"), ("User is a midwife from Graz", "fact")),
     ),
     ("Please remember that I take my tea without sugar.", (("User takes their tea without sugar", "fact"),)),
     ("Note: my landlord raised the rent to 940 euros.", (("User's landlord raised the rent to 940 euros", "fact"),)),
@@ -88,10 +79,7 @@ ENGLISH: tuple[Case, ...] = (
     ),
     (
         "I broke my left wrist yesterday, so I can't type much.",
-        (
-            ("User broke their left wrist yesterday (on 2026-05-05)", "event"),
-            ("User cannot type much", "fact"),
-        ),
+        (("User broke their left wrist yesterday (on 2026-05-05)", "event"), ("User cannot type much", "fact")),
     ),
     ("I used to smoke, but I stopped in 2021.", (("User used to smoke, but they stopped in 2021", "fact"),)),
     ("I do not like spicy food.", (("User does not like spicy food", "preference"),)),
@@ -104,10 +92,7 @@ ENGLISH: tuple[Case, ...] = (
     ("I decided to sell my flat in Porto.", (("User decided to sell their flat in Porto", "event"),)),
     (
         "I'm divorced and I share custody of my son.",
-        (
-            ("User is divorced", "fact"),
-            ("User shares custody of their son", "fact"),
-        ),
+        (("User is divorced", "fact"), ("User shares custody of their son", "fact")),
     ),
     ("I read two novels a week.", (("User reads two novels a week", "event"),)),
     (
@@ -124,10 +109,7 @@ ENGLISH: tuple[Case, ...] = (
     ("I have a thesis defence on 20 June.", (("User has a thesis defence on 20 June (on 2026-06-20)", "fact"),)),
     (
         "My partner is deaf, so we use sign language at home.",
-        (
-            ("User's partner is deaf", "fact"),
-            ("User uses sign language at home", "context"),
-        ),
+        (("User's partner is deaf", "fact"), ("User uses sign language at home", "context")),
     ),
     ("I can't stand cilantro.", (("User cannot stand cilantro", "preference"),)),
     (
@@ -142,10 +124,7 @@ ENGLISH: tuple[Case, ...] = (
     ("I moved to Rome, can you help me find a language school?", (("User moved to Rome", "fact"),)),
     ("My hobby is restoring old radios.", (("User's hobby is restoring old radios", "fact"),)),
     ("I own a small bakery in Ghent.", (("User owns a small bakery in Ghent", "fact"),)),
-    (
-        "My brother and I run a podcast about chess.",
-        (("User and their brother run a podcast about chess", "context"),),
-    ),
+    ("My brother and I run a podcast about chess.", (("User and their brother run a podcast about chess", "context"),)),
     (
         "I feel anxious about my exam on Friday.",
         (("User feels anxious about their exam on Friday (on 2026-05-08)", "context"),),
@@ -203,24 +182,13 @@ ENGLISH: tuple[Case, ...] = (
     ),
     (
         "I think I'll add the pearls. I wore them at the ball two days ago.",
-        (
-            (
-                "User thinks they will add the pearls; User wore them at the ball two days ago (on 2026-05-04)",
-                "goal",
-            ),
-        ),
+        (("User thinks they will add the pearls; User wore them at the ball two days ago (on 2026-05-04)", "goal"),),
     ),
     ("I'm in Ghent.", (("User is in Ghent", "context"),)),
 )
 
 CHINESE: tuple[Case, ...] = (
-    (
-        "我喜欢深色模式，我用Windows 11。",
-        (
-            ("用户喜欢深色模式", "preference"),
-            ("用户用Windows 11", "context"),
-        ),
-    ),
+    ("我喜欢深色模式，我用Windows 11。", (("用户喜欢深色模式", "preference"), ("用户用Windows 11", "context"))),
     ("我昨天搬到了里斯本。", (("用户昨天搬到了里斯本（2026-05-05）", "fact"),)),
     ("我妹妹住在北京。", (("用户的妹妹住在北京", "fact"),)),
     ("我是一名护士。", (("用户是一名护士", "fact"),)),
@@ -240,13 +208,7 @@ CHINESE: tuple[Case, ...] = (
     ("我妈妈去年被诊断出糖尿病。", (("用户的妈妈去年被诊断出糖尿病（2025年）", "fact"),)),
     ("我会说西班牙语。", (("用户会说西班牙语", "fact"),)),
     ("请记住，我喝茶不加糖。", (("用户喝茶不加糖", "fact"),)),
-    (
-        "你好，我叫王小明，我来自成都。",
-        (
-            ("用户叫王小明", "fact"),
-            ("用户来自成都", "fact"),
-        ),
-    ),
+    ("你好，我叫王小明，我来自成都。", (("用户叫王小明", "fact"), ("用户来自成都", "fact"))),
     ("我正在准备马拉松比赛。", (("用户正在准备马拉松比赛", "goal"),)),
     ("我和丈夫养了一只狗。", (("用户和丈夫养了一只狗", "fact"),)),
     ("我毕业于浙江大学。", (("用户毕业于浙江大学", "fact"),)),

@@ -35,8 +35,7 @@ def test_dates_are_known_however_they_are_written(text: str, date: Date):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["May I ask something?", "Who will march?", "What was on 2023-13-01?", "Version 10.20.3000", "In 2022?", ""],
+    "text", ["May I ask something?", "Who will march?", "What was on 2023-13-01?", "Version 10.20.3000", "In 2022?", ""]
 )
 def test_words_and_numbers_that_are_no_dates_are_left_alone(text: str):
     assert Asking.of(text, TODAY).dates == ()

@@ -323,14 +323,7 @@ class TestBroken:
     @given(
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-            lambda inner: (
-                st.lists(inner, max_size=3)
-                | st.dictionaries(
-                    KEYS,
-                    inner,
-                    max_size=4,
-                )
-            ),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
             max_leaves=12,
         ),
         st.sampled_from([None, *FORMATS]),

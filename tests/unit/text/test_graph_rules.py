@@ -56,18 +56,12 @@ def types(text: str, speaker: str = "") -> dict[str, str]:
         ("The Retention Policy governs the Vault.", {("Vault", "GOVERNED_BY", "Retention Policy")}),
         ("Alice and Bob both work at Initech.", {("Alice", "WORKS_AT", "Initech"), ("Bob", "WORKS_AT", "Initech")}),
         ("Apollo uses Redis, Kafka and Docker.", {("Apollo", "USES", x) for x in ("Redis", "Kafka", "Docker")}),
-        (
-            "Anna works at Acme and lives in Berlin.",
-            {("Anna", "WORKS_AT", "Acme"), ("Anna", "LIVES_IN", "Berlin")},
-        ),
+        ("Anna works at Acme and lives in Berlin.", {("Anna", "WORKS_AT", "Acme"), ("Anna", "LIVES_IN", "Berlin")}),
         (
             "Apollo, which depends on Kafka, was created by Bob.",
             {("Apollo", "DEPENDS_ON", "Kafka"), ("Apollo", "CREATED_BY", "Bob")},
         ),
-        (
-            "Anna works at Acme. She reports to Bob.",
-            {("Anna", "WORKS_AT", "Acme"), ("Anna", "REPORTS_TO", "Bob")},
-        ),
+        ("Anna works at Acme. She reports to Bob.", {("Anna", "WORKS_AT", "Acme"), ("Anna", "REPORTS_TO", "Bob")}),
         ("Marie habite à Toulouse.", {("Marie", "LIVES_IN", "Toulouse")}),
         ("Pedro trabaja en Telefónica.", {("Pedro", "WORKS_AT", "Telefónica")}),
         ("阿波罗项目依赖Redis，由张伟负责。", {("阿波罗项目", "DEPENDS_ON", "Redis")}),

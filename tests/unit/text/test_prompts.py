@@ -9,14 +9,7 @@ from mnemic.model.chat import Completion, Finish
 from mnemic.model.item import Role
 from mnemic.testing.samples import a_message
 from mnemic.text import prompts
-from mnemic.text.prompts import (
-    language_of,
-    raw_lines,
-    read_reflection,
-    read_summary,
-    reflection_prompt,
-    summary_prompt,
-)
+from mnemic.text.prompts import language_of, raw_lines, read_reflection, read_summary, reflection_prompt, summary_prompt
 
 TALK = (
     a_message(1, "I moved to Oslo.\nIt rains."),

@@ -234,11 +234,7 @@ def _has_symbol(value: str) -> bool:
     return not _SYMBOLS.isdisjoint(value)
 
 
-_JUDGES: dict[str, Callable[[str], bool]] = {
-    "number": bool,
-    "mixed": _is_mixed_password,
-    "strong": _is_strong,
-}
+_JUDGES: dict[str, Callable[[str], bool]] = {"number": bool, "mixed": _is_mixed_password, "strong": _is_strong}
 _BETWEEN = late_pattern(r"[A-Za-z][0-9!@#$%^&*+=?~]{1,8}[A-Za-z]")
 _LEAST_SORTS = 3
 """Lower case, upper case, digits and signs. `Office365` also has three, but nothing between its letters."""

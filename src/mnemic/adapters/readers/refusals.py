@@ -86,10 +86,7 @@ def out_of_memory(name: str, limits: ReadLimits) -> UnreadableError:
 
 def crashed(name: str, code: int | None) -> UnreadableError:
     """The process that read the file crashed."""
-    return _error(
-        Unreadable.CRASH,
-        f"{_quote(name)} crashed the file reader (exit code {code}); it may be damaged",
-    )
+    return _error(Unreadable.CRASH, f"{_quote(name)} crashed the file reader (exit code {code}); it may be damaged")
 
 
 def _quote(name: str) -> str:

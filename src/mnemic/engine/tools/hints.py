@@ -268,12 +268,7 @@ def _record(kind: type, place: str, within: tuple[object, ...]) -> Form:
 
 def object_schema(properties: Mapping[str, object], required: Sequence[str]) -> dict[str, object]:
     """The schema of an object with exactly these properties."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(required),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": dict(properties), "required": list(required), "additionalProperties": False}
 
 
 def _what(schema: Mapping[str, object]) -> str:

@@ -111,12 +111,7 @@ def draft_of(
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     known = _name_of(external_id) or f"{place}:{digest}"
     return MessageDraft(
-        role=role,
-        text=text,
-        name=_name_of(name),
-        observed_at=time_of(when),
-        external_id=known,
-        trust=Trust.IMPORTED,
+        role=role, text=text, name=_name_of(name), observed_at=time_of(when), external_id=known, trust=Trust.IMPORTED
     )
 
 

@@ -59,10 +59,7 @@ def lying_archive(size: int) -> bytes:
         ("b.docx", encrypted_zip()),
         (
             "a.epub",
-            files.epub(
-                ["<p>text</p>"],
-                {"META-INF/encryption.xml": '<e><CipherReference URI="OEBPS/c0.xhtml"/></e>'},
-            ),
+            files.epub(["<p>text</p>"], {"META-INF/encryption.xml": '<e><CipherReference URI="OEBPS/c0.xhtml"/></e>'}),
         ),
         ("a.eml", b"Subject: x\nContent-Type: application/pkcs7-mime; smime-type=enveloped-data\n\nAAAA\n"),
     ],

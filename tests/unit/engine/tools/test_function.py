@@ -262,19 +262,7 @@ def endless(tree: Tree) -> str:
     return str(tree)
 
 
-REFUSED: list[Any] = [
-    nameless,
-    undescribed,
-    untyped,
-    anything,
-    calls,
-    bare,
-    pair,
-    many,
-    stale,
-    endless,
-    lambda: "x",
-]
+REFUSED: list[Any] = [nameless, undescribed, untyped, anything, calls, bare, pair, many, stale, endless, lambda: "x"]
 
 
 @pytest.mark.requirement("J-62", "P-24")

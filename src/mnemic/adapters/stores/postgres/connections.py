@@ -86,10 +86,7 @@ _MEANINGS: Mapping[type[psycopg.Error], tuple[type[failures.MnemicError], str]] 
     errors.UniqueViolation: (failures.ConflictError, "another process has already stored this"),
     errors.SerializationFailure: (failures.UnavailableError, _IN_THE_WAY),
     errors.DeadlockDetected: (failures.UnavailableError, _IN_THE_WAY),
-    errors.LockNotAvailable: (
-        failures.UnavailableError,
-        "locked by another transaction; try again later",
-    ),
+    errors.LockNotAvailable: (failures.UnavailableError, "locked by another transaction; try again later"),
     errors.QueryCanceled: (failures.TimedOutError, "the statement timed out and was rolled back"),
     errors.DiskFull: (
         failures.UnavailableError,
