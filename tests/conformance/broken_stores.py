@@ -66,8 +66,8 @@ class SpoiltStore(MemoryStore):
             yield self._spoil(work)
 
     @contextmanager
-    def write(self) -> Generator[UnitOfWork]:
-        with super().write() as work:
+    def write(self, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
+        with super().write(is_erasing=is_erasing) as work:
             yield self._spoil(work)
 
     def _spoil(self, work: UnitOfWork) -> UnitOfWork:
@@ -341,9 +341,9 @@ class CommitsWhatRaised(MemoryStore):
     """Half a transaction: what was written before the error stays."""
 
     @contextmanager
-    def write(self) -> Generator[UnitOfWork]:
+    def write(self, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
         raised: list[Exception] = []
-        with super().write() as work:
+        with super().write(is_erasing=is_erasing) as work:
             try:
                 yield work
             except (MnemicError, Stopped) as error:

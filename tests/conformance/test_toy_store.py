@@ -38,7 +38,8 @@ class FileStore:
         yield MemoryUnitOfWork(Transaction(self._load(), is_writing=False))
 
     @contextmanager
-    def write(self) -> Generator[UnitOfWork]:
+    def write(self, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
+        del is_erasing
         with self._writer:
             tables = self._load()
             yield MemoryUnitOfWork(Transaction(tables, is_writing=True))

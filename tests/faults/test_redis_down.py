@@ -224,9 +224,9 @@ class AwayStore(MemoryStore):
         self._look()
         return super().read()
 
-    def write(self):
+    def write(self, *, is_erasing: bool = False):
         self._look()
-        return super().write()
+        return super().write(is_erasing=is_erasing)
 
     def _look(self) -> None:
         if self.is_away:

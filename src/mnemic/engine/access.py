@@ -317,10 +317,10 @@ class ClaimingStore:
         """Read from the store."""
         return self._store.read()
 
-    def write(self) -> AbstractContextManager[UnitOfWork]:
+    def write(self, *, is_erasing: bool = False) -> AbstractContextManager[UnitOfWork]:
         """Write to the store together with the request. Raises `ConflictError` if another process runs it."""
-        claim = current()
-        return self._store.write() if claim is None else self._write_claimed(claim)
+        claim, write = current(), self._store.write(is_erasing=is_erasing)
+        return write if claim is None else self._write_claimed(claim, write)
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
         """The store's findings."""
@@ -339,8 +339,8 @@ class ClaimingStore:
         self._store.close()
 
     @contextmanager
-    def _write_claimed(self, claim: Claim) -> Generator[UnitOfWork]:
-        with self._store.write() as work:
+    def _write_claimed(self, claim: Claim, write: AbstractContextManager[UnitOfWork]) -> Generator[UnitOfWork]:
+        with write as work:
             claim.put(work)
             yield work
             claim.is_begun = True  # before the commit, whose outcome may stay unknown

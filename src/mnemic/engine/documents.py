@@ -77,7 +77,7 @@ def document_passages(engine: Engine, scope: Scope, reference: str, first: int, 
 def delete_document(engine: Engine, scope: Scope, reference: str, *, actor: str, reason: str = "") -> Receipt:
     """Erase a document with passages, vectors, history and dependants (as `delete`). Raises as `get_document`."""
     now, reason = engine.clock.now(), clean_reason(engine, reason)
-    with engine.store.write() as work:
+    with engine.store.write(is_erasing=True) as work:
         document = _find_one(work, scope.visibility, reference)
         counts, followed = erase_documents(Hand(engine, work, actor, now), [document], reason=reason)
     notes = (*followed.notes, *engine.store.scrub(), *reached(engine, [document.partition]))

@@ -38,7 +38,7 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
     flagged, and a job remakes them. Raises `NotFoundError` if the item does not exist.
     """
     now, reason = engine.clock.now(), clean_reason(engine, reason)
-    with engine.store.write() as work:
+    with engine.store.write(is_erasing=True) as work:
         memories = work.memories.get(scope.visibility, [item_id])
         messages = work.messages.get(scope.visibility, [item_id])
         if not memories and not messages:
@@ -69,7 +69,7 @@ def clear(engine: Engine, scope: Scope, levels: Sequence[Level], *, actor: str, 
     now, reason = engine.clock.now(), clean_reason(engine, reason)
     counts = {"memories": 0, "history": 0}
     entries: list[HistoryEntry] = []
-    with engine.store.write() as work:
+    with engine.store.write(is_erasing=True) as work:
         for partition in scope.visibility.at(*levels).partitions:
             visible = Visibility((partition,), scope.agent)
             ids = sorted(work.memories.ids(visible, MemoryQuery(now=_LONG_AGO, states=())))
@@ -203,7 +203,8 @@ def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = Fals
             return Receipt(now, counts, org=scope.org, is_plan=True)
     # The keys go last before the commit, and no new ones are issued until after it. A backup that seals older rows with
     # a new key finds the receipt when it checks again.
-    with nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy, engine.store.write() as work:
+    destroying = nullcontext(_no_keys) if keyring is None else keyring.destroying()
+    with destroying as destroy, engine.store.write(is_erasing=True) as work:
         plan = _plan_erasure(work, scope, level)
         key = work.erasure.key()
         counts = carried_out(work, plan, now)

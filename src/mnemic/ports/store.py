@@ -429,9 +429,9 @@ class Store(Protocol):
         """A unit of work that sees one consistent state. Writing raises `UnsupportedError`."""
         ...
 
-    def write(self) -> AbstractContextManager[UnitOfWork]:
+    def write(self, *, is_erasing: bool = False) -> AbstractContextManager[UnitOfWork]:
         """A unit of work that commits durably when its block succeeds and leaves no trace if it raises. Writers of the
-        same partition are serialised.
+        same partition are serialised. `is_erasing`: use the space reserved for erasures if the disk is full.
         """
         ...
 

@@ -111,9 +111,9 @@ class FaultyStore:
             yield work
 
     @contextmanager
-    def write(self) -> Generator[UnitOfWork]:
+    def write(self, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
         """A unit of work whose calls and whose commit are steps of the fault."""
-        with self._store.write() as work:
+        with self._store.write(is_erasing=is_erasing) as work:
             yield cast("UnitOfWork", _FaultyUnitOfWork(work, self._fault))
             self._fault.begin()
         self._fault.end()

@@ -336,10 +336,14 @@ def _split(alternatives: str) -> list[str]:
 
 
 @cache
+def _load_data() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__ or "").joinpath("injection.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def load_wordings() -> tuple[Pattern, ...]:
     """Every wording that counts, in the order in which they are looked for. Read when a text is first looked at."""
-    text = resources.files(__package__ or "").joinpath("injection.toml").read_text(encoding="utf-8")
-    data: dict[str, Any] = tomllib.loads(text)
+    data = _load_data()
     parts = {name: _join(source) for name, source in data["parts"].items()}
     orders = [order for each in data["languages"] for order in _put_together({k: _join(v) for k, v in each.items()})]
     return (*orders, *(_read_wording(each, parts) for each in data["wordings"]))
@@ -398,6 +402,7 @@ REACH_CHARACTERS = 100
 """How far before and after a passage its sentence is looked at."""
 
 _SENTENCE_END = re.compile(r"[.!?;:\n\"()\[\]{}<>|•]")
+_CLAUSE_END = re.compile(r" ?[.!?;:,。、\n\"()\[\]{}<>|•] ?")
 
 
 def _words(listed: str) -> frozenset[str]:
@@ -442,12 +447,31 @@ _FOR_A_THING = re.compile(
 """Whose instructions they were: "for the old dishwasher", "on the box"."""
 
 
+def is_own_wish(clause: str, *, is_cut: bool = False) -> bool:
+    """Whether a folded clause says what its speaker wants to do himself ("I want to forget everything"), which is no
+    order. `is_cut`: the clause is given up to its verb.
+    """
+    whole, cut, you = _load_wishes()
+    return (cut.search(clause) if is_cut else whole.match(clause)) is not None and you.search(clause) is None
+
+
+@cache
+def _load_wishes() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    wish, you = (fold_pattern(_expand(_join(source), " ", "")) for source in _load_data()["speaker"].values())
+    whole = rf"(?:\w{{1,20}} ?: ?)?(?:{wish})(?![^\W\u2e80-\u9fff])[^,:;]*$"
+    return re.compile(whole), re.compile(rf"(?<!\w)(?:{wish})(?: \w{{1,24}}){{0,3}} ?$"), re.compile(you)
+
+
 def addresses_model(text: str, start: int, end: int, address: Address) -> bool:
     """Whether the folded text around the passage [start, end) is what `address` asks for."""
     if address == "any":
         return True
     before = _words_before(text, start)
     if address != "role" and _FOR_A_THING.match(text, end):
+        return False
+    if address == "unreported" and is_own_wish(
+        _CLAUSE_END.split(text[max(0, start - REACH_CHARACTERS) : start])[-1], is_cut=True
+    ):
         return False
     if address == "order":
         return _is_order(before)

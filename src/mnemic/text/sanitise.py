@@ -202,7 +202,8 @@ def _find_orders(view: injection.View, known: Sequence[Finding]) -> Iterator[Fin
     for span, features in sentence_features(view):
         if weights[features % len(weights)].sum() / math.sqrt(len(features)) + bias > LEAST_LOGIT:
             start, end = view.span(*span)
-            if not any(first < end and start < last for first, last in high):
+            is_known = any(first < end and start < last for first, last in high)
+            if not is_known and not injection.is_own_wish(view.text[slice(*span)]):
                 yield Finding((start, end), "learned-order", "high")
 
 

@@ -62,7 +62,8 @@ class MemoryStore:
         yield MemoryUnitOfWork(Transaction(self._tables, is_writing=False))
 
     @contextmanager
-    def write(self) -> Generator[UnitOfWork]:
+    def write(self, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
+        del is_erasing
         self._check_open()
         with self._writer:
             tables = self._tables.copy()

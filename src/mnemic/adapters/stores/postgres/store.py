@@ -65,7 +65,8 @@ class PostgresStore:
             yield PostgresUnitOfWork(Session(connection, self.place, is_writing=False))
 
     @contextmanager
-    def write(self) -> Generator[UnitOfWork]:
+    def write(self, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
+        del is_erasing  # the server's disk is not ours
         with self._transaction("begin_write") as connection:
             yield PostgresUnitOfWork(Session(connection, self.place, is_writing=True))
 

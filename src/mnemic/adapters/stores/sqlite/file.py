@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import struct
 import threading
@@ -29,6 +30,13 @@ _PAGE_SIZE_AT = 8  # in the header of the log
 _CLAIM = struct.Struct("=8sI")
 """Stored beside the log without a flush: its salt and number of acknowledged frames."""
 
+_RESERVE_BYTES = 32 << 20
+"""Reserved at most, and no more than the store and its log take: an erasure writes about what it erases to the log, and
+then the log's new pages to the store.
+"""
+
+_PLENTY_BYTES = 1 << 30  # with more free space a disk rarely fills up before the next write
+_LEAST_FREE_BYTES = 1 << 18  # SQLite's files beside a store in use
 _LOG_MAGICS = (0x377F0682, 0x377F0683)  # of SQLite's file format: checksums little- or big-endian
 _STOP = "stop every process that uses it, then put the file back or restore a backup (`mnemic restore`)"
 _opened: weakref.WeakSet[StoreFile] = weakref.WeakSet()
@@ -51,6 +59,7 @@ class StoreFile:
         self._frames = 0
         self._claim = Path(f"{path}-acks")
         self._claim_file: int | None = None
+        self._reserve = Path(f"{path}-reserve")
 
     def make(self) -> None:
         """Create the file and its folder if missing, for the user's own account only, whatever the umask."""
@@ -66,17 +75,39 @@ class StoreFile:
         if self.path.is_file() and os.access(self.path, os.R_OK):
             self.is_read_only = not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
             self._identify()
+            self.use_reserve(_LEAST_FREE_BYTES)
 
     def uri(self) -> str:
         """The URI for SQLite, which never recreates a lost file. A read-only disk gets no files beside the store."""
         if not self.is_read_only:
             return f"{self.path.absolute().as_uri()}?mode={'rw' if self._place else 'rwc'}"
-        try:
-            is_settled = Path(f"{self.path}-wal").stat().st_size == 0
-        except OSError:
-            is_settled = True
+        is_settled = self._read_log()[1] == 0
         is_fixed = is_settled and not os.access(self.path.parent, os.W_OK)
         return f"{self.path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_fixed else ''}"
+
+    def reserve(self) -> None:
+        """Reserve space on a disk that may fill up, so that data can be erased even then."""
+        with suppress(OSError, AttributeError):  # the disk is full, or the system has no such call
+            free = shutil.disk_usage(self.path.parent).free
+            if self.is_read_only or free > _PLENTY_BYTES:
+                self._reserve.unlink(missing_ok=True)
+                return
+            file = os.open(self._reserve, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
+            try:
+                reserved = os.fstat(file).st_size
+                size = self.path.stat().st_size + self._read_log()[1]
+                wanted = min(size, _RESERVE_BYTES, reserved + free - _LEAST_FREE_BYTES)
+                if wanted > reserved:
+                    os.posix_fallocate(file, 0, wanted)
+            finally:
+                os.close(file)
+
+    def use_reserve(self, needed: int = _RESERVE_BYTES) -> None:
+        """Give up as much of the reserve as is `needed` and not free."""
+        with suppress(OSError):  # nothing is reserved
+            missing = needed - shutil.disk_usage(self.path.parent).free
+            if missing > 0 and not self.is_read_only:
+                os.truncate(self._reserve, max(self._reserve.stat().st_size - missing, 0))
 
     def _identify(self) -> None:
         """Remember the file at the path as the store."""
@@ -153,7 +184,7 @@ class StoreFile:
         if self._claim_file is not None:
             os.close(self._claim_file)
             self._claim_file = None
-        if not Path(f"{self.path}-wal").exists():
+        if not (self.is_read_only or Path(f"{self.path}-wal").exists()):
             self._claim.unlink(missing_ok=True)
 
     def _count_frames(self, salt: bytes, known: int) -> int:

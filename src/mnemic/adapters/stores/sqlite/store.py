@@ -63,7 +63,9 @@ class SqliteStore:
             yield work
 
     @contextmanager
-    def write(self) -> Generator[UnitOfWork]:
+    def write(self, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
+        if is_erasing:
+            self._file.use_reserve()
         with self._transaction("begin_write", is_writing=True) as work:
             yield work
 
@@ -147,6 +149,7 @@ class SqliteStore:
             except UnavailableError:
                 is_busy = True
         if not is_busy:
+            self._file.reserve()
             return ()
         return (f"{self.path}-wal is in use and keeps deleted data until its readers finish and it is closed",)
 
@@ -216,6 +219,7 @@ class SqliteStore:
             connection.execute(session.statements("connection")["commit"])
         if is_writing:
             self._file.note_commit()
+            self._file.reserve()
 
     def _note_damage(self, error: DamagedError) -> None:
         """Unreadable pages stop all writing, which would be lost. A write checks the path again: a file may be
@@ -271,12 +275,12 @@ class SqliteStore:
         self._file.make()
         with closing(self._open()) as connection:
             is_old = self._schema_version(connection) < session.migrations()[-1][0]
-            count = session.statements("connection")["write_back"]
-            self._lost_tail = self._file.find_lost_tail(lambda: int(connection.execute(count).fetchone()[1]))
             if self._file.is_read_only:
                 if is_old:
                     raise ConfigError(f"{self.path} is old and read-only; make it writable once to upgrade it")
                 return
+            count = session.statements("connection")["write_back"]
+            self._lost_tail = self._file.find_lost_tail(lambda: int(connection.execute(count).fetchone()[1]))
             if is_old:
                 with session.translated_errors("setting up the store"):
                     self._run_migrations(connection)
