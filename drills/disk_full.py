@@ -3,7 +3,8 @@
 As root the disk is a tmpfs of its own; for others a limit on the size of files stands in for it. A large file fills the
 room but for a little, and memories are written until one is refused. Then: the refusal is UnavailableError and names
 the disk; everything acknowledged is there, also for a process that opens the file only now; recall answers; `doctor`
-tells of the disk before it is full (tmpfs only); and after the large file is gone, writing goes on.
+tells of the disk before it is full (tmpfs only); a memory can be deleted and a user erased, without a copy left in any
+file (tmpfs only); and after the large file is gone, writing goes on.
 
     python drills/disk_full.py --rounds 20
 """
@@ -30,8 +31,9 @@ from mnemic.model.health import Condition
 from mnemic.model.scope import Scope
 
 SCOPE = Scope(user="anna", session="s1")
-DISK_BYTES = 32 << 20
-LEFT_BYTES = 1 << 20
+OTHER, SECRET = Scope(user="bert"), "Bert's violin is in the attic"
+DISK_BYTES = 64 << 20
+LEFT_BYTES = 8 << 20
 WORDS = "a rather long note, so that the disk fills soon " * 40
 
 
@@ -50,6 +52,7 @@ def main() -> int:
         "times full": told.rounds,
         "acknowledged writes": len(drill.kept),
         "refused writes": drill.refused,
+        "deleted or erased while full": drill.erased,
         "messages": "; ".join(sorted(drill.messages)),
     }
     return Outcome(name="disk_full", about=__doc__ or "", facts=facts, problems=drill.problems).told()
@@ -61,7 +64,7 @@ class DiskDrill:
     def __init__(self) -> None:
         self.folder = Path()
         self.kept: dict[str, str] = {}
-        self.refused = 0
+        self.refused = self.erased = 0
         self.messages: set[str] = set()
         self.problems: list[str] = []
 
@@ -72,14 +75,18 @@ class DiskDrill:
         path, self.folder = folder / "memory.db", folder
         with opened(path) as mnemic:
             self._remember(mnemic, "first")
+            mnemic.remember(OTHER, f"{SECRET} 0")
             for number in range(rounds):
                 with full(folder):
                     self._fill(mnemic, number)
                     self._check(mnemic, f"round {number}, full")
                     if has_disk and not _tells_of_disk(mnemic):
                         self.problems.append(f"round {number}: doctor says nothing of a full disk")
+                    if has_disk:
+                        self._erase(mnemic, number)
                     with suppress(MnemicError), opened(path) as other:  # opening may need room, reading does not
                         self._check(other, f"round {number}, full, opened anew")
+                mnemic.remember(OTHER, f"{SECRET} {number + 1}")
                 try:
                     self._remember(mnemic, f"there is room again r{number}")
                     mnemic.capture(SCOPE, user=f"room again r{number}")
@@ -112,6 +119,22 @@ class DiskDrill:
         else:
             self.problems.append(f"round {number}: the disk never was full")
         self.refused += refused
+
+    def _erase(self, mnemic: Mnemic, number: int) -> None:
+        """Delete the oldest memory, and erase the other user. No bytes of either stay."""
+        memory_id = next(iter(self.kept))
+        try:
+            mnemic.delete(SCOPE, memory_id)
+            text = self.kept.pop(memory_id)
+            mnemic.erase(OTHER)
+            self.erased += 2
+        except MnemicError as error:
+            self.problems.append(f"round {number}: nothing could be erased: {error}")
+            return
+        files = [path for path in self.folder.rglob("*") if path.is_file() and path.name != "filler"]
+        for gone in (text, f"{SECRET} {number}"):
+            if any(gone.encode() in path.read_bytes() for path in files):
+                self.problems.append(f"round {number}: a copy of what was erased is left")
 
     def _check(self, mnemic: Mnemic, when: str) -> None:
         listed: dict[str, str] = {}

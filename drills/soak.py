@@ -1,8 +1,8 @@
 """Memory levels off under mixed use that goes on: captures, recalls, contexts, deletions and jobs of many users.
 
 What is live is bounded: each user's oldest items are deleted as new ones come. After the first third of the time, which
-fills caches and indexes, the resident memory of the process must not go on growing: the mean of the last third may be
-above that of the second by at most a tenth.
+fills caches and indexes, the process's own memory (resident and not of a file: pages of files are the system's cache)
+must not go on growing: the mean of the last third may be above that of the second by at most a tenth.
 
     python drills/soak.py [--minutes 5] [--long]     (--long: an hour)
 """
@@ -53,10 +53,11 @@ WORDS = [
 ]
 
 
-def resident_mib() -> float:
-    """What the process holds in memory now."""
+def resident_mib() -> tuple[float, float]:
+    """What the process holds in memory now: its own, and pages of files."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+    found = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines if line.startswith("Rss")}
+    return found["RssAnon"], found["RssFile"]
 
 
 class Use:
@@ -95,7 +96,7 @@ class Use:
 def main() -> int:
     """Run it and write the result."""
     told = options(__doc__, long={"minutes": 60}, minutes=5, seed=1)
-    curve: list[tuple[float, float]] = []
+    curve: list[tuple[float, float, float]] = []
     with TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         with opened(path) as mnemic:
@@ -104,16 +105,20 @@ def main() -> int:
             while (passed := time.monotonic() - began) < told.minutes * 60:
                 use.step()
                 if passed >= len(curve):
-                    curve.append((passed, resident_mib()))
+                    curve.append((passed, *resident_mib()))
         problems = file_problems(path)
     third = len(curve) // 3
-    second, last = (fmean(mib for _, mib in part) for part in (curve[third : 2 * third], curve[2 * third :]))
+    second, last = (fmean(own for _, own, _ in part) for part in (curve[third : 2 * third], curve[2 * third :]))
     if last > second * MOST_GROWTH:
         problems.append(f"memory goes on growing: {second:.0f} MiB on average, then {last:.0f}")
-    facts: dict[str, object] = {**use.done, "MiB, second third": f"{second:.0f}", "MiB, last third": f"{last:.0f}"}
+    facts: dict[str, object] = {
+        **use.done,
+        "own MiB, second third": f"{second:.0f}",
+        "own MiB, last third": f"{last:.0f}",
+    }
     shown = curve[:: max(len(curve) // POINTS, 1)]
-    rows = [[f"{seconds / 60:.1f}", f"{mib:.0f}"] for seconds, mib in shown]
-    tables = [(["minute", "resident MiB"], rows)]
+    rows = [[f"{seconds / 60:.1f}", f"{own:.0f}", f"{files:.0f}"] for seconds, own, files in shown]
+    tables = [(["minute", "own MiB", "MiB of files"], rows)]
     return Outcome(name="soak", about=__doc__ or "", facts=facts, problems=problems, tables=tables).told()
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -83,6 +85,60 @@ def test_a_database_that_may_not_grow_is_unavailable_and_keeps_its_old_state(pat
         add_memories(store, a_memory("small"), a_memory("large " * 10_000))
     assert state_of(store) == old
     store.close()
+
+
+class Disk:
+    """How much a disk has free, as the store is told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.free = 0
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=self.free))
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+@pytest.mark.requirement("P-21")
+def test_room_is_kept_back_for_erasing_when_the_disk_fills_up(path: Path, disk: Disk):
+    reserve = Path(f"{path}-reserve")
+    disk.free = 100_000_000
+    with closing(SqliteStore(path)) as store:
+        add_memories(store, a_memory("tea"))
+        reserved = reserve.stat().st_size
+        assert reserved >= path.stat().st_size
+        assert reserve.stat().st_blocks * 512 >= reserved
+        assert reserve.stat().st_mode & 0o077 == 0
+        disk.free = 0
+        add_memories(store, a_memory("coffee"))
+        assert reserve.stat().st_size == reserved  # a write leaves it alone
+        with store.write(is_erasing=True) as work:
+            assert reserve.stat().st_size == 0
+            work.erasure.wipe(HERS)
+        assert store.scrub() == ()
+        assert reserve.stat().st_size == 0
+        disk.free = reserved
+        assert store.scrub() == ()
+        assert reserve.stat().st_size > 0
+
+
+def test_no_room_is_kept_back_on_a_disk_with_plenty(path: Path, disk: Disk):
+    disk.free = 100_000_000
+    with closing(SqliteStore(path)) as store:
+        add_memories(store, a_memory("tea"))
+        assert Path(f"{path}-reserve").exists()
+        disk.free = 100_000_000_000
+        add_memories(store, a_memory("coffee"))
+        assert not Path(f"{path}-reserve").exists()
+
+
+def test_an_erasure_gives_up_only_as_much_as_the_disk_lacks(path: Path, disk: Disk):
+    disk.free = 100_000_000
+    with closing(SqliteStore(path)) as store:
+        add_memories(store, a_memory("tea"))
+        with store.write(is_erasing=True):
+            assert Path(f"{path}-reserve").stat().st_size > 0
 
 
 def test_a_connection_that_breaks_in_the_middle_of_a_unit_of_work_leaves_no_trace(path: Path):

@@ -218,6 +218,7 @@ class SqliteStore:
         with session.translated_errors("committing"):
             connection.execute(session.statements("connection")["commit"])
         if is_writing:
+            connection.execute(session.statements("connection")["cache_to_read"])  # else each connection keeps 32 MB
             self._file.note_commit()
             self._file.reserve()
 

@@ -8,6 +8,8 @@ PRAGMA temp_store = MEMORY;
 PRAGMA cache_size = -4000;
 -- name: cache_to_write
 PRAGMA cache_size = -32000;
+-- name: cache_to_read
+PRAGMA cache_size = -4000;
 -- name: begin_read
 BEGIN;
 -- name: begin_write
