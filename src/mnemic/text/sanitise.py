@@ -173,7 +173,12 @@ def _search(text: str, view: injection.View) -> Iterator[Finding]:
 LEAST_LOGIT = 0.5
 """From here a sentence is an order to the model: no harmless sentence of 28,885 held out has as much."""
 
-_PIECE_WORDS = 40  # a longer sentence is judged piece by piece: an order in it would be diluted
+_LEAST_SHORT_LOGIT, _SHORT_FEATURES = 1.25, 35
+"""A sentence of up to 8 words says less of itself. Real ones ("Your support means everything.") come near 1.2."""
+
+_PIECE_WORDS = 40
+"""A longer sentence is judged in equal pieces: an order in it would be diluted, and a short rest is no sentence."""
+
 _LEAST_WORDS = 4  # fewer are no order, but a name, a heading or a piece of an address
 _SENTENCE = re.compile(r"(?:[^\n.!?。]|[.!?](?=\S))++[.!?。]*+")
 _TOKEN = re.compile(r"[\u2e80-\u9fff]|[a-z\u00df-\u024f\u0400-\u04ff]+|\d+|[^\w\s]")
@@ -187,8 +192,9 @@ def sentence_features(view: injection.View) -> Iterator[tuple[tuple[int, int], N
     """The pieces of a folded text, half-open spans of the view, each with numbers for its words and their groups."""
     for sentence in _SENTENCE.finditer(view.text):
         found = list(_TOKEN.finditer(view.text, *sentence.span()))
-        for start in range(0, len(found), _PIECE_WORDS):
-            piece = found[start : start + _PIECE_WORDS]
+        words = math.ceil(len(found) / max(math.ceil(len(found) / _PIECE_WORDS), 1))
+        for start in range(0, len(found), max(words, 1)):
+            piece = found[start : start + words]
             if sum(token[0].isalpha() for token in piece) < _LEAST_WORDS:
                 continue
             hashes = [_EDGE, *(_hash_word(token[0]) for token in piece), _EDGE]
@@ -200,7 +206,8 @@ def _find_orders(view: injection.View, known: Sequence[Finding]) -> Iterator[Fin
     weights, bias = _head()
     high = [finding.span for finding in known if finding.severity == "high"]
     for span, features in sentence_features(view):
-        if weights[features % len(weights)].sum() / math.sqrt(len(features)) + bias > LEAST_LOGIT:
+        least = _LEAST_SHORT_LOGIT if len(features) <= _SHORT_FEATURES else LEAST_LOGIT
+        if weights[features % len(weights)].sum() / math.sqrt(len(features)) + bias > least:
             start, end = view.span(*span)
             is_known = any(first < end and start < last for first, last in high)
             if not is_known and not injection.is_own_wish(view.text[slice(*span)]):
