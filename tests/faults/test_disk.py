@@ -13,7 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from mnemic import Config, Mnemic, Scope
 from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.adapters.stores.sqlite.file import StoreFile
 from mnemic.adapters.stores.sqlite.store import Connection
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.ports.store import UnitOfWork
@@ -92,7 +94,10 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.free = 0
-        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=self.free))
+        monkeypatch.setattr(shutil, "disk_usage", self.usage)
+
+    def usage(self, _path: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=self.free)
 
 
 @pytest.fixture
@@ -139,6 +144,32 @@ def test_an_erasure_gives_up_only_as_much_as_the_disk_lacks(path: Path, disk: Di
         add_memories(store, a_memory("tea"))
         with store.write(is_erasing=True):
             assert Path(f"{path}-reserve").stat().st_size > 0
+
+
+def test_every_verb_that_erases_may_use_the_reserve(path: Path, monkeypatch: pytest.MonkeyPatch):
+    used: list[StoreFile] = []
+
+    def use(file: StoreFile) -> None:
+        used.append(file)
+
+    anna = Scope(user="anna", session="s")
+    with Mnemic.open(Config(store=str(path), embedder="none"), has_worker=False) as mnemic:
+        memory, document = (
+            mnemic.remember(anna, "Anna likes tea"),
+            mnemic.ingest(anna, b"It opens at nine.", name="a.md"),
+        )
+        monkeypatch.setattr(StoreFile, "use_reserve", use)
+        mnemic.remember(anna, "Anna likes coffee")
+        assert not used
+        erasing: list[Callable[[], object]] = [
+            lambda: mnemic.delete(anna, memory.id),
+            lambda: mnemic.documents.delete(anna, "a.md"),
+            lambda: mnemic.clear(anna),
+            lambda: mnemic.erase(anna),
+        ]
+        for number, erase in enumerate(erasing, 1):
+            erase()
+            assert len(used) == number
 
 
 def test_a_connection_that_breaks_in_the_middle_of_a_unit_of_work_leaves_no_trace(path: Path):
