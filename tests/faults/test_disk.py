@@ -154,10 +154,8 @@ def test_every_verb_that_erases_may_use_the_reserve(path: Path, monkeypatch: pyt
 
     anna = Scope(user="anna", session="s")
     with Mnemic.open(Config(store=str(path), embedder="none"), has_worker=False) as mnemic:
-        memory, document = (
-            mnemic.remember(anna, "Anna likes tea"),
-            mnemic.ingest(anna, b"It opens at nine.", name="a.md"),
-        )
+        memory = mnemic.remember(anna, "Anna likes tea")
+        mnemic.ingest(anna, b"It opens at nine.", name="a.md")
         monkeypatch.setattr(StoreFile, "use_reserve", use)
         mnemic.remember(anna, "Anna likes coffee")
         assert not used
