@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ import mnemic
 from mnemic import Scope
 from mnemic.web import connections
 from mnemic.web.connections import Connection, account_of, tells_accounts
+from tests.doors import test_serve
 from tests.doors.http_doors import Listening, Served
 from tests.doors.test_serve import Server as Process
 
@@ -174,6 +176,51 @@ def test_the_account_of_the_server_is_answered_and_another_of_this_machine_is_no
             assert [memory.text for memory in remote.list(ANA)] == ["Ana likes smoked tea"]
     finally:
         server.close()
+
+
+class TestToken:
+    """On a system that does not show whose a connection is, a token in a private file does."""
+
+    @pytest.fixture
+    def told(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Process]:
+        """A server whose kernel does not answer the question."""
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+        blind = "from mnemic.web import connections; connections._SOCK_DIAG = 4096; from mnemic.cli import main; main()"
+        monkeypatch.setattr(test_serve, "SERVE", [sys.executable, "-c", blind, "serve"])
+        server = Process(tmp_path / "memory.db", "--processes", "2")
+        yield server
+        server.close()
+
+    def test_our_clients_find_it_and_others_are_refused(self, told: Process, tmp_path: Path):
+        port = told.url.rpartition(":")[2]
+        file = tmp_path / "data" / "mnemic" / f"serve-{port}.token"
+        assert file.stat().st_mode & 0o077 == 0
+        with mnemic.connect(told.url) as remote:
+            remote.remember(ANA, "Ana likes smoked tea")
+        for headers in ({}, {"Authorization": "Bearer mn_no"}):
+            refused = httpx2.get(f"{told.url}/v1/memories?user=ana", headers=headers)
+            assert refused.status_code == 401
+            assert "smoked" not in refused.text
+        assert str(file) in httpx2.get(f"{told.url}/v1/memories?user=ana").json()["detail"]
+        token = {"Authorization": f"Bearer {file.read_text()}"}
+        assert httpx2.get(f"{told.url}/v1/memories?user=ana", headers=token).json()["memories"]
+        foreign = httpx2.get(f"{told.url}/v1/memories?user=ana", headers={**token, "Origin": "https://a.example"})
+        assert foreign.status_code == 403
+        told.end()
+        assert not file.exists()
+
+    def test_the_link_to_the_console_works_once(self, told: Process):
+        for _ in range(400):
+            if any("#enter=" in line for line in told.told):
+                break
+            time.sleep(0.05)
+        console = next(line.split()[-1] for line in told.told if "#enter=" in line)
+        code = {"Authorization": f"Bearer {console.partition('#enter=')[2]}"}
+        entered = httpx2.post(f"{told.url}/console/enter", headers=code)
+        headers = {"Authorization": f"Bearer {entered.json()['token']}"}
+        assert httpx2.get(f"{told.url}/console/caller", headers=headers).json()["rights"]
+        assert httpx2.post(f"{told.url}/console/enter", headers=code).status_code == 401
+        assert httpx2.post(f"{told.url}/console/enter", headers={"Authorization": "Bearer None"}).status_code == 401
 
 
 def test_files_of_a_store_are_for_its_account_alone(tmp_path: Path):

@@ -32,7 +32,9 @@ class Server:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         self.told = [self.process.stderr.readline()]
-        self.url = self.told[0].split(" on ")[1].split(";")[0]
+        while " on http" not in self.told[-1] and self.told[-1]:
+            self.told.append(self.process.stderr.readline())
+        self.url = self.told[-1].split(" on ")[1].split(";")[0]
         self._reader = threading.Thread(target=lambda: self.told.extend(self.process.stderr or ()), daemon=True)
         self._reader.start()
         with httpx2.Client(transport=httpx2.HTTPTransport(retries=20)) as client:

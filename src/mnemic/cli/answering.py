@@ -4,6 +4,7 @@ import ctypes
 import logging
 import os
 import platform
+import secrets
 import signal
 import socket
 import sys
@@ -12,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 import uvicorn
 from prometheus_client import CollectorRegistry
@@ -23,6 +25,7 @@ from mnemic.cli.options import run_worker
 from mnemic.cli.output import note
 from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.config import Config
+from mnemic.config.values import token_file
 from mnemic.engine.jobs import POLL_S, Worker
 from mnemic.model.health import Condition, Finding
 from mnemic.web.connections import KEEP_ALIVE_S, Connection, Places, SharingServer, tells_accounts
@@ -59,9 +62,9 @@ LEAST_THREADS = 2  # so that one slow read does not hold up every other
 FILES_OF_A_CONNECTION, SPARE_FILES = 2, 256
 """Open files: a chat through the proxy has a connection on both sides; the store and its readers need some too."""
 
-OPEN_TO_ACCOUNTS = (
-    "this system does not show which account opens a connection: every account on this machine can use the server "
-    "until the store has an API key (`mnemic keys create`)"
+UNSHOWN_ACCOUNTS = (
+    "this system does not show which account opens a connection: Mnemic's own clients send the token in {}, others "
+    "send it as API key"
 )
 Tells = Sequence[tuple[str, str]]
 """Names and paths to print when the server starts."""
@@ -72,7 +75,7 @@ _log = logging.getLogger("mnemic.web")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How to answer; the same for every process of a server. `limits` and `connections` are those of each process,
-    rates those of all together. `is_near`: only this machine can reach the server.
+    rates those of all together. `is_near`: only this machine can reach the server. `token`: the file of its token.
     """
 
     config: Config
@@ -83,6 +86,7 @@ class Plan:
     works: bool = True
     processes: int = 1
     log_level: str = "warning"
+    token: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,8 @@ def answer(
     is_first = part is None or part.number == 0
     with ExitStack() as stack:
         worker = stack.enter_context(run_worker(mnemic, is_on=plan.works and is_first, poll_s=POLL_S))
-        gate = Gate(mnemic, limits=_divide_threads(plan, mnemic), always=not plan.is_near, board=part and part.board)
+        limits = _divide_threads(plan, mnemic)
+        gate = Gate(mnemic, limits=limits, always=not plan.is_near, board=part and part.board, token=plan.token)
         stack.callback(gate.close)
         doors = make_doors(mnemic, gate, is_telling=is_first)
         looks: list[Look] = [partial(_check_worker, worker)]
@@ -134,9 +139,11 @@ def answer(
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=GRACE_S,
         )
-        if is_first and plan.is_near and not tells_accounts() and not mnemic.admission.needs_key:
-            note(OPEN_TO_ACCOUNTS)
         tells = [("docs", "/docs"), *(door.tells for door in doors), ("health", "/health/ready")]
+        if is_first and plan.token and not mnemic.admission.needs_key:
+            note(UNSHOWN_ACCOUNTS.format(plan.token))
+            link = plan.token.with_suffix(".link").read_text(encoding="ascii")
+            tells = [(name, f"{path}/#enter={link}" if name == "console" else path) for name, path in tells]
         if part is None:
             server = uvicorn.Server(settings)
             listening.listen(settings.backlog)  # who is told where it is may ask at once
@@ -147,6 +154,30 @@ def answer(
             stack.enter_context(_handle_hang_up(server, worker))
         server.capture_signals = lambda: _handle_signals(server, worker)
         server.run(sockets=[listening])
+
+
+@contextmanager
+def make_token(port: int, *, is_near: bool) -> Generator[Path | None]:
+    """The file of a new token, and beside it the code of a link, for a server whose system does not show accounts."""
+    if not is_near or tells_accounts():
+        yield None
+        return
+    path = token_file(port)
+    files = {
+        path: f"mn_{secrets.token_hex(8)}_{secrets.token_hex(32)}",
+        path.with_suffix(".link"): secrets.token_hex(32),
+    }
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each, text in files.items():
+        each.unlink(missing_ok=True)  # of a killed server
+        file = os.open(each, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.write(file, text.encode())
+        os.close(file)
+    try:
+        yield path
+    finally:
+        for each in files:
+            each.unlink(missing_ok=True)
 
 
 @contextmanager

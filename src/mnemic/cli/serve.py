@@ -92,7 +92,7 @@ def serve(
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:
         raise ConfigError(INSTALL.format(", ".join(missing)))
-    from mnemic.cli.answering import Plan, answer, open_memory
+    from mnemic.cli.answering import Plan, answer, make_token, open_memory
     from mnemic.config import load_config
     from mnemic.model.document import MEBIBYTE
     from mnemic.web.limits import Limits
@@ -107,7 +107,8 @@ def serve(
         in_flight=bounds.in_flight,
         body_bytes=bounds.body_mb * MEBIBYTE,
     )
-    with _bind(place) as listening:
+    is_near = is_loopback(place.host)
+    with _bind(place) as listening, make_token(listening.getsockname()[1], is_near=is_near) as token:
         wanted = load_config(store, file=config)
         tells = partial(tell, listening, is_opening=is_opening)
         plan = Plan(
@@ -115,8 +116,9 @@ def serve(
             limits=limits,
             connections=bounds.connections,
             connections_of_address=bounds.address_connections,
-            is_near=is_loopback(place.host),
+            is_near=is_near,
             works=works,
+            token=token,
             processes=bounds.processes or wanted.processes,
             log_level=place.log_level,
         )

@@ -66,6 +66,21 @@ def own_store(environment: Mapping[str, str]) -> str:
     return str(Path(data) / "mnemic" / "memory.db")
 
 
+def token_file(port: int) -> Path:
+    """Where a server on this port keeps its token, if this system does not show which account opens a connection."""
+    return Path(own_store(os.environ)).with_name(f"serve-{port}.token")
+
+
+def read_token(url: str) -> str | None:
+    """The token of this account's server at a local address. None if it has none."""
+    try:
+        place = urlsplit(url)
+        is_local = place.hostname in ("localhost", "127.0.0.1", "::1")
+        return token_file(place.port or 80).read_text(encoding="ascii") if is_local else None
+    except (OSError, ValueError):
+        return None
+
+
 def own_backend_file(environment: Mapping[str, str]) -> str:
     """`mnemic/backend.db` in the user's data folder: the file of the memory backend `sqlite`."""
     return str(Path(own_store(environment)).with_name("backend.db"))

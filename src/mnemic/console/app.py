@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from anyio.to_thread import run_sync
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -67,6 +68,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         Route("/", _redirect_home),
         Route(PATH, _redirect_to_page),
         Route(f"{PATH}/caller", console.caller),
+        Route(f"{PATH}/enter", console.enter, methods=["POST"]),
         Route(f"{PATH}/{{name:path}}", console.file),
     ]
     return Door(tells=("console", PATH), routes=routes, open_paths=(PATH,))
@@ -92,6 +94,12 @@ class Console:
     async def caller(self, request: Request) -> Response:
         """Who asks, so that the console need not offer what would be refused. Raises as the gate does."""
         return JSONResponse(_describe_caller(await self._gate.admit(request)))
+
+    async def enter(self, request: Request) -> Response:
+        """The token for the code of a link to the console."""
+        return JSONResponse(
+            {"token": await run_sync(self._gate.exchange, request)}, headers={"Cache-Control": "no-store"}
+        )
 
 
 def assets() -> Mapping[str, Asset]:

@@ -18,6 +18,7 @@ except ModuleNotFoundError as missing:
     _told = f"a connection to a server requires the package {missing.name}: run `pip install 'mnemic[remote]'`"
     raise failures.ConfigError(_told) from missing
 
+from mnemic.config import values
 from mnemic.model.scope import Scope
 from mnemic.verbs import ROUTES, Verb
 from mnemic.wire import PROBLEM_PREFIX, to_wire
@@ -113,6 +114,7 @@ class Connection:
     def __init__(self, url: str, key: str | None, timeout_s: float) -> None:
         if not url.startswith(("http://", "https://")):
             raise failures.ConfigError(f"{url!r} is not a valid server address; use one such as http://127.0.0.1:7700")
+        key = key or values.read_token(url)
         headers = {"User-Agent": f"mnemic/{__version__}"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self.url = url.rstrip("/")
         try:

@@ -16,6 +16,8 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from hmac import compare_digest
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import anyio
@@ -164,13 +166,20 @@ _NO_HOST = re.compile(r"[@/?#\\\s]")
 
 class Gate:
     """Lets callers in. `always`: a key is needed even while the store holds none. `board`: rates are counted together
-    with the other processes on it.
+    with the other processes on it. `token`: shows the account while the store holds no key.
     """
 
     def __init__(
-        self, mnemic: Mnemic, *, limits: Limits | None = None, always: bool = False, board: Board | None = None
+        self,
+        mnemic: Mnemic,
+        *,
+        limits: Limits | None = None,
+        always: bool = False,
+        board: Board | None = None,
+        token: Path | None = None,
     ) -> None:
         self.limits = limits or Limits()
+        self._token_file, self._token = token, token.read_text(encoding="ascii") if token else ""
         self.audit = AuditLog(mnemic.admission)
         self._admission = mnemic.admission
         self._always = always
@@ -184,6 +193,8 @@ class Gate:
         caller, 503 where as many wait for admission as may be answered at a time.
         """
         token, address = _token(request), request.client.host if request.client else ""
+        has_token = bool(token and self._token) and compare_digest(str(token).encode(), self._token.encode())
+        token = None if has_token else token
         is_stranger = token is None and self._always
         if not is_stranger and self._checks.statistics().tasks_waiting >= self.limits.in_flight:
             raise ProblemError(BUSY)
@@ -192,6 +203,8 @@ class Gate:
             if self._always:
                 raise UnauthorisedError("this server requires an API key")
             _check_origin(request)
+            if self._token and not has_token:
+                raise UnauthorisedError(f"this server requires the token in {self._token_file} as API key")
             if not is_own(request):
                 raise ProblemError(OTHER_ACCOUNT)
             return Caller()
@@ -203,6 +216,18 @@ class Gate:
             self._attempts.check(address)
             raise
         return Caller(key)
+
+    def exchange(self, request: HTTPConnection) -> str:
+        """The token for the code of a link, which works once. Raises `UnauthorisedError`."""
+        link = self._token_file and self._token_file.with_suffix(".link")
+        try:
+            code = link.read_text(encoding="ascii") if link else ""
+            if link and compare_digest(code.encode(), str(_token(request)).encode()):
+                link.unlink()
+                return self._token
+        except OSError:  # it was used
+            pass
+        raise UnauthorisedError("this link has been used; start the server again for another, or enter the token")
 
     def close(self) -> None:
         """Write what the audit log still holds."""

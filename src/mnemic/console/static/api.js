@@ -94,6 +94,16 @@ export async function askCaller(candidate) {
   return answer.json();
 }
 
+/** The token for the code of a link, which works once. Raises `Problem` 401. */
+export async function exchange(code) {
+  const answer = await tried(new URL("console/enter", ROOT), {
+    method: "POST",
+    headers: { Authorization: `Bearer ${code}` },
+    ...PLAIN,
+  });
+  return (await answer.json()).token;
+}
+
 function events(text) {
   return text
     .split("\n")

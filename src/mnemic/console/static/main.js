@@ -1,6 +1,6 @@
 // The console: which page is shown, whose memory it is, and who is asking.
 
-import { Problem, askCaller, onWaiting } from "./api.js";
+import { Problem, askCaller, exchange, onWaiting } from "./api.js";
 import { address, el, put } from "./dom.js";
 import { dialog, empty, field, form, notice, problemBox, values } from "./parts.js";
 import { page as conversations } from "./pages/conversations.js";
@@ -164,6 +164,11 @@ function forget() {
 /** Asks who is asking; where a key is needed, for the key. */
 async function begin() {
   try {
+    const code = /^#enter=([0-9a-f]+)$/.exec(location.hash)?.[1];
+    if (code) {
+      history.replaceState(null, "", location.pathname);
+      setKey(await exchange(code));
+    }
     setCaller(await askCaller(key()));
   } catch (error) {
     if (error instanceof Problem && error.status === 401) askForKey(key() ? error : null);
