@@ -1,4 +1,4 @@
-"""Claude Code, the released program, remembers from one session to the next: by hooks, and by MCP tools.
+"""Claude Code, the released program, remembers from one session to the next: by hooks, by MCP tools, and by the proxy.
 
 It runs offline: a stand-in on the loopback interface answers in place of Anthropic's server and keeps what it was sent.
 The program is installed with npm unless `--program` names it. Exit code 1 when anything does not hold.
@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from drills.kit.outcome import Outcome, options  # noqa: E402 -- the root of the repository is put on the path first
+from drills.kit.serving import serving  # noqa: E402 -- as below
 from mnemic import Mnemic, Scope  # noqa: E402 -- as above
 
 PACKAGE = "@anthropic-ai/claude-code@2.1.197"
@@ -45,7 +46,12 @@ class StandIn(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.call: tuple[str, Mapping[str, object]] | None = None
-        self.prompts: list[list[dict[str, Any]]] = []
+        self.prompts: list[dict[str, Any]] = []
+
+    @property
+    def url(self) -> str:
+        """The base URL for clients."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -54,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
         server = cast("StandIn", self.server)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         messages = body.get("messages", [])
-        server.prompts.append(messages)
+        server.prompts.append({"system": body.get("system"), "messages": messages})
         block: dict[str, object] = {"type": "text", "text": ""}
         delta: dict[str, object] = {"type": "text_delta", "text": SAID}
         made, is_early = len(_results(messages)), CONNECTING in json.dumps(messages[-1:])
@@ -122,7 +128,7 @@ def standing_in() -> Generator[StandIn]:
 class Session:
     """Runs Claude Code and Mnemic's command for one user with a home of their own."""
 
-    def __init__(self, folder: Path, program: Path, server: StandIn) -> None:
+    def __init__(self, folder: Path, program: Path, server: StandIn, url: str = "") -> None:
         self.server, self.store = server, folder / "memory.db"
         self._program, self._project = program, folder / "project"
         self._project.mkdir(parents=True)
@@ -132,7 +138,8 @@ class Session:
             "PATH": os.pathsep.join(paths),
             "PYTHONPATH": str(ROOT / "src"),
             "MNEMIC_STORE": str(self.store),
-            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}",
+            "ANTHROPIC_BASE_URL": url or server.url,
+            "ANTHROPIC_CUSTOM_HEADERS": "Mnemic-User: ana",
             "ANTHROPIC_API_KEY": "sk-none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         }
@@ -142,10 +149,10 @@ class Session:
         return self._run(str(Path(sys.executable).with_name("mnemic")), *arguments)
 
     def ask(self, prompt: str, *arguments: str, call: tuple[str, Mapping[str, object]] | None = None) -> str:
-        """The messages of the last request of a new session, as JSON."""
+        """The system prompt and messages of the last request of a new session, as JSON."""
         self.server.call, before = call, len(self.server.prompts)
         self._run(str(self._program), "-p", prompt, *arguments)
-        asked = [messages for messages in self.server.prompts[before:] if prompt in json.dumps(messages)]
+        asked = [each for each in self.server.prompts[before:] if prompt in json.dumps(each)]
         return json.dumps(asked[-1], ensure_ascii=False) if asked else ""
 
     def _run(self, *command: str) -> str:
@@ -189,12 +196,27 @@ def check_mcp(session: Session) -> tuple[list[str], float]:
         query = {"query": QUESTION, "limit": limit}
         text = mnemic.tools.call(Scope(user="ana"), "recall", query).text
     shown = session.ask("Look it up.", *allowed, call=("mcp__mnemic__recall", query))
-    results = _results(json.loads(shown or "[]"))
+    results = _results(json.loads(shown)["messages"] if shown else [])
     result = _text(results[-1].get("content")) if results else ""
     times = len(result) / len(text)
     problems = [*_check_shown("MCP", result, session)]
     problems += [f"MCP: the result has {times:.2f} times the text"] if times > MOST_TIMES else []
     return problems, times
+
+
+def check_proxy(folder: Path, program: Path, server: StandIn) -> list[str]:
+    """A fact that was said through the proxy is in the next session's system prompt, and no reminder was stored."""
+    store = folder / "memory.db"
+    folder.mkdir()
+    with serving(store, config=f'[proxy]\nanthropic-upstream = "{server.url}/v1"\n') as served:
+        session = Session(folder, program, server, f"http://127.0.0.1:{served.port}/anthropic")
+        session.ask(FACT)
+        shown = session.ask(QUESTION)
+    with Mnemic.open(store, has_worker=False) as mnemic:
+        stored = [message.text for message in mnemic.messages(Scope(user="ana"))]
+    problems = [] if {FACT, SAID} <= set(stored) else [f"proxy: stored {[text[:200] for text in stored]}"]
+    problems += ["proxy: a reminder was stored"] if any("<system-reminder>" in text for text in stored) else []
+    return [*problems, *_check_shown("proxy", shown, session)]
 
 
 def _check_shown(name: str, shown: str, session: Session) -> Iterator[str]:
@@ -225,8 +247,9 @@ def main() -> int:
         program = Path(told.program).absolute() if told.program else install(Path(folder) / "npm")
         hooks = check_hooks(Session(Path(folder) / "hooks", program, server))
         tools, times = check_mcp(Session(Path(folder) / "mcp", program, server))
+        proxy = check_proxy(Path(folder) / "proxy", program, server)
     facts = {"program": PACKAGE, "requests": len(server.prompts), "tool result, times its text": f"{times:.2f}"}
-    return Outcome(name="claude_code", about=__doc__ or "", facts=facts, problems=[*hooks, *tools]).told()
+    return Outcome(name="claude_code", about=__doc__ or "", facts=facts, problems=[*hooks, *tools, *proxy]).told()
 
 
 if __name__ == "__main__":

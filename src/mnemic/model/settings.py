@@ -93,12 +93,12 @@ class ProxySettings:
 
     upstream: str | None = None
     api_key: str | None = field(default=None, repr=False)
-    anthropic_upstream: str | None = None
-    anthropic_api_key: str | None = field(default=None, repr=False)
     user: str = "default"
     memory_timeout_s: float = 2.0
     timeout_s: float = 600.0
     injects_context: bool = True
+    anthropic_upstream: str | None = None
+    anthropic_api_key: str | None = field(default=None, repr=False)
 
 
 class Quarantine(StrEnum):
