@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -52,7 +52,7 @@ def check_proxy(anthropic: Any, server: StandIn, url: str, store: Path) -> list[
         if NAME not in str(server.prompts[-1]["system"]):
             problems.append(f"the second chat was not shown the fact: {server.prompts[-1]}")
         for error, call in (
-            (anthropic.NotFoundError, lambda: client.beta.files.list()),
+            (anthropic.NotFoundError, client.beta.files.list),
             (
                 anthropic.UnprocessableEntityError,
                 lambda: client.with_options(default_headers={"Mnemic-Capture": "perhaps"}).messages.create(
@@ -98,7 +98,7 @@ def _check_error(anthropic: Any, error: type[Exception], call: Callable[[], obje
         call()
     except anthropic.APIStatusError as raised:
         told = raised.body
-        is_right = isinstance(raised, error) and isinstance(told, dict) and "message" in told.get("error", {})
+        is_right = isinstance(raised, error) and "message" in cast("dict[str, Any]", told).get("error", {})
         return [] if is_right else [f"{type(raised).__name__} with {told!r} instead of {error.__name__}"]
     return [f"no {error.__name__}"]
 
@@ -107,7 +107,7 @@ def _wait_for(store: Path) -> None:
     """Wait until the fact is captured, which happens beside the answer."""
     until = time.monotonic() + CAPTURED_S
     with Mnemic.open(store, has_worker=False) as mnemic:
-        while time.monotonic() < until and not any(FACT == each.text for each in mnemic.messages(ANA)):
+        while time.monotonic() < until and not any(each.text == FACT for each in mnemic.messages(ANA)):
             time.sleep(0.1)
 
 

@@ -36,12 +36,12 @@ Fields = Mapping[str, Any]
 
 class Memory:
     """mem0's memory. Its settings are Mnemic's own: `store` as in `Mnemic.open`, or an open `mnemic`, which its owner
-    closes. `config` is accepted and ignored, as mem0's parts have no counterpart.
+    closes. `config` is accepted and ignored, as mem0's parts have no counterpart. `ids` are `user_id`, `agent_id` and
+    `run_id`.
     """
 
     def __init__(self, config: object = None, *, store: str | Path | None = None, mnemic: Mnemic | None = None) -> None:
-        self.config = config
-        self._is_own = mnemic is None
+        self.config, self._is_own = config, mnemic is None
         self.mnemic = Mnemic.open(store, has_worker=False) if mnemic is None else mnemic
         self._known: OrderedDict[str, Scope] = OrderedDict()
 
@@ -65,24 +65,23 @@ class Memory:
         self,
         messages: str | Fields | Sequence[Fields],
         *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        run_id: str | None = None,
         metadata: Fields | None = None,
         infer: bool = True,
-        **_: object,
+        **ids: object,
     ) -> dict[str, Any]:
         """Store the facts in messages. With `infer=False` each message is stored as it is. Returns the new memories."""
-        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-        scope, own = _find_scope(ids), {name: value for name, value in ids.items() if value and name != "user_id"}
-        notes = {**(metadata or {}), **own}
+        owner = _join(None, ids)
+        scope, notes = (
+            _find_scope(owner),
+            {**(metadata or {}), **{name: owner[name] for name in IDS[1:] if name in owner}},
+        )
         said = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
         several = [said] if isinstance(said, Mapping) else list(said)
         if not infer:
             drafts = [{"text": str(each["content"]), "metadata": {**notes, "role": each["role"]}} for each in several]
             kept = self.mnemic.remember_many(scope, drafts)
             return {"results": [{**self._told(scope, each), "event": "ADD"} for each in kept]}
-        within = Scope(user=scope.user, agent=scope.agent, session=run_id or SESSION)
+        within = Scope(user=scope.user, agent=scope.agent, session=owner.get("run_id", SESSION))
         self.mnemic.capture_many(within, [several])
         found = [each for each in self.mnemic.extract(within).entries if each.memory_id and each.verdict in EVENTS]
         results: list[dict[str, Any]] = []
@@ -100,17 +99,14 @@ class Memory:
         self,
         query: str,
         *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        run_id: str | None = None,
         limit: int = 100,
         top_k: int | None = None,
         filters: Fields | None = None,
         threshold: float | None = None,
-        **_: object,
+        **ids: object,
     ) -> dict[str, Any]:
         """The memories about a query, best first. `score` is the relevance, 0 to 1."""
-        conditions, most = _join(filters, user_id, agent_id, run_id), top_k or limit
+        conditions, most = _join(filters, ids), top_k or limit
         found: list[dict[str, Any]] = []
         for scope in self._scopes(conditions):
             for hit in self.mnemic.recall(
@@ -123,18 +119,10 @@ class Memory:
         return {"results": list(islice((each for each in ranked if matches(each, conditions)), most))}
 
     def get_all(
-        self,
-        *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        run_id: str | None = None,
-        filters: Fields | None = None,
-        limit: int = 100,
-        top_k: int | None = None,
-        **_: object,
+        self, *, filters: Fields | None = None, limit: int = 100, top_k: int | None = None, **ids: object
     ) -> dict[str, Any]:
         """All memories that match, newest first."""
-        conditions = _join(filters, user_id, agent_id, run_id)
+        conditions = _join(filters, ids)
         return {"results": list(islice(self._matching(conditions), top_k or limit))}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
@@ -154,11 +142,9 @@ class Memory:
         self.mnemic.delete(self._owned(memory_id), memory_id, reason=REASON)
         return {"message": "Memory deleted successfully!"}
 
-    def delete_all(
-        self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
-    ) -> dict[str, Any]:
+    def delete_all(self, **ids: object) -> dict[str, Any]:
         """Delete every memory of a user, agent or run."""
-        for each in list(self._matching(_join(None, user_id, agent_id, run_id))):
+        for each in list(self._matching(_join(None, ids))):
             self.delete(each["id"])
         return {"message": "Memories deleted successfully!"}
 
@@ -264,9 +250,9 @@ def _change(entry: HistoryEntry) -> dict[str, Any] | None:
     return {**told, "created_at": at, "updated_at": at, "is_deleted": event == "DELETE"}
 
 
-def _join(filters: Fields | None, user_id: str | None, agent_id: str | None, run_id: str | None) -> Fields:
-    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-    return {**(filters or {}), **{name: value for name, value in ids.items() if value}}
+def _join(filters: Fields | None, ids: Fields) -> Fields:
+    """The filters with the ids that are given. Other arguments have no counterpart here."""
+    return {**(filters or {}), **{name: ids[name] for name in IDS if ids.get(name)}}
 
 
 def find_owners(conditions: Fields) -> list[dict[str, str]]:

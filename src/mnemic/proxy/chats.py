@@ -74,11 +74,6 @@ class Chat:
         return known if isinstance(known, str) else ""
 
     @property
-    def is_streaming(self) -> bool:
-        """True if the client wants events."""
-        return self.body.get("stream") is True
-
-    @property
     def question(self) -> str:
         """The user's last message, "" if there is none."""
         texts = (text_of(each.get("content")) for each in reversed(self.messages) if each.get("role") == "user")
