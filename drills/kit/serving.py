@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SERVE = "import sys; from mnemic.cli import main; sys.argv[0] = 'mnemic'; main()"
-_LISTENS = re.compile(r"listens on http://127\.0\.0\.1:(\d+)")
+_LISTENS = re.compile(r"(?:listens|is listening) on http://127\.0\.0\.1:(\d+)")
 START_S, END_S, POLL_S = 60.0, 40.0, 0.05
 
 

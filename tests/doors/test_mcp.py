@@ -99,7 +99,7 @@ def test_a_client_gets_six_tools_unless_others_are_chosen(home: Path):
 
 def test_a_tool_that_is_unknown_is_refused_at_the_start():
     code, _, err = command(["--user", "ana", "--store", "memory://", "--no-worker", "--tools", "nothing"], ["mcp"])
-    assert (code, "there is no tool 'nothing'" in err) == (2, True)
+    assert (code, "unknown tool 'nothing'" in err) == (2, True)
 
 
 def test_over_stdio_there_are_resources_and_prompts(home: Path):

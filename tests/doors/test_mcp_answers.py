@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from mcp import Client
 
-from mnemic import Mnemic, Scope
+from mnemic import Mnemic, Scope, tool
 from mnemic.errors import NotFoundError
-from mnemic.mcp.server import DOCUMENTS, MOST_CHARS, RESULT, read, safe, structured
+from mnemic.mcp.server import DOCUMENTS, MOST_CHARS, RESULT, Access, all_tools, make_server, read, safe, structured
 from tests.doors.mcp_door import McpDoor
 from tests.doors.review_scenarios import ORDER
 
@@ -75,6 +77,57 @@ class TestNouns:
         assert set(lean) == {"text", "ids"}
         assert lean["ids"] == [hit.id for hit in found][: len(lean["ids"])] != []
         assert len(json.dumps(lean)) <= 1.3 * len(text)
+
+
+class TestConnectors:
+    """The tools that ChatGPT's connectors call, in the form that they expect."""
+
+    @staticmethod
+    def call(mnemic: Mnemic, tool: str, **arguments: object) -> Any:
+        async def called() -> Any:
+            access = Access(ANA, lambda _: None, lambda _name, _done: None, lambda _: None, tools="search,fetch")
+            async with Client(make_server(mnemic, lambda _: access)) as client:
+                assert [each.name for each in (await client.list_tools()).tools] == ["search", "fetch"]
+                answer = await client.call_tool(tool, dict(arguments))
+            told = cast("Any", answer.content[0]).text
+            assert json.loads(told) == answer.structured_content
+            return answer.structured_content
+
+        return asyncio.run(called())
+
+    def test_what_search_finds_fetch_returns_in_full_with_an_address_that_is_a_resource(self):
+        with Mnemic.open("memory://") as mnemic:
+            mnemic.remember(ANA, f"Rye bread is Ana's favourite. {ORDER}")
+            mnemic.ingest(ANA, b"# Rye\n\nRye grows on poor soil.\n\n# Wheat\n\nWheat does not.\n", name="rye.md")
+            mnemic.work()
+            results = {each["title"]: each for each in self.call(mnemic, "search", query="rye")["results"]}
+            assert sorted(title[:40] for title in results) == ["Rye", "Rye bread is Ana's favourite. [REDACTED]"]
+            for result in results.values():
+                whole = self.call(mnemic, "fetch", id=result["id"])
+                assert {name: whole[name] for name in result} == result
+                assert whole["text"] == cast("Any", read(mnemic, ANA, result["url"]).contents[0]).text
+            assert "Wheat does not." in self.call(mnemic, "fetch", id=results["Rye"]["id"])["text"]
+
+    def test_a_long_text_is_cut_and_stays_valid_json(self):
+        with Mnemic.open("memory://") as mnemic:
+            kept = mnemic.remember(ANA, 'Ana said "rye"\n' * 2000)
+            whole = self.call(mnemic, "fetch", id=kept.id)
+        assert (len(json.dumps(whole)) <= 8000, "30000 characters" in whole["metadata"]["cut"]) == (True, True)
+
+    def test_an_application_keeps_its_own_tool_of_the_same_name(self):
+        @tool
+        def search(query: str) -> str:
+            """Searches elsewhere.
+
+            Args:
+                query: What to look for.
+            """
+            return f"elsewhere: {query}"
+
+        with Mnemic.open("memory://") as mnemic:
+            mnemic.tools.add(search)
+            box = all_tools(mnemic)
+            assert [each.is_read_only for each in box if each.spec.name in ("search", "fetch")] == [False, True]
 
 
 @pytest.mark.requirement("P-09")

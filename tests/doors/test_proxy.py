@@ -64,6 +64,7 @@ class Proxied:
         self._thread.start()
         self._clients: list[openai.OpenAI] = []
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}/v1"
+        self.anthropic_url = self.url.removesuffix("/v1") + "/anthropic"
 
     def client(self, api_key: str = "sk-anything", **headers: str) -> openai.OpenAI:
         client = openai.OpenAI(base_url=self.url, api_key=api_key, default_headers=headers, max_retries=0)
@@ -256,13 +257,12 @@ def test_a_system_prompt_stays_in_front_and_parts_stay_parts(upstream: ChatServe
 def test_a_route_that_the_proxy_does_not_take_is_told_with_those_that_it_takes(proxied: Proxied):
     proxied.mnemic.keys.create(ANA)
     client = proxied.client()
-    for ask in (
-        lambda: client.responses.create(model="m", input="Hello"),
-        lambda: client.completions.create(model="m", prompt="Hello"),
-        lambda: client.files.retrieve("f1"),
-    ):
-        with pytest.raises(openai.NotFoundError, match="use /v1/chat/completions, /v1/embeddings or /v1/models"):
+    for ask in (lambda: client.files.retrieve("f1"), lambda: client.moderations.create(input="Hello")):
+        with pytest.raises(openai.NotFoundError, match="use /v1/chat/completions, /v1/responses, /v1/embeddings"):
             ask()
+    other = httpx2.get(proxied.anthropic_url + "/v1/files")
+    assert (other.status_code, other.json()["error"]["type"]) == (404, "not_found_error")
+    assert "use /anthropic/v1/messages" in other.json()["error"]["message"]
 
 
 class TestFailures:
@@ -396,10 +396,188 @@ class TestWhose:
         assert answer.headers["mnemic-memory"] == "absent; reason=invalid_user"
 
 
+def respond(text: str, id: str = "resp_1", *parts: dict[str, Any]) -> ChatReply:
+    """An answer of the Responses API."""
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    said: dict[str, Any] = {**message, "content": [{"type": "output_text", "text": text, "annotations": []}]}
+    return ChatReply(body=json.dumps({"id": id, "object": "response", "status": "completed", "output": [said, *parts]}))
+
+
+def stream(*events: dict[str, Any]) -> ChatReply:
+    """An answer as events with names, as of the Responses API and of Anthropic's Messages."""
+    return ChatReply(
+        body="".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events), type=EVENTS
+    )
+
+
+@pytest.mark.requirement("P-22")
+class TestResponses:
+    """OpenAI's Responses API, with the official client."""
+
+    def test_what_was_said_is_known_in_the_next_and_a_thread_is_one_session(
+        self, upstream: ChatServer, proxied: Proxied
+    ):
+        client: Any = proxied.client(**{"Mnemic-User": "ana"})
+        upstream.scripted.extend([respond("Noted."), respond("Fine.", "resp_2"), respond("Miso.", "resp_3")])
+        first = client.responses.with_raw_response.create(
+            model="m", input="My cat is called Miso", instructions="Be kind."
+        )
+        assert first.parse().output_text == "Noted."
+        assert upstream.requests[0] == {"model": "m", "input": "My cat is called Miso", "instructions": "Be kind."}
+        session = first.headers["mnemic-session"]
+        proxied.until_captured(ANA, session)
+        for text in ("Yes", "Yes"):
+            again = client.responses.with_raw_response.create(model="m", input=text, previous_response_id="resp_1")
+            assert again.headers["mnemic-session"] == session
+        upstream.scripted.append(respond("Miso.", "resp_4"))
+        other = client.responses.with_raw_response.create(
+            model="m", input=[{"role": "user", "content": "What is my cat called?"}]
+        )
+        assert other.headers["mnemic-session"] != session
+        assert "My cat is called Miso" in upstream.requests[-1]["instructions"]
+        assert proxied.said(ANA, session)[:3] == [
+            ("user", "My cat is called Miso"),
+            ("assistant", "Noted."),
+            ("user", "Yes"),
+        ]
+
+    def test_a_stream_and_its_tools_are_passed_on_and_the_texts_are_captured(
+        self, upstream: ChatServer, proxied: Proxied
+    ):
+        answer: dict[str, Any] = {"id": "resp_1", "object": "response", "status": "completed", "output": []}
+        call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": "{}"}
+        upstream.scripted.append(
+            stream(
+                {"type": "response.created", "response": {**answer, "status": "in_progress"}},
+                *(
+                    event
+                    for number, text in enumerate(("I look. ", "Found."))
+                    for event in (
+                        {
+                            "type": "response.content_part.added",
+                            "output_index": number,
+                            "part": {"type": "output_text"},
+                        },
+                        {"type": "response.output_text.delta", "output_index": number, "delta": text},
+                    )
+                ),
+                {"type": "response.output_item.done", "output_index": 2, "item": call},
+                {"type": "response.completed", "response": answer},
+            )
+        )
+        given: list[dict[str, Any]] = [
+            {"role": "user", "content": [{"type": "input_text", "text": "Where is the boat?"}]},
+            {**call, "id": "fc_0", "call_id": "c0"},
+            {"type": "function_call_output", "call_id": "c0", "output": "nothing"},
+        ]
+        client: Any = proxied.client(**{"Mnemic-User": "ana", "Mnemic-Session": "s1"})
+        tools: list[dict[str, Any]] = [
+            {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}}
+        ]
+        with client.responses.create(model="m", input=given, tools=tools, stream=True) as events:
+            kinds = [each.type for each in events]
+        assert kinds[-2:] == ["response.output_item.done", "response.completed"]
+        assert upstream.requests[0]["input"] == given
+        assert upstream.requests[0]["tools"] == tools
+        said = [("user", "Where is the boat?"), ("assistant", "I look. \nFound.")]
+        assert proxied.said(ANA, "s1") == said
+
+
+@pytest.mark.requirement("P-22")
+class TestMessages:
+    """Anthropic's Messages, below /anthropic."""
+
+    KEY = "sk-ant-of-the-client"
+
+    def post(self, proxied: Proxied, body: dict[str, Any], route: str = "", **headers: str) -> httpx2.Response:
+        sent = {"x-api-key": self.KEY, "anthropic-version": "2023-06-01", "Mnemic-User": "ana", **headers}
+        return httpx2.post(
+            f"{proxied.anthropic_url}/v1/messages{route}?beta=true&session=s1", json=body, headers=sent, timeout=30
+        )
+
+    def test_memory_joins_the_system_prompt_and_tools_and_reminders_are_not_the_users_words(
+        self, upstream: ChatServer, proxied: Proxied
+    ):
+        proxied.mnemic.remember(ANA, "Ana prefers metric units")
+        parts = [{"type": "text", "text": "One thing."}, {"type": "text", "text": "Another."}]
+        upstream.scripted.append(
+            ChatReply(body=json.dumps({"type": "message", "content": parts, "stop_reason": "end_turn"}))
+        )
+        system = [{"type": "text", "text": "You are Jarvis.", "cache_control": {"type": "ephemeral"}}]
+        messages: list[dict[str, Any]] = [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "<system-reminder>Today is Monday.</system-reminder>"},
+                    {"type": "text", "text": "Which units?"},
+                ],
+            },
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "nothing"}]},
+        ]
+        body: dict[str, Any] = {"model": "m", "max_tokens": 9, "system": system, "messages": messages}
+        answer = self.post(proxied, body)
+        assert answer.headers["mnemic-memory"].startswith("used")
+        sent = upstream.requests[0]
+        assert sent["messages"] == messages
+        assert sent["system"][0] == system[0]
+        assert "metric units" in sent["system"][1]["text"]
+        assert upstream.headers[0]["x-api-key"] == self.KEY
+        assert proxied.said(ANA, "s1") == [("user", "Which units?"), ("assistant", "One thing.\nAnother.")]
+
+    def test_a_stream_is_captured_and_counts_are_passed_on(self, upstream: ChatServer, proxied: Proxied):
+        upstream.scripted.append(
+            stream(
+                {"type": "message_start", "message": {"content": []}},
+                *(
+                    event
+                    for text in ("As you", "told me.")
+                    for event in (
+                        {"type": "content_block_start", "content_block": {"type": "text", "text": ""}},
+                        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}},
+                    )
+                ),
+                {"type": "message_stop"},
+            )
+        )
+        body: dict[str, Any] = {
+            "model": "m",
+            "max_tokens": 9,
+            "stream": True,
+            "messages": [{"role": "user", "content": "My cat is Miso"}],
+        }
+        assert "message_stop" in self.post(proxied, body).text
+        upstream.scripted.append(ChatReply(body='{"input_tokens": 7}'))
+        assert self.post(proxied, body, "/count_tokens").json() == {"input_tokens": 7}
+        assert proxied.said(ANA, "s1") == [("user", "My cat is Miso"), ("assistant", "As you\ntold me.")]
+
+    def test_errors_are_told_in_the_clients_form_and_a_mnemic_key_stays_here(
+        self, upstream: ChatServer, proxied: Proxied
+    ):
+        token = proxied.mnemic.keys.create(ANA).token
+        body: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
+        refused = self.post(proxied, body)
+        assert (refused.status_code, refused.json()["error"]["type"]) == (401, "authentication_error")
+        assert self.post(proxied, body, **{"x-api-key": token}).status_code == 200
+        assert upstream.headers[-1]["x-api-key"] == "the upstream's key"
+        assert token not in str(upstream.headers)
+
+    def test_a_photo_of_20_megabytes_passes(self, upstream: ChatServer, proxied: Proxied):
+        photo = {"type": "base64", "media_type": "image/jpeg", "data": "A" * (20 * 1024 * 1024 * 4 // 3)}
+        content: list[dict[str, Any]] = [{"type": "image", "source": photo}, {"type": "text", "text": "Who is this?"}]
+        body: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+        assert self.post(proxied, body).status_code == 200
+        assert upstream.requests[-1]["messages"] == body["messages"]
+
+
 def test_embeddings_and_models_are_passed_on(upstream: ChatServer, proxied: Proxied):
     vectors = {"object": "list", "data": [{"index": 0, "object": "embedding", "embedding": [0.5, 1.0]}], "model": "m"}
     upstream.scripted.append(ChatReply(body=json.dumps({**vectors, "usage": {"prompt_tokens": 1, "total_tokens": 1}})))
     answer = proxied.client().embeddings.create(model="m", input="tea", encoding_format="float")
     assert answer.data[0].embedding == [0.5, 1.0]
     assert upstream.requests[0]["input"] == "tea"
-    assert httpx2.get(f"{proxied.url}/models").status_code == 501  # the test's upstream only takes POST
+    done: dict[str, Any] = {"id": "c1", "object": "text_completion", "created": 1, "model": "m", "choices": []}
+    upstream.scripted.append(ChatReply(body=json.dumps(done)))
+    assert proxied.client().completions.create(model="m", prompt="Once").id == "c1"
+    for path in ("/models", "/models/org/m", "/responses/resp_1"):
+        assert httpx2.get(proxied.url + path).status_code == 501  # the test's upstream only takes POST

@@ -147,6 +147,7 @@ class TestSignatures:
         for name, (default, _) in options("remember").items():
             assert default == getattr(draft, name) or (name == "metadata" and default is None)
         assert set(options("update")) - {"reason"} == set(options("remember")) - {
+            "key",
             "level",
             "is_private",
             "is_pinned",

@@ -94,6 +94,55 @@ def test_items_that_say_the_same_or_the_opposite_stay_apart(mnemic: AnyMnemic):
     assert {item.key: item.value["text"] for item in store.search(ANA)} == {**told, "d": "User likes tea"}
 
 
+def test_items_of_equal_text_stay_apart_and_their_memories_show_only_the_text(here: Mnemic):
+    store = MnemicStore(here, LAYOUT)
+    for key in ("a", "b"):
+        store.put(ANA, key, {"text": "User lives in Berlin"})
+    store.put(ANA, "c", {"text": "User lives in Paris"})
+    store.put(ANA, "b", {"text": "User lives in Rome"})
+    ana = Scope(user="ana")
+    assert here.remember(ana, "User lives in Berlin").metadata == {}
+    texts = ["User lives in Berlin", "User lives in Berlin", "User lives in Paris", "User lives in Rome"]
+    assert sorted(memory.text for memory in here.list(ana, kinds=["fact"]).memories) == texts
+    assert here.health(ana).findings == () or all(
+        not each.ids for each in here.health(ana).findings if each.ailment == "duplicate"
+    )
+    assert {item.key: item.value["text"] for item in store.search(ANA, query="Where does the user live?")} == {
+        "a": "User lives in Berlin",
+        "b": "User lives in Rome",
+        "c": "User lives in Paris",
+    }
+
+
+def test_without_a_layout_any_namespace_is_the_scopes(here: Mnemic):
+    store = MnemicStore(here, scope=Scope(user="ana"))
+    named = [("memories",), ("email_assistant", "ana", "collection"), ("my_agent", "profile")]
+    for namespace in named:
+        store.put(namespace, "k", {"text": "/".join(namespace)})
+    assert store.list_namespaces() == sorted(named)
+    assert {item.namespace for item in store.search((), query="memories profile assistant")} <= set(named)
+    assert [item.key for item in store.search(("my_agent",))] == ["k"]
+    assert len(here.list(Scope(user="ana")).memories) == len(named)
+    with pytest.raises(InvalidInputError, match="owner"):
+        MnemicStore(here)
+
+
+def test_a_filters_name_with_dots_is_a_path_unless_the_value_has_it(here: Mnemic):
+    store = MnemicStore(here, LAYOUT)
+    for key, value in {
+        "deep": {"user": {"name": "Ana", "age": 30}},
+        "flat": {"user.name": "Ana"},
+        "other": {"user": 1},
+    }.items():
+        store.put(ANA, key, value)
+    asked: list[dict[str, Any]] = [{"user.name": "Ana"}, {"user.age": {"$gt": 18}}, {"user.name.first": "Ana"}]
+    assert [sorted(item.key for item in store.search(ANA, filter=each)) for each in asked] == [
+        ["deep", "flat"],
+        ["deep"],
+        [],
+    ]
+
+
 @pytest.mark.requirement("P-29")
 def test_two_users_never_see_each_others_items(mnemic: AnyMnemic):
     store = MnemicStore(mnemic, LAYOUT)

@@ -122,6 +122,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         is_pinned: bool = False,
         trust: Trust | str = Trust.USER,
         metadata: Mapping[str, object] | None = None,
+        key: str = "",
     ) -> Memory:
         """Store one memory. If the same text is already stored at this level, that memory is returned instead.
 
@@ -144,6 +145,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             trust: The origin of the text. Default: "user".
             metadata: Your own data, at most 64 KiB of JSON. It is stored, returned and available to filters, but never
                 interpreted.
+            key: Your own name for the memory. Memories with different keys are never merged, even if their texts agree.
         """
         return self.remember_many(scope, [given_arguments(locals())])[0]
 

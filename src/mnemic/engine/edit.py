@@ -14,7 +14,7 @@ from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, 
 from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.model.bookkeeping import merged_in, note_merged
+from mnemic.model.bookkeeping import key_in, merged_in, note_merged
 from mnemic.model.item import Kind, Memory, Provenance, State, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import MICROSECOND, Scope, Visibility
@@ -130,7 +130,7 @@ def update(
         if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
         if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
-            new = replace(new, dedup_key=held_key(new.text, new.kind, new.valid_from))
+            new = replace(new, dedup_key=_held_key(new, new.text))
         if new.text != old.text:
             new = replace(new, flags=())  # the editor of the text answers for it
         changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
@@ -168,13 +168,17 @@ def merge(
         return editor.get(first.id)
 
 
+def _held_key(memory: Memory, text: str) -> str:
+    return held_key(text, memory.kind, memory.valid_from, key_in(memory.bookkeeping))
+
+
 def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
     """The first memory (with `text`, if given), extended by the others. Its bookkeeping names them for `undo`."""
     memories = (first, *others)
     return replace(
         first,
         text=first.text if text is None else text,
-        dedup_key=first.dedup_key if text is None else held_key(text, first.kind, first.valid_from),
+        dedup_key=first.dedup_key if text is None else _held_key(first, text),
         importance=max(memory.importance for memory in memories),
         categories=tuple(dict.fromkeys(tag for memory in memories for tag in memory.categories)),
         provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),

@@ -19,7 +19,7 @@ from mnemic.engine.fields import from_json, held_key, to_json
 from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
 from mnemic.engine.secrets import fact_without_secrets, fields_without_secrets, redact, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.bookkeeping import check_bookkeeping
+from mnemic.model.bookkeeping import check_bookkeeping, key_in
 from mnemic.model.columns import field_types
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading, ReadDocument, ReadLimits
 from mnemic.model.item import CURSORS, Chunk, Flag, Memory, Message, ProfileEntry, Provenance, State, Trust
@@ -482,7 +482,7 @@ class RecordReader:
             confidence=inputs.check_fraction(memory.confidence, "confidence"),
             faded=None if memory.faded is None else inputs.check_fraction(memory.faded, "faded"),
             categories=inputs.check_categories(memory.categories),
-            dedup_key=held_key(memory.text, memory.kind, memory.valid_from),
+            dedup_key=held_key(memory.text, memory.kind, memory.valid_from, key_in(memory.bookkeeping)),
             private_agent=None if memory.private_agent is None else self._scope.agent,
         )
 

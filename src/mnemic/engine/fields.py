@@ -38,8 +38,12 @@ def from_json(kind: type, name: str, value: object) -> Any:
     return value if value is None or read is None else read(value)
 
 
-def held_key(text: str, kind: Kind, valid_from: datetime | None) -> str:
-    """A memory's dedup key. Includes the day of an event: equal words on two days are two events."""
+def held_key(text: str, kind: Kind, valid_from: datetime | None, key: str = "") -> str:
+    """A memory's dedup key. Includes the caller's key, and the day of an event: equal words on two days are two
+    events.
+    """
+    if key:
+        return f"{key}: {dedup_key(text)}"
     if kind is not Kind.EVENT or valid_from is None:
         return dedup_key(text)
     return dedup_key(f"{valid_from:%Y-%m-%d} {text}")

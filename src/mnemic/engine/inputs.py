@@ -221,8 +221,8 @@ def _checked(name: str, value: object, settings: Settings) -> object:
         return check_fraction(value, name)
     if name in ("observed_at", "valid_from", "valid_to", "expires_at"):
         return as_utc(cast("datetime | str", value), name)
-    if name in ("context", "snippet", "source"):
-        return check_line(value, name, limit=settings.max_text_chars)
+    if name in ("context", "snippet", "source", "key"):
+        return check_line(value, name, limit=MAX_NAME_CHARS if name == "key" else settings.max_text_chars)
     if name in ("is_private", "is_pinned") and not isinstance(value, bool):
         raise InvalidInputError(f"{name} must be true or false, not {value!r}")
     if name == "metadata":

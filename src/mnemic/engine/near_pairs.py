@@ -17,6 +17,7 @@ from mnemic.engine.engine import Engine
 from mnemic.engine.fields import is_lasting
 from mnemic.engine.remember import filled_of
 from mnemic.engine.upkeep import present_importance
+from mnemic.model.bookkeeping import key_in
 from mnemic.model.health import Ailment, HealthFinding, Remedy
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.records import Action, Job
@@ -344,6 +345,8 @@ class Pairs:
     def _is_duplicate(self, one: Memory, other: Memory) -> bool:
         """True if the words of both say the same. Never if numbers, negations, names or days differ."""
         if Kind.EVENT in (one.kind, other.kind) and one.observed_at.date() != other.observed_at.date():
+            return False
+        if key_in(one.bookkeeping) != key_in(other.bookkeeping):
             return False
         if one.dedup_key == other.dedup_key or same_statement(one.text, other.text):
             return True

@@ -14,7 +14,7 @@ from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import Kinds, gated, noted, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError
-from mnemic.model.bookkeeping import fills_slot, note_slot
+from mnemic.model.bookkeeping import fills_slot, key_in, note_key, note_slot
 from mnemic.model.item import TRUST_ORDER, Decision, Judgement, Kind, Memory, MemoryDraft, State, Verdict
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, HistoryEntry
@@ -149,7 +149,8 @@ class Settler:
 
 def may_settle(memory: Memory) -> bool:
     """True if a memory's words alone can contradict another."""
-    return _is_about_one_user(memory) and (filled_of(memory) is not None or bool(denials(memory.text)))
+    is_compared = _is_about_one_user(memory) and not key_in(memory.bookkeeping)
+    return is_compared and (filled_of(memory) is not None or bool(denials(memory.text)))
 
 
 def slot_notes(text: str, slot: str = "", value: str = "") -> dict[str, object]:
@@ -186,6 +187,7 @@ def is_mergeable(known: Memory, memory: Memory) -> bool:
         and (known.valid_to is None or known.valid_to > memory.observed_at)
         and (not is_event or known.observed_at.date() == memory.observed_at.date())
         and known.kind is memory.kind
+        and key_in(known.bookkeeping) == key_in(memory.bookkeeping)
     )
 
 
@@ -316,12 +318,13 @@ def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> 
     if draft.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True restricts a memory to the scope's agent, but this scope has no agent")
     slots = slot_notes(draft.text) if level in (Level.USER, Level.SESSION) else {}
+    notes = note_key(draft.key) if draft.key else slots
     return Memory(
         id=new_id(now),
         partition=scope.partition(level),
         text=draft.text,
         kind=draft.kind,
-        dedup_key=held_key(draft.text, draft.kind, draft.valid_from),
+        dedup_key=held_key(draft.text, draft.kind, draft.valid_from, draft.key),
         created_at=now,
         updated_at=now,
         observed_at=draft.observed_at or now,
@@ -340,7 +343,7 @@ def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> 
         trust=draft.trust,
         provenance=draft.provenance,
         metadata=draft.metadata,
-        bookkeeping=slots,
+        bookkeeping=notes,
     )
 
 

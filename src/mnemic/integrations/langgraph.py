@@ -1,5 +1,5 @@
 """A long-term store for LangGraph: items by namespace and key with semantic search, kept as memories. The value is in
-the memory's metadata and is returned unchanged. The memory's text holds the searchable texts and a short digest of
+the memory's metadata and is returned unchanged. The memory's text holds the searchable texts, and its key a digest of
 namespace and key, so that equal items stay separate. It uses only Mnemic's verbs, so it works the same here and on a
 server.
 """
@@ -23,8 +23,10 @@ from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.scope import Scope, as_utc
 
 KEY = "langgraph"
+UNSEARCHED = "an item of LangGraph"
+"""The text of an item without searchable texts."""
+
 MAX_SEARCHED_CHARS = 20_000  # about 5,000 tokens: most embedders read less
-_MARK_DIGITS = 12  # hexadecimal digits of the id, so that the texts of two keys always differ
 _PUSHED = {"$eq": "eq", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -53,14 +55,11 @@ class Put:
     @property
     def text(self) -> str:
         """The text of its memory."""
-        said = "an item of LangGraph" if self.texts is None else "\n".join(self.texts)[:MAX_SEARCHED_CHARS].strip()
-        clean = said.replace("\0", " ").encode(errors="replace").decode()
-        return f"{clean}\n#{self.id[:_MARK_DIGITS]}".strip()
+        said = "\n".join(self.texts or ())[:MAX_SEARCHED_CHARS].replace("\0", " ")
+        return said.encode(errors="replace").decode().strip() or UNSEARCHED
 
     def metadata(self, now: datetime) -> dict[str, object]:
-        """The metadata of its memory. Raises `InvalidInputError` for a value that is not JSON. The empty slot keeps the
-        text from being compared with other facts about the user: only its key changes an item.
-        """
+        """The metadata of its memory. Raises `InvalidInputError` for a value that is not JSON."""
         try:
             value: object = json.loads(json.dumps(self.value, allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
@@ -75,7 +74,7 @@ class Put:
             "ttl": self.ttl,
             "put_at": now.isoformat(),
         }
-        return {"slot": "", KEY: item}
+        return {KEY: item}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +144,18 @@ def pushed_down(conditions: Mapping[str, Any] | None) -> dict[str, object]:
 
 def matches(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
     """True if every condition holds. Raises `InvalidInputError` for an operator that LangGraph does not have. Numbers
-    compare with numbers, texts with texts. Values that cannot be compared do not match.
+    compare with numbers, texts with texts. Values that cannot be compared do not match. A name with dots that the value
+    does not have is a path into it.
     """
-    return all(_holds(value.get(name), wanted) for name, wanted in (conditions or {}).items())
+    return all(_holds(_at(value, name), wanted) for name, wanted in (conditions or {}).items())
+
+
+def _at(value: Mapping[str, Any], name: str) -> object:
+    first, dot, rest = name.partition(".")
+    if name in value or not dot:
+        return value.get(name)
+    inner = value.get(first)
+    return _at(cast("Mapping[str, Any]", inner), rest) if isinstance(inner, Mapping) else None
 
 
 def _leaves(value: object) -> list[str]:
@@ -258,7 +266,7 @@ class Rows:
             held, *others = found.get(each.id) or [None]
             fields = self._fields(each, now)
             if held is None or held.memory.state not in _CHANGEABLE or not self._is_updated(place, held, fields):
-                drafts.append({**fields, "level": place.level, "kind": Kind.FACT, "is_pinned": True})
+                drafts.append({**fields, "level": place.level, "kind": Kind.FACT, "is_pinned": True, "key": each.id})
                 others = [held, *others]
             self.delete(place, [kept for kept in others if kept is not None])
         if drafts:
@@ -344,8 +352,8 @@ class MnemicStore(BaseStore):
 
     - `layouts`: decide the owner of a namespace, such as `("memories", "{user}")`, or several of them; see
       `mnemic.integrations.memory`. An operation across several owners, or a namespace that fits no layout, raises
-      `InvalidInputError`.
-    - `scope`: the org, and the agent that stores.
+      `InvalidInputError`. Default: any namespace is the scope's.
+    - `scope`: the org, and the agent that stores. Without layouts also the user.
     - `fields`: the paths of searchable texts in a value. Default: all texts. `index=` of `put` overrides them.
     - `trust`: of new items. Default: "assistant", because a model may have worded them. A text that looks like an
       instruction is stored and found by its key, but not by semantic search until a person trusts it. Secrets in a
@@ -359,7 +367,7 @@ class MnemicStore(BaseStore):
     def __init__(
         self,
         mnemic: AnyMnemic,
-        layouts: Sequence[str] | Sequence[Sequence[str]],
+        layouts: Sequence[str] | Sequence[Sequence[str]] = (),
         *,
         scope: Scope | None = None,
         fields: Sequence[str] | None = None,

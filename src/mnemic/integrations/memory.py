@@ -4,8 +4,8 @@ Everything stays in a scope that the developer binds. Recalled text is data betw
 Errors of the model or the memory never raise: the result reports them, and the chat continues.
 
 LangGraph namespaces follow a layout, a tuple of labels such as `("memories", "{user}")`. Labels in braces name the
-owner, others must match exactly, and anything may follow. Ambiguous layouts are refused, so no label can reach another
-owner.
+owner, others must match exactly, and anything may follow. The empty layout takes any namespace. Ambiguous layouts are
+refused, so no label can reach another owner.
 """
 
 import asyncio
@@ -189,8 +189,8 @@ class Layouts:
     scope: Scope
 
     def __post_init__(self) -> None:
-        if not self.layouts or not all(self.layouts):
-            raise InvalidInputError('pass at least one layout with a label, such as ("memories", "{user}")')
+        if not self.layouts:
+            raise InvalidInputError('pass at least one layout, such as ("memories", "{user}")')
         for place, layout in enumerate(self.layouts):
             self._check(layout)
             for other in self.layouts[:place]:
@@ -241,7 +241,7 @@ class Layouts:
 
 
 def parse_layouts(layouts: Sequence[str] | Sequence[Sequence[str]], scope: Scope) -> Layouts:
-    """One layout, given as a sequence of labels, or several."""
+    """One layout, given as a sequence of labels, or several. None: the empty layout."""
     if all(isinstance(label, str) for label in layouts):
         return Layouts((tuple(str(label) for label in layouts),), scope)
     return Layouts(tuple(tuple(layout) for layout in layouts), scope)

@@ -24,7 +24,7 @@ from mnemic.api import Mnemic
 from mnemic.api.doors import acting_as
 from mnemic.engine.tools import Toolbox
 from mnemic.errors import BackendError, InvalidInputError, MnemicError, NotFoundError, error_kind
-from mnemic.mcp.verbs import verb_tools
+from mnemic.mcp.verbs import CONNECTOR, MEMORIES, ConnectorTool, connector_tools, verb_tools
 from mnemic.model.chat import ToolCall, ToolContext, ToolOutcome
 from mnemic.model.item import Role
 from mnemic.model.records import Right
@@ -59,15 +59,20 @@ _PLAIN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(
 """Ids and times, which need no sanitising."""
 
 
-def answered(outcome: ToolOutcome, noun: object, *, is_full: bool = False) -> types.CallToolResult:
-    """The result of a call. `noun` is the stored object behind its text, or the error, or None."""
+def answered(
+    outcome: ToolOutcome, noun: object, *, is_full: bool = False, is_json: bool = False
+) -> types.CallToolResult:
+    """The result of a call. `noun` is the stored object behind its text, or the error, or None. `is_json`: the text is
+    the structured content.
+    """
     content = [types.TextContent(type="text", text=outcome.text)]
     if outcome.is_error:
         kind = {KIND: error_kind(type(noun))} if isinstance(noun, MnemicError) else None
         return types.CallToolResult(content=list(content), is_error=True, _meta=kind)
-    return types.CallToolResult(
-        content=list(content), structured_content=structured(outcome.text, noun, is_full=is_full)
-    )
+    lean = structured(outcome.text, noun, is_full=is_full)
+    if is_json:
+        lean = json.loads(outcome.text) | {name: value for name, value in lean.items() if name == RESULT}
+    return types.CallToolResult(content=list(content), structured_content=lean)
 
 
 def structured(text: str, noun: object, *, is_full: bool = False) -> dict[str, Any]:
@@ -161,6 +166,13 @@ TEMPLATES = (
         description="The text of one document; its id is in the list.",
         mime_type=PLAIN,
     ),
+    types.ResourceTemplate(
+        uri_template=MEMORIES + "{id}",
+        name="memory",
+        title="Memory",
+        description="The text of one memory or message.",
+        mime_type=PLAIN,
+    ),
 )
 
 
@@ -175,6 +187,8 @@ def read(mnemic: Mnemic, scope: Scope, uri: str) -> types.ReadResourceResult:
         text = json.dumps([safe(to_wire(document)) for document in documents], ensure_ascii=False)
     elif uri.startswith(f"{DOCUMENTS}/"):
         text = sanitise(mnemic.documents.text(scope, unquote(uri.removeprefix(f"{DOCUMENTS}/"))))
+    elif uri.startswith(MEMORIES):
+        text = sanitise(mnemic.get(scope, unquote(uri.removeprefix(MEMORIES))).text)
     else:
         raise NotFoundError(f"there is no resource {uri[:200]!r}")
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
@@ -244,7 +258,7 @@ class _Handlers:
 
     def __init__(self, mnemic: Mnemic, who: Who) -> None:
         self._mnemic, self._who = mnemic, who
-        self._box = mnemic.tools.toolbox.with_tools(verb_tools(mnemic))
+        self._box = all_tools(mnemic)
         self._limiter: anyio.CapacityLimiter | None = None
 
     async def list_tools(self, request: Request, page: Page = None) -> types.ListToolsResult:
@@ -291,6 +305,13 @@ class _Handlers:
             raise refusal(error) from error
 
 
+def all_tools(mnemic: Mnemic) -> Toolbox:
+    """Every tool of the protocol: the registry's, the verbs, and those of connectors unless the registry has theirs."""
+    box = mnemic.tools.toolbox.with_tools(verb_tools(mnemic))
+    taken = {each.spec.name for each in box}
+    return box.with_tools(each for each in connector_tools(mnemic) if each.spec.name not in taken)
+
+
 def choose_tools(box: Toolbox, tools: str) -> Toolbox:
     """The tools with these names, or all. Raises `InvalidInputError` for an unknown name."""
     return box if tools == ALL else box.only(name.strip() for name in tools.split(","))
@@ -310,7 +331,7 @@ def described(box: Toolbox) -> list[types.Tool]:
             title=each.spec.name.replace("_", " ").capitalize(),
             description=each.spec.description,
             input_schema=dict(each.spec.parameters),
-            output_schema=dict(OUTPUT),
+            output_schema=dict(CONNECTOR[each.spec.name] if isinstance(each, ConnectorTool) else OUTPUT),
             annotations=types.ToolAnnotations(
                 read_only_hint=each.is_read_only,
                 destructive_hint=each.spec.name == "forget",
@@ -347,7 +368,7 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
     if not found.is_read_only:
         access.note(params.name, not outcome.is_error)
     is_full = cast("Mapping[str, object]", params.meta or {}).get(FULL) is True
-    return answered(outcome, told[-1] if told else None, is_full=is_full)
+    return answered(outcome, told[-1] if told else None, is_full=is_full, is_json=isinstance(found, ConnectorTool))
 
 
 def _check_own(mnemic: Mnemic, access: Access, id: object) -> None:

@@ -4,8 +4,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from mnemic.api import Mnemic
-from mnemic.mcp.server import Access, choose_tools, make_server
-from mnemic.mcp.verbs import verb_tools
+from mnemic.mcp.server import Access, all_tools, choose_tools, make_server
 from mnemic.model.scope import Scope
 
 
@@ -13,7 +12,7 @@ def serve_stdio(mnemic: Mnemic, scope: Scope, tools: str) -> None:
     """Serve until the client closes the input. Nothing else may write to standard output meanwhile. `tools`: as in
     `Access`. Raises `InvalidInputError` for an unknown tool.
     """
-    choose_tools(mnemic.tools.toolbox.with_tools(verb_tools(mnemic)), tools)
+    choose_tools(all_tools(mnemic), tools)
     access = Access(scope, lambda _right: None, lambda _name, _done: None, lambda _partition: None, tools=tools)
     server = make_server(mnemic, lambda _request: access)
 

@@ -3,20 +3,22 @@ Captured messages come through the client's model, so even the user's have the t
 what is derived from them. The same holds for changes by a model. Profiles reject instructions.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from mnemic.api import Mnemic
 from mnemic.api.parts import MOST_DEPTH
 from mnemic.engine.secrets import orders
-from mnemic.engine.tools import tool
-from mnemic.errors import InvalidInputError
+from mnemic.engine.tools import FunctionTool, tool
+from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.chat import ToolContext
 from mnemic.model.item import Chunk, Item, Memory, Message, Role, State, Trust
 from mnemic.model.records import HistoryEntry
 from mnemic.ports.models import Tool
 from mnemic.text.blocks import facts_block
 from mnemic.text.graph.picture import edge_lines
+from mnemic.text.sanitise import one_line, sanitise
 
 MAX_LISTED = 50  # a few thousand tokens of a model's context
 
@@ -25,6 +27,77 @@ def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:
     """The tools over an open memory. Each works in the scope of its call."""
     writing = (*_writing(mnemic), *_correcting(mnemic))
     return (*_reading(mnemic), *_looking(mnemic), *writing, *_documents(mnemic), *_graph(mnemic))
+
+
+MEMORIES, DOCUMENTS = "mnemic://memories/", "mnemic://documents/"
+"""Addresses of items, which are also resources."""
+
+TITLE_CHARS = 80
+_TEXTS = {name: {"type": "string"} for name in ("id", "title", "text", "url")}
+_FOUND = {"type": "object", "properties": {name: _TEXTS[name] for name in ("id", "title", "url")}}
+_RESULTS = {"results": {"type": "array", "items": _FOUND}}
+CONNECTOR: Mapping[str, Mapping[str, Any]] = {
+    "search": {
+        "type": "object",
+        "properties": {"results": {"type": "array", "items": _FOUND}},
+        "required": ["results"],
+    },
+    "fetch": {"type": "object", "properties": {**_TEXTS, "metadata": {"type": "object"}}, "required": [*_TEXTS]},
+}
+"""The tools that ChatGPT's connectors look for by these names, and the JSON that each returns as its text."""
+
+
+class ConnectorTool(FunctionTool[..., str]):
+    """A tool of `CONNECTOR`, as an application may have its own tool of that name."""
+
+
+def connector_tools(mnemic: Mnemic) -> Sequence[Tool]:
+    """The tools of `CONNECTOR` over an open memory."""
+
+    def search(context: ToolContext, query: str) -> str:
+        """Searches the user's memories, earlier conversations and documents. Returns ids and titles as JSON. Read the
+        full text with fetch.
+
+        Args:
+            query: What to look for, as a question or a few words.
+        """
+        found = mnemic.recall(context.scope, query)
+        context.tell(found)
+        named = {each["id"]: each for each in (_titled(hit.item) for hit in found if not hit.is_fallback)}
+        return json.dumps({"results": list(named.values())}, ensure_ascii=False)
+
+    def fetch(context: ToolContext, id: str) -> str:
+        """Returns the full text of one result of search as JSON.
+
+        Args:
+            id: The id of the result.
+        """
+        try:
+            item = mnemic.get(context.scope, id)
+            named, text, told = _titled(item), item.text, {"kind": _kind(item), "date": f"{item.observed_at:%Y-%m-%d}"}
+            context.tell(item)
+        except NotFoundError:
+            document, text = mnemic.documents.get(context.scope, id), mnemic.documents.text(context.scope, id)
+            named, told = _named(id, document.title or document.source, f"{DOCUMENTS}{id}"), {"kind": "document"}
+            context.tell(document)
+        most = mnemic.settings.assistant.max_tool_result_chars
+        shown = sanitise(text)
+        while len(answer := json.dumps({**named, "text": shown, "metadata": told}, ensure_ascii=False)) > most:
+            shown, told = shown[: len(shown) * 9 // 10], {**told, "cut": f"the text has {len(text)} characters"}
+        return answer
+
+    return ConnectorTool(search, is_read_only=True), ConnectorTool(fetch, is_read_only=True)
+
+
+def _titled(item: Item) -> dict[str, str]:
+    """A result's id, title and address. A passage is a result of its document."""
+    if isinstance(item, Chunk):
+        return _named(item.document_id, item.title or item.source, f"{DOCUMENTS}{item.document_id}")
+    return _named(item.id, item.text, f"{MEMORIES}{item.id}")
+
+
+def _named(id: str, title: str, url: str) -> dict[str, str]:
+    return {"id": id, "title": one_line(sanitise(title))[:TITLE_CHARS], "url": url}
 
 
 def _reading(mnemic: Mnemic) -> Sequence[Tool]:
@@ -209,6 +282,9 @@ def _happened(entry: HistoryEntry) -> str:
 
 
 def _line(item: Item) -> str:
-    kind = "message" if isinstance(item, Message) else "passage" if isinstance(item, Chunk) else item.kind.value
     said = f"{item.author} said: " if isinstance(item, Message) else ""
-    return f"{item.observed_at:%Y-%m-%d} {said}{item.text} ({kind}, id {item.id})"
+    return f"{item.observed_at:%Y-%m-%d} {said}{item.text} ({_kind(item)}, id {item.id})"
+
+
+def _kind(item: Item) -> str:
+    return "message" if isinstance(item, Message) else "passage" if isinstance(item, Chunk) else item.kind.value

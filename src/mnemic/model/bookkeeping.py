@@ -18,7 +18,7 @@ IMPORT_NOTES = ("line", "file", "id", "is_done", "mem0")
 """Keys of an import: the line, file or foreign id of a memory, whether its box was ticked, and mem0's own data."""
 
 _TEXTS = (
-    *("slot", "value", "chosen", "version", "type", "session", "newest_summary", "fallback", "chunking"),
+    *("slot", "value", "chosen", "version", "type", "session", "newest_summary", "fallback", "chunking", "key"),
     *(name for name in GEM_FIELDS if name != "source_turns"),
 )
 _ID_LISTS = ("merged_ids", "chosen_ids")
@@ -33,6 +33,16 @@ def slot_in(notes: Bookkeeping) -> tuple[str, str] | None:
     """The slot that a memory fills and its value, None if it fills none."""
     slot, value = notes.get("slot"), notes.get("value")
     return (slot, value) if isinstance(slot, str) and isinstance(value, str) and slot and value else None
+
+
+def note_key(key: str) -> dict[str, object]:
+    """Note the caller's own name for a memory."""
+    return {"key": key}
+
+
+def key_in(notes: Bookkeeping) -> str:
+    """The caller's own name for a memory, "" if it has none."""
+    return str(notes.get("key") or "")
 
 
 def note_merged(ids: Sequence[str]) -> dict[str, object]:

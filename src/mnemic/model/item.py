@@ -318,7 +318,9 @@ def noted(draft: MessageDraft, bookkeeping: Mapping[str, object]) -> NotedDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
-    """A memory to store. `level` None means the scope's default level; `observed_at` None means now."""
+    """A memory to store. `level` None means the scope's default level; `observed_at` None means now. `key`: its name
+    for the caller. Memories with different keys are never merged or compared, even if their texts agree.
+    """
 
     text: str
     kind: Kind = Kind.FACT
@@ -338,6 +340,7 @@ class MemoryDraft:
     trust: Trust = Trust.USER
     provenance: tuple[Provenance, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

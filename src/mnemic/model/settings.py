@@ -85,8 +85,9 @@ class ProxySettings:
     """The proxy's upstream server, and how it uses memory.
 
     `upstream`: the base URL of an OpenAI-compatible server, `…/v1`. If None, the proxy answers with an error. `api_key`
-    is sent there if the client sends no key or one of Mnemic. `user`: the user of requests that name none, if no key is
-    needed. Memory that takes longer than `memory_timeout_s` is left out of a chat. `timeout_s`: maximum wait between
+    is sent there if the client sends no key or one of Mnemic. `anthropic_upstream` and `anthropic_api_key`: the same
+    for Anthropic's Messages, which go to `upstream` by default. `user`: the user of requests that name none, if no key
+    is needed. Memory that takes longer than `memory_timeout_s` is left out of a chat. `timeout_s`: maximum wait between
     two pieces of an answer. `injects_context` False: prompts stay unchanged, chats are still captured.
     """
 
@@ -96,6 +97,8 @@ class ProxySettings:
     memory_timeout_s: float = 2.0
     timeout_s: float = 600.0
     injects_context: bool = True
+    anthropic_upstream: str | None = None
+    anthropic_api_key: str | None = field(default=None, repr=False)
 
 
 class Quarantine(StrEnum):

@@ -1,6 +1,6 @@
-"""`/v1/chat/completions`, `/v1/embeddings` and `/v1/models` in front of another server, as one door of `mnemic serve`.
-Recalls before a chat and captures after it. Answers are passed on byte by byte, tools included. A Mnemic key in place
-of the client's key decides whose memory is used and is not passed on. Any other key goes to the upstream.
+"""The routes of OpenAI and Anthropic in front of another server, as one door of `mnemic serve`. Recalls before a chat
+and captures after it. Answers are passed on byte by byte, tools included. A Mnemic key in place of the client's key
+decides whose memory is used and is not passed on. Any other key goes to the upstream.
 """
 
 import asyncio
@@ -10,24 +10,36 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import httpx2
 from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route, request_response
 
 from mnemic.api import Mnemic
-from mnemic.errors import BackendError, ForbiddenError, InvalidInputError, UnavailableError
+from mnemic.errors import BackendError, ForbiddenError, InvalidInputError, MnemicError, UnavailableError
 from mnemic.model.records import Right
-from mnemic.proxy.memory import Around, Chat, ChatMemory, Listener, in_session
-from mnemic.proxy.upstream import VIA, failure, is_own_key, open_upstream, returned_headers, sent_headers, unusable
+from mnemic.model.settings import ProxySettings
+from mnemic.proxy import chats
+from mnemic.proxy.memory import Around, ChatMemory
+from mnemic.proxy.upstream import (
+    VIA,
+    anthropic_failure,
+    is_own_key,
+    open_upstream,
+    openai_failure,
+    returned_headers,
+    sent_headers,
+    unusable,
+)
 from mnemic.web.doors import Door
 from mnemic.web.gate import HEADER_PREFIX, KEY_HEADER, Caller, Gate, NamedScope, is_own, named_scope
 from mnemic.web.limits import Bound
-from mnemic.web.problems import Problem, ProblemError
+from mnemic.web.problems import Problem, ProblemError, problem_of
 
 REMEMBERED_S = 600.0
 """How long an admitted caller is admitted again without the store, so that a store failure does not end a chat."""
@@ -36,7 +48,7 @@ MAX_REMEMBERED = 10_000  # callers: bounds memory; the oldest are checked in the
 
 
 class Entry:
-    """Admits callers as the gate does. A bearer token that is not a Mnemic key goes to the upstream."""
+    """Admits callers as the gate does. A key that is not Mnemic's goes to the upstream."""
 
     def __init__(self, mnemic: Mnemic, gate: Gate, clock: Callable[[], float] = time.monotonic) -> None:
         self._mnemic, self._gate, self._clock = mnemic, gate, clock
@@ -47,7 +59,7 @@ class Entry:
         headers = [
             (name, value)
             for name, value in request.scope["headers"]
-            if name != b"authorization" or is_own_key(value.decode("latin-1"))
+            if name not in (b"authorization", KEY_HEADER.encode()) or is_own_key(value.decode("latin-1"))
         ]
         connection = HTTPConnection({**request.scope, "headers": headers})
         name = _name(connection)
@@ -81,24 +93,36 @@ def _name(connection: HTTPConnection) -> str:
     return hashlib.sha256("\0".join(shown).encode()).hexdigest()
 
 
-CHATS, EMBEDDINGS, MODELS = "/v1/chat/completions", "/v1/embeddings", "/v1/models"
-NOT_TAKEN = tuple(
-    f"/v1/{name}"
-    for name in (
-        "responses",
-        "completions",
-        "audio",
-        "images",
-        "moderations",
-        "files",
-        "batches",
-        "assistants",
-        "threads",
-    )
+V1, ANTHROPIC = "/v1", "/anthropic"
+CHATS = {
+    "/v1/chat/completions": chats.COMPLETIONS,
+    "/v1/responses": chats.RESPONSES,
+    "/anthropic/v1/messages": chats.MESSAGES,
+}
+"""Routes with memory, and how each words a chat."""
+
+PASSED = {
+    "/v1/embeddings": "POST",
+    "/v1/completions": "POST",
+    "/v1/models": "GET",
+    "/v1/models/{id:path}": "GET",
+    "/v1/responses/{rest:path}": "GET POST DELETE",
+    "/anthropic/v1/messages/count_tokens": "POST",
+    "/anthropic/v1/models": "GET",
+    "/anthropic/v1/models/{id:path}": "GET",
+}
+"""Routes that are passed through, and their methods."""
+
+NOT_TAKEN = (
+    *(f"/v1/{name}" for name in ("audio", "images", "moderations", "files", "batches", "assistants", "threads")),
+    "/anthropic",
 )
 """Routes of the same interface that have no memory. A client that uses one is told so, not asked for a key."""
 
 NO_UPSTREAM = "no server is configured behind the proxy: set proxy.upstream, for example to http://localhost:11434/v1"
+OWN_QUERY = frozenset(each.name for each in fields(NamedScope))
+"""Query parameters that are not passed on."""
+
 MAX_OPEN = 500
 """Concurrent requests of one kind; more get status 503. A stream is open while its model writes."""
 
@@ -117,11 +141,12 @@ TOO_LARGE = Problem(413, "too_large", "The request is too large", "its body exce
 def door(mnemic: Mnemic, gate: Gate) -> Door:
     """The proxy door of `mnemic serve`."""
     proxy = Proxy(mnemic, gate)
-    places = ((CHATS, proxy.chat, "POST"), (EMBEDDINGS, proxy.embed, "POST"), (MODELS, proxy.models, "GET"))
+    places = [*((path, proxy.chat, "POST") for path in CHATS)]
+    places += [(path, proxy.pass_on, methods) for path, methods in PASSED.items()]
     routes = [
-        Route(path, Bound(request_response(handler), MAX_OPEN), methods=[method]) for path, handler, method in places
+        Route(path, Bound(request_response(_told_in_form(handler)), MAX_OPEN), methods=methods.split())
+        for path, handler, methods in places
     ]
-
     routes += [Route(f"{path}{{rest:path}}", _refuse_route, methods=["GET", "POST", "DELETE"]) for path in NOT_TAKEN]
 
     @asynccontextmanager
@@ -131,8 +156,9 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         finally:
             await proxy.close()
 
-    open_paths = (CHATS, EMBEDDINGS, MODELS, *NOT_TAKEN)
-    return Door(tells=("OpenAI", "/v1"), routes=routes, open_paths=open_paths, lifespan=lifespan)
+    open_paths = (*CHATS, "/v1/embeddings", "/v1/completions", "/v1/models", *NOT_TAKEN)
+    file_paths = tuple(CHATS)  # a chat may hold photos
+    return Door(tells=("OpenAI", V1), routes=routes, open_paths=open_paths, file_paths=file_paths, lifespan=lifespan)
 
 
 class Proxy:
@@ -153,34 +179,29 @@ class Proxy:
         await asyncio.to_thread(self._memory.close)
 
     async def chat(self, request: Request) -> Response:
-        """Answer a chat completion, with recall before and capture after it."""
+        """Answer a chat, with recall before and capture after it."""
         caller = await self._entry.admit(request)
         content = await self._content(request)
-        chat = Chat.of(_parse_body(content))
+        chat = chats.Chat.of(_parse_body(content), CHATS[request.url.path])
         if chat is None:
-            return await self._pass_through(request, "/chat/completions", content)
+            return await self._pass_through(request, content)
         around = self._around(request, caller, chat)
         await self._memory.recall(around)
         self._memory.hear(around)
         if not around.block:
-            return await self._pass_through(request, "/chat/completions", content, around)
-        longer = json.dumps(chat.with_memory(around.block), ensure_ascii=False).encode("utf-8", "replace")
-        answer = await self._pass_through(request, "/chat/completions", longer, around)
+            return await self._pass_through(request, content, around)
+        longer = json.dumps(chat.dialect.add(chat.body, around.block), ensure_ascii=False).encode("utf-8", "replace")
+        answer = await self._pass_through(request, longer, around)
         if answer.status_code not in REFUSALS:
             return answer
         await _close_answer(answer)
         self._memory.refused(around)
-        return await self._pass_through(request, "/chat/completions", content, around)
+        return await self._pass_through(request, content, around)
 
-    async def embed(self, request: Request) -> Response:
-        """Pass embeddings through."""
+    async def pass_on(self, request: Request) -> Response:
+        """Pass a request through that memory has no part in."""
         await self._entry.admit(request)
-        return await self._pass_through(request, "/embeddings", await self._content(request))
-
-    async def models(self, request: Request) -> Response:
-        """Pass the list of models through."""
-        await self._entry.admit(request)
-        return await self._pass_through(request, "/models", b"")
+        return await self._pass_through(request, await self._content(request))
 
     async def _content(self, request: Request) -> bytes:
         content = bytearray()
@@ -190,7 +211,7 @@ class Proxy:
                 raise ProblemError(TOO_LARGE)
         return bytes(content)
 
-    def _around(self, request: Request, caller: Caller, chat: Chat) -> Around:
+    def _around(self, request: Request, caller: Caller, chat: chats.Chat) -> Around:
         """The scope of a chat and how it uses memory. Raises `ForbiddenError` for what the key does not allow, and
         `InvalidInputError` for a switch that is neither on nor off.
         """
@@ -205,20 +226,20 @@ class Proxy:
         if scope.user is None and scope.session is None and scope.agent is None:
             return Around(chat, None, "no_user")
         captures = captures and (caller.key is None or Right.WRITE in caller.key.rights)
-        return Around(chat, in_session(scope, chat), captures=captures, recalls=recalls, actor=caller.actor)
+        return Around(
+            chat, self._memory.in_session(scope, chat), captures=captures, recalls=recalls, actor=caller.actor
+        )
 
-    def _resolve_scope(self, named: NamedScope, caller: Caller, chat: Chat) -> NamedScope:
+    def _resolve_scope(self, named: NamedScope, caller: Caller, chat: chats.Chat) -> NamedScope:
         """The scope from headers and query, else the body's user, else, if no key is needed, the configured user."""
         if named.user is not None:
             return named
         own = self._settings.user if caller.key is None else None
         return replace(named, user=chat.user or own)
 
-    async def _pass_through(
-        self, request: Request, path: str, content: bytes, around: Around | None = None
-    ) -> Response:
+    async def _pass_through(self, request: Request, content: bytes, around: Around | None = None) -> Response:
         """Stream the upstream's response, with headers about memory added."""
-        answer = await self._ask_upstream(request, path, content)
+        answer = await self._ask_upstream(request, content)
         if isinstance(answer, Response):
             return answer
         told = returned_headers(answer.headers.raw)
@@ -229,34 +250,41 @@ class Proxy:
         body = self._body(answer, around)
         return StreamingResponse(body, answer.status_code, told, background=BackgroundTask(answer.aclose))
 
-    async def _ask_upstream(self, request: Request, path: str, content: bytes) -> httpx2.Response | Response:
+    async def _ask_upstream(self, request: Request, content: bytes) -> httpx2.Response | Response:
         """The upstream's response with its body unread, or an error response."""
-        if self._settings.upstream is None:
-            return _make_failure(503, NO_UPSTREAM, "no_upstream")
+        upstream, key = _choose_upstream(request, self._settings)
+        if upstream is None:
+            return _make_failure(request, 503, NO_UPSTREAM, "no_upstream")
         if VIA in request.headers.get("via", ""):
-            return _make_failure(508, "proxy.upstream leads back to this proxy", "upstream_loop")
-        url = self._settings.upstream.rstrip("/") + path
-        headers = sent_headers(request.headers.raw, self._settings)
+            return _make_failure(request, 508, "proxy.upstream leads back to this proxy", "upstream_loop")
+        query = [(name, value) for name, value in request.query_params.multi_items() if name not in OWN_QUERY]
+        url = httpx2.URL(upstream.rstrip("/") + request.url.path.removeprefix(ANTHROPIC).removeprefix(V1), params=query)
+        headers = sent_headers(request.headers.raw, key)
         try:
             sent = self._client.build_request(request.method, url, headers=headers, content=content)
             answer = await _unless_gone(request, self._client.send(sent, stream=True))
         except httpx2.TimeoutException as error:
             return _make_failure(
-                504, f"the server behind the proxy did not respond ({type(error).__name__})", "upstream_timeout"
+                request,
+                504,
+                f"the server behind the proxy did not respond ({type(error).__name__})",
+                "upstream_timeout",
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return _make_failure(
-                502, f"the server behind the proxy cannot be reached ({type(error).__name__})", "upstream_away"
+                request, 502, f"the server behind the proxy cannot be reached ({type(error).__name__})", "upstream_away"
             )
         if answer is not None and (reason := unusable(answer.status_code)):
             await answer.aclose()
-            return _make_failure(502, reason, "upstream_unusable")
+            return _make_failure(request, 502, reason, "upstream_unusable")
         return Response(status_code=GONE) if answer is None else answer
 
     async def _body(self, answer: httpx2.Response, around: Around | None) -> AsyncGenerator[bytes]:
         """Pass the bytes on while reading them. At the end, or a break on either side, capture the answer."""
         kind = answer.headers.get("content-type", "")
-        listener = Listener(is_events="event-stream" in kind)
+        listener = chats.Listener(
+            around.chat.dialect if around else chats.COMPLETIONS, is_events="event-stream" in kind
+        )
         is_ended = False
         try:
             async for chunk in answer.aiter_raw():
@@ -269,6 +297,7 @@ class Proxy:
         finally:
             listener.end()
             if around is not None and answer.is_success:
+                self._memory.note_thread(around, listener.id)
                 keeping = asyncio.create_task(
                     self._memory.keep(around, listener.text, is_whole=is_ended and listener.is_whole)
                 )
@@ -295,8 +324,42 @@ async def _await_disconnect(request: Request) -> None:
 
 
 async def _refuse_route(request: Request) -> Response:
-    told = f"the proxy does not take {request.url.path}; use {CHATS}, {EMBEDDINGS} or {MODELS}"
-    return _make_failure(404, told, "unknown_url")
+    own = [path for path in (*CHATS, *PASSED) if path.startswith(ANTHROPIC) == _is_anthropic(request)]
+    return _make_failure(
+        request, 404, f"the proxy does not take {request.url.path}; use {', '.join(own)}", "unknown_url"
+    )
+
+
+def _is_anthropic(request: Request) -> bool:
+    return request.url.path.startswith(ANTHROPIC)
+
+
+def _choose_upstream(request: Request, settings: ProxySettings) -> tuple[str | None, tuple[str, str]]:
+    """The base URL for a request, and the header and value of the key for clients that send none."""
+    if not _is_anthropic(request):
+        return settings.upstream, ("authorization", f"Bearer {settings.api_key}" if settings.api_key else "")
+    if settings.anthropic_upstream is None:
+        return settings.upstream, (KEY_HEADER, settings.api_key or "")
+    return settings.anthropic_upstream, (KEY_HEADER, settings.anthropic_api_key or "")
+
+
+Handler = Callable[[Request], Coroutine[None, None, Response]]
+
+
+def _told_in_form(handler: Handler) -> Handler:
+    """The handler, with its errors in the form that its clients read."""
+
+    async def told(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except (MnemicError, ProblemError, HTTPException) as error:
+            problem = problem_of(error)
+            message = ". ".join(filter(None, [problem.detail or problem.title, problem.hint]))
+            answer = _make_failure(request, problem.status, message, problem.kind)
+            answer.headers.update(problem.headers)
+            return answer
+
+    return told
 
 
 async def _close_answer(answer: Response) -> None:
@@ -319,6 +382,6 @@ def _is_on(request: Request, name: str) -> bool:
     return given != {False}
 
 
-def _make_failure(status: int, message: str, kind: str) -> Response:
-    code, body = failure(status, message, kind)
-    return JSONResponse(body, code)
+def _make_failure(request: Request, status: int, message: str, kind: str) -> Response:
+    told = anthropic_failure if _is_anthropic(request) else openai_failure
+    return JSONResponse(told(status, message, kind), status)

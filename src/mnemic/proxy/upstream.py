@@ -40,6 +40,7 @@ _NOT_SENT = _HOP | {
     "expect",
     "via",
 }
+_KEYS = (b"authorization", b"x-api-key")
 _NOT_RETURNED = _HOP | {"content-length", "set-cookie", "date", "server", "via"}
 _OF_ITS_SITE = ("access-control-", "alt-svc", "clear-site-data", "mnemic-", "refresh", "strict-transport-security")
 """Headers about the upstream's own site or in Mnemic's name. They are dropped, so CORS stays off."""
@@ -61,17 +62,16 @@ def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:
     )
 
 
-def sent_headers(headers: Iterable[tuple[bytes, bytes]], settings: ProxySettings) -> list[tuple[bytes, bytes]]:
-    """The request headers for the upstream, with its key and without Mnemic's. Bytes, as they need not be ASCII."""
+def sent_headers(headers: Iterable[tuple[bytes, bytes]], key: tuple[str, str]) -> list[tuple[bytes, bytes]]:
+    """The request headers for the upstream, with its key and without Mnemic's. Bytes, as they need not be ASCII. `key`:
+    the header and value for a client that sends none.
+    """
     given = [(name.lower(), value) for name, value in headers if not _ANY_OWN_KEY.search(value)]
     sent = [(name, value) for name, value in given if _name(name) not in _NOT_SENT and not name.startswith(b"mnemic-")]
     sent += [(b"accept-encoding", b"identity"), (b"via", VIA.encode())]  # not compressed, so that it can be read
-    own = next((value for name, value in given if name == b"authorization"), b"")
-    if own and not is_own_key(own.decode("latin-1")):
-        sent.append((b"authorization", own))
-    elif settings.api_key:
-        sent.append((b"authorization", f"Bearer {settings.api_key}".encode()))
-    return sent
+    own = [each for each in given if each[0] in _KEYS and each[1] and not is_own_key(each[1].decode("latin-1"))]
+    name, value = key
+    return [*sent, *(own or ([(name.encode(), value.encode())] if value else []))]
 
 
 def returned_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -102,6 +102,21 @@ def is_own_key(authorization: str) -> bool:
     return value.strip().startswith(OWN_KEY) or _ANY_OWN_KEY.search(authorization.encode(errors="replace")) is not None
 
 
-def failure(status: int, message: str, kind: str) -> tuple[int, Mapping[str, object]]:
+def openai_failure(_status: int, message: str, kind: str) -> Mapping[str, object]:
     """An error in the format of OpenAI clients."""
-    return status, {"error": {"message": message, "type": kind, "param": None, "code": kind}}
+    return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
+
+
+ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+
+
+def anthropic_failure(status: int, message: str, kind: str) -> Mapping[str, object]:
+    """An error in the format of Anthropic's clients."""
+    other = "api_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
+    return {"type": "error", "error": {"type": ANTHROPIC_TYPES.get(status, other), "message": message, "kind": kind}}
