@@ -1,16 +1,20 @@
 """The exact index: every row of a partition in memory, within a byte budget, laid out for vectorised search."""
 
+from __future__ import annotations
+
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.indexes import views
+from mnemic.adapters.indexes.base import Base, BaseFiles, join_texts
 from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper, Source, is_due
-from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words
+from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words, merge_words
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE, Candidates, Change, Floats, IndexQuery, Surroundings
 from mnemic.model.item import Role
@@ -22,7 +26,44 @@ _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with trac
 _POSTING_BYTES = 8  # two 32-bit numbers: row and count
 _SPARSE_ROWS = 1024  # smaller tables are not rebuilt: their gaps take less than 1 MiB
 _BATCH_ROWS = 20_000  # processed at once, so that loading a partition needs little extra memory
+_POSITION_BITS = 31  # of the key of a message; the rest numbers its session
+_NAMED = ("agents", "kinds", "authors", "sessions")
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
+
+
+class Talk:
+    """The slot of each message by session number and position. Those of a base file stay in sorted arrays."""
+
+    def __init__(self, keys: views.Slots = views.NO_SLOTS, slots: views.Slots = views.NO_SLOTS) -> None:
+        self._keys, self._base = keys, slots
+        self._slots: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._slots) or len(self._keys) > 0
+
+    def put(self, session: int, position: int, slot: int) -> None:
+        """Store the slot of a message."""
+        self._slots[session << _POSITION_BITS | position] = slot
+
+    def find(self, session: int, position: int) -> int:
+        """The slot of a message, -1 if there is none."""
+        if position < 0:
+            return -1
+        key = session << _POSITION_BITS | position
+        found = self._slots.get(key)
+        if found is not None:
+            return found
+        place = int(np.searchsorted(self._keys, key)) if len(self._keys) else 0
+        return int(self._base[place]) if place < len(self._keys) and self._keys[place] == key else -1
+
+    def arrays(self) -> tuple[views.Slots, views.Slots]:
+        """All keys, ascending, and their slots."""
+        later = np.fromiter(self._slots.keys(), np.int64, len(self._slots))
+        base = ~np.isin(self._keys, later)
+        keys = np.concatenate([self._keys[base], later])
+        slots = np.concatenate([self._base[base], np.fromiter(self._slots.values(), np.int64, len(self._slots))])
+        order = np.argsort(keys, kind="stable")
+        return keys[order], slots[order]
 
 
 class Table:
@@ -34,17 +75,65 @@ class Table:
         self.version = 0
         self.holds_terms = holds_terms
         self.graph: Graph | None = None
+        self.unsaved = 0
         self._rows = 0
-        self._slots: dict[str, int] = {}
+        self._slots_of_ids: dict[str, int] | None = {}
+        self._live = 0
         self._words = Words(common_rows)
         self._agents: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
         self._authors: dict[str, int] = {}
         self._sessions: dict[str, int] = {}
-        self._talk: dict[tuple[int, int], int] = {}
+        self._talk = Talk()
         self._columns = views.Columns(0)
         self._views = views.Views()
         self._places = np.full(1, -1, dtype=np.int64)  # all -1 between two uses; the last one is for "none", slot -1
+
+    @classmethod
+    def of_base(cls, base: Base, common_rows: int) -> Table:
+        """A table with the rows of a base file."""
+        table = cls(holds_terms="terms" in base.texts, common_rows=common_rows)
+        rows, columns = base.rows, table._columns
+        columns.open(rows, base.arrays, base.vectors)
+        columns.ids[:rows] = base.list_texts("ids")
+        table.version, table._rows, table._live, table._slots_of_ids = base.version, rows, rows, None
+        for name in _NAMED:
+            numbered = enumerate(base.list_texts(name), 0 if name == "sessions" else 1)
+            setattr(table, f"_{name}", {value: code for code, value in numbered})
+        table._talk = Talk(base.arrays["talk keys"], base.arrays["talk slots"])
+        if table.holds_terms:
+            table._words.open(base)
+        return table
+
+    def freeze(self, guard: AbstractContextManager[Any]) -> Base:
+        """All current rows, to write to a file."""
+        with guard:
+            columns, rows, version = self._columns, self._rows, self.version
+            changing = {name: getattr(columns, name)[:rows].copy() for name in ("alive", "before", "after")}
+            parts = {name: values[:rows] for name, values in columns.list_arrays().items()} | changing
+            vectors, ids, (keys, talking) = columns.vectors, columns.ids[:rows], self._talk.arrays()
+            names = {name: [*getattr(self, f"_{name}")] for name in _NAMED}
+            words = self._words.snapshot() if self.holds_terms else None
+        live = np.flatnonzero(parts["alive"])
+        place = np.full(rows + 1, -1, dtype=np.int64)  # the last one is for "none", slot -1
+        place[live] = np.arange(len(live))
+        arrays = {name: values[live] for name, values in parts.items()}
+        arrays |= {name: place[arrays[name]] for name in ("before", "after")}
+        is_live = place[talking] >= 0
+        arrays |= {"talk keys": keys[is_live], "talk slots": place[talking[is_live]]}
+        kept: list[str] = ids[live].tolist()
+        texts = {name: join_texts(values) for name, values in {**names, "ids": kept}.items()}
+        if words is not None:
+            texts["terms"], posted = merge_words(*words, place)
+            arrays |= posted
+        return Base(version, len(live), arrays, texts, vectors, live, frozenset(kept))
+
+    @property
+    def _slots(self) -> dict[str, int]:
+        """The slot of each id. Built when first needed after opening a base file."""
+        if self._slots_of_ids is None:
+            self._slots_of_ids = dict(zip(self._columns.ids[: self._rows].tolist(), range(self._rows), strict=True))
+        return self._slots_of_ids
 
     @property
     def bytes_held(self) -> int:
@@ -54,7 +143,7 @@ class Table:
     @property
     def rows(self) -> int:
         """The number of items."""
-        return len(self._slots)
+        return self._live
 
     def source(self) -> Source:
         """The current rows, to build a graph from."""
@@ -65,16 +154,19 @@ class Table:
     @property
     def is_graph_due(self) -> bool:
         """True if there are vectors, and no graph or a stale one."""
-        return self._columns.dims > 0 and is_due(self.graph, self._rows, len(self._slots))
+        return self._columns.dims > 0 and is_due(self.graph, self._rows, self._live)
 
     @property
     def is_sparse(self) -> bool:
         """True if more than half of the slots are dead, and enough to matter."""
-        return self._rows > _SPARSE_ROWS and len(self._slots) * 2 < self._rows
+        return self._rows > _SPARSE_ROWS and self._live * 2 < self._rows
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Apply changes, in order."""
         batch = list({change.item_id: change for change in changes}.values())
+        self.unsaved += len(batch)
+        if not batch:
+            return
         columns = self._make_room(batch)
         for start in range(0, len(batch), _BATCH_ROWS):
             part = batch[start : start + _BATCH_ROWS]
@@ -83,11 +175,12 @@ class Table:
 
     def _lose(self, changes: Sequence[Change], columns: views.Columns) -> None:
         """Mark the old slots of changed items dead."""
-        if not self._slots:  # as while a partition loads
+        if not self._live:  # as while a partition loads
             return
         for change in changes:
             dead = self._slots.pop(change.item_id, None)
             if dead is not None:
+                self._live -= 1
                 columns.alive[dead] = False
                 self._views.lose(dead, columns)
 
@@ -176,6 +269,7 @@ class Table:
         self._put_vectors(rows.vector, first, columns)
         columns.ids[first:end] = rows.item_id
         self._slots.update(zip(rows.item_id, range(first, end), strict=True))
+        self._live += len(changes)
         columns.alive[first:end] = True
         columns.active[first:end] = rows.is_active
         columns.importances[first:end] = rows.importance
@@ -217,8 +311,8 @@ class Table:
         for slot, (session, position) in enumerate(zip(sessions, positions, strict=True), first):
             if session is not None:
                 code = self._sessions.setdefault(session, len(self._sessions))
-                self._talk[code, position] = slot
-                before, after = self._talk.get((code, position - 1), -1), self._talk.get((code, position + 1), -1)
+                self._talk.put(code, position, slot)
+                before, after = self._talk.find(code, position - 1), self._talk.find(code, position + 1)
                 placed.append((slot, code, before, after))
         slots, codes, before, after = np.array(placed, dtype=np.int64).T
         columns.sessions[slots], columns.before[slots], columns.after[slots] = codes, before, after
@@ -311,6 +405,7 @@ class ScanIndex:
         keyword_rows: int = 1_000,
         common_rows: int = COMMON_ROWS,
         graphs: GraphKeeper | None = None,
+        bases: BaseFiles | None = None,
     ) -> None:
         self.capabilities = IndexCapabilities(
             has_vectors=True, is_exact=exact_rows is None, is_durable=False, budget_bytes=budget_bytes
@@ -320,6 +415,7 @@ class ScanIndex:
         self._keyword_rows = keyword_rows
         self._common_rows = common_rows
         self._graphs = graphs
+        self._bases = bases
         self._tables: OrderedDict[Partition, Table] = OrderedDict()
         self._awaited: set[Partition] = set()
         self._bytes_held = 0
@@ -327,7 +423,7 @@ class ScanIndex:
 
     def version(self, partition: Partition) -> int:
         with self._guard:
-            table = self._tables.get(partition)
+            table = self._tables.get(partition) or self._open(partition)
             if table is None:
                 return 0
             self._awaited.add(partition)
@@ -344,10 +440,23 @@ class ScanIndex:
                 table.apply(changes)
                 table.version = version
                 self._bytes_held += table.bytes_held - before
+                if self._bases is not None:
+                    self._bases.note(partition, table, self._guard)
             if table.is_sparse:
                 self.forget(partition)
             elif self._is_large(table):
                 self._want_graph(partition, table)
+
+    def _open(self, partition: Partition) -> Table | None:
+        """The table of a partition's base file, None without one."""
+        base = self._bases.open(partition) if self._bases is not None else None
+        if base is None:
+            return None
+        table = self._tables[partition] = Table.of_base(base, self._common_rows)
+        self._bytes_held += table.bytes_held
+        if self._is_large(table):
+            self._want_graph(partition, table)
+        return table
 
     def search(self, query: IndexQuery) -> Candidates:
         with self._guard:
@@ -407,6 +516,8 @@ class ScanIndex:
         self.forget(partition)
         if self._graphs is not None:
             self._graphs.forget(partition)
+        if self._bases is not None:
+            self._bases.drop([partition])
 
     def forget(self, partition: Partition) -> None:
         """Like `drop`, but keeps files for the next time."""
@@ -418,10 +529,14 @@ class ScanIndex:
     def settle(self) -> None:
         if self._graphs is not None:
             self._graphs.wait()
+        if self._bases is not None:
+            self._bases.settle()
 
     def close(self) -> None:
         if self._graphs is not None:
             self._graphs.close()
+        if self._bases is not None:
+            self._bases.close()
         with self._guard:
             self._tables.clear()
             self._awaited.clear()

@@ -94,6 +94,8 @@ class SqlSession(ABC):
         self.is_writing = is_writing
         self._partitions = self.statements("partitions")
         self._pids: dict[Partition, int] = {}
+        self.erased: set[Partition] = set()
+        """Where texts were removed in this transaction. Files that copy their rows must go after it."""
         self._advanced: set[int] = set()
 
     @staticmethod

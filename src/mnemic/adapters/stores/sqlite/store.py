@@ -18,6 +18,7 @@ from mnemic.adapters.stores.sqlite.file import Place, StoreFile
 from mnemic.adapters.stores.sqlite.rescue import find_unreadable
 from mnemic.errors import BackendError, ConfigError, DamagedError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
+from mnemic.model.scope import Partition
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
@@ -48,6 +49,8 @@ class SqliteStore:
 
     def __init__(self, path: str | Path, *, lock_wait_s: float = 10.0) -> None:
         self.path = Path(path)
+        self.on_erased: Callable[[Collection[Partition]], object] = len
+        """Called after the commit of an erasure, before it is acknowledged, to remove files that copy rows."""
         self._lock_wait_s = lock_wait_s
         self._idle: list[Connection] = []
         self._guard = threading.Lock()
@@ -195,8 +198,11 @@ class SqliteStore:
                         connection.execute(sql["cache_to_write"])
                     connection.execute(sql[begin])
                 with session.translated_errors("reading or writing rows"):
-                    yield session.SqliteUnitOfWork(session.Session(connection, is_writing=is_writing))
+                    opened = session.Session(connection, is_writing=is_writing)
+                    yield session.SqliteUnitOfWork(opened)
                 self._commit(connection, is_writing=is_writing)
+                if opened.erased:
+                    self.on_erased(opened.erased)
             except DamagedError as error:
                 self._note_damage(error)
                 raise

@@ -1,0 +1,311 @@
+"""Base files: one partition's rows of the index in a file that a new process maps instead of reading every row.
+
+A file is a copy and never the truth. The store names the only valid one by a token, set in the transaction that
+publishes the file, so a file of another store or history is ignored. Checksums find damage. An erasure removes the
+files after its commit, before it is acknowledged. A writer checks and creates its file inside write transactions, so
+an erasure comes either before (then nothing is written) or after (then it removes the file).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import mmap
+import os
+import secrets
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.indexes.hnsw import lease_at_once
+from mnemic.errors import BackendError
+from mnemic.model.candidates import Floats
+from mnemic.model.scope import Partition
+from mnemic.ports.store import VERSIONS_OF_AN_AGE, Reading, StaleTerms, Store, UnitOfWork
+
+LEAST_ROWS = 5_000
+"""Smaller partitions load from rows in 50 ms or less."""
+STALE_ROWS = 1_000
+"""A file that lacks fewer changes is not rewritten. They take about 10 ms to read."""
+_STALE_SHARE = 0.1  # of the rows may be missing from a large partition's file; lower rewrites it more often
+_SETTLE_S = 5.0  # wait before a long-lived process writes, so that a short one writes when it closes
+_FORMAT = b"MNEMBAS1"  # another layout gets another number, and old files are ignored
+_ALIGNED = 4096  # sections start at pages, and are checked by page
+_HASHED = 16
+_CURSOR = "index"
+_ROOM = 4  # one more row per this many has room behind the vectors, a hole that takes no disk
+_FREE_BYTES = 500_000_000  # of the disk stay free for the store itself
+_ROWS_AT_ONCE = 4_096  # copied when a file is written
+Lock = AbstractContextManager[Any]
+_log = logging.getLogger("mnemic.index")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The rows of a table at `version`. `arrays` by name; `texts` by name; `vectors (capacity, dims)`, of which the first
+    `rows` are filled. Opened from a file, `vectors` may be written: changed pages stay in this process.
+    """
+
+    version: int
+    rows: int
+    arrays: Mapping[str, NDArray[Any]]
+    texts: Mapping[str, bytes]
+    vectors: Floats
+    live: NDArray[np.int64] | None = None
+    """To write: the slots of `vectors` to keep."""
+    ids: frozenset[str] = frozenset()
+    """To write: the ids of all rows."""
+
+    def list_texts(self, name: str) -> list[str]:
+        """The texts of a list."""
+        joined = self.texts[name]
+        return joined.decode("utf-8", "surrogatepass").split("\0") if joined else []
+
+
+def join_texts(texts: Sequence[str]) -> bytes:
+    """Encode a list of texts. Raises `ValueError` for a text that cannot be told from two."""
+    joined = "\0".join(texts)
+    if joined.count("\0") != max(len(texts) - 1, 0) or texts == [""]:
+        raise ValueError("a text contains U+0000")
+    return joined.encode("utf-8", "surrogatepass")
+
+
+def write(file: BinaryIO, base: Base, stamp: str, token: int) -> None:
+    """Write a base. The head comes last, so that a file without one is not read."""
+    live = np.arange(base.rows) if base.live is None else base.live
+    parts = {name: np.ascontiguousarray(values) for name, values in base.arrays.items()}
+    parts |= {f"text {name}": np.frombuffer(text, np.uint8) for name, text in base.texts.items()}
+    sections: dict[str, list[object]] = {}
+    head_room = at = _ALIGNED * 4
+    for name, values in parts.items():
+        file.seek(at)
+        file.write(values.data)
+        sections[name] = [values.dtype.str, len(values), at, _digest(values)]
+        at += -(-values.nbytes // _ALIGNED) * _ALIGNED
+    file.seek(at)
+    sums: list[NDArray[np.uint64]] = []
+    for start in range(0, len(live), _ROWS_AT_ONCE):  # a multiple of a page, so that the sums are those of the whole
+        some = np.ascontiguousarray(base.vectors[live[start : start + _ROWS_AT_ONCE]])
+        sums.append(_sum_pages(some))
+        file.write(some.data)
+    digest = _hash(np.concatenate([*sums, np.zeros(0, dtype=np.uint64)]).tobytes())
+    dims = base.vectors.shape[1]
+    capacity = len(live) + len(live) // _ROOM + 64
+    sections["vectors"] = ["<f4", capacity, at, digest]
+    size = at + capacity * dims * 4
+    file.truncate(size)
+    head = {"stamp": stamp, "token": token, "version": base.version, "rows": len(live), "dims": dims, "size": size}
+    told = json.dumps({**head, "sections": sections}).encode()
+    if len(told) > head_room - len(_FORMAT) - _HASHED - 4:
+        raise ValueError("the head of a base file is too long")
+    file.flush()
+    os.fsync(file.fileno())
+    file.seek(0)
+    file.write(_FORMAT + _hash(told).encode() + len(told).to_bytes(4, "little") + told)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def read(path: Path, stamp: str, token: int) -> Base | None:
+    """Map a file. None if it is missing, damaged, of another format, or not the one that the token names."""
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        return _opened(mapped, stamp, token)
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        if not isinstance(error, FileNotFoundError):
+            _log.warning("a base file cannot be used, so rows are read instead (%s)", type(error).__name__)
+        return None
+
+
+def _opened(mapped: mmap.mmap, stamp: str, token: int) -> Base | None:
+    start = len(_FORMAT) + _HASHED
+    size = int.from_bytes(mapped[start : start + 4], "little")
+    told = mapped[start + 4 : start + 4 + size]
+    if mapped[:start] != _FORMAT + _hash(told).encode():
+        raise ValueError("the head is damaged")
+    head = json.loads(told)
+    if (head["stamp"], head["token"]) != (stamp, token):
+        return None
+    if head["size"] != len(mapped):
+        raise ValueError("the file was cut")
+    rows, dims, sections = int(head["rows"]), int(head["dims"]), head["sections"]
+    kind, capacity, at, digest = sections.pop("vectors")
+    vectors = np.frombuffer(mapped, kind, capacity * dims, at).reshape(capacity, dims)
+    arrays = {name: np.frombuffer(mapped, kind, count, at) for name, (kind, count, at, _) in sections.items()}
+    wrong = [name for name, values in arrays.items() if _digest(values) != sections[name][3]]
+    if wrong or _digest(vectors[:rows]) != digest:
+        raise ValueError("the content is damaged")
+    texts = {name[5:]: values.tobytes() for name, values in arrays.items() if name.startswith("text ")}
+    return Base(int(head["version"]), rows, arrays, texts, vectors)
+
+
+def _digest(values: NDArray[Any]) -> str:
+    return _hash(_sum_pages(values).tobytes())
+
+
+def _sum_pages(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """The sum of each page's 64-bit words, and of the rest: as fast as memory is read, unlike a hash of all bytes."""
+    content = values.reshape(-1).view(np.uint8)
+    words = content[: content.size // 8 * 8].view(np.uint64)
+    pages = words[: words.size // 512 * 512].reshape(-1, 512).sum(axis=1, dtype=np.uint64)
+    rest = content[pages.size * _ALIGNED :]
+    return np.concatenate([pages, np.frombuffer(rest.tobytes() + bytes(-rest.size % 8), np.uint64)])
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=_HASHED // 2).hexdigest()
+
+
+class Freezable(Protocol):
+    """A table that can be written: the number of its `rows`, and of its changes that no file has."""
+
+    unsaved: int
+
+    @property
+    def rows(self) -> int: ...
+    def freeze(self, guard: Lock) -> Base:
+        """All current rows. Holds the guard no longer than it must."""
+        ...
+
+
+class BaseFiles:
+    """The base files of a store's index in one `folder`. `owner_of` gives the store's partition of an index partition,
+    since passages have their own. `reading`: the vector space and analyser of the index.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        reading: Reading,
+        *,
+        owner_of: Callable[[Partition], Partition],
+        least_rows: int = LEAST_ROWS,
+    ) -> None:
+        self._folder, self._store, self._reading = folder, store, reading
+        self._owner_of, self._least_rows = owner_of, least_rows
+        self._stamp = f"{reading.space} {reading.analyser} {sys.byteorder}"
+        self._name = hashlib.blake2b(self._stamp.encode(), digest_size=8).hexdigest()
+        self._due: dict[Partition, tuple[Freezable, Lock]] = {}
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._worker: threading.Thread | None = None
+
+    def open(self, partition: Partition) -> Base | None:
+        """The partition's base, None without a valid one."""
+        path = self._path(partition)
+        if not path.exists():
+            return None
+        with self._store.read() as work:
+            token = work.conversations.cursor(self._owner_of(partition), "", self._cursor(partition))
+        return read(path, self._stamp, token) if token else None
+
+    def note(self, partition: Partition, table: Freezable, guard: Lock) -> None:
+        """Write the table's file later if it has none or lacks many changes."""
+        if table.rows < self._least_rows or table.unsaved <= max(STALE_ROWS, table.rows * _STALE_SHARE):
+            return
+        with self._guard:
+            self._due[partition] = table, guard
+            if self._worker is None and not self._stop.is_set():
+                self._worker = threading.Thread(target=self._work, name="mnemic-bases", daemon=True)
+                self._worker.start()
+
+    def drop(self, partitions: Collection[Partition]) -> None:
+        """Remove the files of these partitions."""
+        drop_bases(self._folder, partitions)
+
+    def close(self) -> None:
+        """Write the files that are due, and end the thread."""
+        self._stop.set()
+        if self._worker is not None:
+            self._worker.join()
+        self._write_due()
+
+    def settle(self) -> None:
+        """Write the files that are due now."""
+        self._write_due()
+
+    def _work(self) -> None:
+        if sys.platform == "linux":
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        while not self._stop.wait(_SETTLE_S):
+            self._write_due()
+
+    def _write_due(self) -> None:
+        with self._guard:
+            due, self._due = self._due, {}
+        for partition, (table, guard) in due.items():
+            try:
+                unsaved, base = table.unsaved, table.freeze(guard)
+                if self._write(partition, base):
+                    table.unsaved -= unsaved
+            except (OSError, BackendError, ValueError) as error:  # the next process reads rows
+                _log.info("cannot write the base file of a large partition (%s)", type(error).__name__)
+
+    def _write(self, partition: Partition, base: Base) -> bool:
+        """Write and publish a base. False if another process writes one, or the base is out of date."""
+        self._folder.mkdir(0o700, parents=True, exist_ok=True)
+        if shutil.disk_usage(self._folder).free < _FREE_BYTES + 3 * base.vectors.nbytes:
+            return False
+        path, token = self._path(partition), secrets.randbits(62) + 1
+        fresh = path.with_suffix(".new")
+        with lease_at_once(path.with_suffix(".lock")) as is_held:
+            if not is_held:
+                return False
+            with self._store.write() as work:
+                if not self._is_current(work, partition, base):
+                    return False
+                descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    write(file, base, self._stamp, token)
+                owner, cursor = self._owner_of(partition), self._cursor(partition)
+                with self._store.write() as work:
+                    is_valid = self._is_current(work, partition, base) and fresh.exists()
+                    if is_valid:
+                        work.conversations.move(owner, "", cursor, work.conversations.cursor(owner, "", cursor), token)
+                        fresh.replace(path)
+                return is_valid
+            finally:
+                fresh.unlink(missing_ok=True)
+
+    def _is_current(self, work: UnitOfWork, partition: Partition, base: Base) -> bool:
+        """True if nothing in the base was changed or erased since its version."""
+        owner = self._owner_of(partition)
+        version = work.partitions.versions([owner])[owner]
+        if not version - version % VERSIONS_OF_AN_AGE <= base.version <= version:
+            return False
+        if base.version < version and base.version < work.partitions.horizon(owner):
+            return False
+        later = work.partitions.changes(owner, base.version, Reading(None, self._reading.analyser))
+        return all((read.change if isinstance(read, StaleTerms) else read).item_id not in base.ids for read in later)
+
+    def _cursor(self, partition: Partition) -> str:
+        side = "" if partition == self._owner_of(partition) else " passages"
+        return f"{_CURSOR}{side} {self._name}"
+
+    def _path(self, partition: Partition) -> Path:
+        return self._folder / f"{_name_partition(partition)}-{self._name}.base"
+
+
+def drop_bases(folder: Path, partitions: Collection[Partition]) -> None:
+    """Remove the files of these partitions, in all spaces, finished or not."""
+    for partition in partitions:
+        for path in folder.glob(f"{_name_partition(partition)}-*.*"):
+            if path.suffix != ".lock":
+                path.unlink(missing_ok=True)
+
+
+def _name_partition(partition: Partition) -> str:
+    name = json.dumps([partition.org, partition.level.value, partition.owner])
+    return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
