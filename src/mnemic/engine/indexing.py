@@ -105,8 +105,6 @@ def _update_sides(engine: Engine, work: UnitOfWork, partition: Partition, versio
             index.apply(partition, others, version)
             if engine.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
                 index.apply(side, passages, version)
-        elif holds is None:
-            engine.passage_places.note(partition, holds=beside > 0)
         return
     if since < version:
         index.apply(partition, _sides(engine, work, partition, since, is_of_chunks=False)[1], version)

@@ -51,8 +51,8 @@ _log = logging.getLogger("mnemic.index")
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The rows of a table at `version`. `arrays` by name; `texts` by name; `vectors (capacity, dims)`, of which the first
-    `rows` are filled. Opened from a file, `vectors` may be written: changed pages stay in this process.
+    """The rows of a table at `version`: `arrays` and `texts` by name, and `vectors (capacity, dims)`, of which the
+    first `rows` are filled. Opened from a file, `vectors` may be written: changed pages stay in this process.
     """
 
     version: int
@@ -139,8 +139,8 @@ def _opened(mapped: mmap.mmap, stamp: str, token: int) -> Base | None:
     if head["size"] != len(mapped):
         raise ValueError("the file was cut")
     rows, dims, sections = int(head["rows"]), int(head["dims"]), head["sections"]
-    kind, capacity, at, digest = sections.pop("vectors")
-    vectors = np.frombuffer(mapped, kind, capacity * dims, at).reshape(capacity, dims)
+    _, capacity, at, digest = sections.pop("vectors")
+    vectors: Floats = np.frombuffer(mapped, np.float32, capacity * dims, at).reshape(capacity, dims)
     arrays = {name: np.frombuffer(mapped, kind, count, at) for name, (kind, count, at, _) in sections.items()}
     wrong = [name for name, values in arrays.items() if _digest(values) != sections[name][3]]
     if wrong or _digest(vectors[:rows]) != digest:
@@ -184,16 +184,10 @@ class BaseFiles:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        store: Store,
-        reading: Reading,
-        *,
-        owner_of: Callable[[Partition], Partition],
-        least_rows: int = LEAST_ROWS,
+        self, folder: Path, store: Store, reading: Reading, *, owner_of: Callable[[Partition], Partition]
     ) -> None:
         self._folder, self._store, self._reading = folder, store, reading
-        self._owner_of, self._least_rows = owner_of, least_rows
+        self._owner_of = owner_of
         self._stamp = f"{reading.space} {reading.analyser} {sys.byteorder}"
         self._name = hashlib.blake2b(self._stamp.encode(), digest_size=8).hexdigest()
         self._due: dict[Partition, tuple[Freezable, Lock]] = {}
@@ -212,7 +206,7 @@ class BaseFiles:
 
     def note(self, partition: Partition, table: Freezable, guard: Lock) -> None:
         """Write the table's file later if it has none or lacks many changes."""
-        if table.rows < self._least_rows or table.unsaved <= max(STALE_ROWS, table.rows * _STALE_SHARE):
+        if table.rows < LEAST_ROWS or table.unsaved <= max(STALE_ROWS, table.rows * _STALE_SHARE):
             return
         with self._guard:
             self._due[partition] = table, guard

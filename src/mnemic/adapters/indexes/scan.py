@@ -76,6 +76,7 @@ class Table:
         self.holds_terms = holds_terms
         self.graph: Graph | None = None
         self.unsaved = 0
+        self.has_lost_texts = False
         self._rows = 0
         self._slots_of_ids: dict[str, int] | None = {}
         self._live = 0
@@ -181,6 +182,7 @@ class Table:
             dead = self._slots.pop(change.item_id, None)
             if dead is not None:
                 self._live -= 1
+                self.has_lost_texts |= change.is_gone
                 columns.alive[dead] = False
                 self._views.lose(dead, columns)
 
@@ -441,11 +443,18 @@ class ScanIndex:
                 table.version = version
                 self._bytes_held += table.bytes_held - before
                 if self._bases is not None:
-                    self._bases.note(partition, table, self._guard)
+                    self._note_base(self._bases, partition, table)
             if table.is_sparse:
                 self.forget(partition)
             elif self._is_large(table):
                 self._want_graph(partition, table)
+
+    def _note_base(self, bases: BaseFiles, partition: Partition, table: Table) -> None:
+        """Have a file written if due. One that holds erased rows goes: whoever erased them may have been killed."""
+        if table.has_lost_texts:
+            bases.drop([partition])
+            table.has_lost_texts, table.unsaved = False, table.rows
+        bases.note(partition, table, self._guard)
 
     def _open(self, partition: Partition) -> Table | None:
         """The table of a partition's base file, None without one."""

@@ -5,7 +5,7 @@ scan or by a graph plus a scan of the rest.
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,12 @@ class Columns:
 
     def list_arrays(self) -> dict[str, NDArray[Any]]:
         """The columns by name, without ids and vectors."""
-        whole = {name: values for name, values in self.__dict__.items() if isinstance(values, np.ndarray)}
-        return {name: values for name, values in whole.items() if name not in ("ids", "vectors")}
+        whole = cast("dict[str, object]", self.__dict__)
+        return {
+            name: cast("NDArray[Any]", values)
+            for name, values in whole.items()
+            if isinstance(values, np.ndarray) and name not in ("ids", "vectors")
+        }
 
     def open(self, rows: int, arrays: Mapping[str, NDArray[Any]], vectors: Floats) -> None:
         """Take the rows of a base file, with its `vectors (capacity, dims)` as they are."""

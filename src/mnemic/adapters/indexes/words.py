@@ -163,7 +163,8 @@ def merge_words(terms: Sequence[bytes], runs: Sequence[_Run], place: Slots) -> t
     counts = np.concatenate([_NO_SLOTS, *(run.counts for run in runs)])
     is_live = slots >= 0
     codes, slots, counts = codes[is_live], slots[is_live], counts[is_live]
-    used = sorted(np.unique(codes).tolist(), key=terms.__getitem__)
+    found: list[int] = np.unique(codes).tolist()
+    used = sorted(found, key=terms.__getitem__)
     rank = np.zeros(len(terms), dtype=np.int64)
     rank[np.array(used, dtype=np.int64)] = np.arange(len(used))
     codes = rank[codes]
