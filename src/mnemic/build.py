@@ -208,7 +208,7 @@ def _store(config: Config) -> Store:
 
     store = SqliteStore(path, lock_wait_s=config.lock_wait_s)
     folder = path.with_name(f"{path.name}.index") / "bases"
-    store.on_erased = lambda partitions: drop_bases(folder, sides(partitions))
+    store.on_erased = lambda erased: drop_bases(folder, [sides([owner])[is_chunk] for owner, is_chunk in erased])
     return store
 
 

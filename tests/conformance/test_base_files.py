@@ -78,7 +78,7 @@ def write_much(mnemic: Mnemic, rng: random.Random, *, may_erase: bool) -> None:
         elif doing in (3, 4):
             mnemic.capture(ANNA, user=text(rng), assistant=text(rng))
         elif doing == 5:
-            mnemic.ingest(ANNA, text(rng).encode(), source=f"note {rng.randrange(5)}")
+            mnemic.ingest(ANNA, text(rng).encode(), source=f"note {rng.randrange(5 if may_erase else 10**6)}")
         else:
             mnemic.remember(ANNA, text(rng), importance=rng.random())
 
@@ -189,7 +189,7 @@ def test_nothing_erased_is_in_any_file_when_the_verb_answers(tmp_path: Path, way
         if way == "delete":
             mnemic.delete(ANNA, memory.id)
         elif way == "clear":
-            mnemic.clear(ANNA, level="user")
+            mnemic.clear(ANNA)
         else:
             mnemic.erase(ANNA, level="user")
         assert held(path, b"quokkaphon") == []

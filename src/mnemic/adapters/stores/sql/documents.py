@@ -34,7 +34,7 @@ class SqlDocuments(SqlPort, topic="documents"):
         self._check_ids(pid, [chunk.id for chunk, _ in chunks])
         self._put([_columns(document, pid)])
         if self._erase_chunks(pid, changed, [document.id]):
-            self._session.erased.add(document.partition)
+            self._session.erased.add((document.partition, True))
         self._cut_steps(pid, [document.id])
         key: Mapping[str, object] = {"pid": pid, "org": document.partition.org, "id": document.id}
         self._session.write(self._sql["put_text"], {**key, "text": text})
@@ -96,7 +96,7 @@ class SqlDocuments(SqlPort, topic="documents"):
         key = {"pid": pid, "ids": self._session.list_values(ids), "at": to_microseconds(at)}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key)]
         if erased:
-            self._session.erased.add(partition)
+            self._session.erased.add((partition, True))
             self._session.write(self._sql["erase_texts"], {"pid": pid, "ids": self._session.list_values(erased)})
             self._erase_chunks(pid, changed, erased)
             self._cut_steps(pid, erased)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from mnemic.adapters.sql_files import switch_to_write_ahead
 from mnemic.adapters.stores.sql.former import part_bookkeeping
+from mnemic.adapters.stores.sql.session import Erased
 from mnemic.adapters.stores.sqlite import session
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
 from mnemic.adapters.stores.sqlite.file import Place, StoreFile
 from mnemic.adapters.stores.sqlite.rescue import find_unreadable
 from mnemic.errors import BackendError, ConfigError, DamagedError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
-from mnemic.model.scope import Partition
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
@@ -49,7 +49,7 @@ class SqliteStore:
 
     def __init__(self, path: str | Path, *, lock_wait_s: float = 10.0) -> None:
         self.path = Path(path)
-        self.on_erased: Callable[[Collection[Partition]], object] = len
+        self.on_erased: Callable[[Collection[Erased]], object] = len
         """Called after the commit of an erasure, before it is acknowledged, to remove files that copy rows."""
         self._lock_wait_s = lock_wait_s
         self._idle: list[Connection] = []
