@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mnemic.adapters.files import LocalFiles
-from mnemic.adapters.indexes.base import BaseFiles, drop_bases
+from mnemic.adapters.indexes.base_files import BaseFiles, drop_bases
 from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver

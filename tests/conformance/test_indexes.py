@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, given, settings
 
-from mnemic.adapters.indexes import base
+from mnemic.adapters.indexes import base_files
 from mnemic.adapters.indexes.fts5 import Fts5Index
 from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex, Table
@@ -52,18 +52,19 @@ class ReopeningIndex(ScanIndex):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self._path = folder / "some.base"
+        self._folder = folder
         self._turn = 0
 
     def apply(self, partition: Partition, changes: Sequence[Change], version: int, *, holds_terms: bool = True) -> None:
         super().apply(partition, changes, version, holds_terms=holds_terms)
         self._turn += 1
         if partition in self._tables and self._turn % 2:
-            table = self._tables[partition]
-            with self._path.open("wb") as file:
-                base.write(file, table.freeze(nullcontext()), "stamp", self._turn)
-            opened = base.read(self._path, "stamp", self._turn)
+            table, path = self._tables[partition], self._folder / f"{self._turn}.base"
+            with path.open("wb") as file:
+                base_files.write(file, table.freeze(nullcontext()), "stamp", self._turn)
+            opened = base_files.read(path, "stamp", self._turn)
             assert opened is not None
+            path.unlink()
             self._tables[partition] = Table.of_base(opened, COMMON_ROWS)
 
 

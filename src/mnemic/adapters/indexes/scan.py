@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.indexes import views
-from mnemic.adapters.indexes.base import Base, BaseFiles, join_texts
+from mnemic.adapters.indexes.base_files import Base, BaseFiles, join_texts
 from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper, Source, is_due
 from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words, merge_words
 from mnemic.errors import InvalidInputError

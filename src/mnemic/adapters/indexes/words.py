@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.base import Base
+from mnemic.adapters.indexes.base_files import Base
 from mnemic.adapters.indexes.views import Columns, Postings, Slots, View, distinct
 from mnemic.model.candidates import Floats
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner
