@@ -56,16 +56,17 @@ class ReopeningIndex(ScanIndex):
         self._turn = 0
 
     def apply(self, partition: Partition, changes: Sequence[Change], version: int, *, holds_terms: bool = True) -> None:
-        super().apply(partition, changes, version, holds_terms=holds_terms)
-        self._turn += 1
-        if partition in self._tables and self._turn % 2:
-            table, path = self._tables[partition], self._folder / f"{self._turn}.base"
-            with path.open("wb") as file:
-                base_files.write(file, table.freeze(nullcontext()), "stamp", self._turn)
-            opened = base_files.read(path, "stamp", self._turn)
-            assert opened is not None
-            path.unlink()
-            self._tables[partition] = Table.of_base(opened, COMMON_ROWS)
+        with self._guard:
+            super().apply(partition, changes, version, holds_terms=holds_terms)
+            self._turn += 1
+            if partition in self._tables and self._turn % 2:
+                table, path = self._tables[partition], self._folder / f"{self._turn}.base"
+                with path.open("wb") as file:
+                    base_files.write(file, table.freeze(nullcontext()), "stamp", self._turn)
+                opened = base_files.read(path, "stamp", self._turn)
+                assert opened is not None
+                path.unlink()
+                self._tables[partition] = Table.of_base(opened, COMMON_ROWS)
 
 
 class TestScanIndexOfBaseFiles(IndexContract):
