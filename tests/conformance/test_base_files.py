@@ -83,6 +83,7 @@ def write_much(mnemic: Mnemic, rng: random.Random, *, may_erase: bool) -> None:
             mnemic.remember(ANNA, text(rng), importance=rng.random())
 
 
+@pytest.mark.requirement("P-53")
 @pytest.mark.parametrize("seed", range(2))
 def test_answers_from_a_file_and_what_changed_since_are_those_from_rows(
     tmp_path: Path, seed: int, read_files: list[Path]
@@ -119,6 +120,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.requirement("P-53")
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_file_that_is_damaged_costs_no_answer_and_is_written_again(
     tmp_path: Path, damage: str, read_files: list[Path]
@@ -177,7 +179,7 @@ def held(path: Path, word: bytes) -> list[str]:
     return [each.name for each in path.parent.rglob("*") if each.is_file() and word in each.read_bytes().lower()]
 
 
-@pytest.mark.requirement("P-07")
+@pytest.mark.requirement("P-07", "P-53")
 @pytest.mark.parametrize("way", ["delete", "erase", "clear"])
 def test_nothing_erased_is_in_any_file_when_the_verb_answers(tmp_path: Path, way: str):
     path = tmp_path / "memory.db"
@@ -198,6 +200,7 @@ def test_nothing_erased_is_in_any_file_when_the_verb_answers(tmp_path: Path, way
         assert all("Wilhelmina" not in hit.text for hit in mnemic.recall(ANNA, "quokkaphone"))
 
 
+@pytest.mark.requirement("P-53")
 def test_a_file_being_written_while_its_rows_are_erased_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
