@@ -39,17 +39,20 @@ import sys, time
 from mnemic import Mnemic, Scope
 with Mnemic.open(sys.argv[1], has_worker=False) as mnemic:
     mnemic.recall(Scope(user="nobody"), sys.argv[3])
-    times = [time.process_time()]
-    for scope in [Scope(user=sys.argv[2])] * 2:
-        mnemic.recall(scope, sys.argv[3])
-        times.append(time.process_time())
-    print(2 * times[1] - times[0] - times[2])
+    start, later = time.process_time(), []
+    mnemic.recall(Scope(user=sys.argv[2]), sys.argv[3])
+    first = time.process_time() - start
+    for _ in range(5):
+        start = time.thread_time()
+        mnemic.recall(Scope(user=sys.argv[2]), sys.argv[3])
+        later.append(time.thread_time() - start)
+    print(first - min(later))
 """
 ABOUT = f"""# Cold start
 
 One question to the store of one user, as a process of its own: `mnemic recall` with ten hits, and the hook that a
 coding assistant runs before a prompt. Processor time, of all threads, from start to end: median (least) of {STARTS}
-processes. `first answer` is what the first question of a process takes longer than the second: loading the partition
+processes. `first answer` is what the first question of a process takes longer than later ones: loading the partition
 beside the embedder's own start. `a row` divides it by the rows. With a base file, a process maps the partition's index;
 without one, it reads every row (`memory.index.base-files = false`).
 """

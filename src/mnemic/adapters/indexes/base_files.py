@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.indexes.hnsw import lease_at_once
+from mnemic.adapters.indexes.views import NO_SLOTS, Slots
 from mnemic.errors import BackendError
 from mnemic.model.candidates import Floats
 from mnemic.model.scope import Partition
@@ -42,6 +43,9 @@ _FORMAT = b"MNEMBAS1"  # another layout gets another number, and old files are i
 _ALIGNED = 4096  # sections start at pages, and are checked by page
 _HASHED = 16
 _CURSOR = "index"
+_POSITION_BITS = 31  # of the key of a message; the rest numbers its session
+_LOOKUP_ROWS = 16  # looking up an id in the file takes as long as reading this many ids into a dictionary
+_DECODED_SHARE = 4  # decoding a share of ids one by one takes as long as all at once
 _ROOM = 4  # one more row per this many has room behind the vectors, a hole that takes no disk
 _FREE_BYTES = 500_000_000  # of the disk stay free for the store itself
 _ROWS_AT_ONCE = 4_096  # copied when a file is written
@@ -77,6 +81,123 @@ def join_texts(texts: Sequence[str]) -> bytes:
     if joined.count("\0") != max(len(texts) - 1, 0) or texts == [""]:
         raise ValueError("a text contains U+0000")
     return joined.encode("utf-8", "surrogatepass")
+
+
+def find_text(joined: bytes, ends: Slots, text: str) -> int | None:
+    """The place of a text in a sorted list, whose texts end at `ends`."""
+    sought, low, high = text.encode("utf-8", "surrogatepass"), 0, len(ends)
+    while low < high:
+        middle = (low + high) // 2
+        found = joined[int(ends[middle - 1]) + 1 if middle else 0 : int(ends[middle])]
+        if found == sought:
+            return middle
+        low, high = (middle + 1, high) if found < sought else (low, middle)
+    return None
+
+
+def sort_ids(ids: Sequence[str]) -> tuple[bytes, dict[str, NDArray[Any]]]:
+    """The ids of a base file, sorted and joined, and what `Ids` needs to find them."""
+    encoded = [each.encode("utf-8", "surrogatepass") for each in ids]
+    order = sorted(range(len(ids)), key=encoded.__getitem__)
+    slots, ranks = np.array(order, dtype=np.int64), np.empty(len(ids), dtype=np.int64)
+    ranks[slots] = np.arange(len(ids))
+    ends = np.cumsum([len(encoded[slot]) + 1 for slot in order], dtype=np.int64) - 1
+    return join_texts([ids[slot] for slot in order]), {"id ends": ends, "id slots": slots, "id ranks": ranks}
+
+
+class Ids:
+    """The slots of ids, and the ids of slots. Those of a base file are decoded one by one until so many are needed that
+    decoding all is faster.
+    """
+
+    def __init__(self, base: Base | None = None) -> None:
+        self._slots: dict[str, int] = {}  # with a base, -1 for its removed ids
+        self._searched = self._unnamed = base
+        self._lookups = 0
+        self._is_named = np.zeros(0 if base is None else base.rows, dtype=np.bool_)
+
+    def find(self, item_id: str) -> int:
+        """The slot of an id, -1 if unknown."""
+        slot, base = self._slots.get(item_id), self._searched
+        if slot is not None or base is None:
+            return -1 if slot is None else slot
+        self._lookups += 1
+        if self._lookups * _LOOKUP_ROWS > base.rows:
+            slots: list[int] = base.arrays["id slots"].tolist()
+            self._slots = dict(zip(base.list_texts("ids"), slots, strict=True)) | self._slots
+            self._searched = None
+            return self._slots.get(item_id, -1)
+        rank = find_text(base.texts["ids"], base.arrays["id ends"], item_id)
+        return -1 if rank is None else int(base.arrays["id slots"][rank])
+
+    def find_all(self, ids: Collection[str]) -> Slots:
+        """The slot of each id, -1 for unknown ones, in order."""
+        return np.array([self.find(each) for each in ids], dtype=np.int64)
+
+    def pop(self, item_id: str) -> int:
+        """Forget an id. Returns its slot, -1 if unknown."""
+        slot = self.find(item_id)
+        if slot >= 0:
+            self._slots[item_id] = -1
+            if self._searched is None:
+                del self._slots[item_id]
+        return slot
+
+    def put(self, ids: Sequence[str], first: int) -> None:
+        """Give ids the slots from `first` on."""
+        self._slots.update(zip(ids, range(first, first + len(ids)), strict=True))
+
+    def name(self, ids: NDArray[np.object_], slots: Slots | None) -> None:
+        """Fill in the ids of these slots, or of all."""
+        base = self._unnamed
+        if base is None:
+            return
+        if slots is None or len(slots) * _DECODED_SHARE > base.rows:
+            ids[base.arrays["id slots"]] = base.list_texts("ids")
+            self._unnamed = None
+            return
+        lacking = slots[slots < base.rows]
+        lacking = lacking[~self._is_named[lacking]]
+        self._is_named[lacking] = True
+        ranks, ends, joined = base.arrays["id ranks"][lacking], base.arrays["id ends"], base.texts["ids"]
+        starts = np.where(ranks > 0, ends[ranks - 1] + 1, 0)
+        for slot, start, end in zip(lacking.tolist(), starts.tolist(), ends[ranks].tolist(), strict=True):
+            ids[slot] = joined[start:end].decode("utf-8", "surrogatepass")
+
+
+class Talk:
+    """The slot of each message by session number and position. Those of a base file stay in sorted arrays."""
+
+    def __init__(self, keys: Slots = NO_SLOTS, slots: Slots = NO_SLOTS) -> None:
+        self._keys, self._base = keys, slots
+        self._slots: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._slots) or len(self._keys) > 0
+
+    def put(self, session: int, position: int, slot: int) -> None:
+        """Store the slot of a message."""
+        self._slots[session << _POSITION_BITS | position] = slot
+
+    def find(self, session: int, position: int) -> int:
+        """The slot of a message, -1 if there is none."""
+        if position < 0:
+            return -1
+        key = session << _POSITION_BITS | position
+        found = self._slots.get(key)
+        if found is not None:
+            return found
+        place = int(np.searchsorted(self._keys, key)) if len(self._keys) else 0
+        return int(self._base[place]) if place < len(self._keys) and self._keys[place] == key else -1
+
+    def arrays(self) -> tuple[Slots, Slots]:
+        """All keys, ascending, and their slots."""
+        later = np.fromiter(self._slots.keys(), np.int64, len(self._slots))
+        base = ~np.isin(self._keys, later)
+        keys = np.concatenate([self._keys[base], later])
+        slots = np.concatenate([self._base[base], np.fromiter(self._slots.values(), np.int64, len(self._slots))])
+        order = np.argsort(keys, kind="stable")
+        return keys[order], slots[order]
 
 
 def write(file: BinaryIO, base: Base, stamp: str, token: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.indexes import views
-from mnemic.adapters.indexes.base_files import Base, BaseFiles, join_texts
+from mnemic.adapters.indexes.base_files import Base, BaseFiles, Ids, Talk, join_texts, sort_ids
 from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper, Source, is_due
 from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words, merge_words
 from mnemic.errors import InvalidInputError
@@ -26,44 +26,9 @@ _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with trac
 _POSTING_BYTES = 8  # two 32-bit numbers: row and count
 _SPARSE_ROWS = 1024  # smaller tables are not rebuilt: their gaps take less than 1 MiB
 _BATCH_ROWS = 20_000  # processed at once, so that loading a partition needs little extra memory
-_POSITION_BITS = 31  # of the key of a message; the rest numbers its session
+_SEARCHES_WITHOUT_GRAPH = 2  # after opening a file: a process that asks once would load a graph for nothing
 _NAMED = ("agents", "kinds", "authors", "sessions")
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
-
-
-class Talk:
-    """The slot of each message by session number and position. Those of a base file stay in sorted arrays."""
-
-    def __init__(self, keys: views.Slots = views.NO_SLOTS, slots: views.Slots = views.NO_SLOTS) -> None:
-        self._keys, self._base = keys, slots
-        self._slots: dict[int, int] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._slots) or len(self._keys) > 0
-
-    def put(self, session: int, position: int, slot: int) -> None:
-        """Store the slot of a message."""
-        self._slots[session << _POSITION_BITS | position] = slot
-
-    def find(self, session: int, position: int) -> int:
-        """The slot of a message, -1 if there is none."""
-        if position < 0:
-            return -1
-        key = session << _POSITION_BITS | position
-        found = self._slots.get(key)
-        if found is not None:
-            return found
-        place = int(np.searchsorted(self._keys, key)) if len(self._keys) else 0
-        return int(self._base[place]) if place < len(self._keys) and self._keys[place] == key else -1
-
-    def arrays(self) -> tuple[views.Slots, views.Slots]:
-        """All keys, ascending, and their slots."""
-        later = np.fromiter(self._slots.keys(), np.int64, len(self._slots))
-        base = ~np.isin(self._keys, later)
-        keys = np.concatenate([self._keys[base], later])
-        slots = np.concatenate([self._base[base], np.fromiter(self._slots.values(), np.int64, len(self._slots))])
-        order = np.argsort(keys, kind="stable")
-        return keys[order], slots[order]
 
 
 class Table:
@@ -75,10 +40,11 @@ class Table:
         self.version = 0
         self.holds_terms = holds_terms
         self.graph: Graph | None = None
+        self.searches_without_graph = 0
         self.unsaved = 0
         self.has_lost_texts = False
         self._rows = 0
-        self._slots_of_ids: dict[str, int] | None = {}
+        self._slots = Ids()
         self._live = 0
         self._words = Words(common_rows)
         self._agents: dict[str, int] = {}
@@ -96,12 +62,12 @@ class Table:
         table = cls(holds_terms="terms" in base.texts, common_rows=common_rows)
         rows, columns = base.rows, table._columns
         columns.open(rows, base.arrays, base.vectors)
-        columns.ids[:rows] = base.list_texts("ids")
-        table.version, table._rows, table._live, table._slots_of_ids = base.version, rows, rows, None
+        table.version, table._rows, table._live, table._slots = base.version, rows, rows, Ids(base)
         for name in _NAMED:
             numbered = enumerate(base.list_texts(name), 0 if name == "sessions" else 1)
             setattr(table, f"_{name}", {value: code for code, value in numbered})
         table._talk = Talk(base.arrays["talk keys"], base.arrays["talk slots"])
+        table.searches_without_graph = _SEARCHES_WITHOUT_GRAPH
         if table.holds_terms:
             table._words.open(base)
         return table
@@ -112,7 +78,7 @@ class Table:
             columns, rows, version = self._columns, self._rows, self.version
             changing = {name: getattr(columns, name)[:rows].copy() for name in ("alive", "before", "after")}
             parts = {name: values[:rows] for name, values in columns.list_arrays().items()} | changing
-            vectors, ids, (keys, talking) = columns.vectors, columns.ids[:rows], self._talk.arrays()
+            vectors, ids, (keys, talking) = columns.vectors, self._name_rows(), self._talk.arrays()
             names = {name: [*getattr(self, f"_{name}")] for name in _NAMED}
             words = self._words.snapshot() if self.holds_terms else None
         live = np.flatnonzero(parts["alive"])
@@ -123,18 +89,19 @@ class Table:
         is_live = place[talking] >= 0
         arrays |= {"talk keys": keys[is_live], "talk slots": place[talking[is_live]]}
         kept: list[str] = ids[live].tolist()
-        texts = {name: join_texts(values) for name, values in {**names, "ids": kept}.items()}
+        texts = {name: join_texts(values) for name, values in names.items()}
+        texts["ids"], placed = sort_ids(kept)
+        arrays |= placed
         if words is not None:
             texts["terms"], posted = merge_words(*words, place)
             arrays |= posted
         return Base(version, len(live), arrays, texts, vectors, live, frozenset(kept))
 
-    @property
-    def _slots(self) -> dict[str, int]:
-        """The slot of each id. Built when first needed after opening a base file."""
-        if self._slots_of_ids is None:
-            self._slots_of_ids = dict(zip(self._columns.ids[: self._rows].tolist(), range(self._rows), strict=True))
-        return self._slots_of_ids
+    def _name_rows(self, places: views.Slots | None = None) -> NDArray[np.object_]:
+        """The ids of these slots, or of all. Those of a base file are decoded when first needed."""
+        ids = self._columns.ids
+        self._slots.name(ids, places)
+        return ids[: self._rows] if places is None else ids[places]
 
     @property
     def bytes_held(self) -> int:
@@ -150,7 +117,7 @@ class Table:
         """The current rows, to build a graph from."""
         columns, rows = self._columns, self._rows
         live = np.flatnonzero(columns.alive[:rows] & columns.has_vector[:rows])
-        return Source(rows, live, columns.ids, columns.vectors)
+        return Source(rows, live, self._name_rows(), columns.vectors)
 
     @property
     def is_graph_due(self) -> bool:
@@ -179,8 +146,8 @@ class Table:
         if not self._live:  # as while a partition loads
             return
         for change in changes:
-            dead = self._slots.pop(change.item_id, None)
-            if dead is not None:
+            dead = self._slots.pop(change.item_id)
+            if dead >= 0:
                 self._live -= 1
                 self.has_lost_texts |= change.is_gone
                 columns.alive[dead] = False
@@ -208,7 +175,7 @@ class Table:
             beside = columns.beside(places)
             places = views.distinct(np.concatenate([places, beside[wanted[beside]]]))
         return views.Evidence(
-            ids=columns.ids[places],
+            ids=self._name_rows(places),
             counts=counted.of(places),
             lengths=columns.lengths[places],
             cosines=views.cosines_at(columns, query.vector, places) if near.cosines is None else near.cosines[places],
@@ -227,7 +194,7 @@ class Table:
     def surroundings(self, ids: Sequence[str], words: frozenset[str]) -> Surroundings:
         """The positions of these items, in order. Unknown ones have none."""
         columns = self._columns
-        slots = np.array([self._slots.get(i, -1) for i in ids], dtype=np.int64)
+        slots = self._slots.find_all(ids)
         held = np.flatnonzero(slots >= 0)
         found = self._surroundings(slots[held], columns, words)
         rows = len(ids)
@@ -242,18 +209,20 @@ class Table:
     def neighbours(self, ids: Collection[str], steps: int) -> list[str]:
         """The ids of messages up to `steps` before and after these items."""
         columns = self._columns
-        places = np.array(sorted(self._slots[i] for i in ids if i in self._slots), dtype=np.int64)
+        places = np.sort(self._slots.find_all(ids))
+        places = places[places >= 0]
         for _ in range(steps):
             beside = columns.beside(places)
             places = np.union1d(places, beside[columns.alive[beside]])
-        return list(columns.ids[places])
+        return list(self._name_rows(places))
 
     def cosines(self, vector: Floats, ids: Collection[str]) -> dict[str, float]:
         """The cosine of each of these items with a vector to a unit vector."""
-        slots = np.array([self._slots[i] for i in ids if i in self._slots], dtype=np.int64)
+        slots = self._slots.find_all(ids)
+        slots = slots[slots >= 0]
         slots = slots[self._columns.has_vector[slots]]
         found = views.cosines_at(self._columns, vector, slots)
-        return dict(zip(self._columns.ids[slots], found.tolist(), strict=True))
+        return dict(zip(self._name_rows(slots), found.tolist(), strict=True))
 
     def _make_room(self, batch: Sequence[Change]) -> views.Columns:
         dims = next((change.vector.shape[0] for change in batch if change.vector is not None), 0)
@@ -270,7 +239,7 @@ class Table:
         first, end = self._rows, self._rows + len(changes)
         self._put_vectors(rows.vector, first, columns)
         columns.ids[first:end] = rows.item_id
-        self._slots.update(zip(rows.item_id, range(first, end), strict=True))
+        self._slots.put(rows.item_id, first)
         self._live += len(changes)
         columns.alive[first:end] = True
         columns.active[first:end] = rows.is_active
@@ -371,9 +340,9 @@ class Table:
             codes = [self._kinds[kind] for kind in query.kinds if kind in self._kinds]
             admitted &= np.isin(columns.kinds[:rows], codes)
         if query.allowed is not None:
-            slots = [self._slots[i] for i in query.allowed if i in self._slots]
+            slots = self._slots.find_all(query.allowed)
             allowed = np.zeros(rows, dtype=np.bool_)
-            allowed[slots] = True
+            allowed[slots[slots >= 0]] = True
             if query.messages_until is not None:
                 is_message = columns.kinds[:rows] == self._kinds.get(MESSAGE, 0)
                 allowed |= is_message & (columns.observed[:rows] <= query.messages_until)
@@ -446,7 +415,7 @@ class ScanIndex:
                     self._note_base(self._bases, partition, table)
             if table.is_sparse:
                 self.forget(partition)
-            elif self._is_large(table):
+            elif self._is_large(table) and not table.searches_without_graph:
                 self._want_graph(partition, table)
 
     def _note_base(self, bases: BaseFiles, partition: Partition, table: Table) -> None:
@@ -463,8 +432,6 @@ class ScanIndex:
             return None
         table = self._tables[partition] = Table.of_base(base, self._common_rows)
         self._bytes_held += table.bytes_held
-        if self._is_large(table):
-            self._want_graph(partition, table)
         return table
 
     def search(self, query: IndexQuery) -> Candidates:
@@ -482,6 +449,10 @@ class ScanIndex:
                 return views.nothing(len(query.terms))
             self._tables.move_to_end(partition)
             self._awaited.discard(partition)
+            if table.searches_without_graph:
+                table.searches_without_graph -= 1
+                if not table.searches_without_graph and self._is_large(table):
+                    self._want_graph(partition, table)
             return table.search(query, best)
 
     def best(self, query: IndexQuery) -> BestByKeyword | None:

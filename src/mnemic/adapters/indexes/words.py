@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.base_files import Base
+from mnemic.adapters.indexes.base_files import Base, find_text
 from mnemic.adapters.indexes.views import Columns, Postings, Slots, View, distinct
 from mnemic.model.candidates import Floats
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner
@@ -145,15 +145,7 @@ class _Codes(dict[str, int]):
         return base + [term.encode("utf-8", "surrogatepass") for _, term in later]
 
     def _find_base_code(self, term: str) -> int | None:
-        sought, low, high = term.encode("utf-8", "surrogatepass"), 0, len(self._ends)
-        while low < high:
-            middle = (low + high) // 2
-            end = int(self._ends[middle])
-            found = self._joined[int(self._ends[middle - 1]) + 1 if middle else 0 : end]
-            if found == sought:
-                return middle
-            low, high = (middle + 1, high) if found < sought else (low, middle)
-        return None
+        return find_text(self._joined, self._ends, term)
 
 
 def merge_words(terms: Sequence[bytes], runs: Sequence[_Run], place: Slots) -> tuple[bytes, dict[str, NDArray[Any]]]:
