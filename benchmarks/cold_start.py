@@ -30,7 +30,7 @@ from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.evaluation.speed import GeneratedTexts
 from mnemic.ports.models import Embedder
 
-STARTS = 9
+STARTS = 5
 BATCH = 1_000
 USER = "speed"
 PROGRAM = [sys.executable, "-c", "import sys; from mnemic.cli import main; sys.exit(main())"]

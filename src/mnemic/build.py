@@ -253,16 +253,16 @@ def _spaces(
         return index, served
     from mnemic.adapters.indexes.tiered import SpacesIndex
 
-    beside = [None if served else _base_files(config, store, space) for space in further]
+    beside = [None if served else _base_files(config, store, space, has_terms=False) for space in further]
     return SpacesIndex(index, [ScanIndex(budget_bytes=share, bases=bases) for bases in beside]), served
 
 
-def _base_files(config: Config, store: Store, space: str | None) -> BaseFiles | None:
+def _base_files(config: Config, store: Store, space: str | None, *, has_terms: bool = True) -> BaseFiles | None:
     """The base files of a vector space. None on Windows, which cannot remove a mapped file."""
     folder = _index_folder(config)
     if folder is None or not config.base_files or sys.platform == "win32":
         return None
-    return BaseFiles(folder / "bases", store, Reading(space, Analyser().name), owner_of=owner_of)
+    return BaseFiles(folder / "bases", store, Reading(space, Analyser().name), owner_of=owner_of, has_terms=has_terms)
 
 
 def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIndex:

@@ -16,6 +16,7 @@ from mnemic.build import build
 from mnemic.config import Config
 from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.model.scope import Scope
+from mnemic.model.settings import Settings
 
 ANNA = Scope(user="anna", session="s1")
 NOUNS = ["tea", "boat", "kite", "lamp", "fern", "drum", "coin", "sail", "moss", "bell", "crow", "reed"]
@@ -44,8 +45,9 @@ def read_files(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return used
 
 
-def opened(path: Path, *, base_files: bool = True) -> Mnemic:
-    parts = build(Config(store=str(path), embedder="none", base_files=base_files))
+def opened(path: Path, *, base_files: bool = True, settings: Settings | None = None) -> Mnemic:
+    config = Config(store=str(path), embedder="none", base_files=base_files, settings=settings or Settings())
+    parts = build(config)
     return Mnemic(replace(parts, embedder=SyntheticEmbedder(), clock=StandingClock()), has_worker=False)
 
 
@@ -173,6 +175,20 @@ def test_a_file_from_after_the_copy_of_a_store_is_not_used_when_the_copy_is_put_
         told = answers(mnemic)
     with opened(path) as mnemic:
         assert answers(mnemic) == told
+
+
+def test_a_partition_that_outgrows_memory_is_answered_from_its_words_on_disk(tmp_path: Path):
+    path, settings = tmp_path / "memory.db", Settings(large_partition_rows=120)
+    for first in (0, 9):
+        with opened(path, settings=settings) as mnemic:
+            mnemic.remember_many(ANNA, [f"The {noun} of {n}" for n in range(first, first + 9) for noun in NOUNS])
+            answers(mnemic)
+        assert len(files(path)) == (1 if first == 0 else 0)
+        found: list[object] = []
+        for has_files in (True, False):
+            with opened(path, base_files=has_files, settings=settings) as mnemic:
+                found.append(answers(mnemic))
+        assert found[0] == found[1]
 
 
 def held(path: Path, word: bytes) -> list[str]:

@@ -78,6 +78,15 @@ class TestScanIndexOfBaseFiles(IndexContract):
         return ReopeningIndex(self.tmp_path)
 
 
+class TestSpacesIndexOfBaseFiles(IndexContract):
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path):
+        self.tmp_path = tmp_path
+
+    def new_index(self) -> Index:
+        return SpacesIndex(ScanIndex(), [ReopeningIndex(self.tmp_path)])
+
+
 class TestScanIndexWithGraphs(IndexContract):
     @pytest.fixture(autouse=True)
     def folder(self, tmp_path: Path):

@@ -287,10 +287,18 @@ def _hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=_HASHED // 2).hexdigest()
 
 
+_publishing = threading.Lock()
+if hasattr(os, "register_at_fork"):  # a child of a process whose thread writes would find the store locked
+    os.register_at_fork(
+        before=_publishing.acquire, after_in_parent=_publishing.release, after_in_child=_publishing.release
+    )
+
+
 class Freezable(Protocol):
     """A table that can be written: the number of its `rows`, and of its changes that no file has."""
 
     unsaved: int
+    holds_terms: bool
 
     @property
     def rows(self) -> int: ...
@@ -301,15 +309,23 @@ class Freezable(Protocol):
 
 class BaseFiles:
     """The base files of a store's index in one `folder`. `owner_of` gives the store's partition of an index partition,
-    since passages have their own. `reading`: the vector space and analyser of the index.
+    since passages have their own. `reading`: the vector space and analyser of the index. Without `has_terms`, tables
+    hold vectors only.
     """
 
     def __init__(
-        self, folder: Path, store: Store, reading: Reading, *, owner_of: Callable[[Partition], Partition]
+        self,
+        folder: Path,
+        store: Store,
+        reading: Reading,
+        *,
+        owner_of: Callable[[Partition], Partition],
+        has_terms: bool = True,
     ) -> None:
         self._folder, self._store, self._reading = folder, store, reading
         self._owner_of = owner_of
-        self._stamp = f"{reading.space} {reading.analyser} {sys.byteorder}"
+        self._has_terms = has_terms
+        self._stamp = f"{reading.space} {reading.analyser} {has_terms} {sys.byteorder}"
         self._name = hashlib.blake2b(self._stamp.encode(), digest_size=8).hexdigest()
         self._due: dict[Partition, tuple[Freezable, Lock]] = {}
         self._guard = threading.Lock()
@@ -327,6 +343,8 @@ class BaseFiles:
 
     def note(self, partition: Partition, table: Freezable, guard: Lock) -> None:
         """Write the table's file later if it has none or lacks many changes."""
+        if table.holds_terms is not self._has_terms:  # a very large partition, whose words are in FTS5
+            return
         if table.rows < LEAST_ROWS or table.unsaved <= max(STALE_ROWS, table.rows * _STALE_SHARE):
             return
         with self._guard:
@@ -337,6 +355,9 @@ class BaseFiles:
 
     def drop(self, partitions: Collection[Partition]) -> None:
         """Remove the files of these partitions."""
+        with self._guard:
+            for partition in partitions:
+                self._due.pop(partition, None)
         drop_bases(self._folder, partitions)
 
     def close(self) -> None:
@@ -362,13 +383,15 @@ class BaseFiles:
         for partition, (table, guard) in due.items():
             try:
                 unsaved, base = table.unsaved, table.freeze(guard)
-                if self._write(partition, base):
+                if self._write(partition, base, is_new=unsaved >= base.rows):
                     table.unsaved -= unsaved
             except (OSError, BackendError, ValueError) as error:  # the next process reads rows
                 _log.info("cannot write the base file of a large partition (%s)", type(error).__name__)
 
-    def _write(self, partition: Partition, base: Base) -> bool:
-        """Write and publish a base. False if another process writes one, or the base is out of date."""
+    def _write(self, partition: Partition, base: Base, *, is_new: bool) -> bool:
+        """Write and publish a base. False if another process writes one, or the base is out of date. One that `is_new`
+        to this process may have been written by another meanwhile.
+        """
         self._folder.mkdir(0o700, parents=True, exist_ok=True)
         if shutil.disk_usage(self._folder).free < _FREE_BYTES + 3 * base.vectors.nbytes:
             return False
@@ -377,7 +400,10 @@ class BaseFiles:
         with lease_at_once(path.with_suffix(".lock")) as is_held:
             if not is_held:
                 return False
-            with self._store.write() as work:
+            known = self.open(partition) if is_new else None
+            if known is not None and abs(base.rows - known.rows) <= max(STALE_ROWS, base.rows * _STALE_SHARE):
+                return True
+            with _publishing, self._store.write() as work:
                 if not self._is_current(work, partition, base):
                     return False
                 descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -385,7 +411,7 @@ class BaseFiles:
                 with os.fdopen(descriptor, "wb") as file:
                     write(file, base, self._stamp, token)
                 owner, cursor = self._owner_of(partition), self._cursor(partition)
-                with self._store.write() as work:
+                with _publishing, self._store.write() as work:
                     is_valid = self._is_current(work, partition, base) and fresh.exists()
                     if is_valid:
                         work.conversations.move(owner, "", cursor, work.conversations.cursor(owner, "", cursor), token)
