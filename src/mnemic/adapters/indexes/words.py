@@ -243,7 +243,7 @@ class Words:
 
     def counted(self, terms: Sequence[str], view: View) -> Counted:
         """Counts of these terms, and the statistics of the rows in view."""
-        is_known = [self._codes.find(term) is not None for term in terms]
+        is_known = [term in self._postings or self._codes.find(term) is not None for term in terms]
         found = [
             (self._posting(term) if known else _NO_POSTING).arrays()
             for term, known in zip(terms, is_known, strict=True)
