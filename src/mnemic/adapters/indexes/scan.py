@@ -26,7 +26,7 @@ _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with trac
 _POSTING_BYTES = 8  # two 32-bit numbers: row and count
 _SPARSE_ROWS = 1024  # smaller tables are not rebuilt: their gaps take less than 1 MiB
 _BATCH_ROWS = 20_000  # processed at once, so that loading a partition needs little extra memory
-_SEARCHES_WITHOUT_GRAPH = 2  # after opening a file: a process that asks once would load a graph for nothing
+_SEARCHES_WITHOUT_GRAPH = 4  # after opening a file: a process that asks once or twice would load a graph for nothing
 _NAMED = ("agents", "kinds", "authors", "sessions")
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 
