@@ -30,7 +30,7 @@ from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.evaluation.speed import GeneratedTexts
 from mnemic.ports.models import Embedder
 
-STARTS = 9
+STARTS = 5
 BATCH = 1_000
 USER = "speed"
 PROGRAM = [sys.executable, "-c", "import sys; from mnemic.cli import main; sys.exit(main())"]
@@ -39,17 +39,22 @@ import sys, time
 from mnemic import Mnemic, Scope
 with Mnemic.open(sys.argv[1], has_worker=False) as mnemic:
     mnemic.recall(Scope(user="nobody"), sys.argv[3])
-    times = [time.process_time()]
-    for scope in [Scope(user=sys.argv[2])] * 2:
-        mnemic.recall(scope, sys.argv[3])
-        times.append(time.process_time())
-    print(2 * times[1] - times[0] - times[2])
+    start, later = time.process_time(), []
+    mnemic.recall(Scope(user=sys.argv[2]), sys.argv[3])
+    first = time.process_time() - start
+    for _ in range(5):
+        start = time.thread_time()
+        mnemic.recall(Scope(user=sys.argv[2]), sys.argv[3])
+        later.append(time.thread_time() - start)
+    print(first - min(later))
 """
 ABOUT = f"""# Cold start
 
 One question to the store of one user, as a process of its own: `mnemic recall` with ten hits, and the hook that a
 coding assistant runs before a prompt. Processor time, of all threads, from start to end: median (least) of {STARTS}
-processes. `a row` is what the first question of a process takes longer than the second, by the rows of the partition.
+processes. `first answer` is what the first question of a process takes longer than later ones: loading the partition
+beside the embedder's own start. `a row` divides it by the rows. With a base file, a process maps the partition's index;
+without one, it reads every row (`memory.index.base-files = false`).
 """
 
 
@@ -61,8 +66,9 @@ def main() -> int:
     chosen = arguments.parse_args()
     with TemporaryDirectory() as folder:
         sizes = [int(size) for size in chosen.sizes.split(",")]
-        rows = [_row(size, _store(chosen.folder or Path(folder), size)) for size in sizes]
-    head = ["memories", "`mnemic recall`, ms", "`mnemic hooks run`, ms", "a row, µs"]
+        stores = [(size, _store(chosen.folder or Path(folder), size)) for size in sizes]
+        rows = [_row(size, store, has_file=has_file) for size, store in stores for has_file in (False, True)]
+    head = ["memories", "index", "`mnemic recall`, ms", "`mnemic hooks run`, ms", "first answer, ms", "a row, µs"]
     fixed = [
         ["an empty Python process", [sys.executable, "-c", "pass"]],
         ["`mnemic --version`", [*PROGRAM, "--version"]],
@@ -94,23 +100,35 @@ def _like(embedder: Embedder) -> Embedder:
     return drawn
 
 
-def _row(size: int, store: Path) -> list[str]:
+def _row(size: int, store: Path, *, has_file: bool) -> list[str]:
     question = GeneratedTexts(2).questions(1)[0]
     here = ["--user", USER, "--store", str(store)]
     event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": "/", "prompt": question})
     load = [sys.executable, "-c", LOAD, str(store), USER, question]
-    loads = [float(subprocess.run(load, capture_output=True, text=True, check=True).stdout) for _ in range(STARTS)]
+    environment = _environment(has_file=has_file)
+    loads = [
+        float(subprocess.run(load, capture_output=True, text=True, check=True, env=environment).stdout)
+        for _ in range(STARTS + 1)
+    ][1:]  # the first one writes the file
     return [
         f"{size:,}",
-        _spread([*PROGRAM, "recall", *here, "--limit", "10", "--json", question]),
-        _spread([*PROGRAM, "hooks", "run", "claude-code", *here], event),
-        f"{statistics.median(loads) / size * 1e6:.1f} ({min(loads) / size * 1e6:.1f})",
+        "base file" if has_file else "rows",
+        _spread([*PROGRAM, "recall", *here, "--limit", "10", "--json", question], has_file=has_file),
+        _spread([*PROGRAM, "hooks", "run", "claude-code", *here], event, has_file=has_file),
+        f"{statistics.median(loads) * 1e3:.0f} ({min(loads) * 1e3:.0f})",
+        f"{statistics.median(loads) / size * 1e6:.2f} ({min(loads) / size * 1e6:.2f})",
     ]
 
 
-def _spread(command: Sequence[str], given: str = "") -> str:
-    """Median and least processor time of a new process, which finds compiled modules, as where it is installed."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def _environment(*, has_file: bool) -> dict[str, str]:
+    """Python finds compiled modules, as where it is installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "MNEMIC_MEMORY_INDEX_BASE_FILES": str(has_file).lower()}
+
+
+def _spread(command: Sequence[str], given: str = "", *, has_file: bool = True) -> str:
+    """Median and least processor time of a new process."""
+    environment = _environment(has_file=has_file)
     times: list[float] = []
     for _ in range(STARTS + 1):
         before = _processor_s()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from difflib import get_close_matches
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mnemic.adapters.files import LocalFiles
+from mnemic.adapters.indexes.base_files import BaseFiles, drop_bases
 from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
@@ -20,12 +22,13 @@ from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
 from mnemic.engine.access import claiming
 from mnemic.engine.engine import Engine, ReaderPool, RetiredSpace, Traced
+from mnemic.engine.indexing import owner_of, sides
 from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.files import Archive, ClosableReader, Keyring
 from mnemic.ports.index import Index, ServedIndex, Window
 from mnemic.ports.models import Detector, Embedder, Llm, Reranker, Tool
 from mnemic.ports.observer import Observer
-from mnemic.ports.store import Store
+from mnemic.ports.store import Reading, Store
 from mnemic.text.analyser import Analyser
 from mnemic.text.normalise import Writing
 from mnemic.text.wordings import use_prompts
@@ -52,7 +55,8 @@ def build(config: Config) -> Engine:
         llm = Traced(llm, observer)
     store = claiming(_store(config))
     retired = _retired(config, store, embedders)
-    index, served = _spaces(config, store, main, len(further) + (retired is not None))
+    spaces = [embedder.space.id for embedder in (*embedders.values(), *([retired.embedder] if retired else []))]
+    index, served = _spaces(config, store, main, spaces)
     return Engine(
         store=store,
         index=index,
@@ -202,7 +206,10 @@ def _store(config: Config) -> Store:
         return MemoryStore()
     from mnemic.adapters.stores.sqlite import SqliteStore
 
-    return SqliteStore(path, lock_wait_s=config.lock_wait_s)
+    store = SqliteStore(path, lock_wait_s=config.lock_wait_s)
+    folder = path.with_name(f"{path.name}.index") / "bases"
+    store.on_erased = lambda erased: drop_bases(folder, [sides([owner])[is_chunk] for owner, is_chunk in erased])
+    return store
 
 
 def _postgres(url: str, config: Config) -> Store:
@@ -232,18 +239,30 @@ def _window(config: Config, store: Store, observer: Observer) -> Window:
     )
 
 
-def _spaces(config: Config, store: Store, main: Embedder | None, further: int) -> tuple[Index, ServedIndex | None]:
+def _spaces(
+    config: Config, store: Store, main: Embedder | None, spaces: Sequence[str]
+) -> tuple[Index, ServedIndex | None]:
     """The index of the first space, and beside it one for each further space, within one budget; and the service that
     holds the rows of the first, where one does.
     """
-    share = config.index_budget_bytes // (further + 1)
+    first, *further = spaces or [None]
+    share = config.index_budget_bytes // (len(further) + 1)
     served = _qdrant(config, store, main) if config.index == "qdrant" else None
-    index = served or _index(replace(config, index_budget_bytes=share))
+    index = served or _index(replace(config, index_budget_bytes=share), _base_files(config, store, first))
     if not further:
         return index, served
     from mnemic.adapters.indexes.tiered import SpacesIndex
 
-    return SpacesIndex(index, [ScanIndex(budget_bytes=share) for _ in range(further)]), served
+    beside = [None if served else _base_files(config, store, space, has_terms=False) for space in further]
+    return SpacesIndex(index, [ScanIndex(budget_bytes=share, bases=bases) for bases in beside]), served
+
+
+def _base_files(config: Config, store: Store, space: str | None, *, has_terms: bool = True) -> BaseFiles | None:
+    """The base files of a vector space. None on Windows, which cannot remove a mapped file."""
+    folder = _index_folder(config)
+    if folder is None or not config.base_files or sys.platform == "win32":
+        return None
+    return BaseFiles(folder / "bases", store, Reading(space, Analyser().name), owner_of=owner_of, has_terms=has_terms)
 
 
 def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIndex:
@@ -267,7 +286,7 @@ def _index_folder(config: Config) -> Path | None:
     return None if path is None else path.with_name(f"{path.name}.index")
 
 
-def _index(config: Config) -> Index:
+def _index(config: Config, bases: BaseFiles | None) -> Index:
     """All in memory; a store in a file has room beside it for what large partitions need."""
     folder, settings = _index_folder(config), config.settings
     scan = ScanIndex(
@@ -275,6 +294,7 @@ def _index(config: Config) -> Index:
         exact_rows=settings.exact_partition_rows,
         keyword_rows=settings.keyword_candidates,
         graphs=GraphKeeper(None if folder is None else folder / "graphs"),
+        bases=bases,
     )
     if folder is None:
         return scan

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import Phase, given, settings
 
+from mnemic.adapters.indexes import base_files
 from mnemic.adapters.indexes.fts5 import Fts5Index
 from mnemic.adapters.indexes.hnsw import GraphKeeper
-from mnemic.adapters.indexes.scan import ScanIndex
+from mnemic.adapters.indexes.scan import ScanIndex, Table
 from mnemic.adapters.indexes.tiered import SpacesIndex, TieredIndex
+from mnemic.adapters.indexes.words import COMMON_ROWS
+from mnemic.model.candidates import Change
+from mnemic.model.scope import Partition
 from mnemic.ports.index import Index
 from mnemic.testing.index_contract import Fed, IndexContract, replay
 from mnemic.testing.index_samples import NOW
@@ -39,6 +45,46 @@ class TestScanIndexWithoutRoom(IndexContract):
 class TestScanIndexOfLargePartitions(IndexContract):
     def new_index(self) -> Index:
         return ScanIndex(exact_rows=0, keyword_rows=1)
+
+
+class ReopeningIndex(ScanIndex):
+    """Writes every other state of a partition to a file, and goes on with what it reads from there."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+        self._turn = 0
+
+    def apply(self, partition: Partition, changes: Sequence[Change], version: int, *, holds_terms: bool = True) -> None:
+        with self._guard:
+            super().apply(partition, changes, version, holds_terms=holds_terms)
+            self._turn += 1
+            if partition in self._tables and self._turn % 2:
+                table, path = self._tables[partition], self._folder / f"{self._turn}.base"
+                with path.open("wb") as file:
+                    base_files.write(file, table.freeze(nullcontext()), "stamp", self._turn)
+                opened = base_files.read(path, "stamp", self._turn)
+                assert opened is not None
+                path.unlink()
+                self._tables[partition] = Table.of_base(opened, COMMON_ROWS)
+
+
+class TestScanIndexOfBaseFiles(IndexContract):
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path):
+        self.tmp_path = tmp_path
+
+    def new_index(self) -> Index:
+        return ReopeningIndex(self.tmp_path)
+
+
+class TestSpacesIndexOfBaseFiles(IndexContract):
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path):
+        self.tmp_path = tmp_path
+
+    def new_index(self) -> Index:
+        return SpacesIndex(ScanIndex(), [ReopeningIndex(self.tmp_path)])
 
 
 class TestScanIndexWithGraphs(IndexContract):

@@ -105,8 +105,8 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
         self._engine.accesses.flush(self._engine.store)
         self._engine.readers.close()
         self._engine.pool.shutdown(cancel_futures=True)
+        self._engine.index.close()  # first: it may write files that the store must name
         self._engine.store.close()
-        self._engine.index.close()
         for part in (self._engine.window, *self._engine.known_embedders, self._engine.reranker, self._engine.llm):
             if part is not None:
                 part.close()

@@ -137,7 +137,8 @@ class Config:
     - `window`: where session windows are read: in the store, or in a copy in the Redis at `window_url`, with the fields
       of `RedisOptions` in `window_options`.
     - `index`: where rows are searched: in this process and in files beside the store, or in the Qdrant at `qdrant_url`,
-      which holds the vectors in `qdrant_collection`. `qdrant_options` are the fields of `QdrantOptions`.
+      which holds the vectors in `qdrant_collection`. `qdrant_options` are the fields of `QdrantOptions`. `base_files`:
+      copy the search index of large partitions to files beside the store, so that new processes start faster.
     - `injects_context`: whether doors that talk to a model add memory to the prompt. `backend`: the memory primitive
       beside Mnemic, which Mnemic itself does not use.
     - `observer`: where metrics are kept: in this process, or for Prometheus. `traces`: "off", or the address of an
@@ -165,6 +166,7 @@ class Config:
     weather_url: str | None = None
     index_budget_bytes: int = field(default_factory=lambda: default_budget_mib() << 20)
     index: Literal["local", "qdrant"] = "local"
+    base_files: bool = True
     qdrant_url: str | None = None
     qdrant_collection: str = "true_recall"
     qdrant_api_key: str | None = field(default=None, repr=False)

@@ -100,19 +100,19 @@ def _update_sides(engine: Engine, work: UnitOfWork, partition: Partition, versio
     if _is_behind(work, partition, version, since, beside):
         _forget(engine, partition)
         since = beside = 0
+    if holds is None and beside > 0:  # opened from a file
+        engine.passage_places.note(partition, holds=True)
     if since == beside:
         if since < version:
             passages, others = _sides(engine, work, partition, since)
             index.apply(partition, others, version)
             if engine.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
                 index.apply(side, passages, version)
-        elif holds is None:
-            engine.passage_places.note(partition, holds=beside > 0)
         return
     if since < version:
-        index.apply(partition, _sides(engine, work, partition, since)[1], version)
+        index.apply(partition, _sides(engine, work, partition, since, is_of_chunks=False)[1], version)
     if beside < version:
-        passages, _ = _sides(engine, work, partition, beside)
+        passages, _ = _sides(engine, work, partition, beside, is_of_chunks=True)
         if engine.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
             index.apply(side, passages, version)
 
@@ -125,11 +125,13 @@ def _is_behind(work: UnitOfWork, partition: Partition, version: int, *held: int)
     return oldest < version - version % VERSIONS_OF_AN_AGE or oldest < work.partitions.horizon(partition)
 
 
-def _sides(engine: Engine, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:
-    """Changes of passages, and of all other items. Removals are in both."""
+def _sides(
+    engine: Engine, work: UnitOfWork, partition: Partition, since: int, *, is_of_chunks: bool | None = None
+) -> tuple[list[Change], list[Change]]:
+    """Changes of passages, and of all other items. Removals are in both. `is_of_chunks`: read only one of them."""
     passages: list[Change] = []
     others: list[Change] = []
-    for read in _changes(engine, work, partition, since):
+    for read in _changes(engine, work, partition, since, is_of_chunks=is_of_chunks):
         change = read if type(read) is Change else _fresh(engine, read)
         if change.is_gone:
             passages.append(change)
@@ -144,9 +146,17 @@ def _side(partition: Partition) -> Partition:
     return replace(partition, owner=f"{partition.owner}{_SIDE}")
 
 
-def _changes(engine: Engine, work: UnitOfWork, partition: Partition, since: int) -> Iterator[Change | StaleTerms]:
+def owner_of(side: Partition) -> Partition:
+    """The store's partition of a side."""
+    return replace(side, owner=side.owner.removesuffix(_SIDE))
+
+
+def _changes(
+    engine: Engine, work: UnitOfWork, partition: Partition, since: int, *, is_of_chunks: bool | None
+) -> Iterator[Change | StaleTerms]:
     """The changes with their vectors of every space. All readings of a unit of work give the same rows in order."""
-    main, *further = (work.partitions.changes(partition, since, reading) for reading in engine.readings)
+    readings = [replace(reading, is_of_chunks=is_of_chunks) for reading in engine.readings]
+    main, *further = (work.partitions.changes(partition, since, reading) for reading in readings)
     if not further:
         yield from main
         return

@@ -127,10 +127,13 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read changes: vectors of `space` (None: no vectors), terms of `analyser`."""
+    """How to read changes: vectors of `space` (None: no vectors), terms of `analyser`. `is_of_chunks`: only chunks, or
+    only messages and memories; None: all.
+    """
 
     space: str | None
     analyser: str
+    is_of_chunks: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

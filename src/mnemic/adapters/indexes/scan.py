@@ -1,16 +1,20 @@
 """The exact index: every row of a partition in memory, within a byte budget, laid out for vectorised search."""
 
+from __future__ import annotations
+
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.indexes import views
+from mnemic.adapters.indexes.base_files import Base, BaseFiles, Ids, Talk, join_texts, sort_ids
 from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper, Source, is_due
-from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words
+from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words, merge_words
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE, Candidates, Change, Floats, IndexQuery, Surroundings
 from mnemic.model.item import Role
@@ -22,6 +26,8 @@ _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with trac
 _POSTING_BYTES = 8  # two 32-bit numbers: row and count
 _SPARSE_ROWS = 1024  # smaller tables are not rebuilt: their gaps take less than 1 MiB
 _BATCH_ROWS = 20_000  # processed at once, so that loading a partition needs little extra memory
+_SEARCHES_WITHOUT_GRAPH = 4  # after opening a file: a process that asks once or twice would load a graph for nothing
+_NAMED = ("agents", "kinds", "authors", "sessions")
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 
 
@@ -34,17 +40,68 @@ class Table:
         self.version = 0
         self.holds_terms = holds_terms
         self.graph: Graph | None = None
+        self.searches_without_graph = 0
+        self.unsaved = 0
+        self.has_lost_texts = False
         self._rows = 0
-        self._slots: dict[str, int] = {}
+        self._slots = Ids()
+        self._live = 0
         self._words = Words(common_rows)
         self._agents: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
         self._authors: dict[str, int] = {}
         self._sessions: dict[str, int] = {}
-        self._talk: dict[tuple[int, int], int] = {}
+        self._talk = Talk()
         self._columns = views.Columns(0)
         self._views = views.Views()
         self._places = np.full(1, -1, dtype=np.int64)  # all -1 between two uses; the last one is for "none", slot -1
+
+    @classmethod
+    def of_base(cls, base: Base, common_rows: int) -> Table:
+        """A table with the rows of a base file."""
+        table = cls(holds_terms="terms" in base.texts, common_rows=common_rows)
+        rows, columns = base.rows, table._columns
+        columns.open(rows, base.arrays, base.vectors)
+        table.version, table._rows, table._live, table._slots = base.version, rows, rows, Ids(base)
+        for name in _NAMED:
+            numbered = enumerate(base.list_texts(name), 0 if name == "sessions" else 1)
+            setattr(table, f"_{name}", {value: code for code, value in numbered})
+        table._talk = Talk(base.arrays["talk keys"], base.arrays["talk slots"])
+        table.searches_without_graph = _SEARCHES_WITHOUT_GRAPH
+        if table.holds_terms:
+            table._words.open(base)
+        return table
+
+    def freeze(self, guard: AbstractContextManager[Any]) -> Base:
+        """All current rows, to write to a file."""
+        with guard:
+            columns, rows, version = self._columns, self._rows, self.version
+            changing = {name: getattr(columns, name)[:rows].copy() for name in ("alive", "before", "after")}
+            parts = {name: values[:rows] for name, values in columns.list_arrays().items()} | changing
+            vectors, ids, (keys, talking) = columns.vectors, self._name_rows(), self._talk.arrays()
+            names = {name: [*getattr(self, f"_{name}")] for name in _NAMED}
+            words = self._words.snapshot() if self.holds_terms else None
+        live = np.flatnonzero(parts["alive"])
+        place = np.full(rows + 1, -1, dtype=np.int64)  # the last one is for "none", slot -1
+        place[live] = np.arange(len(live))
+        arrays = {name: values[live] for name, values in parts.items()}
+        arrays |= {name: place[arrays[name]] for name in ("before", "after")}
+        is_live = place[talking] >= 0
+        arrays |= {"talk keys": keys[is_live], "talk slots": place[talking[is_live]]}
+        kept: list[str] = ids[live].tolist()
+        texts = {name: join_texts(values) for name, values in names.items()}
+        texts["ids"], placed = sort_ids(kept)
+        arrays |= placed
+        if words is not None:
+            texts["terms"], posted = merge_words(*words, place)
+            arrays |= posted
+        return Base(version, len(live), arrays, texts, vectors, live, frozenset(kept))
+
+    def _name_rows(self, places: views.Slots | None = None) -> NDArray[np.object_]:
+        """The ids of these slots, or of all. Those of a base file are decoded when first needed."""
+        ids = self._columns.ids
+        self._slots.name(ids, places)
+        return ids[: self._rows] if places is None else ids[places]
 
     @property
     def bytes_held(self) -> int:
@@ -54,27 +111,30 @@ class Table:
     @property
     def rows(self) -> int:
         """The number of items."""
-        return len(self._slots)
+        return self._live
 
     def source(self) -> Source:
         """The current rows, to build a graph from."""
         columns, rows = self._columns, self._rows
         live = np.flatnonzero(columns.alive[:rows] & columns.has_vector[:rows])
-        return Source(rows, live, columns.ids, columns.vectors)
+        return Source(rows, live, self._name_rows(), columns.vectors)
 
     @property
     def is_graph_due(self) -> bool:
         """True if there are vectors, and no graph or a stale one."""
-        return self._columns.dims > 0 and is_due(self.graph, self._rows, len(self._slots))
+        return self._columns.dims > 0 and is_due(self.graph, self._rows, self._live)
 
     @property
     def is_sparse(self) -> bool:
         """True if more than half of the slots are dead, and enough to matter."""
-        return self._rows > _SPARSE_ROWS and len(self._slots) * 2 < self._rows
+        return self._rows > _SPARSE_ROWS and self._live * 2 < self._rows
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Apply changes, in order."""
         batch = list({change.item_id: change for change in changes}.values())
+        self.unsaved += len(batch)
+        if not batch:
+            return
         columns = self._make_room(batch)
         for start in range(0, len(batch), _BATCH_ROWS):
             part = batch[start : start + _BATCH_ROWS]
@@ -83,11 +143,13 @@ class Table:
 
     def _lose(self, changes: Sequence[Change], columns: views.Columns) -> None:
         """Mark the old slots of changed items dead."""
-        if not self._slots:  # as while a partition loads
+        if not self._live:  # as while a partition loads
             return
         for change in changes:
-            dead = self._slots.pop(change.item_id, None)
-            if dead is not None:
+            dead = self._slots.pop(change.item_id)
+            if dead >= 0:
+                self._live -= 1
+                self.has_lost_texts |= change.is_gone
                 columns.alive[dead] = False
                 self._views.lose(dead, columns)
 
@@ -113,7 +175,7 @@ class Table:
             beside = columns.beside(places)
             places = views.distinct(np.concatenate([places, beside[wanted[beside]]]))
         return views.Evidence(
-            ids=columns.ids[places],
+            ids=self._name_rows(places),
             counts=counted.of(places),
             lengths=columns.lengths[places],
             cosines=views.cosines_at(columns, query.vector, places) if near.cosines is None else near.cosines[places],
@@ -132,7 +194,7 @@ class Table:
     def surroundings(self, ids: Sequence[str], words: frozenset[str]) -> Surroundings:
         """The positions of these items, in order. Unknown ones have none."""
         columns = self._columns
-        slots = np.array([self._slots.get(i, -1) for i in ids], dtype=np.int64)
+        slots = self._slots.find_all(ids)
         held = np.flatnonzero(slots >= 0)
         found = self._surroundings(slots[held], columns, words)
         rows = len(ids)
@@ -147,18 +209,20 @@ class Table:
     def neighbours(self, ids: Collection[str], steps: int) -> list[str]:
         """The ids of messages up to `steps` before and after these items."""
         columns = self._columns
-        places = np.array(sorted(self._slots[i] for i in ids if i in self._slots), dtype=np.int64)
+        places = np.sort(self._slots.find_all(ids))
+        places = places[places >= 0]
         for _ in range(steps):
             beside = columns.beside(places)
             places = np.union1d(places, beside[columns.alive[beside]])
-        return list(columns.ids[places])
+        return list(self._name_rows(places))
 
     def cosines(self, vector: Floats, ids: Collection[str]) -> dict[str, float]:
         """The cosine of each of these items with a vector to a unit vector."""
-        slots = np.array([self._slots[i] for i in ids if i in self._slots], dtype=np.int64)
+        slots = self._slots.find_all(ids)
+        slots = slots[slots >= 0]
         slots = slots[self._columns.has_vector[slots]]
         found = views.cosines_at(self._columns, vector, slots)
-        return dict(zip(self._columns.ids[slots], found.tolist(), strict=True))
+        return dict(zip(self._name_rows(slots), found.tolist(), strict=True))
 
     def _make_room(self, batch: Sequence[Change]) -> views.Columns:
         dims = next((change.vector.shape[0] for change in batch if change.vector is not None), 0)
@@ -175,7 +239,8 @@ class Table:
         first, end = self._rows, self._rows + len(changes)
         self._put_vectors(rows.vector, first, columns)
         columns.ids[first:end] = rows.item_id
-        self._slots.update(zip(rows.item_id, range(first, end), strict=True))
+        self._slots.put(rows.item_id, first)
+        self._live += len(changes)
         columns.alive[first:end] = True
         columns.active[first:end] = rows.is_active
         columns.importances[first:end] = rows.importance
@@ -217,8 +282,8 @@ class Table:
         for slot, (session, position) in enumerate(zip(sessions, positions, strict=True), first):
             if session is not None:
                 code = self._sessions.setdefault(session, len(self._sessions))
-                self._talk[code, position] = slot
-                before, after = self._talk.get((code, position - 1), -1), self._talk.get((code, position + 1), -1)
+                self._talk.put(code, position, slot)
+                before, after = self._talk.find(code, position - 1), self._talk.find(code, position + 1)
                 placed.append((slot, code, before, after))
         slots, codes, before, after = np.array(placed, dtype=np.int64).T
         columns.sessions[slots], columns.before[slots], columns.after[slots] = codes, before, after
@@ -275,9 +340,9 @@ class Table:
             codes = [self._kinds[kind] for kind in query.kinds if kind in self._kinds]
             admitted &= np.isin(columns.kinds[:rows], codes)
         if query.allowed is not None:
-            slots = [self._slots[i] for i in query.allowed if i in self._slots]
+            slots = self._slots.find_all(query.allowed)
             allowed = np.zeros(rows, dtype=np.bool_)
-            allowed[slots] = True
+            allowed[slots[slots >= 0]] = True
             if query.messages_until is not None:
                 is_message = columns.kinds[:rows] == self._kinds.get(MESSAGE, 0)
                 allowed |= is_message & (columns.observed[:rows] <= query.messages_until)
@@ -311,6 +376,7 @@ class ScanIndex:
         keyword_rows: int = 1_000,
         common_rows: int = COMMON_ROWS,
         graphs: GraphKeeper | None = None,
+        bases: BaseFiles | None = None,
     ) -> None:
         self.capabilities = IndexCapabilities(
             has_vectors=True, is_exact=exact_rows is None, is_durable=False, budget_bytes=budget_bytes
@@ -320,6 +386,7 @@ class ScanIndex:
         self._keyword_rows = keyword_rows
         self._common_rows = common_rows
         self._graphs = graphs
+        self._bases = bases
         self._tables: OrderedDict[Partition, Table] = OrderedDict()
         self._awaited: set[Partition] = set()
         self._bytes_held = 0
@@ -327,7 +394,7 @@ class ScanIndex:
 
     def version(self, partition: Partition) -> int:
         with self._guard:
-            table = self._tables.get(partition)
+            table = self._tables.get(partition) or self._open(partition)
             if table is None:
                 return 0
             self._awaited.add(partition)
@@ -344,10 +411,28 @@ class ScanIndex:
                 table.apply(changes)
                 table.version = version
                 self._bytes_held += table.bytes_held - before
+                if self._bases is not None:
+                    self._note_base(self._bases, partition, table)
             if table.is_sparse:
                 self.forget(partition)
-            elif self._is_large(table):
+            elif self._is_large(table) and not table.searches_without_graph:
                 self._want_graph(partition, table)
+
+    def _note_base(self, bases: BaseFiles, partition: Partition, table: Table) -> None:
+        """Have a file written if due. One that holds erased rows goes: whoever erased them may have been killed."""
+        if table.has_lost_texts:
+            bases.drop([partition])
+            table.has_lost_texts, table.unsaved = False, table.rows
+        bases.note(partition, table, self._guard)
+
+    def _open(self, partition: Partition) -> Table | None:
+        """The table of a partition's base file, None without one."""
+        base = self._bases.open(partition) if self._bases is not None else None
+        if base is None:
+            return None
+        table = self._tables[partition] = Table.of_base(base, self._common_rows)
+        self._bytes_held += table.bytes_held
+        return table
 
     def search(self, query: IndexQuery) -> Candidates:
         with self._guard:
@@ -364,6 +449,10 @@ class ScanIndex:
                 return views.nothing(len(query.terms))
             self._tables.move_to_end(partition)
             self._awaited.discard(partition)
+            if table.searches_without_graph:
+                table.searches_without_graph -= 1
+                if not table.searches_without_graph and self._is_large(table):
+                    self._want_graph(partition, table)
             return table.search(query, best)
 
     def best(self, query: IndexQuery) -> BestByKeyword | None:
@@ -407,6 +496,8 @@ class ScanIndex:
         self.forget(partition)
         if self._graphs is not None:
             self._graphs.forget(partition)
+        if self._bases is not None:
+            self._bases.drop([partition])
 
     def forget(self, partition: Partition) -> None:
         """Like `drop`, but keeps files for the next time."""
@@ -418,10 +509,14 @@ class ScanIndex:
     def settle(self) -> None:
         if self._graphs is not None:
             self._graphs.wait()
+        if self._bases is not None:
+            self._bases.settle()
 
     def close(self) -> None:
         if self._graphs is not None:
             self._graphs.close()
+        if self._bases is not None:
+            self._bases.close()
         with self._guard:
             self._tables.clear()
             self._awaited.clear()

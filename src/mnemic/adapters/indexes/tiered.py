@@ -60,7 +60,7 @@ class TieredIndex:
             self._scan.apply(partition, changes, version)
             if self._scan.rows(partition) > self._threshold_rows and not self._is_whole(partition):
                 self._mark_large(partition)
-                self._scan.forget(partition)
+                self._scan.drop(partition)  # its base file too: words move to `keyword`
 
     def search(self, query: IndexQuery) -> Candidates:
         best = self._scan.best(query)

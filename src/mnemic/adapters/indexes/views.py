@@ -3,9 +3,9 @@ scan or by a graph plus a scan of the rest.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,23 @@ class Columns:
         self.flagged = np.zeros(capacity, dtype=np.bool_)
         self.has_vector = np.zeros(capacity, dtype=np.bool_)
         self.vectors = np.zeros((capacity, self.dims), dtype=np.float32)
+
+    def list_arrays(self) -> dict[str, NDArray[Any]]:
+        """The columns by name, without ids and vectors."""
+        whole = cast("dict[str, object]", self.__dict__)
+        return {
+            name: cast("NDArray[Any]", values)
+            for name, values in whole.items()
+            if isinstance(values, np.ndarray) and name not in ("ids", "vectors")
+        }
+
+    def open(self, rows: int, arrays: Mapping[str, NDArray[Any]], vectors: Floats) -> None:
+        """Take the rows of a base file, with its `vectors (capacity, dims)` as they are."""
+        self.dims = 0  # so that no room is made for vectors
+        self._allocate(vectors.shape[0])
+        for name, values in self.list_arrays().items():
+            values[:rows] = arrays[name]
+        self.dims, self.vectors = vectors.shape[1], vectors
 
     def ensure(self, rows: int) -> None:
         """Make room for `rows` slots and a quarter more, so that new rows rarely move old ones. Unused room is free."""

@@ -5,14 +5,14 @@ most, cached between searches) and, if rarer terms match few rows, the rows with
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.adapters.indexes.base_files import Base, find_text
 from mnemic.adapters.indexes.views import Columns, Postings, Slots, View, distinct
 from mnemic.model.candidates import Floats
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner
@@ -99,6 +99,14 @@ class _Run:
             posting.slots.frombytes(self.slots[start:end].tobytes())
             posting.counts.frombytes(self.counts[start:end].tobytes())
 
+    def without(self, is_open: NDArray[np.bool_]) -> _Run:
+        """This run without some terms."""
+        if not is_open.any():
+            return self
+        codes = np.repeat(self.codes, np.diff(self.starts))
+        kept = ~is_open[codes]
+        return _Run.of(codes[kept], self.slots[kept], self.counts[kept])
+
     def followed_by(self, later: _Run) -> _Run:
         """This run merged with one of later slots."""
         codes = np.concatenate([np.repeat(run.codes, np.diff(run.starts)) for run in (self, later)])
@@ -107,17 +115,85 @@ class _Run:
         return _Run.of(codes[order], slots[order], counts[order])
 
 
+class _Codes(dict[str, int]):
+    """The number of each term: of those of a base file, the place in its sorted list, else the next free number."""
+
+    def __init__(self, joined: bytes = b"", ends: NDArray[np.int64] | None = None) -> None:
+        self._joined, self._ends = joined, _NO_STARTS if ends is None else ends
+        self._next = len(self._ends)
+
+    def __missing__(self, term: str) -> int:
+        code = self._find_base_code(term)
+        if code is None:
+            code, self._next = self._next, self._next + 1
+        self[term] = code
+        return code
+
+    @property
+    def size(self) -> int:
+        """How many numbers are taken."""
+        return self._next
+
+    def find(self, term: str) -> int | None:
+        """The number of a known term, else None."""
+        return self._find_base_code(term) if term not in self else self[term]
+
+    def list_terms(self) -> list[bytes]:
+        """All terms by number."""
+        base = self._joined.split(b"\0") if len(self._ends) else []
+        later = sorted((code, term) for term, code in self.items() if code >= len(base))
+        return base + [term.encode("utf-8", "surrogatepass") for _, term in later]
+
+    def _find_base_code(self, term: str) -> int | None:
+        return find_text(self._joined, self._ends, term)
+
+
+def merge_words(terms: Sequence[bytes], runs: Sequence[_Run], place: Slots) -> tuple[bytes, dict[str, NDArray[Any]]]:
+    """The words of a base file: the joined terms in order, and arrays. `place`: the new place of each slot, or -1."""
+    codes = np.concatenate([_NO_STARTS, *(np.repeat(run.codes, np.diff(run.starts)) for run in runs)])
+    slots = place[np.concatenate([_NO_SLOTS, *(run.slots for run in runs)])]
+    counts = np.concatenate([_NO_SLOTS, *(run.counts for run in runs)])
+    is_live = slots >= 0
+    codes, slots, counts = codes[is_live], slots[is_live], counts[is_live]
+    found: list[int] = np.unique(codes).tolist()
+    used = sorted(found, key=terms.__getitem__)
+    rank = np.zeros(len(terms), dtype=np.int64)
+    rank[np.array(used, dtype=np.int64)] = np.arange(len(used))
+    codes = rank[codes]
+    order = np.argsort(codes, kind="stable")
+    run = _Run.of(codes[order], slots[order].astype(np.int32), counts[order])
+    ends = np.cumsum([len(terms[code]) + 1 for code in used], dtype=np.int64) - 1
+    parts = {"ends": ends, "starts": run.starts, "slots": run.slots, "counts": run.counts}
+    return b"\0".join([terms[code] for code in used]), {f"posting {name}": part for name, part in parts.items()}
+
+
 class Words:
     """Postings by term. Not thread-safe; its index holds the lock."""
 
     def __init__(self, common_rows: int = COMMON_ROWS) -> None:
         self.held = 0
         self._common_rows = common_rows
-        self._codes = defaultdict[str, int](count().__next__)  # a new term gets the next number
+        self._codes = _Codes()
         self._runs: list[_Run] = []
         self._postings: dict[str, Postings] = {}
         self._champions: dict[str, Champions] = {}
         self._scores: Floats = np.zeros(0, dtype=np.float32)  # all 0 between two uses
+
+    def open(self, base: Base) -> None:
+        """Start with the words of a base file."""
+        parts = [base.arrays[f"posting {name}"] for name in ("ends", "starts", "slots", "counts")]
+        ends, starts, slots, counts = parts
+        self._codes = _Codes(base.texts["terms"], ends)
+        self._runs = [_Run(np.arange(len(ends)), starts, slots, counts)]
+        self.held = len(slots)
+
+    def snapshot(self) -> tuple[list[bytes], list[_Run]]:
+        """The terms by number, and runs of all their postings. These never change."""
+        parts = [(self._codes[term], *posting.arrays()) for term, posting in self._postings.items()]
+        opened = [_Run.of(np.full(len(slots), code), slots.copy(), counts.copy()) for code, slots, counts in parts]
+        is_open = np.zeros(self._codes.size, dtype=np.bool_)
+        is_open[np.array([code for code, _, _ in parts], dtype=np.int64)] = True
+        return self._codes.list_terms(), [*(run.without(is_open) for run in self._runs), *opened]
 
     def post(self, texts: Sequence[str], first: int) -> NDArray[np.intp]:
         """Add the terms of rows from slot `first` on. Returns the number of terms of each, `(rows,)`. Many rows are one
@@ -167,7 +243,11 @@ class Words:
 
     def counted(self, terms: Sequence[str], view: View) -> Counted:
         """Counts of these terms, and the statistics of the rows in view."""
-        found = [(self._posting(term) if term in self._codes else _NO_POSTING).arrays() for term in terms]
+        is_known = [term in self._postings or self._codes.find(term) is not None for term in terms]
+        found = [
+            (self._posting(term) if known else _NO_POSTING).arrays()
+            for term, known in zip(terms, is_known, strict=True)
+        ]
         frequencies = [view.holding(term, slots) for term, (slots, _) in zip(terms, found, strict=True)]
         statistics = CollectionStatistics.of(view.items, view.total_length, frequencies)
         return Counted(terms, [slots for slots, _ in found], [counts for _, counts in found], statistics)

@@ -30,7 +30,12 @@ class MemoryPartitions(Port):
 
     def changes(self, partition: Partition, since: int, reading: Reading) -> Iterator[Change | StaleTerms]:
         tables = self._transaction.tables
-        rows = [row for row in tables.items() if row.item.partition == partition and row.changed > since]
+        rows = [
+            row
+            for row in tables.items()
+            if row.item.partition == partition and row.changed > since
+            if reading.is_of_chunks in (None, isinstance(row.item, Chunk))
+        ]
         for row in sorted(rows, key=lambda row: (row.changed, _ORDER[type(row.item)], row.number)):
             yield self._change(row, reading)
 

@@ -107,6 +107,7 @@ class SqlErasure(SqlPort, topic="erasure"):
         self._session.check_writing()
         key = {"pid": self._session.pid(partition)}
         counts = {name: self._session.write(self._of("wipe", name), key).rowcount for name in TABLES}
+        self._session.erased |= {(partition, False), (partition, True)}
         if key["pid"] is not None:
             self._session.write(self._of("wipe", "sources"), key)
             self._session.write(self._sql["raise_floor"], key)

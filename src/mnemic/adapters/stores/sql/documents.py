@@ -33,7 +33,8 @@ class SqlDocuments(SqlPort, topic="documents"):
         pid, changed = self._session.changed(document.partition)
         self._check_ids(pid, [chunk.id for chunk, _ in chunks])
         self._put([_columns(document, pid)])
-        self._erase_chunks(pid, changed, [document.id])
+        if self._erase_chunks(pid, changed, [document.id]):
+            self._session.erased.add((document.partition, True))
         self._cut_steps(pid, [document.id])
         key: Mapping[str, object] = {"pid": pid, "org": document.partition.org, "id": document.id}
         self._session.write(self._sql["put_text"], {**key, "text": text})
@@ -95,6 +96,7 @@ class SqlDocuments(SqlPort, topic="documents"):
         key = {"pid": pid, "ids": self._session.list_values(ids), "at": to_microseconds(at)}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key)]
         if erased:
+            self._session.erased.add((partition, True))
             self._session.write(self._sql["erase_texts"], {"pid": pid, "ids": self._session.list_values(erased)})
             self._erase_chunks(pid, changed, erased)
             self._cut_steps(pid, erased)
@@ -111,13 +113,15 @@ class SqlDocuments(SqlPort, topic="documents"):
         for row in self._session.run(self._sql["taken_chunk"], key):
             raise ConflictError(f"chunk {row[0]} cannot be stored: the id is already in use")
 
-    def _erase_chunks(self, pid: int, changed: int, document_ids: Sequence[str]) -> None:
+    def _erase_chunks(self, pid: int, changed: int, document_ids: Sequence[str]) -> bool:
+        """Erase the chunks of documents. True if there were any."""
         key = {"pid": pid, "changed": changed, "ids": self._session.list_values(document_ids)}
         erased = [row[0] for row in self._session.write(self._sql["erase_chunks"], key)]
         if erased:
             GraphLinks(self._session).cut(pid, erased)
             gone = {"pid": pid, "ids": self._session.list_values(erased)}
             self._session.write(self._session.statements("vectors")["erase"], gone)
+        return bool(erased)
 
     def _run(self, names: Sequence[str], visible: Visibility, **more: object) -> Rows:
         return self._session.run("\n".join(self._sql[name] for name in names), self._session.visible(visible, **more))

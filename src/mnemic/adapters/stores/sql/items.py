@@ -85,6 +85,7 @@ class SqlMessages(SqlPort, topic="messages"):
         key = {"pid": pid, "changed": changed, "ids": self._session.list_values(ids)}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key)]
         if erased:
+            self._session.erased.add((partition, False))
             GraphLinks(self._session).cut(pid, erased)
             self._session.advance(pid)
             erase_vectors(self._session, pid, erased)
@@ -218,6 +219,7 @@ class SqlMemories(SqlPort, topic="memories"):
         key = {"pid": pid, "changed": changed, "ids": self._session.list_values(ids), "at": to_microseconds(at)}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key)]
         if erased:
+            self._session.erased.add((partition, False))
             GraphLinks(self._session).cut(pid, erased)
             self._session.advance(pid)
             gone = {"pid": pid, "ids": self._session.list_values(erased)}

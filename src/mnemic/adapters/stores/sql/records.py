@@ -99,6 +99,7 @@ class SqlHistory(SqlPort, topic="history"):
 
     def scrub(self, partition: Partition, item_ids: Sequence[str]) -> int:
         self._session.check_writing()
+        self._session.erased.add((partition, False))
         key = {"pid": self._session.pid(partition), "item_ids": self._session.list_values(item_ids)}
         return self._session.write(self._sql["scrub"], key).rowcount
 

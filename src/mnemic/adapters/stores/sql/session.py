@@ -87,6 +87,10 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+Erased = tuple[Partition, bool]
+"""A partition where texts were removed, and whether they were chunks. Files that copy these rows must go."""
+
+
 class SqlSession(ABC):
     """Runs statements and tracks the partition numbers and versions of its transaction."""
 
@@ -94,6 +98,7 @@ class SqlSession(ABC):
         self.is_writing = is_writing
         self._partitions = self.statements("partitions")
         self._pids: dict[Partition, int] = {}
+        self.erased: set[Erased] = set()
         self._advanced: set[int] = set()
 
     @staticmethod

@@ -31,7 +31,8 @@ class SqlPartitions(SqlPort, topic="partitions"):
         if pid is None:
             return
         key = {"pid": pid, "since": since, "space": reading.space, "analyser": reading.analyser}
-        selects, order = [self._sql[name] for name in _CHANGED], self._sql["order_changes"]
+        wanted = [name for name in _CHANGED if reading.is_of_chunks in (None, name == "changed_chunks")]
+        selects, order = [self._sql[name] for name in wanted], self._sql["order_changes"]
         for row in self._session.merge_sorted(selects, order, key):
             yield self._change(row, reading.analyser)
 

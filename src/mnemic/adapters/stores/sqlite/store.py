@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mnemic.adapters.sql_files import switch_to_write_ahead
 from mnemic.adapters.stores.sql.former import part_bookkeeping
+from mnemic.adapters.stores.sql.session import Erased
 from mnemic.adapters.stores.sqlite import session
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
 from mnemic.adapters.stores.sqlite.file import Place, StoreFile
@@ -48,6 +49,8 @@ class SqliteStore:
 
     def __init__(self, path: str | Path, *, lock_wait_s: float = 10.0) -> None:
         self.path = Path(path)
+        self.on_erased: Callable[[Collection[Erased]], object] = len
+        """Called after the commit of an erasure, before it is acknowledged, to remove files that copy rows."""
         self._lock_wait_s = lock_wait_s
         self._idle: list[Connection] = []
         self._guard = threading.Lock()
@@ -198,8 +201,11 @@ class SqliteStore:
                         connection.execute(sql["cache_to_write"])
                     connection.execute(sql[begin])
                 with session.translated_errors("reading or writing rows"):
-                    yield session.SqliteUnitOfWork(session.Session(connection, is_writing=is_writing))
+                    opened = session.Session(connection, is_writing=is_writing)
+                    yield session.SqliteUnitOfWork(opened)
                 self._commit(connection, is_writing=is_writing)
+                if opened.erased:
+                    self.on_erased(opened.erased)
             except DamagedError as error:
                 self._note_damage(error)
                 raise
