@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
 import signal
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -64,8 +62,10 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
         remedy = "fix this, or choose another store with --store"
         diagnosis = Diagnosis((Finding("store", Condition.BROKEN, str(error), remedy),))
     if (found := forward.describe_resident()) is not None:
-        shown = Finding("resident", Condition.OK, _describe_resident(found))
-        diagnosis = Diagnosis((*diagnosis.findings, shown))
+        about = "process {pid} since {since}, {calls} calls, ends {idle_s:g} s after the last one or with `kill {pid}`"
+        rows = f"; holds rows of {', '.join(found['stores'])}" if found["stores"] else ""
+        told = Finding("resident", Condition.OK, about.format_map(found) + rows)
+        diagnosis = Diagnosis((*diagnosis.findings, told))
     if options.as_json:
         output.show_json({"condition": diagnosis.condition, "findings": diagnosis.findings})
     else:
@@ -76,33 +76,6 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
         output.show_rows(("state", "part"), rows)
     if diagnosis.condition is not Condition.OK:
         raise typer.Exit(UNEXPECTED)
-
-
-@command("resident")
-def resident(
-    is_stopping: Annotated[bool, typer.Option("--stop", help="Stop it. The next command starts another.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show the resident process, which lets hooks and short commands start quickly, or stop it. To have none, set
-    resident.idle-s to 0.
-    """
-    found = forward.describe_resident()
-    if found is not None and is_stopping:
-        os.kill(found["pid"], signal.SIGTERM)
-    if as_json:
-        output.show_json({"running": found is not None and not is_stopping, **(found or {})})
-    elif found is None:
-        output.write("no resident process is running")
-    else:
-        output.write(("stopped " if is_stopping else "") + _describe_resident(found))
-
-
-def _describe_resident(found: Mapping[str, Any]) -> str:
-    """A line about the resident process."""
-    since = output.format_time(datetime.fromtimestamp(found["since"], UTC))
-    stores = f", with rows of {', '.join(found['stores'])}" if found["stores"] else ""
-    calls = output.format_count(found["calls"], "calls")
-    return f"process {found['pid']}, since {since}, {calls}{stores}; ends {found['idle_s']:g} s after the last call"
 
 
 @command("health")
