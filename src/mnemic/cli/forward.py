@@ -15,8 +15,10 @@ from binascii import crc32
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
+
+Package = dict[str, tuple[int, int, int]]
 
 VARIABLE = "MNEMIC_RESIDENT_IDLE_S"
 READY, BEGUN, PAGE, ENDED, INTERRUPT = b"r", b"b", b"p", b"e", b"i"
@@ -171,6 +173,17 @@ def stay(idle_s: float) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
+    package = sign(_list_files())  # before the imports, so that no change in between is missed
     from mnemic.cli.resident import Resident
 
-    Resident(folder, lock, idle_s).serve()
+    Resident(folder, lock, idle_s, package).serve()
+
+
+def sign(files: Iterable[str]) -> Package:
+    """What changes with the files' content."""
+    return {path: (found.st_mtime_ns, found.st_size, found.st_ino) for path in files for found in [os.stat(path)]}
+
+
+def _list_files() -> list[str]:
+    folders = os.walk(os.path.dirname(os.path.dirname(__file__)))
+    return [os.path.join(path, name) for path, _, names in folders if path[-11:] != "__pycache__" for name in names]

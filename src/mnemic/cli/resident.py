@@ -67,22 +67,21 @@ CONFINED = ("Uid:", "Gid:", "Groups:", "CapEff:", "NoNewPrivs:", "Seccomp:")
 
 
 class Kept(NamedTuple):
-    """An engine with rows in memory, its configuration, and what else it depends on: scales and the store's file."""
+    """An engine with rows in memory, its configuration, and what else it depends on: scales and the store's file. The
+    file is held open, so that no other one gets its number.
+    """
 
     config: Config
     depends: object
     engine: Engine
+    held: int
 
 
 class Resident:
     """Waits for calls, and forks a child for each."""
 
-    def __init__(self, folder: int, lock: int, idle_s: float) -> None:
-        own = Path(__file__).parent.parent
-        self._files = [os.path.join(path, name) for path, _, names in os.walk(own) for name in names]
-        self._files = [name for name in self._files if not name.endswith(".pyc")]
-        self._signature = self._sign()
-        self._lock, self._idle_s, self._kept = lock, idle_s, list[Kept]()
+    def __init__(self, folder: int, lock: int, idle_s: float, package: forward.Package) -> None:
+        self._lock, self._idle_s, self._package, self._kept = lock, idle_s, package, list[Kept]()
         self._calls, self._since, self._last = 0, time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime()), time.monotonic()
         self._path = forward.locate(folder, "socket")
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -100,18 +99,17 @@ class Resident:
         self._listening.listen(BACKLOG)
         while (left := self._last + self._idle_s - time.monotonic()) > 0 and self._is_current():
             ready, _, _ = select.select([self._listening, self._lessons], [], [], min(left, LOOK_S))
-            if self._listening in ready:
+            if not ready:
+                self._drop()
+            elif self._listening in ready:
                 self._fork()
-            elif self._lessons in ready:
+            else:
                 with suppress(MnemicError, OSError, ImportError):
                     self._learn(*pickle.loads(self._lessons.recv(1 << 20)))  # noqa: S301 -- from an own child
 
-    def _sign(self) -> list[tuple[int, int, int]]:
-        return [(found.st_mtime_ns, found.st_size, found.st_ino) for found in map(os.stat, self._files)]
-
     def _is_current(self) -> bool:
         try:
-            return os.stat(self._path).st_ino == self._place and self._sign() == self._signature
+            return os.stat(self._path).st_ino == self._place and forward.sign(self._package) == self._package
         except OSError:
             return False
 
@@ -129,24 +127,32 @@ class Resident:
                 about |= {"idle_s": self._idle_s, "stores": [each.config.store for each in self._kept]}
                 os._exit(Child(connection, self._telling, self._kept).answer(about))
 
-    def _learn(self, modules: Sequence[str], config: Config | None, partitions: Sequence[Partition]) -> None:
+    def _learn(self, modules: Sequence[str], config: Config, partitions: Sequence[Partition]) -> None:
         """Import the modules and read the rows that a child had to."""
         for name in modules:
             importlib.import_module(name)
-        if config is not None:
-            self._idle_s = config.resident_idle_s
-            kept = find_kept(self._kept, config)
-            if kept is None and (depends := _find_dependencies(config)) is not None:
-                kept = Kept(config, depends, build(config))
-                others = [each for each in self._kept if each.config.store != config.store]
-                self._kept = [*others[1 - MOST_KEPT :], kept]
-                for embedder in kept.engine.embedders:
-                    embedder.embed_queries(["a text that makes it load"])
-            if kept is not None:
-                catch_up(kept.engine, partitions)
-                if threading.active_count() > 1:  # a graph is being built
-                    kept.engine.index.close()
+        self._idle_s = config.resident_idle_s
+        kept = find_kept(self._kept, config)
+        if kept is None and (depends := _find_dependencies(config)) is not None:
+            held = os.open(str(config.sqlite_path), os.O_RDONLY | os.O_CLOEXEC)
+            kept = Kept(config, depends, build(config), held)
+            self._kept.append(kept)
+            for embedder in kept.engine.embedders:
+                embedder.embed_queries(["a text that makes it load"])
+        if kept is not None:
+            catch_up(kept.engine, partitions)
+            if threading.active_count() > 1:  # a graph is being built
+                kept.engine.index.close()
+        self._drop()
         _settle_memory()
+
+    def _drop(self) -> None:
+        """Drop the rows of stores that were deleted, replaced or not used for long."""
+        for place, each in enumerate(self._kept[::-1]):
+            if place >= MOST_KEPT or each.depends != _find_dependencies(each.config):
+                self._kept.remove(each)
+                each.engine.index.close()
+                os.close(each.held)
 
 
 def find_kept(kept: Sequence[Kept], config: Config) -> Kept | None:
@@ -168,7 +174,7 @@ def _find_dependencies(config: Config) -> object:
 
 
 class Open(Mnemic):
-    """A memory that stays open until its caller has the answer, because closing it may flush."""
+    """A memory that stays open after its `with` block."""
 
     def __exit__(self, *_: object) -> None:
         """Leave it open."""
@@ -183,7 +189,7 @@ class Child:
         self._has_ended, self._paged = False, threading.Event()
 
     def answer(self, about: dict[str, Any]) -> int:
-        """Run the caller's command, and send the exit code. What the caller need not wait for is done afterwards."""
+        """Run the caller's command, and send its exit code. A hook's caller does not wait for the store to close."""
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         known = set(sys.modules)
         try:
@@ -192,15 +198,24 @@ class Child:
             threading.Thread(target=self._watch_caller, daemon=True).start()
             self._connection.sendall(forward.BEGUN)
             code = _run_command()
+            lessons = self._list_lessons(known)
+            is_hook = sys.argv[1:2] == ["hooks"]
+            if not is_hook:  # a store that is copied after a command must be complete
+                self._close()
             self._has_ended = True
             self._connection.sendall(forward.ENDED + bytes([code & 0xFF]))
             self._connection.shutdown(socket.SHUT_WR)
         except OSError:  # the caller is gone
             return 1
-        self._tell(tuple(name for name in sys.modules if name not in known and name.startswith(LEARNED)))
+        for lesson in lessons:
+            self._telling.send(lesson)
+        if is_hook:
+            self._close()
+        return 0
+
+    def _close(self) -> None:
         for _, engine, _ in self._opened:
             Mnemic(engine, has_worker=False).close()
-        return 0
 
     def _take_place(self, about: dict[str, Any]) -> bool:
         """Take the caller's streams, environment and folder. False if it is another program, or only asks `about` the
@@ -254,12 +269,11 @@ class Child:
         if not self._has_ended:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    def _tell(self, modules: tuple[str, ...]) -> None:
-        """Tell the resident process what this call had to import and to read."""
-        for config, engine, before in self._opened:
-            if modules or before != _list_versions(engine):
-                with suppress(OSError):
-                    self._telling.send(pickle.dumps((modules, config, engine.passage_places.known)))
+    def _list_lessons(self, known: set[str]) -> list[bytes]:
+        """What the resident process can import and read for the next call, because this one had to."""
+        modules = [name for name in sys.modules if name not in known and name.startswith(LEARNED)]
+        opened = [each for each in self._opened if modules or each[2] != _list_versions(each[1])]
+        return [pickle.dumps((modules, config, engine.passage_places.known)) for config, engine, _ in opened]
 
 
 def _list_versions(engine: Engine) -> dict[Partition, int]:
