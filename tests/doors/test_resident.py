@@ -23,7 +23,9 @@ from mnemic.cli import forward
 
 # A busy machine must not make the calls of these tests run by themselves.
 PATIENT = "import sys; from mnemic.cli import forward, main; forward.WAIT_S = 60.0; sys.exit(main())"
-ASK = "import json; from mnemic.cli import forward; forward.WAIT_S = 60.0; print(json.dumps(forward.describe_resident() or {}))"
+ASK = (
+    "import json; from mnemic.cli import forward as f; f.WAIT_S = 60.0; print(json.dumps(f.describe_resident() or {}))"
+)
 PROGRAM = [sys.executable, "-P", "-c", PATIENT]
 ANA = Scope(user="ana")
 WAIT_S = 90.0
@@ -178,7 +180,7 @@ def test_a_replaced_store_is_opened_anew(desk: Desk):
     with Mnemic.open(str(desk.store), has_worker=False) as mnemic:
         mnemic.remember(ANA, "Ana moved to Porto.")
     code, out, err = desk.run(["recall", "Where did Ana move?"])
-    assert (code, err) == (0, "")
+    assert (err, code) == ("", 0)
     assert "Porto" in out
     assert "tea" not in desk.run(["memory", "list"])[1]
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from mnemic.adapters.stores.sqlite.store import rest_stores
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.cli import app, failures, forward, options
@@ -41,6 +42,7 @@ from mnemic.model.scope import Partition
 
 LOOK_S = 5.0  # between two checks of the socket and the package while idle
 REQUEST_S = 5.0  # for a caller to send its request
+TEACH_S = 2.0  # for the resident process to read rows after a call
 BACKLOG = 128  # calls that wait at the same time
 MOST_KEPT = 4  # stores with rows in memory
 MOST_BYTES = 150_000_000
@@ -101,11 +103,13 @@ class Resident:
             ready, _, _ = select.select([self._listening, self._lessons], [], [], min(left, LOOK_S))
             if not ready:
                 self._drop()
-            elif self._listening in ready:
+            if self._listening in ready:
                 self._fork()
-            else:
+            if self._lessons in ready:
+                lesson, (held,), _, _ = socket.recv_fds(self._lessons, 1 << 20, 1)
                 with suppress(MnemicError, OSError, ImportError):
-                    self._learn(*pickle.loads(self._lessons.recv(1 << 20)))  # noqa: S301 -- from an own child
+                    self._learn(*pickle.loads(lesson))  # noqa: S301 -- from an own child
+                os.close(held)
 
     def _is_current(self) -> bool:
         try:
@@ -132,6 +136,7 @@ class Resident:
         for name in modules:
             importlib.import_module(name)
         self._idle_s = config.resident_idle_s
+        self._drop()
         kept = find_kept(self._kept, config)
         if kept is None and (depends := _find_dependencies(config)) is not None:
             held = os.open(str(config.sqlite_path), os.O_RDONLY | os.O_CLOEXEC)
@@ -143,7 +148,7 @@ class Resident:
             catch_up(kept.engine, partitions)
             if threading.active_count() > 1:  # a graph is being built
                 kept.engine.index.close()
-        self._drop()
+        rest_stores()
         _settle_memory()
 
     def _drop(self) -> None:
@@ -151,7 +156,7 @@ class Resident:
         for place, each in enumerate(self._kept[::-1]):
             if place >= MOST_KEPT or each.depends != _find_dependencies(each.config):
                 self._kept.remove(each)
-                each.engine.index.close()
+                Mnemic(each.engine, has_worker=False).close()
                 os.close(each.held)
 
 
@@ -200,18 +205,25 @@ class Child:
             code = _run_command()
             lessons = self._list_lessons(known)
             is_hook = sys.argv[1:2] == ["hooks"]
-            if not is_hook:  # a store that is copied after a command must be complete
+            if not is_hook:  # a store that is copied or replaced after a command must not be in use
                 self._close()
+            self._teach(lessons, 0 if is_hook else TEACH_S)
             self._has_ended = True
             self._connection.sendall(forward.ENDED + bytes([code & 0xFF]))
             self._connection.shutdown(socket.SHUT_WR)
         except OSError:  # the caller is gone
             return 1
-        for lesson in lessons:
-            self._telling.send(lesson)
         if is_hook:
             self._close()
         return 0
+
+    def _teach(self, lessons: Sequence[bytes], wait_s: float) -> None:
+        """Send lessons to the resident process, and wait until it is done with the store."""
+        for lesson in lessons:
+            done, held = os.pipe()
+            socket.send_fds(self._telling, [lesson], [held])
+            os.close(held)
+            select.select([done], [], [], wait_s)
 
     def _close(self) -> None:
         for _, engine, _ in self._opened:
@@ -249,6 +261,8 @@ class Child:
 
     def _open_memory(self, config: Config) -> Mnemic:
         kept = find_kept(self._kept, config)
+        for each in self._kept if kept is None else ():
+            each.engine.store.close()  # its file may be another one now
         engine = build(config) if kept is None else kept.engine
         self._opened.append((config, engine, _list_versions(engine)))
         return Open(engine, actor=options.ACTOR, has_worker=False)

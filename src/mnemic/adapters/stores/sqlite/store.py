@@ -44,7 +44,7 @@ class Connection(sqlite3.Connection):
 _open: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 
 
-def _rest_all() -> None:
+def rest_stores() -> None:
     """SQLite's connections must not be used in a child that was forked, and closing one there takes the parent's locks
     away.
     """
@@ -53,7 +53,7 @@ def _rest_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_rest_all)
+    os.register_at_fork(before=rest_stores)
 
 
 class SqliteStore:
