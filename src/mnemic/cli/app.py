@@ -2,13 +2,12 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Annotated, cast
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from mnemic.cli import failures
 from mnemic.cli.commands import add_commands
@@ -64,17 +63,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 @cache
-def _build_command(asked: str | None) -> TyperGroup:
-    return cast("TyperGroup", typer.main.get_command(application(asked)))
+def _build_command(asked: str | None) -> Callable[..., Any]:
+    return typer.main.get_command(application(asked)).main
 
 
 def run_command(given: list[str]) -> int:
     """Run a command line and return its exit code."""
     given, page = _expand_help(given)
     try:
-        code = _build_command(given[0] if given else None).main(
-            args=given, prog_name="mnemic", standalone_mode=False, obj=page
-        )
+        main = _build_command(given[0] if given else None)
+        code = main(args=given, prog_name="mnemic", standalone_mode=False, obj=page)
     except MnemicError as error:
         return failures.report_error(error, is_json=failures.wants_json(given))
     except typer.TyperException as error:

@@ -75,14 +75,11 @@ def run_there(arguments: Sequence[str]) -> int | None:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         _ask(connection, arguments)
-        if connection.recv(1) != BEGUN:
-            return None
-        code = _follow(connection)
+        code = _follow(connection) if connection.recv(1) == BEGUN else None
     except OSError:
-        return None
-    finally:
-        connection.close()
-    return 0 if arguments[0] == "hooks" else code  # a hook must never harm its caller's session
+        code = None
+    connection.close()
+    return code and (0 if arguments[0] == "hooks" else code)  # a hook must never harm its caller's session
 
 
 def describe_resident() -> dict[str, Any] | None:
@@ -90,11 +87,11 @@ def describe_resident() -> dict[str, Any] | None:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         _ask(connection, ())
-        return marshal.loads(receive(connection, MOST_FILES))  # noqa: S302 -- from this account
-    except (OSError, EOFError):
-        return None
-    finally:
-        connection.close()
+        told = receive(connection, MOST_FILES)
+    except OSError:
+        told = b""
+    connection.close()
+    return marshal.loads(told) if told else None  # noqa: S302 -- from this account
 
 
 def _ask(connection: _socket.socket, arguments: Sequence[str]) -> None:
@@ -138,15 +135,12 @@ def _follow(connection: _socket.socket) -> int:
         return KILLED
 
 
-def _show_page(text: str) -> None:
+def page(text: str) -> None:
+    """Show a text in the pager. It needs the terminal, so the resident process's child lets the caller do it."""
     from pydoc import pager
 
     os.environ.setdefault("LESS", "-R")  # shows dim text instead of its escape sequences
     pager(text)
-
-
-page = _show_page
-"""Shows a text in the pager. It needs the terminal, which belongs to the process that the user has started."""
 
 
 def start() -> None:

@@ -158,16 +158,13 @@ class ScopeOptions:
         return opened
 
 
-def _open_memory(config: Config) -> Mnemic:
+def open_memory(config: Config) -> Mnemic:
+    """Open a memory for a command. In the resident process, this name has another function."""
     from mnemic.api import Mnemic
 
     if config.sqlite_path is not None:
         forward.wanted_idle_s = config.resident_idle_s
     return Mnemic.open(config, actor=ACTOR, has_worker=False)
-
-
-open_memory = _open_memory
-"""Opens a memory for a command. The resident process has another way."""
 
 
 @contextmanager

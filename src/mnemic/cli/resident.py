@@ -1,18 +1,16 @@
 """The resident process: what a short command needs, imported and loaded, for the calls of one account.
 
-It forks a child for each call. The child runs the command as if it were the caller's process, so no command can disturb
-another. The resident process runs no command, has one thread, and is not connected to a store while it forks. After a
-call it reads the rows that the child had to read, so that the next child finds them in memory.
-
-It ends if it was idle for a while, if a file of the package changed, and if its socket was removed. `cli/forward.py`
-starts it, and has the caller's side.
+It forks a child for each call, which runs the command as if it were the caller's process. The resident process itself
+runs no command, has one thread, and is not connected to a store while it forks. If a child had to read rows, it reads
+them too, for the next child. It ends if it was idle for a while, if a file of the package changed, or if its socket was
+removed. `cli/forward.py` starts it, and has the caller's side.
 """
 
 from __future__ import annotations
 
 import gc
-import importlib
 import io
+import json
 import marshal
 import os
 import pickle
@@ -23,7 +21,6 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -40,43 +37,35 @@ from mnemic.engine.indexing import catch_up
 from mnemic.errors import MnemicError
 from mnemic.model.scope import Partition
 
-LOOK_S = 5.0  # between two checks of the socket and the package while idle
+LOOK_S = 5.0  # between two checks of the socket, the package and the stores while idle
 REQUEST_S = 5.0  # for a caller to send its request
 TEACH_S = 2.0  # for the resident process to read rows after a call
-BACKLOG = 128  # calls that wait at the same time
 MOST_KEPT = 4  # stores with rows in memory
-MOST_BYTES = 150_000_000
-"""Of a store whose rows are kept, some 50,000 memories. Reading more would make other calls wait for seconds."""
-
+MOST_BYTES = 150_000_000  # of a store whose rows are kept, some 50,000 memories: other calls wait while they are read
 FREE_FIELDS = (
     *("store", "user", "settings", "embedder_scales", "index_budget_bytes", "lock_wait_s"),
     *("observer", "processes", "injects_context", "backend", "resident_idle_s"),
 )
 """What may be configured if rows are kept. Other models and services may depend on the caller's environment."""
 
-WARM_UP = (
-    ("remember", "Ana drinks tea, since 2024-05-01."),
-    ("capture", "--session", "s", "--user-text", "I prefer tea.", "--assistant-text", "Noted."),
-    *(("recall", "What does Ana drink?"), ("context", "--session", "s", "What does Ana drink?")),
-    *(("memory", "list"), ("profile", "show"), ("hooks", "run", "claude-code")),
-)
-"""Commands that load what later commands need."""
-
-WARM_EVENT = b'{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "What does Ana drink?"}'
-LEARNED = ("mnemic.", "typer.", "pydantic", "rich.")  # modules that are imported if a child had to
 CONFINED = ("Uid:", "Gid:", "Groups:", "CapEff:", "NoNewPrivs:", "Seccomp:")
 """What a process may do, in /proc/PID/status. A call from a sandbox must not run outside of it."""
 
 
 class Kept(NamedTuple):
-    """An engine with rows in memory, its configuration, and what else it depends on: scales and the store's file. The
-    file is held open, so that no other one gets its number.
-    """
+    """An engine with rows in memory, and what it depends on. `held`: the open file, whose number no other file gets."""
 
     config: Config
     depends: object
     engine: Engine
     held: int
+
+
+class Open(Mnemic):
+    """A memory that stays open after its `with` block."""
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it open."""
 
 
 class Resident:
@@ -87,7 +76,7 @@ class Resident:
         self._calls, self._since, self._last = 0, time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime()), time.monotonic()
         self._path = forward.locate(folder, "socket")
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._lessons, self._telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._lessons, self._teaching = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         if os.path.exists(self._path):
             os.unlink(self._path)
         self._listening.bind(self._path)
@@ -98,7 +87,7 @@ class Resident:
         """Answer until idle for too long, or until this process is out of date."""
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system forgets children that end
         _warm_up()
-        self._listening.listen(BACKLOG)
+        self._listening.listen(128)
         while (left := self._last + self._idle_s - time.monotonic()) > 0 and self._is_current():
             ready, _, _ = select.select([self._listening, self._lessons], [], [], min(left, LOOK_S))
             if not ready:
@@ -106,10 +95,10 @@ class Resident:
             if self._listening in ready:
                 self._fork()
             if self._lessons in ready:
-                lesson, (held,), _, _ = socket.recv_fds(self._lessons, 1 << 20, 1)
-                with suppress(MnemicError, OSError, ImportError):
+                lesson, (done,), _, _ = socket.recv_fds(self._lessons, 1 << 20, 1)
+                with suppress(MnemicError, OSError):
                     self._learn(*pickle.loads(lesson))  # noqa: S301 -- from an own child
-                os.close(held)
+                os.close(done)
 
     def _is_current(self) -> bool:
         try:
@@ -120,39 +109,34 @@ class Resident:
     def _fork(self) -> None:
         connection, _ = self._listening.accept()
         with connection, suppress(OSError):  # the caller runs its command if no process can be had
-            if not _is_own(connection) or not self._is_current():
+            if not _is_equal(connection) or not self._is_current():
                 return
-            self._last = time.monotonic()
-            self._calls += 1
+            self._last, self._calls = time.monotonic(), self._calls + 1
             if os.fork() == 0:
                 self._listening.close()
                 os.close(self._lock)
                 about: dict[str, Any] = {"pid": os.getppid(), "since": self._since, "calls": self._calls}
                 about |= {"idle_s": self._idle_s, "stores": [each.config.store for each in self._kept]}
-                os._exit(Child(connection, self._telling, self._kept).answer(about))
+                os._exit(Child(connection, self._teaching, self._kept).answer(about))
 
-    def _learn(self, modules: Sequence[str], config: Config, partitions: Sequence[Partition]) -> None:
-        """Import the modules and read the rows that a child had to."""
-        for name in modules:
-            importlib.import_module(name)
+    def _learn(self, config: Config, partitions: tuple[Partition, ...]) -> None:
+        """Read the rows that a child had to read."""
         self._idle_s = config.resident_idle_s
         self._drop()
-        kept = find_kept(self._kept, config)
+        kept = _find_kept(self._kept, config)
         if kept is None and (depends := _find_dependencies(config)) is not None:
             held = os.open(str(config.sqlite_path), os.O_RDONLY | os.O_CLOEXEC)
-            kept = Kept(config, depends, build(config), held)
-            self._kept.append(kept)
+            self._kept.append(kept := Kept(config, depends, build(config), held))
             for embedder in kept.engine.embedders:
                 embedder.embed_queries(["a text that makes it load"])
         if kept is not None:
             catch_up(kept.engine, partitions)
             if threading.active_count() > 1:  # a graph is being built
                 kept.engine.index.close()
-        rest_stores()
-        _settle_memory()
+        _settle()
 
     def _drop(self) -> None:
-        """Drop the rows of stores that were deleted, replaced or not used for long."""
+        """Drop the rows of stores that were deleted or replaced, and of the oldest if there are too many."""
         for place, each in enumerate(self._kept[::-1]):
             if place >= MOST_KEPT or each.depends != _find_dependencies(each.config):
                 self._kept.remove(each)
@@ -160,14 +144,13 @@ class Resident:
                 os.close(each.held)
 
 
-def find_kept(kept: Sequence[Kept], config: Config) -> Kept | None:
-    """The engine that a process of this configuration would open, None if there is none."""
+def _find_kept(kept: list[Kept], config: Config) -> Kept | None:
     depends = _find_dependencies(config)
     return next((each for each in kept if each.depends == depends and each.config == config), None)
 
 
 def _find_dependencies(config: Config) -> object:
-    """The scales and the place of an embedded store without unusual parts. None for other stores."""
+    """The scales and the file of a small embedded store without unusual parts. None for other stores."""
     path = config.sqlite_path
     if path is None or replace(Config(), **{name: getattr(config, name) for name in FREE_FIELDS}) != config:
         return None
@@ -178,36 +161,32 @@ def _find_dependencies(config: Config) -> object:
     return None if found.st_size > MOST_BYTES else (config.scales, found.st_dev, found.st_ino)
 
 
-class Open(Mnemic):
-    """A memory that stays open after its `with` block."""
-
-    def __exit__(self, *_: object) -> None:
-        """Leave it open."""
-
-
 class Child:
     """The process of one call."""
 
-    def __init__(self, connection: socket.socket, telling: socket.socket, kept: Sequence[Kept]) -> None:
-        self._connection, self._telling, self._kept = connection, telling, kept
+    def __init__(self, connection: socket.socket, teaching: socket.socket, kept: list[Kept]) -> None:
+        self._connection, self._teaching, self._kept = connection, teaching, kept
         self._opened: list[tuple[Config, Engine, dict[Partition, int]]] = []
         self._has_ended, self._paged = False, threading.Event()
 
     def answer(self, about: dict[str, Any]) -> int:
         """Run the caller's command, and send its exit code. A hook's caller does not wait for the store to close."""
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        known = set(sys.modules)
         try:
             if not self._take_place(about):
                 return 0
             threading.Thread(target=self._watch_caller, daemon=True).start()
             self._connection.sendall(forward.BEGUN)
             code = _run_command()
-            lessons = self._list_lessons(known)
+            lessons = [(c, e.passage_places.known) for c, e, before in self._opened if before != _list_versions(e)]
             is_hook = sys.argv[1:2] == ["hooks"]
             if not is_hook:  # a store that is copied or replaced after a command must not be in use
                 self._close()
-            self._teach(lessons, 0 if is_hook else TEACH_S)
+            for lesson in lessons:
+                done, held = os.pipe()
+                socket.send_fds(self._teaching, [pickle.dumps(lesson)], [held])
+                os.close(held)
+                select.select([done], [], [], 0 if is_hook else TEACH_S)
             self._has_ended = True
             self._connection.sendall(forward.ENDED + bytes([code & 0xFF]))
             self._connection.shutdown(socket.SHUT_WR)
@@ -217,21 +196,9 @@ class Child:
             self._close()
         return 0
 
-    def _teach(self, lessons: Sequence[bytes], wait_s: float) -> None:
-        """Send lessons to the resident process, and wait until it is done with the store."""
-        for lesson in lessons:
-            done, held = os.pipe()
-            socket.send_fds(self._telling, [lesson], [held])
-            os.close(held)
-            select.select([done], [], [], wait_s)
-
-    def _close(self) -> None:
-        for _, engine, _ in self._opened:
-            Mnemic(engine, has_worker=False).close()
-
     def _take_place(self, about: dict[str, Any]) -> bool:
-        """Take the caller's streams, environment and folder. False if it is another program, or only asks `about` the
-        resident process.
+        """Take the caller's streams, environment and folder. False if it only asks `about` the resident process, or is
+        another program.
         """
         self._connection.settimeout(REQUEST_S)
         self._connection.sendall(forward.READY)
@@ -260,18 +227,21 @@ class Child:
         return True
 
     def _open_memory(self, config: Config) -> Mnemic:
-        kept = find_kept(self._kept, config)
+        kept = _find_kept(self._kept, config)
         for each in self._kept if kept is None else ():
             each.engine.store.close()  # its file may be another one now
         engine = build(config) if kept is None else kept.engine
         self._opened.append((config, engine, _list_versions(engine)))
         return Open(engine, actor=options.ACTOR, has_worker=False)
 
+    def _close(self) -> None:
+        for _, engine, _ in self._opened:
+            Mnemic(engine, has_worker=False).close()
+
     def _show_page(self, text: str) -> None:
         content = text.encode(errors="replace")
         self._connection.sendall(forward.PAGE + len(content).to_bytes(forward.LENGTH_BYTES) + content)
         self._paged.wait()
-        self._paged.clear()
 
     def _watch_caller(self) -> None:
         """Interrupt the command at the caller's Ctrl-C, and end it with the caller."""
@@ -282,12 +252,6 @@ class Child:
                 os.kill(os.getpid(), signal.SIGINT)
         if not self._has_ended:
             os.kill(os.getpid(), signal.SIGTERM)
-
-    def _list_lessons(self, known: set[str]) -> list[bytes]:
-        """What the resident process can import and read for the next call, because this one had to."""
-        modules = [name for name in sys.modules if name not in known and name.startswith(LEARNED)]
-        opened = [each for each in self._opened if modules or each[2] != _list_versions(each[1])]
-        return [pickle.dumps((modules, config, engine.passage_places.known)) for config, engine, _ in opened]
 
 
 def _list_versions(engine: Engine) -> dict[Partition, int]:
@@ -309,39 +273,38 @@ def _run_command() -> int:
     return code
 
 
-def _is_own(connection: socket.socket) -> bool:
-    """True if the other side belongs to this account and may do what this process may do."""
-    credentials = struct.Struct("3i")
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
-    pid, user, _ = credentials.unpack(told)
-    return user == os.getuid() and _describe_limits(pid) == _describe_limits(os.getpid())
-
-
-def _describe_limits(pid: int) -> list[str]:
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
-    places = [os.readlink(f"/proc/{pid}/{name}") for name in ("root", "ns/mnt", "ns/net", "ns/user")]
-    return [*places, *(line for line in status if line.startswith(CONFINED))]
+def _is_equal(connection: socket.socket) -> bool:
+    """True if the other side has the account, rights, files and network of this process."""
+    caller = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    limits: list[list[str]] = []
+    for pid in (caller, os.getpid()):
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+        places = [os.readlink(f"/proc/{pid}/{name}") for name in ("root", "ns/mnt", "ns/net", "ns/user")]
+        limits.append([*places, *(line for line in status if line.startswith(CONFINED))])
+    return limits[0] == limits[1]
 
 
 def _warm_up() -> None:
-    """Run some commands on a temporary store with the default configuration. Standard output leads nowhere."""
+    """Run commands that load what later ones need, on a temporary store. Standard output leads nowhere."""
     for name in [name for name in os.environ if name.startswith(("MNEMIC_", "PGVECTOR_"))]:
         del os.environ[name]
     os.environ["XDG_CONFIG_HOME"] = os.devnull
+    commands, event = json.loads(Path(__file__).with_name("warm_up.json").read_bytes())
     with suppress(MnemicError, OSError), TemporaryDirectory(prefix="mnemic-") as folder:
-        engine = build(Config(store=f"{folder}/memory.db"))
-        with Mnemic(engine, has_worker=False):
-            options.open_memory = lambda _config: Open(engine, has_worker=False)  # pyright: ignore[reportUnknownLambdaType]
-            for given in WARM_UP:
-                sys.stdin = io.TextIOWrapper(io.BytesIO(WARM_EVENT))
-                app.run_command([*given, "--user", "ana"])
+        opened = Open(f"{folder}/memory.db", has_worker=False)
+        options.open_memory = lambda _: opened
+        for given in commands:
+            sys.stdin = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
+            app.run_command([*given, "--user", "ana"])
+        opened.close()
     for thread in set(threading.enumerate()) - {threading.main_thread()}:
         thread.join()  # a process with one thread can be forked safely
-    _settle_memory()
+    _settle()
 
 
-def _settle_memory() -> None:
-    """Collect garbage now only. In a child, a collection would copy the pages of everything loaded."""
+def _settle() -> None:
+    """Get ready to fork. In a child, a garbage collection would copy the pages of everything loaded."""
+    rest_stores()
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -45,15 +45,9 @@ _open: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 
 
 def rest_stores() -> None:
-    """SQLite's connections must not be used in a child that was forked, and closing one there takes the parent's locks
-    away.
-    """
+    """Close all connections that are not in use, as before a fork: SQLite forbids them in the child."""
     for store in [*_open]:
         store.rest()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=rest_stores)
 
 
 class SqliteStore:
