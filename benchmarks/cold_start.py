@@ -61,7 +61,7 @@ def main() -> int:
     chosen = arguments.parse_args()
     with TemporaryDirectory() as folder:
         sizes = [int(size) for size in chosen.sizes.split(",")]
-        rows = [_row(size, _store(chosen.folder or Path(folder), size)) for size in sizes]
+        rows = [_row(size, make_store(chosen.folder or Path(folder), size)) for size in sizes]
     head = ["memories", "`mnemic recall`, ms", "`mnemic hooks run`, ms", "a row, µs"]
     fixed = [
         ["an empty Python process", [sys.executable, "-c", "pass"]],
@@ -72,7 +72,7 @@ def main() -> int:
     return 0
 
 
-def _store(folder: Path, size: int) -> Path:
+def make_store(folder: Path, size: int) -> Path:
     """A store with so many memories, made if it is not there."""
     path = folder / f"cold-{size}.db"
     if path.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 
 from mnemic import Mnemic, Scope
-from mnemic.cli import forward
+from mnemic.cli import forward, main
 
 # A busy machine must not make the calls of these tests run by themselves.
 PATIENT = "import sys; from mnemic.cli import forward, main; forward.WAIT_S = 60.0; sys.exit(main())"
@@ -28,6 +29,7 @@ ASK = (
 )
 PROGRAM = [sys.executable, "-P", "-c", PATIENT]
 ANA = Scope(user="ana")
+pytestmark = pytest.mark.timeout(400)  # each starts many processes, and tests run beside others
 WAIT_S = 90.0
 _CHANGING = re.compile(
     r"[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[:.0-9]*Z?|\b[0-9a-f]{8}\b|_ms\": \{[^}]*\}"
@@ -121,18 +123,24 @@ COMMANDS: Sequence[tuple[Sequence[str], str]] = (
 )
 
 
+def mask(ended: tuple[int, str, str]) -> list[str]:
+    """The exit code and the output of a command, without ids and times."""
+    return [str(ended[0]), *(_CHANGING.sub("…", text) for text in ended[1:])]
+
+
 @pytest.mark.requirement("P-54")
-def test_commands_print_and_return_what_they_do_without_it(desk: Desk, tmp_path: Path):
+def test_commands_print_and_return_what_they_do_without_it(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     pid = desk.warm()
     shutil.copy(desk.store, tmp_path / "alone.db")
     calls = desk.about()["calls"]
+    monkeypatch.setenv("MNEMIC_USER", "ana")
+    monkeypatch.setenv("MNEMIC_STORE", str(tmp_path / "alone.db"))
     for arguments, given in COMMANDS:
-        alone = desk.run(arguments, given, **{forward.VARIABLE: "0", "MNEMIC_STORE": str(tmp_path / "alone.db")})
-        shared = desk.run(arguments, given)
-        code, *texts = shared
-        assert (code, *(_CHANGING.sub("…", text) for text in texts)) == (
-            (alone[0], *(_CHANGING.sub("…", text) for text in alone[1:]))
-        ), arguments
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        alone = main(arguments), *capsys.readouterr()
+        assert mask(desk.run(arguments, given)) == mask(alone), arguments
     about = desk.about()
     assert about["pid"] == pid
     assert about["calls"] >= calls + len(COMMANDS)
