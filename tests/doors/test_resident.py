@@ -8,12 +8,13 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,8 @@ def test_commands_print_and_return_what_they_do_without_it(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     pid = desk.warm()
-    shutil.copy(desk.store, tmp_path / "alone.db")
+    with closing(sqlite3.connect(desk.store)) as store, closing(sqlite3.connect(tmp_path / "alone.db")) as copy:
+        store.backup(copy)
     calls = desk.about()["calls"]
     monkeypatch.setenv("MNEMIC_USER", "ana")
     monkeypatch.setenv("MNEMIC_STORE", str(tmp_path / "alone.db"))
