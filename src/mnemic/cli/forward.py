@@ -157,6 +157,7 @@ def start() -> None:
 def stay(idle_s: float) -> None:
     """Be the resident process of this account and installation, unless there is one."""
     import fcntl
+    from importlib import import_module
 
     os.closerange(3, MOST_FILES)  # the caller's callers may wait for the end of a pipe
     os.chdir("/")
@@ -168,9 +169,7 @@ def stay(idle_s: float) -> None:
     except BlockingIOError:
         return
     package = sign(_list_files())  # before the imports, so that no change in between is missed
-    from mnemic.cli.resident import Resident
-
-    Resident(folder, lock, idle_s, package).serve()
+    import_module("mnemic.cli.resident").Resident(folder, lock, idle_s, package).serve()
 
 
 def sign(files: Iterable[str]) -> Package:
