@@ -60,7 +60,7 @@ class Drill:
         )
         problems += self._wait(lambda: len(self.processes()) <= 1, "more than one process stays")
         with opened(self.store) as mnemic:
-            kept = {memory.text for memory in mnemic.list(SCOPE, limit=100_000)}
+            kept = {memory.text for memory in mnemic.list(SCOPE, limit=1000)}
         lost = sorted(self.done - kept)
         problems += [f"{len(lost)} lost, such as {lost[0]}"] if lost else []
         return [f"round {number}: {each}" for each in problems + file_problems(self.store)]
