@@ -66,7 +66,7 @@ def main() -> int:
     chosen = arguments.parse_args()
     with TemporaryDirectory() as folder:
         sizes = [int(size) for size in chosen.sizes.split(",")]
-        stores = [(size, _store(chosen.folder or Path(folder), size)) for size in sizes]
+        stores = [(size, make_store(chosen.folder or Path(folder), size)) for size in sizes]
         rows = [_row(size, store, has_file=has_file) for size, store in stores for has_file in (False, True)]
     head = ["memories", "index", "`mnemic recall`, ms", "`mnemic hooks run`, ms", "first answer, ms", "a row, µs"]
     fixed = [
@@ -78,7 +78,7 @@ def main() -> int:
     return 0
 
 
-def _store(folder: Path, size: int) -> Path:
+def make_store(folder: Path, size: int) -> Path:
     """A store with so many memories, made if it is not there."""
     path = folder / f"cold-{size}.db"
     if path.exists():
@@ -123,7 +123,7 @@ def _row(size: int, store: Path, *, has_file: bool) -> list[str]:
 def _environment(*, has_file: bool) -> dict[str, str]:
     """Python finds compiled modules, as where it is installed."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "MNEMIC_MEMORY_INDEX_BASE_FILES": str(has_file).lower()}
+    return {**kept, "MNEMIC_MEMORY_INDEX_BASE_FILES": str(has_file).lower(), "MNEMIC_RESIDENT_IDLE_S": "0"}
 
 
 def _spread(command: Sequence[str], given: str = "", *, has_file: bool = True) -> str:

@@ -97,7 +97,10 @@ def run_examples(text: str, folder: Path) -> list[Example]:
     """The examples of a document with their output. Ends at the first that fails."""
     folders = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"), str(folder))
     environment = (
-        os.environ | folders | {"LOGNAME": "ana", "COLUMNS": str(COLUMNS), "TERM": "dumb", "PYDANTIC_AI_NO_BANNER": "1"}
+        os.environ
+        | folders
+        | {"LOGNAME": "ana", "COLUMNS": str(COLUMNS), "TERM": "dumb", "PYDANTIC_AI_NO_BANNER": "1"}
+        | {"MNEMIC_RESIDENT_IDLE_S": "0"}
     )
     examples = read_examples(text)
     for example in examples:

@@ -3,9 +3,16 @@
 Importing this package costs next to nothing; the commands, and what they need, are imported when they run.
 """
 
+from __future__ import annotations
+
 import gc
 import sys
-from collections.abc import Sequence
+
+from mnemic.cli import forward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _STAYING = ("serve", "mcp", "worker", "chat")
 _COLLECTED_OBJECTS = 200_000
@@ -21,14 +28,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     141 when the reader of the output went away.
     """
     is_whole_process = arguments is None
+    is_forwarded = is_whole_process and forward.is_forwarded(sys.argv[1:])
     if is_whole_process and sys.argv[1:2] not in ([name] for name in _STAYING):
         gc.set_threshold(_COLLECTED_OBJECTS)
     try:
+        if is_forwarded and (code := forward.run_there(sys.argv[1:])) is not None:
+            return code
         from mnemic.cli.app import run
 
         return run(arguments)
     except KeyboardInterrupt:
         return 130
     finally:
+        if is_forwarded:
+            forward.start()
         if is_whole_process:
             gc.freeze()  # what is left goes with the process; looking through it for cycles would be another tenth

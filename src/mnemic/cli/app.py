@@ -2,9 +2,10 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -55,17 +56,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and not failures.is_debugging():
         sys.excepthook = failures.last_resort
     if given[:1] != ["hooks"]:
-        return _run_command(given)
+        return run_command(given)
     from mnemic.cli import hooks
 
-    return hooks.harmless(lambda: _run_command(given)) if hooks.is_hook(given) else _run_command(given)
+    return hooks.harmless(lambda: run_command(given)) if hooks.is_hook(given) else run_command(given)
 
 
-def _run_command(given: list[str]) -> int:
+@cache
+def _build_command(asked: str | None) -> Callable[..., Any]:
+    return typer.main.get_command(application(asked)).main
+
+
+def run_command(given: list[str]) -> int:
+    """Run a command line and return its exit code."""
     given, page = _expand_help(given)
     try:
-        app = application(given[0] if given else None)
-        code = typer.main.get_command(app).main(args=given, prog_name="mnemic", standalone_mode=False, obj=page)
+        main = _build_command(given[0] if given else None)
+        code = main(args=given, prog_name="mnemic", standalone_mode=False, obj=page)
     except MnemicError as error:
         return failures.report_error(error, is_json=failures.wants_json(given))
     except typer.TyperException as error:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemic.cli import forward
 from mnemic.cli.input import STDIN, parse_json_object, read_stdin_messages, read_text
 from mnemic.cli.output import SHORT_ID_CHARS, note, one_line
 from mnemic.errors import InvalidInputError, MnemicError, NotFoundError
@@ -26,6 +27,7 @@ from mnemic.model.scope import Scope, find_login_name
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
+    from mnemic.config import Config
     from mnemic.engine.jobs import Worker
 
 ACTOR = "cli"
@@ -144,17 +146,25 @@ class ScopeOptions:
         """Open the store. Its history names the command line as the actor. Raises `NotFoundError` for reading from a
         file that does not exist and was named: it may be a slip.
         """
-        from mnemic.api import Mnemic
         from mnemic.config import load_config
 
         config = load_config(self.store, file=self.config)
         is_new = self.store is not None and "://" not in self.store and not Path(self.store).expanduser().exists()
         if is_new and is_reading:
             raise NotFoundError(f"there is no store at {self.store}; `mnemic remember --store …` creates one")
-        opened = Mnemic.open(config, actor=ACTOR, has_worker=False)
+        opened = open_memory(config)
         if is_new and not self.as_json:
             note(f"created a new, empty store at {one_line(str(self.store))}")
         return opened
+
+
+def open_memory(config: Config) -> Mnemic:
+    """Open a memory for a command. In the resident process, this name has another function."""
+    from mnemic.api import Mnemic
+
+    if config.sqlite_path is not None:
+        forward.wanted_idle_s = config.resident_idle_s
+    return Mnemic.open(config, actor=ACTOR, has_worker=False)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar
 
 import typer
 
+from mnemic.cli import forward
 from mnemic.cli.failures import INTERRUPTED, PARTIAL, READER_GONE, UNEXPECTED, report
 from mnemic.errors import InvalidInputError
 from mnemic.model.graph import Edge
@@ -95,10 +96,7 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
     if len(shown) < shutil.get_terminal_size().lines or not sys.stdin.isatty():
         write("\n".join(shown))
         return
-    from pydoc import pager
-
-    os.environ.setdefault("LESS", "-R")  # shows dim text instead of its escape sequences
-    pager("\n".join(shown))
+    forward.page("\n".join(shown))
 
 
 def wrap_text(text: str, room: int, most: int | None = None) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemic.cli import output
+from mnemic.cli import forward, output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED
 from mnemic.cli.options import AsJson, ConfigFile, ScopeOptions
@@ -61,6 +61,11 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
     except BackendError as error:  # a store that cannot even be opened is a diagnosis too
         remedy = "fix this, or choose another store with --store"
         diagnosis = Diagnosis((Finding("store", Condition.BROKEN, str(error), remedy),))
+    if (found := forward.describe_resident()) is not None:
+        about = "process {pid} since {since}, {calls} calls, ends {idle_s:g} s after the last one or with `kill {pid}`"
+        rows = f"; holds rows of {', '.join(found['stores'])}" if found["stores"] else ""
+        told = Finding("resident", Condition.OK, about.format_map(found) + rows)
+        diagnosis = Diagnosis((*diagnosis.findings, told))
     if options.as_json:
         output.show_json({"condition": diagnosis.condition, "findings": diagnosis.findings})
     else:

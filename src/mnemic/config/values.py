@@ -143,7 +143,8 @@ class Config:
       beside Mnemic, which Mnemic itself does not use.
     - `observer`: where metrics are kept: in this process, or for Prometheus. `traces`: "off", or the address of an
       OpenTelemetry collector, which gets spans without any text.
-    - `processes`: of `mnemic serve`. `backup_keyring`: the file with the keys of sealed backups; None: no keys.
+    - `processes`: of `mnemic serve`. `resident_idle_s`: how long the resident process of hooks and commands waits for
+      the next one; 0: there is none. `backup_keyring`: the file with the keys of sealed backups; None: no keys.
       `backup_master_key`: at least 16 characters; encrypts that file.
     """
 
@@ -177,6 +178,7 @@ class Config:
     window_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     observer: Literal["counter", "prometheus"] = "counter"
     processes: int = 1
+    resident_idle_s: int = 0
     traces: str = "off"
     settings: Settings = field(default_factory=Settings)
     injects_context: bool = True

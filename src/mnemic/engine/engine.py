@@ -235,6 +235,11 @@ class PassagePlaces:
         """True if passages were seen, False if none were, None if unknown."""
         return self._holds.get(partition)
 
+    @property
+    def known(self) -> tuple[Partition, ...]:
+        """The partitions that this process has read."""
+        return tuple(self._holds)
+
     def note(self, partition: Partition, *, holds: bool) -> bool:
         """Remember whether there are passages. Once seen, they count as present. Returns the current state."""
         known = holds or bool(self._holds.get(partition))

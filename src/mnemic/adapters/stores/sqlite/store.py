@@ -1,11 +1,14 @@
 """The SQLite store: one file in WAL mode, one flush per commit, a small pool of connections."""
 
+from __future__ import annotations
+
 import math
 import os
 import shutil
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -39,6 +42,15 @@ class Connection(sqlite3.Connection):
     beside: tuple[Place, ...] = ()
 
 
+_open: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+
+def rest_stores() -> None:
+    """Close all connections that are not in use, as before a fork: SQLite forbids them in the child."""
+    for store in [*_open]:
+        store.rest()
+
+
 class SqliteStore:
     """The `Store` port over a file at `path` (created if missing). A write waits up to `lock_wait_s` for another
     process, then raises `UnavailableError`. Raises `ConfigError` for another program's file or a newer Mnemic's.
@@ -59,6 +71,7 @@ class SqliteStore:
         self._checked_at = -math.inf
         self._file = StoreFile(self.path)
         self._migrate()
+        _open.add(self)
 
     @contextmanager
     def read(self) -> Generator[UnitOfWork]:
@@ -181,13 +194,17 @@ class SqliteStore:
             connection.execute(session.statements("connection")["commit"])
 
     def close(self) -> None:
-        with self._guard:
-            self._is_closed = True
-            idle, self._idle = self._idle, []
+        self._is_closed = True
         self._file.release()
+        self.rest()
+        self._file.settle()
+
+    def rest(self) -> None:
+        """Close the connections that are not in use."""
+        with self._guard:
+            idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-        self._file.settle()
 
     @contextmanager
     def _transaction(self, begin: str, *, is_writing: bool) -> Generator[UnitOfWork]:

@@ -1,0 +1,310 @@
+"""The resident process: what a short command needs, imported and loaded, for the calls of one account.
+
+It forks a child for each call, which runs the command as if it were the caller's process. The resident process itself
+runs no command, has one thread, and is not connected to a store while it forks. If a child had to read rows, it reads
+them too, for the next child. It ends if it was idle for a while, if a file of the package changed, or if its socket was
+removed. `cli/forward.py` starts it, and has the caller's side.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import marshal
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from mnemic.adapters.stores.sqlite.store import rest_stores
+from mnemic.api import Mnemic
+from mnemic.build import build
+from mnemic.cli import app, failures, forward, options
+from mnemic.config import Config
+from mnemic.engine.engine import Engine
+from mnemic.engine.indexing import catch_up
+from mnemic.errors import MnemicError
+from mnemic.model.scope import Partition
+
+LOOK_S = 5.0  # between two checks of the socket, the package and the stores while idle
+REQUEST_S = 5.0  # for a caller to send its request
+TEACH_S = 2.0  # for the resident process to read rows after a call
+MOST_KEPT = 4  # stores with rows in memory
+MOST_BYTES = 150_000_000  # of a store whose rows are kept, some 50,000 memories: other calls wait while they are read
+FREE_FIELDS = (
+    *("store", "user", "settings", "embedder_scales", "index_budget_bytes", "lock_wait_s"),
+    *("observer", "processes", "injects_context", "backend", "resident_idle_s"),
+)
+"""What may be configured if rows are kept. Other models and services may depend on the caller's environment."""
+
+CONFINED = ("Uid:", "Gid:", "Groups:", "CapEff:", "NoNewPrivs:", "Seccomp:")
+"""What a process may do, in /proc/PID/status. A call from a sandbox must not run outside of it."""
+
+
+class Kept(NamedTuple):
+    """An engine with rows in memory, and what it depends on. `held`: the open file, whose number no other file gets."""
+
+    config: Config
+    depends: object
+    engine: Engine
+    held: int
+
+
+class Open(Mnemic):
+    """A memory that stays open after its `with` block."""
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it open."""
+
+
+class Resident:
+    """Waits for calls, and forks a child for each."""
+
+    def __init__(self, folder: int, lock: int, idle_s: float, package: forward.Package) -> None:
+        self._lock, self._idle_s, self._package, self._kept = lock, idle_s, package, list[Kept]()
+        self._calls, self._since, self._last = 0, time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime()), time.monotonic()
+        self._path = forward.locate(folder, "socket")
+        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._lessons, self._teaching = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        if os.path.exists(self._path):
+            os.unlink(self._path)
+        self._listening.bind(self._path)
+        os.chmod(self._path, 0o600)
+        self._place = os.stat(self._path).st_ino
+
+    def serve(self) -> None:
+        """Answer until idle for too long, or until this process is out of date."""
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system forgets children that end
+        _warm_up()
+        self._listening.listen(128)
+        while (left := self._last + self._idle_s - time.monotonic()) > 0 and self._is_current():
+            ready, _, _ = select.select([self._listening, self._lessons], [], [], min(left, LOOK_S))
+            if not ready:
+                self._drop()
+            if self._listening in ready:
+                self._fork()
+            if self._lessons in ready:
+                lesson, (done,), _, _ = socket.recv_fds(self._lessons, 1 << 20, 1)
+                with suppress(MnemicError, OSError):
+                    self._learn(*pickle.loads(lesson))  # noqa: S301 -- from an own child
+                os.close(done)
+
+    def _is_current(self) -> bool:
+        try:
+            return os.stat(self._path).st_ino == self._place and forward.sign(self._package) == self._package
+        except OSError:
+            return False
+
+    def _fork(self) -> None:
+        connection, _ = self._listening.accept()
+        with connection, suppress(OSError):  # the caller runs its command if no process can be had
+            if not _is_equal(connection) or not self._is_current():
+                return
+            self._last, self._calls = time.monotonic(), self._calls + 1
+            if os.fork() == 0:
+                self._listening.close()
+                os.close(self._lock)
+                about: dict[str, Any] = {"pid": os.getppid(), "since": self._since, "calls": self._calls}
+                about |= {"idle_s": self._idle_s, "stores": [each.config.store for each in self._kept]}
+                os._exit(Child(connection, self._teaching, self._kept).answer(about))
+
+    def _learn(self, config: Config, partitions: tuple[Partition, ...]) -> None:
+        """Read the rows that a child had to read."""
+        self._idle_s = config.resident_idle_s
+        self._drop()
+        kept = _find_kept(self._kept, config)
+        if kept is None and (depends := _find_dependencies(config)) is not None:
+            held = os.open(str(config.sqlite_path), os.O_RDONLY | os.O_CLOEXEC)
+            self._kept.append(kept := Kept(config, depends, build(config), held))
+            for embedder in kept.engine.embedders:
+                embedder.embed_queries(["a text that makes it load"])
+        if kept is not None:
+            catch_up(kept.engine, partitions)
+            if threading.active_count() > 1:  # a graph is being built
+                kept.engine.index.close()
+        _settle()
+
+    def _drop(self) -> None:
+        """Drop the rows of stores that were deleted or replaced, and of the oldest if there are too many."""
+        for place, each in enumerate(self._kept[::-1]):
+            if place >= MOST_KEPT or each.depends != _find_dependencies(each.config):
+                self._kept.remove(each)
+                Mnemic(each.engine, has_worker=False).close()
+                os.close(each.held)
+
+
+def _find_kept(kept: list[Kept], config: Config) -> Kept | None:
+    depends = _find_dependencies(config)
+    return next((each for each in kept if each.depends == depends and each.config == config), None)
+
+
+def _find_dependencies(config: Config) -> object:
+    """The scales and the file of a small embedded store without unusual parts. None for other stores."""
+    path = config.sqlite_path
+    if path is None or replace(Config(), **{name: getattr(config, name) for name in FREE_FIELDS}) != config:
+        return None
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return None if found.st_size > MOST_BYTES else (config.scales, found.st_dev, found.st_ino)
+
+
+class Child:
+    """The process of one call."""
+
+    def __init__(self, connection: socket.socket, teaching: socket.socket, kept: list[Kept]) -> None:
+        self._connection, self._teaching, self._kept = connection, teaching, kept
+        self._opened: list[tuple[Config, Engine, dict[Partition, int]]] = []
+        self._has_ended, self._paged = False, threading.Event()
+
+    def answer(self, about: dict[str, Any]) -> int:
+        """Run the caller's command, and send its exit code. A hook's caller does not wait for the store to close."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        try:
+            if not self._take_place(about):
+                return 0
+            threading.Thread(target=self._watch_caller, daemon=True).start()
+            self._connection.sendall(forward.BEGUN)
+            code = _run_command()
+            lessons = [(c, e.passage_places.known) for c, e, before in self._opened if before != _list_versions(e)]
+            is_hook = sys.argv[1:2] == ["hooks"]
+            if not is_hook:  # a store that is copied or replaced after a command must not be in use
+                self._close()
+            for lesson in lessons:
+                done, held = os.pipe()
+                socket.send_fds(self._teaching, [pickle.dumps(lesson)], [held])
+                os.close(held)
+                select.select([done], [], [], 0 if is_hook else TEACH_S)
+            self._has_ended = True
+            self._connection.sendall(forward.ENDED + bytes([code & 0xFF]))
+            self._connection.shutdown(socket.SHUT_WR)
+        except OSError:  # the caller is gone
+            return 1
+        if is_hook:
+            self._close()
+        return 0
+
+    def _take_place(self, about: dict[str, Any]) -> bool:
+        """Take the caller's streams, environment and folder. False if it only asks `about` the resident process, or is
+        another program.
+        """
+        self._connection.settimeout(REQUEST_S)
+        self._connection.sendall(forward.READY)
+        head, streams, _, _ = socket.recv_fds(self._connection, forward.LENGTH_BYTES, 3)
+        content = forward.receive(self._connection, int.from_bytes(head))
+        self._connection.settimeout(None)
+        request: Any = marshal.loads(content)  # noqa: S302 -- from this account
+        installation, program, arguments, folder, environment, forms = request
+        if not arguments:
+            self._connection.sendall(marshal.dumps(about))
+        if not arguments or installation != forward.describe_installation():
+            return False
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        time.tzset()
+        sys.argv = [program, *arguments]
+        for number, (name, (encoding, errors)) in enumerate(zip(("stdin", "stdout", "stderr"), forms, strict=True)):
+            os.dup2(streams[number], number)
+            lines = 1 if name == "stderr" or os.isatty(number) else -1
+            stream = os.fdopen(number, "w" if number else "r", lines, encoding=encoding, errors=errors, closefd=False)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+        options.open_memory, forward.page = self._open_memory, self._show_page
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return True
+
+    def _open_memory(self, config: Config) -> Mnemic:
+        kept = _find_kept(self._kept, config)
+        for each in self._kept if kept is None else ():
+            each.engine.store.close()  # its file may be another one now
+        engine = build(config) if kept is None else kept.engine
+        self._opened.append((config, engine, _list_versions(engine)))
+        return Open(engine, actor=options.ACTOR, has_worker=False)
+
+    def _close(self) -> None:
+        for _, engine, _ in self._opened:
+            Mnemic(engine, has_worker=False).close()
+
+    def _show_page(self, text: str) -> None:
+        content = text.encode(errors="replace")
+        self._connection.sendall(forward.PAGE + len(content).to_bytes(forward.LENGTH_BYTES) + content)
+        self._paged.wait()
+
+    def _watch_caller(self) -> None:
+        """Interrupt the command at the caller's Ctrl-C, and end it with the caller."""
+        while told := self._connection.recv(1):
+            if told == forward.PAGE:
+                self._paged.set()
+            else:
+                os.kill(os.getpid(), signal.SIGINT)
+        if not self._has_ended:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _list_versions(engine: Engine) -> dict[Partition, int]:
+    return {partition: engine.index.version(partition) for partition in engine.passage_places.known}
+
+
+def _run_command() -> int:
+    """Run the command of `sys.argv` to its end, as the interpreter would."""
+    try:
+        code = app.run()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return failures.INTERRUPTED
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception as error:  # noqa: BLE001 -- as the interpreter does
+        sys.excepthook(type(error), error, error.__traceback__)
+        return failures.UNEXPECTED
+    return code
+
+
+def _is_equal(connection: socket.socket) -> bool:
+    """True if the other side has the account, rights, files and network of this process."""
+    caller = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    limits: list[list[str]] = []
+    for pid in (caller, os.getpid()):
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+        places = [os.readlink(f"/proc/{pid}/{name}") for name in ("root", "ns/mnt", "ns/net", "ns/user")]
+        limits.append([*places, *(line for line in status if line.startswith(CONFINED))])
+    return limits[0] == limits[1]
+
+
+def _warm_up() -> None:
+    """Run commands that load what later ones need, on a temporary store. Standard output leads nowhere."""
+    for name in [name for name in os.environ if name.startswith(("MNEMIC_", "PGVECTOR_"))]:
+        del os.environ[name]
+    os.environ["XDG_CONFIG_HOME"] = os.devnull
+    commands, event = json.loads(Path(__file__).with_name("warm_up.json").read_bytes())
+    with suppress(MnemicError, OSError), TemporaryDirectory(prefix="mnemic-") as folder:
+        opened = Open(f"{folder}/memory.db", has_worker=False)
+        options.open_memory = lambda _: opened
+        for given in commands:
+            sys.stdin = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
+            app.run_command([*given, "--user", "ana"])
+        opened.close()
+    for thread in set(threading.enumerate()) - {threading.main_thread()}:
+        thread.join()  # a process with one thread can be forked safely
+    _settle()
+
+
+def _settle() -> None:
+    """Get ready to fork. In a child, a garbage collection would copy the pages of everything loaded."""
+    rest_stores()
+    gc.collect()
+    gc.freeze()
+    gc.disable()

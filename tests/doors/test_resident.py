@@ -1,0 +1,291 @@
+"""The resident process: quick, invisible, never two, never left behind."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mnemic import Mnemic, Scope
+from mnemic.cli import forward, main
+
+# A busy machine must not make the calls of these tests run by themselves.
+PATIENT = "import sys; from mnemic.cli import forward, main; forward.WAIT_S = 60.0; sys.exit(main())"
+ASK = (
+    "import json; from mnemic.cli import forward as f; f.WAIT_S = 60.0; print(json.dumps(f.describe_resident() or {}))"
+)
+PROGRAM = [sys.executable, "-P", "-c", PATIENT]
+ANA = Scope(user="ana")
+pytestmark = pytest.mark.timeout(400)  # each starts many processes, and tests run beside others
+WAIT_S = 90.0
+_CHANGING = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[:.0-9]*Z?|\b[0-9a-f]{8}\b|_ms\": \{[^}]*\}"
+)
+
+
+class Desk:
+    """Calls of the command line that may have a resident process, in a runtime folder of their own."""
+
+    def __init__(self, folder: Path, store: Path) -> None:
+        self.store = store
+        self.environment = os.environ | {
+            "XDG_RUNTIME_DIR": str(folder),
+            "MNEMIC_STORE": str(store),
+            "MNEMIC_USER": "ana",
+        }
+        self.environment[forward.VARIABLE] = "60"
+
+    def start(self, arguments: Sequence[str], **changed: str) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        environment = self.environment | changed
+        return subprocess.Popen(
+            [*PROGRAM, *arguments], stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment
+        )
+
+    def run(self, arguments: Sequence[str], given: str = "", **changed: str) -> tuple[int, str, str]:
+        process = self.start(arguments, **changed)
+        out, err = process.communicate(given)
+        return process.returncode, out, err
+
+    def about(self) -> dict[str, Any]:
+        """What the resident process says about itself, nothing if there is none."""
+        command = [*PROGRAM[:-1], ASK]
+        told = subprocess.run(command, env=self.environment, capture_output=True, stdin=subprocess.DEVNULL, check=True)
+        return json.loads(told.stdout)
+
+    def wait_for(self, is_so: Callable[[], object]) -> None:
+        end = time.monotonic() + WAIT_S
+        while not is_so():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    def warm(self) -> int:
+        """The id of a resident process that has answered a call."""
+        assert self.run(["recall", "tea"])[0] == 0
+        self.wait_for(self.about)
+        assert self.run(["recall", "tea"])[0] == 0
+        return self.about()["pid"]
+
+    def processes(self) -> list[int]:
+        """The ids of resident processes of this desk, and of their children."""
+        mark = f"XDG_RUNTIME_DIR={self.environment['XDG_RUNTIME_DIR']}".encode()
+        found: list[int] = []
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                is_ours = b"forward.stay" in (place / "cmdline").read_bytes()
+                if is_ours and mark in (place / "environ").read_bytes().split(b"\0"):
+                    found.append(int(place.name))
+        return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A desk with one memory. Its processes end with the test."""
+    (tmp_path / "run").mkdir(mode=0o700)
+    with Mnemic.open(str(tmp_path / "memory.db"), has_worker=False) as mnemic:
+        mnemic.remember(ANA, "Ana drinks smoked tea in the morning.")
+    made = Desk(tmp_path / "run", tmp_path / "memory.db")
+    yield made
+    made.wait_for(lambda: not [os.kill(pid, signal.SIGKILL) for pid in made.processes()])
+
+
+COMMANDS: Sequence[tuple[Sequence[str], str]] = (
+    (["recall", "What does Ana drink?"], ""),
+    (["recall", "--json", "What does Ana drink?"], ""),
+    (["recall", "--explain", "--all", "tea"], ""),
+    (["context", "What does Ana drink?"], ""),
+    (["memory", "list"], ""),
+    (["memory", "count"], ""),
+    (["memory", "show", "nothing"], ""),
+    (["memory", "show", "--json", "00000000-0000-7000-8000-000000000000"], ""),
+    (["profile", "set", "city=Lisbon"], ""),
+    (["profile", "show"], ""),
+    (["remember", "-"], "Ana plays the cello, très fort 🎻.\n"),
+    (["remember", "--kind", "nonsense", "x"], ""),
+    (["users"], ""),
+    (["recall"], ""),
+    (["hooks", "run", "claude-code"], "{broken"),
+    (["hooks", "run", "claude-code"], '{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "tea?"}'),
+    (["messages", "--session", "s"], ""),
+)
+
+
+def mask(ended: tuple[int, str, str]) -> list[str]:
+    """The exit code and the output of a command, without ids and times."""
+    return [str(ended[0]), *(_CHANGING.sub("…", text) for text in ended[1:])]
+
+
+@pytest.mark.requirement("P-54")
+def test_commands_print_and_return_what_they_do_without_it(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    pid = desk.warm()
+    with closing(sqlite3.connect(desk.store)) as store, closing(sqlite3.connect(tmp_path / "alone.db")) as copy:
+        store.backup(copy)
+    calls = desk.about()["calls"]
+    monkeypatch.setenv("MNEMIC_USER", "ana")
+    monkeypatch.setenv("MNEMIC_STORE", str(tmp_path / "alone.db"))
+    for arguments, given in COMMANDS:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        alone = main(arguments), *capsys.readouterr()
+        assert mask(desk.run(arguments, given)) == mask(alone), arguments
+    about = desk.about()
+    assert about["pid"] == pid
+    assert about["calls"] >= calls + len(COMMANDS)
+    assert about["stores"] == [str(desk.store)]
+
+
+@pytest.mark.requirement("P-54")
+def test_the_socket_is_private_and_doctor_shows_the_process(desk: Desk, tmp_path: Path):
+    pid = desk.warm()
+    folder = tmp_path / "run" / f"mnemic-{os.getuid()}"
+    [socket] = folder.glob("*.socket")
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    code, out, _ = desk.run(["doctor", "--json"])
+    [finding] = [each for each in json.loads(out)["findings"] if each["part"] == "resident"]
+    assert code == 0
+    assert f"process {pid} since" in finding["message"]
+    assert f"`kill {pid}`" in finding["message"]
+
+
+def test_a_call_uses_its_own_environment_and_folder(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    desk.warm()
+    with Mnemic.open(str(tmp_path / "other.db"), has_worker=False) as mnemic:
+        mnemic.remember(Scope(user="ben"), "Ben drinks coffee.")
+    _, out, _ = desk.run(["memory", "list"], MNEMIC_STORE=str(tmp_path / "other.db"), MNEMIC_USER="ben")
+    assert "coffee" in out
+    monkeypatch.chdir(tmp_path)
+    assert "coffee" in desk.run(["memory", "list", "--store", "other.db", "--user", "ben"])[1]
+    assert "tea" in desk.run(["memory", "list"])[1]
+
+
+def test_what_others_wrote_and_erased_is_seen_at_once(desk: Desk):
+    desk.warm()
+    with Mnemic.open(str(desk.store), has_worker=False) as mnemic:
+        mnemic.remember(ANA, "Ana rides a red bicycle.")
+        assert "bicycle" in desk.run(["recall", "bicycle"])[1]
+        mnemic.erase(ANA)
+    assert desk.run(["recall", "--all", "tea bicycle"])[1] == ""
+
+
+def test_a_replaced_store_is_opened_anew(desk: Desk):
+    desk.warm()
+    for path in desk.store.parent.glob("memory.db*"):
+        path.unlink()
+    with Mnemic.open(str(desk.store), has_worker=False) as mnemic:
+        mnemic.remember(ANA, "Ana moved to Porto.")
+    code, out, err = desk.run(["recall", "Where did Ana move?"])
+    assert (err, code) == ("", 0)
+    assert "Porto" in out
+    assert "tea" not in desk.run(["memory", "list"])[1]
+
+
+@pytest.mark.requirement("P-54")
+def test_two_first_calls_start_one_process(desk: Desk):
+    several = [desk.start(["recall", "tea"]) for _ in range(3)]
+    assert [process.communicate()[0].count("smoked tea") for process in several] == [1, 1, 1]
+    desk.wait_for(desk.about)
+    assert desk.run(["recall", "tea"])[0] == 0
+    desk.wait_for(lambda: len(desk.processes()) == 1)
+
+
+@pytest.mark.requirement("P-54")
+def test_a_killed_resident_process_is_replaced(desk: Desk):
+    pid = desk.warm()
+    os.kill(pid, signal.SIGKILL)
+    assert "smoked tea" in desk.run(["recall", "tea"])[1]
+    desk.wait_for(lambda: desk.about().get("pid", pid) != pid)
+
+
+@pytest.mark.requirement("P-54")
+def test_a_killed_caller_takes_its_command_along(desk: Desk):
+    pid = desk.warm()
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        waiting = desk.start(["remember", "-"])
+        desk.wait_for(lambda: len(desk.processes()) == 2)
+        waiting.send_signal(number)
+        waiting.communicate()
+        assert waiting.returncode == -number
+        desk.wait_for(lambda: desk.processes() == [pid])
+
+
+def test_ctrl_c_stops_the_command(desk: Desk):
+    pid = desk.warm()
+    waiting = desk.start(["remember", "-"])
+    desk.wait_for(lambda: len(desk.processes()) == 2)
+    time.sleep(0.5)  # until the command has begun
+    waiting.send_signal(signal.SIGINT)
+    out, err = waiting.communicate()
+    assert (waiting.returncode, out, err) == (130, "", "")
+    desk.wait_for(lambda: desk.processes() == [pid])
+
+
+@pytest.mark.parametrize("arguments, code", [(["remember", "-"], 137), (["hooks", "run", "claude-code"], 0)])
+def test_a_killed_command_is_reported_as_killed(desk: Desk, arguments: Sequence[str], code: int):
+    pid = desk.warm()
+    waiting = desk.start(arguments)
+    desk.wait_for(lambda: len(desk.processes()) == 2)
+    time.sleep(0.5)
+    os.kill(next(each for each in desk.processes() if each != pid), signal.SIGKILL)
+    waiting.communicate()
+    assert waiting.returncode == code
+
+
+@pytest.mark.requirement("P-54")
+def test_it_ends_when_idle_or_when_the_configuration_says_so(desk: Desk, tmp_path: Path):
+    desk.environment[forward.VARIABLE] = "1"
+    assert desk.run(["recall", "tea"])[0] == 0
+    desk.wait_for(desk.processes)
+    desk.wait_for(lambda: not desk.processes())
+    file = tmp_path / "config.toml"
+    file.write_text("[resident]\nidle-s = 60\n", encoding="utf-8")
+    del desk.environment[forward.VARIABLE]
+    desk.environment["MNEMIC_CONFIG"] = str(file)
+    desk.warm()
+    off = tmp_path / "off.toml"
+    off.write_text("[resident]\nidle-s = 0\n", encoding="utf-8")
+    file = off
+    assert "smoked tea" in desk.run(["memory", "list"], MNEMIC_CONFIG=str(file))[1]
+
+
+@pytest.mark.requirement("P-54")
+def test_a_changed_package_or_a_removed_socket_ends_it(desk: Desk, tmp_path: Path):
+    source = Path(forward.__file__).parents[2]
+    shutil.copytree(source / "mnemic", tmp_path / "src" / "mnemic", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "src" / "mnemic_minilm").symlink_to(source / "mnemic_minilm")
+    desk.environment["PYTHONPATH"] = str(tmp_path / "src")
+    first = desk.warm()
+    file = tmp_path / "src" / "mnemic" / "errors.py"
+    file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert "smoked tea" in desk.run(["recall", "tea"])[1]
+    desk.wait_for(lambda: first not in desk.processes())
+    second = desk.warm()
+    for socket in (tmp_path / "run").glob("*/*.socket"):
+        socket.unlink()
+    desk.wait_for(lambda: second not in desk.processes())
+
+
+def test_nothing_is_started_where_others_have_access_or_it_is_off(desk: Desk, tmp_path: Path):
+    folder = tmp_path / "run" / f"mnemic-{os.getuid()}"
+    folder.mkdir(mode=0o755)
+    assert "smoked tea" in desk.run(["recall", "tea"])[1]
+    folder.rmdir()
+    assert "smoked tea" in desk.run(["recall", "tea"], **{forward.VARIABLE: "0"})[1]
+    assert desk.run(["recall", "tea"], MNEMIC_STORE="memory://")[0] == 0
+    time.sleep(1)
+    assert desk.processes() == []
