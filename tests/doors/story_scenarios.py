@@ -1,4 +1,4 @@
-"""Stories of a life with an assistant: one decision told twice, a year of choices of one sort, and thirty short talks."""
+"""Stories of a life with an assistant: one decision told twice, a year of choices, and thirty short talks."""
 
 from __future__ import annotations
 

@@ -133,7 +133,8 @@ class DateRules:
     (0: Monday), `month` in `months`. `vague`: a word for an uncounted number. `labels` follow a fact, by the unit of
     its time. `ahead`: the sentence is about the future. `is_past`: its verbs, not only its feelings, are in the past.
     `undecided`: possibly future despite a past verb ("booked", "wanted to"). `present`: a verb in the present; `turn`:
-    another clause may start here. `duration`: before "in six years", says how long. `yearly`: recurs every year, so its day has no year. `months`: names in all forms,
+    another clause may start here. `duration`: "in six years" behind it says how long. `yearly`: recurs every year, so
+    its day has no year. `months`: names in all forms,
     separated by commas; a month alone counts after one of the `leads`. `has_ordinal_stop`: a full stop after a number
     makes it an ordinal. In questions, `written` dates have the groups year, month and day; `ago` has count and unit;
     `since`: wordings for a range of days back, first to last.
