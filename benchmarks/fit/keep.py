@@ -400,7 +400,7 @@ def fit_both(read: Reading, data: Examples, used: NDArray[np.bool_], seen: NDArr
     features, verdicts = read(data), data.verdicts
     penalty = penalties(features)
     first = fit(features[used], data.taught[used], penalty, data.weights[used])
-    return first + LOOK * fit(read(verdicts)[seen], verdicts.is_kept[seen], penalty, np.ones(seen.sum()))
+    return first + LOOK * fit(read(verdicts)[seen], verdicts.is_kept[seen], penalty, np.ones(np.count_nonzero(seen)))
 
 
 def fit(features: Doubles, is_right: Doubles, penalty: Doubles, counts: Doubles) -> Doubles:
