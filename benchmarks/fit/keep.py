@@ -6,10 +6,8 @@ Labels, beside this file: `keep_longmemeval.jsonl` has the facts that a reader w
 (MIT), by the message's id and its sentences' numbers; `keep_talks_*.jsonl` are invented talks with their facts;
 `keep_plain.txt` has plain sentences, worth keeping or not. A candidate of the rules is right when it is like a fact of
 its message. `keep_verdicts.jsonl` has what readers said of candidates that they saw alone, by message and span; in the
-talks, whose sentences lean on one another, that decides, and in LongMemEval it teaches as a second reading. A second
-fit, to the verdicts alone, with those on facts of several clauses and on sessions of LongMemEval without labels, is
-added to the first in log odds, so that both are one head. Every number is of messages that neither fit saw: of other
-sessions, or of other sources. `--keep` writes
+talks, whose sentences lean on one another, that decides, and in LongMemEval it teaches as a second reading. Every
+number is of messages that the fit did not see: of other sessions, or of other sources. `--keep` writes
 `src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of each kind of talk that are kept in sessions which
 the fit did not see, for a reader to judge, and writes nothing.
 Without MNEMIC_DATA nothing is done.
@@ -31,7 +29,6 @@ from typing import cast
 from zlib import crc32
 
 import numpy as np
-from numpy.linalg import norm
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
@@ -72,14 +69,8 @@ CUE_SIZE = 0.999
 """A column that reaches this is a cue, or a word that is a text by itself; no component of a vector does."""
 
 SAMPLE = 20
-LOOK = 0.25
-"""How much the fit to verdicts counts beside the fit to facts; 0.5 and 1 keep more of LongMemEval's empty messages."""
-
-STEPS = 200
-REMEMBERED = 12
-SMALLEST_GAIN = 1e-7
-SMALLEST_SIZE = 1e-8
-LEAST_DESCENT = 1e-4
+STEPS = 25
+SMALLEST_STEP = 1e-6
 
 Doubles = NDArray[np.float64]
 Row = Mapping[str, object]
@@ -97,18 +88,6 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
-    """Facts as they are stored, each read alone: features, whether it was kept, and where it comes from."""
-
-    by_vector: Doubles
-    by_words: Doubles
-    is_kept: Doubles
-    folds: NDArray[np.int64]
-    sources: NDArray[np.int64]
-    is_read: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
 class Examples:
     """Candidates of all messages: features `(n, f)`, which are right, what one that saw them alone said of them (NaN:
     nothing, or nothing else counts), and each one's message `(n,)`.
@@ -121,12 +100,11 @@ class Examples:
     seen_alone: Doubles
     message: NDArray[np.int64]
     is_read: NDArray[np.bool_]
-    verdicts: Verdicts
 
     @property
     def folds(self) -> NDArray[np.int64]:
         """The fold of each candidate's session."""
-        return np.array([fold_of(self.message_of(row)) for row in range(len(self.message))])
+        return np.array([crc32(self.message_of(row).session.encode()) % FOLDS for row in range(len(self.message))])
 
     @property
     def sources(self) -> NDArray[np.int64]:
@@ -150,13 +128,10 @@ class Examples:
         return self.messages[int(self.message[row])]
 
 
-def fold_of(message: Labelled) -> int:
-    """The fold of a message's session."""
-    return crc32(message.session.encode()) % FOLDS
-
-
-Reading = Callable[[Examples | Verdicts], Doubles]
-READINGS: Mapping[str, Reading] = {"by_words": lambda data: data.by_words, "by_vector": lambda data: data.by_vector}
+READINGS: Mapping[str, Callable[[Examples], Doubles]] = {
+    "by_words": lambda data: data.by_words,
+    "by_vector": lambda data: data.by_vector,
+}
 """The features of each head."""
 
 
@@ -169,17 +144,16 @@ def main() -> int:
     if not os.environ.get("MNEMIC_DATA"):
         print("no sets: set MNEMIC_DATA to their folder")
         return 0
-    pool = Path(os.environ["MNEMIC_DATA"]) / POOL / "corpus.jsonl.gz"
-    data = measure_examples(list(read_messages(pool)), list(read_unlabelled(pool)))
+    data = measure_examples(list(read_messages(Path(os.environ["MNEMIC_DATA"]) / POOL / "corpus.jsonl.gz")))
     if chosen.sample is not None:
         print(json.dumps(draw_sample(data, chosen.sample), ensure_ascii=False, indent=1))
         return 0
-    by_words = {way: held_out(READINGS["by_words"], data, way) for way in WAYS}
+    by_words = {way: held_out(READINGS["by_words"], data, groups) for way, groups in ways(data)}
     thresholds: dict[str, float] = {}
     rows: list[list[str]] = []
     for name, read in READINGS.items():
-        for way in WAYS:
-            likely = held_out(read, data, way)
+        for way, groups in ways(data):
+            likely = held_out(read, data, groups)
             thresholds.setdefault(name, find_threshold(data, likely))
             shifted = np.where(
                 uses(name, data), likely - thresholds[name], by_words[way] - thresholds.get("by_words", 0.5)
@@ -195,7 +169,7 @@ def main() -> int:
 
 def draw_sample(data: Examples, seed: int) -> list[Row]:
     """Facts drawn at random from those that are kept of sessions which the fit did not see, by the kind of talk."""
-    likely = held_out(READINGS["by_vector"], data, "sessions")
+    likely = held_out(READINGS["by_vector"], data, data.folds)
     shifted = likely - find_threshold(data, likely)
     chance = Random(seed)  # noqa: S311 - draws a sample
     sample: list[Row] = []
@@ -211,23 +185,20 @@ def draw_sample(data: Examples, seed: int) -> list[Row]:
     return sample
 
 
-WAYS = ("sessions", "sources")
-"""What is left out at a time."""
+def ways(data: Examples) -> list[tuple[str, NDArray[np.int64]]]:
+    """What is left out at a time: the groups of a cross validation by name."""
+    return [("sessions", data.folds), ("sources", data.sources)]
 
 
-def groups_of(data: Examples | Verdicts, way: str) -> NDArray[np.int64]:
-    """The group of each row in a cross validation."""
-    return data.folds if way == "sessions" else data.sources
-
-
-def uses(name: str, data: Examples | Verdicts) -> NDArray[np.bool_]:
+def uses(name: str, data: Examples) -> NDArray[np.bool_]:
     """Which candidates a head is used for: vectors only tell of scripts that the embedder knows."""
     return data.is_read if name == "by_vector" else np.ones_like(data.is_read)
 
 
-def ship(read: Reading, name: str, data: Examples, threshold: float) -> Row:
+def ship(read: Callable[[Examples], Doubles], name: str, data: Examples, threshold: float) -> Row:
     """A head as it is written, fitted to everything."""
-    weights = fit_both(read, data, uses(name, data), uses(name, data.verdicts))
+    used, features = uses(name, data), read(data)
+    weights = fit(features[used], data.taught[used], penalties(features), data.weights[used])
     return {"weights": encode_weights(weights), "threshold": round(threshold, 3)}
 
 
@@ -272,16 +243,6 @@ def group_sessions(rows: Sequence[Row]) -> list[list[Row]]:
     return list(found.values())
 
 
-def read_unlabelled(pool: Path) -> Iterator[Labelled]:
-    """The messages of sessions that have verdicts and no labels."""
-    known = {str(row["id"]) for row in read_labels("longmemeval")}
-    seen = {str(row["id"]) for row in read_labels("verdicts")} - known
-    sessions = group_sessions([row for _, row in read_json_lines(pool)])
-    yield from _of_sessions(
-        "longmemeval", [rows for rows in sessions if any(row["id"] in seen for row in rows)], dict.fromkeys(seen, ())
-    )
-
-
 def _gold(row: Row) -> list[Bag]:
     facts = cast(Sequence[Mapping[str, object]], row["facts"])
     return [bag(str(each["text"])) for each in facts]
@@ -310,70 +271,33 @@ def _of_sessions(
             before.update(terms_of(text))
 
 
-def measure_examples(messages: Sequence[Labelled], unlabelled: Sequence[Labelled]) -> Examples:
-    """The features of every candidate, and those of the facts that were read alone."""
+def measure_examples(messages: Sequence[Labelled]) -> Examples:
+    """The features of every candidate."""
     found = [each for message in messages for each in message.found]
     place = np.array([place for place, message in enumerate(messages) for _ in message.found])
     texts = [each.text for each in found]
     verdicts = {(row["id"], row["start"], row["end"]): bool(row["keep"]) for row in read_labels("verdicts")}
     right = [_read_labels(message, fact, verdicts) for message in messages for fact in message.found]
-    by_vector, by_words = measure_features(found)
+    cues, words = np.array([measure_cues(each.text, each.kind) for each in found]), hash_words(texts)
     return Examples(
         messages,
-        by_vector,
-        by_words,
+        np.hstack([embed(texts), cues, words]),
+        np.hstack([cues, words]),
         np.array([each[0] for each in right], dtype=np.float64),
         np.array([each[1] for each in right], dtype=np.float64),
         place,
         np.array([is_read(text) for text in texts]),
-        measure_verdicts([*messages, *unlabelled]),
-    )
-
-
-def measure_features(facts: Sequence[Fact]) -> tuple[Doubles, Doubles]:
-    """The features of facts, with and without the vectors."""
-    texts = [each.text for each in facts]
-    cues, words = np.array([measure_cues(each.text, each.kind) for each in facts]), hash_words(texts)
-    return np.hstack([embed(texts), cues, words]), np.hstack([cues, words])
-
-
-def measure_verdicts(messages: Sequence[Labelled]) -> Verdicts:
-    """The facts that were read alone. Those of several clauses are joined again from the candidates in their span."""
-    by_id = {fact.provenance[-1].source_id: message for message in messages for fact in message.found}
-    told: list[tuple[Labelled, Fact, bool]] = []
-    for row in read_labels("verdicts"):
-        if (message := by_id.get(str(row["id"]))) is None:
-            continue
-        start, end = int(str(row["start"])), int(str(row["end"]))
-        spans = [(fact, fact.provenance[0].start, fact.provenance[0].end) for fact in message.found]
-        within = [fact for fact, left, right in spans if start <= left and right <= end]
-        exact = [fact for fact, left, right in spans if (left, right) == (start, end)]
-        if len(facts := exact or join_clauses(message.text, within)) == 1:
-            told.append((message, facts[0], bool(row["keep"])))
-    plain = [message for message in messages if message.source == PLAIN]
-    told += [(message, fact, _is_like(message, fact)) for message in plain for fact in message.found]
-    by_vector, by_words = measure_features([fact for _, fact, _ in told])
-    return Verdicts(
-        by_vector,
-        by_words,
-        np.array([float(is_kept) for _, _, is_kept in told]),
-        np.array([fold_of(message) for message, _, _ in told]),
-        np.array([crc32(message.source.encode()) for message, _, _ in told]),
-        np.array([is_read(fact.text) for _, fact, _ in told]),
     )
 
 
 def _read_labels(message: Labelled, fact: Fact, verdicts: Mapping[tuple[object, ...], bool]) -> tuple[float, float]:
     """Whether a candidate is right, and the second reading beside it."""
-    is_like, told = _is_like(message, fact), fact.provenance[0]
+    is_like = max((overlap(bag(fact.text), gold) for gold in message.gold), default=0.0) >= LIKE
+    told = fact.provenance[0]
     seen = verdicts.get((fact.provenance[-1].source_id, told.start, told.end))
     if message.source != "longmemeval":
         return float(is_like if seen is None else seen), np.nan
     return float(is_like), np.nan if seen is None else float(seen)
-
-
-def _is_like(message: Labelled, fact: Fact) -> bool:
-    return max((overlap(bag(fact.text), gold) for gold in message.gold), default=0.0) >= LIKE
 
 
 def embed(texts: Sequence[str]) -> Doubles:
@@ -395,59 +319,30 @@ def penalties(features: Doubles) -> Doubles:
     return np.where(is_cue, CUE_RIDGE, RIDGE)
 
 
-def fit_both(read: Reading, data: Examples, used: NDArray[np.bool_], seen: NDArray[np.bool_]) -> Doubles:
-    """The head fitted to some candidates, plus that fitted to some verdicts."""
-    features, verdicts = read(data), data.verdicts
-    penalty = penalties(features)
-    first = fit(features[used], data.taught[used], penalty, data.weights[used])
-    return first + LOOK * fit(read(verdicts)[seen], verdicts.is_kept[seen], penalty, np.ones(np.count_nonzero(seen)))
-
-
 def fit(features: Doubles, is_right: Doubles, penalty: Doubles, counts: Doubles) -> Doubles:
-    """Ridge logistic regression by L-BFGS, `counts`: the weight of each row. The bias comes last."""
+    """Ridge logistic regression by Newton's method, `counts`: the weight of each row. The bias comes last."""
     inputs = np.hstack([features, np.ones((len(features), 1))])
     penalty = np.append(penalty, 1e-6)
-
-    def measure_loss(weights: Doubles) -> tuple[float, Doubles]:
-        odds = inputs @ weights
-        loss = counts @ (np.logaddexp(0.0, odds) - is_right * odds) + 0.5 * penalty @ weights**2
-        return float(loss), inputs.T @ (counts * (1.0 / (1.0 + np.exp(-odds)) - is_right)) + penalty * weights
-
     weights = np.zeros(inputs.shape[1])
-    loss, slope = measure_loss(weights)
-    past: list[tuple[Doubles, Doubles]] = []
     for _ in range(STEPS):
-        way, size = find_descent(slope, past), 1.0
-        fall = LEAST_DESCENT * float(slope @ way)
-        while (new := measure_loss(weights + size * way))[0] > loss + size * fall and size > SMALLEST_SIZE:
-            size /= 2
-        past = [*past[1 - REMEMBERED :], (size * way, new[1] - slope)]
-        weights, gain = weights + size * way, loss - new[0]
-        loss, slope = new
-        if gain < SMALLEST_GAIN * loss:
+        likely = 1.0 / (1.0 + np.exp(-inputs @ weights))
+        slope = inputs.T @ (counts * (likely - is_right)) + penalty * weights
+        curve = (inputs * (counts * likely * (1.0 - likely))[:, None]).T @ inputs + np.diag(penalty)
+        step = np.linalg.solve(curve, slope)
+        weights -= step
+        if np.abs(step).max() < SMALLEST_STEP:
             break
     return weights
 
 
-def find_descent(slope: Doubles, past: Sequence[tuple[Doubles, Doubles]]) -> Doubles:
-    """Where the loss falls, by the last steps and the changes of the slope over them."""
-    way, parts = -slope, list[float]()
-    for step, change in reversed(past):
-        parts.append(float(step @ way) / float(step @ change))
-        way = way - parts[-1] * change
-    way = way * (float(past[-1][0] @ past[-1][1]) / float(past[-1][1] @ past[-1][1]) if past else 1 / norm(slope))
-    for (step, change), part in zip(past, reversed(parts), strict=True):
-        way = way + step * (part - float(change @ way) / float(step @ change))
-    return way
-
-
-def held_out(read: Reading, data: Examples, way: str) -> Doubles:
-    """The probability of each candidate by fits that saw nothing of its group."""
-    features, groups = read(data), groups_of(data, way)
+def held_out(read: Callable[[Examples], Doubles], data: Examples, groups: NDArray[np.int64]) -> Doubles:
+    """The probability of each candidate by a fit to all groups but its own."""
+    features = read(data)
     likely = np.zeros(len(features))
     for group in np.unique(groups):
-        weights = fit_both(read, data, groups != group, groups_of(data.verdicts, way) != group)
-        likely[groups == group] = 1.0 / (1.0 + np.exp(-(features[groups == group] @ weights[:-1] + weights[-1])))
+        rest, own = groups != group, groups == group
+        weights = fit(features[rest], data.taught[rest], penalties(features), data.weights[rest])
+        likely[own] = 1.0 / (1.0 + np.exp(-(features[own] @ weights[:-1] + weights[-1])))
     return likely
 
 
@@ -519,10 +414,9 @@ def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float
         provenance("python benchmarks/fit/keep.py --keep"),
         (
             f"{len(data.is_right)} candidates of {len(data.messages)} messages of users; {int(data.is_right.sum())} of "
-            f"them are like a fact that a reader would keep (token F1 of {LIKE}). Readers saw "
-            f"{len(data.verdicts.is_kept)} facts alone and kept {int(data.verdicts.is_kept.sum())}. "
-            f"`longmemeval` is {POOL} ({LICENCE}) without the sessions of the set `keep`; the others were written for "
-            "this project. Each row is scored by fits that saw none of its sessions, or nothing of its source."
+            f"them are like a fact that a reader would keep (token F1 of {LIKE}). `longmemeval` is {POOL} ({LICENCE}) "
+            "without the sessions of the set `keep`; the others were written for this project. Each row is scored by "
+            "fits that saw none of its sessions, or nothing of its source."
         ),
         table(head, rows),
         (
