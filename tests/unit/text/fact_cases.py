@@ -17,7 +17,12 @@ ENGLISH: tuple[Case, ...] = (
     ),
     (
         "I'm thinking of flying with Northair. I had a good trip with them in March.",
-        (("User is thinking of flying with Northair; User had a good trip with them in March (in 2026-03)", "context"),),
+        (
+            (
+                "User is thinking of flying with Northair; User had a good trip with them in March (in 2026-03)",
+                "context",
+            ),
+        ),
     ),
     ("I have twelve hens and I feed them corn.", (("User has twelve hens; User feeds them corn", "fact"),)),
     (

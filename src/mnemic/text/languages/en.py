@@ -54,7 +54,7 @@ def _is_hanging(clause: str) -> bool:
         return True
     clause = _HARMLESS.sub(" ", clause)
     match = _POINTING.search(clause)
-    if match is None or _MANY_BEFORE.search(clause, 0, match.start()) is not None and match.group().lower() != "it":
+    if match is None or (_MANY_BEFORE.search(clause, 0, match.start()) is not None and match.group().lower() != "it"):
         return False
     return match.group().lower() in _PLURAL or _NAMED_BEFORE.search(clause, 0, match.start()) is None
 
