@@ -24,6 +24,7 @@ from tests.doors.modest_scenarios import MODEST
 from tests.doors.review_scenarios import REVIEWS
 from tests.doors.scenarios import SCENARIOS, Scenario, Step, at, resolved
 from tests.doors.session_scenarios import SESSION_SCENARIOS
+from tests.doors.story_scenarios import STORIES
 
 DOORS: dict[str, tuple[str, Callable[[str], Door]]] = {
     "library-memory": (LIBRARY, lambda _: LibraryDoor("memory://")),
@@ -37,7 +38,7 @@ DOORS: dict[str, tuple[str, Callable[[str], Door]]] = {
 }
 """Each door that is tested, and which of the table it is."""
 
-LIFE = (*LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE, *HEALTH, *CHANGES)
+LIFE = (*LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE, *HEALTH, *CHANGES, *STORIES)
 ALL_SCENARIOS = (*SCENARIOS, *LIFE, *MODEST, *TOOLS)
 ENOUGH = 10
 """So many scenarios go through MCP too."""

@@ -12,6 +12,20 @@ Case = tuple[str, tuple[tuple[str, str], ...]]
 
 ENGLISH: tuple[Case, ...] = (
     (
+        "Anyway I cleared the loft because we're renting it out.",
+        (("User cleared the loft because they are renting it out", "fact"),),
+    ),
+    (
+        "I'm thinking of flying with Northair. I had a good trip with them in March.",
+        (
+            (
+                "User is thinking of flying with Northair; User had a good trip with them in March (in 2026-03)",
+                "context",
+            ),
+        ),
+    ),
+    ("I have twelve hens and I feed them corn.", (("User has twelve hens; User feeds them corn", "fact"),)),
+    (
         "I prefer dark mode and I use Windows 11.",
         (("User prefers dark mode", "preference"), ("User uses Windows 11", "context")),
     ),
@@ -221,6 +235,14 @@ CHINESE: tuple[Case, ...] = (
 )
 
 LEFT_ALONE: tuple[str, ...] = (
+    "I need a caption for a candle photo.",
+    "I'd like some advice on tiles.",
+    "I want you to write a firm letter.",
+    "Remind me to call Ana.",
+    "I had a good trip with them in March.",
+    "Ich brauche eine Formulierung für die Kündigung.",
+    "Ich habe nach der Trennung beschlossen",
+    "帮我记一下：双十二不做满减。",
     "Hi there!",
     "Thanks a lot, that helps.",
     "Thank you for the encouragement.",

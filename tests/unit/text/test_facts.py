@@ -414,6 +414,22 @@ def test_a_date_without_a_year_goes_by_the_verb(said_at: str, text: str, label: 
 
 
 @pytest.mark.parametrize(
+    "text, label",
+    [
+        ("My first marathon is in two weeks", "in the week of 2026-05-18"),
+        ("I haven't told Ana but I'm leaving in two weeks", "in the week of 2026-05-18"),
+        ("I'm not going back, the wedding is in six weeks", "in the week of 2026-06-15"),
+        ("Mein erster Marathon ist in drei Wochen", "in the week of 2026-05-25"),
+        ("我三天后去上海出差", "on 2026-05-09"),
+    ],
+)
+def test_what_is_to_come_is_a_date(text: str, label: str):
+    named = find_time(text, AT, detect(text).dates)
+    assert named is not None
+    assert lookup("en").dates.labels[named.unit].format(named.start) == f" ({label})"
+
+
+@pytest.mark.parametrize(
     "text", ["My sister's birthday is on 3 May", "Mein Bruder hat am 4. Juni Geburtstag", "我妈妈的生日是8月22号"]
 )
 def test_what_comes_back_every_year_is_of_no_year(text: str):
@@ -421,7 +437,21 @@ def test_what_comes_back_every_year_is_of_no_year(text: str):
 
 
 @pytest.mark.parametrize(
-    "text", ["612 km in eight days is my record", "I rode home in two days", "Ich bin 612 km in acht Tagen gefahren"]
+    "text",
+    [
+        "612 km in eight days is my record",
+        "I rode home in two days",
+        "I haven't been to one in six years because of it",
+        "I can't remember a colder night in five years",
+        "My first holiday in three years",
+        "It's the first time in four years that I can run",
+        "We haven't spoken in over ten years",
+        "Ich bin 612 km in acht Tagen gefahren",
+        "Ich war in sechs Jahren nicht beim Zahnarzt",
+        "Zum ersten Mal in fünf Jahren habe ich Urlaub",
+        "Das ist mein erster Urlaub in drei Jahren",
+        "毕业五年后我才找到喜欢的工作",
+    ],
 )
 def test_a_duration_is_no_date(text: str):
     assert find_time(text, AT, detect(text).dates) is None

@@ -250,7 +250,7 @@ def slot_of(statement: str, language: Language) -> tuple[str, str]:
         return slot, value
     rules = language.slots
     for slot, rule in rules.loose:
-        if (match := rule.search(statement)) is not None and not _is_doubtful(statement, match, language):
+        if (match := rule.search(statement)) is not None and rules.doubt.search(statement, 0, match.end()) is None:
             return slot, match["value"].strip(" .,-")
     for name, rule in rules.things:
         if (match := rule.search(statement)) is not None:
@@ -264,10 +264,6 @@ def state_slot(text: str, slot: str, value: str) -> str:
     """
     stated = detect(text).slots.stated.get(slot, "").format(value)
     return stated if stated and not {*terms_of(stated)} <= {*terms_of(text)} else ""
-
-
-def _is_doubtful(statement: str, match: re.Match[str], language: Language) -> bool:
-    return language.slots.doubt.search(statement, 0, match.end()) is not None
 
 
 EXTRACTOR = "extract"

@@ -88,10 +88,11 @@ def _read_ago(match: re.Match[str], today: datetime, words: DateRules) -> When:
 
 
 def _read_ahead(match: re.Match[str], today: datetime, words: DateRules) -> When | None:
-    """None for a duration: "rode 612 km in eight days"."""
+    """None for a duration: "rode 612 km in eight days", "not been there in six years"."""
     before = match.string[: match.start()].split()[-_COUNTED_WORDS:]
     counted = len(before) == _COUNTED_WORDS and (before[0][:1].isdecimal() or words.numbers.get(before[0], 1) > 1)
-    if counted or _tense(match.string, words) is _Tense.PAST:
+    is_past = _tense(_clause_around(match, words), words) is _Tense.PAST
+    if counted or is_past or words.duration.search(match.string[: match.start()]) is not None:
         return None
     return _moved(today, _count(match, words), words.units[match["unit"]])
 

@@ -134,7 +134,8 @@ class DateRules:
     (0: Monday), `month` in `months`. `vague`: a word for an uncounted number. `labels` follow a fact, by the unit of
     its time. `ahead`: the sentence is about the future. `is_past`: its verbs, not only its feelings, are in the past.
     `undecided`: possibly future despite a past verb ("booked", "wanted to"). `present`: a verb in the present; `turn`:
-    another clause may start here. `yearly`: recurs every year, so its day has no year. `months`: names in all forms,
+    another clause may start here. `duration`: "in six years" behind it says how long. `yearly`: recurs every year, so
+    its day has no year. `months`: names in all forms,
     separated by commas; a month alone counts after one of the `leads`. `has_ordinal_stop`: a full stop after a number
     makes it an ordinal. In questions, `written` dates have the groups year, month and day; `ago` has count and unit;
     `since`: wordings for a range of days back, first to last.
@@ -154,6 +155,7 @@ class DateRules:
     undecided: re.Pattern[str] = NEVER
     present: re.Pattern[str] = NEVER
     turn: re.Pattern[str] = NEVER
+    duration: re.Pattern[str] = NEVER
     yearly: re.Pattern[str] = NEVER
     is_past: Callable[[str], bool] = lambda _folded: False
     leads: str = ""

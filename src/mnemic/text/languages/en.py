@@ -32,6 +32,7 @@ _POINTING = _OWN.pattern("pointing")
 _NAMED_BEFORE = _OWN.pattern("named_before")
 _MANY_BEFORE = _OWN.pattern("many_before")  # a noun without an article that "them" may refer to, but "it" may not
 _HARMLESS = _OWN.pattern("harmless")
+_PLURAL = ("them", "these", "those")  # "an airline" does not name what "them" is
 
 
 _FINITE = _OWN.pattern("finite")
@@ -53,9 +54,9 @@ def _is_hanging(clause: str) -> bool:
         return True
     clause = _HARMLESS.sub(" ", clause)
     match = _POINTING.search(clause)
-    if match is None or _NAMED_BEFORE.search(clause, 0, match.start()) is not None:
+    if match is None or (_MANY_BEFORE.search(clause, 0, match.start()) is not None and match.group().lower() != "it"):
         return False
-    return match.group().lower() == "it" or _MANY_BEFORE.search(clause, 0, match.start()) is None
+    return match.group().lower() in _PLURAL or _NAMED_BEFORE.search(clause, 0, match.start()) is None
 
 
 _NO_SUBJECT = _OWN.pattern("no_subject")  # starts of a clause whose "I" was left out, as people write in a hurry
