@@ -13,7 +13,7 @@ from typing import Any
 
 from mnemic.model.filter import EVERYTHING, Filter
 from mnemic.model.graph import GraphPath
-from mnemic.model.item import Item, Kind, Memory, Message, Role, State, kind_of
+from mnemic.model.item import Item, Kind, Memory, Message, ResearchQuote, Role, State, kind_of
 from mnemic.model.listing import SHOWN, Listing, shorten
 
 SHOWN_RELEVANCE = 0.2
@@ -39,7 +39,8 @@ class Hit:
     `similarity` is the cosine to the query, or None if either has no vector. `relevance` is the probability, 0 to 1,
     that the hit answers the query at all. Unlike scores, it is comparable across stores. It is None without a vector,
     when ranking by similarity alone, or with an embedding model that it is not calibrated for. A fallback hit did not
-    match: it is background, and its score is its decayed importance.
+    match: it is background, and its score is its decayed importance. `quote` is the sentence of a document's passage
+    that shares the most words with the query, with its place and page; None if no sentence shares any.
     """
 
     item: Item
@@ -48,6 +49,7 @@ class Hit:
     contributions: tuple[Contribution, ...]
     is_fallback: bool = False
     relevance: float | None = None
+    quote: ResearchQuote | None = None
 
     @property
     def id(self) -> str:

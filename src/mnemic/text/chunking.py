@@ -4,7 +4,7 @@ structure, without the lines repeated on every page.
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -396,8 +396,12 @@ def _prose(layout: _Layout) -> list[_Piece]:
 
 
 def _cut(layout: _Layout, block: Block) -> list[_Piece]:
-    """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk."""
+    """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk and a page."""
     text, config = layout.text, layout.config
+    turns = layout.pages[bisect_right(layout.pages, block.start) : bisect_left(layout.pages, block.end)]
+    if turns:  # a list or table that continues on the next page
+        parts = [replace(block, start=start, end=end) for start, end in pairwise([block.start, *turns, block.end])]
+        return [piece for part in parts for piece in _cut(layout, part)]
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.HEADING):
         inner = text[block.start : block.end]
         spans = [(block.start + start, block.start + end) for start, end in sentences(inner)]

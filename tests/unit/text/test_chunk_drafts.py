@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pytest
 
 from mnemic.model.document import Heading
@@ -169,4 +171,13 @@ def test_a_heading_whose_words_are_not_in_the_text_holds_from_its_place_on():
     assert [(chunk.headings, chunk.text) for chunk in chunks] == [
         ((), "Some words before.\n\nA line that goes on"),
         (("Chapter Two", "Its Part"), "over the border.\nAfter it."),
+    ]
+
+
+def test_a_numbered_list_over_many_pages_is_cut_at_each_page():
+    clauses = [f"{number}. Clause number {number} is short." for number in range(1, 2001)]
+    starts = [0, *accumulate(len(clause) + 2 for clause in clauses[:-1])]
+    drafts = draft_chunks("\n\n".join(clauses), page_starts=starts)
+    assert [(draft.text, draft.page, draft.last_page) for draft in drafts] == [
+        (clause, page, page) for page, clause in enumerate(clauses, 1)
     ]
