@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, datetime
@@ -38,7 +38,7 @@ from mnemic.engine.imports import ImportRequest, import_content
 from mnemic.engine.indexing import adopt_spaces
 from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS, IngestRequest, chunk_config
 from mnemic.engine.ingest_plan import Progress as IngestProgress
-from mnemic.engine.inputs import check_choice, check_id, check_line, check_text
+from mnemic.engine.inputs import check_choice, check_id, check_line, check_metadata, check_text
 from mnemic.engine.jobs import POLL_S, Told, Worker, WorkReport, work
 from mnemic.engine.reembed import Progress as ReembedProgress
 from mnemic.engine.reembed import ReembedReport, reembed
@@ -92,6 +92,8 @@ class UpkeepVerbs(Acting):
         chunking: Chunking | str = Chunking.STRUCTURE,
         config: ChunkConfig | None = None,
         secrets: Secrets | str = Secrets.REFUSE,
+        metadata: Mapping[str, object] | None = None,
+        include: Sequence[str] = (),
         progress: IngestProgress | None = None,
     ) -> IngestReport:
         """Read a file, a folder with its subfolders, or bytes, and store the text as passages for recall.
@@ -112,6 +114,9 @@ class UpkeepVerbs(Acting):
             chunking: How to split text: "structure", "sentences" or "paragraphs". Default: structure.
             config: The sizes of passages. Default: from the configuration.
             secrets: Use "refuse" to reject files that contain secrets, or "redact" to remove them. Default: refuse.
+            metadata: Your own data for filters, such as {"team": "core"}, except for the key "about", which has the
+                file's own properties. Default: keep what a document has.
+            include: Names of folders to read that are skipped by default, such as "build".
             progress: Progress callback: `(files done, total files, current source)`.
 
         Raises:
@@ -127,6 +132,8 @@ class UpkeepVerbs(Acting):
             chunking=check_choice(Chunking, chunking, "chunking"),
             config=chunks,
             secrets=check_choice(Secrets, secrets, "secrets"),
+            metadata=None if metadata is None else check_metadata(metadata, self._engine.settings),
+            include=frozenset(_names(include, "include")),
             progress=progress,
             is_private=_bool(is_private, "is_private"),
             is_dry_run=_bool(is_dry_run, "is_dry_run"),
@@ -589,6 +596,12 @@ def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0 or not math.isfinite(value):
         raise InvalidInputError(f"deadline_s must be a positive number of seconds, not {value!r}")
     return float(value)
+
+
+def _names(value: Sequence[str], name: str) -> Sequence[str]:
+    if isinstance(value, str):
+        raise InvalidInputError(f"{name} must be a list of names, such as [{value!r}]")
+    return value
 
 
 def _bool(value: object, name: str) -> bool:

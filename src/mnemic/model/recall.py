@@ -227,7 +227,8 @@ class Citation:
     """The source behind a mark `[number]` in the facts and documents. `get(item_id)` returns it.
 
     For a document excerpt, `item_id` is the chunk that was found. Also set are the document, its title, the first and
-    last page (from 1, if known), and the shown characters of its text (`start` to `end`, half-open).
+    last page (from 1, if known), the shown characters of its text (`start` to `end`, half-open), and the `section`: the
+    headings above it, or the function or class of source code.
     """
 
     number: int
@@ -241,6 +242,7 @@ class Citation:
     last_page: int | None = None
     start: int | None = None
     end: int | None = None
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)
