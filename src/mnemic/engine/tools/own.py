@@ -39,6 +39,7 @@ _NO_DOCUMENTS = frozenset({MESSAGE, *(kind.value for kind in Kind if kind is not
 LEAST_CALLS, MAX_CALLS = 2, 200  # one to read and one to answer; 200 bound the cost of one tool call
 MAX_QUESTION_CHARS = 4000  # about 1,000 tokens: each of the calls carries the question
 TIMEOUT_S, DEADLINE_S = 300.0, 240.0  # the research ends a minute before the tool does, so that its answer arrives
+_Value = bool | float | str
 QUOTES = 3  # quotes shown per citation
 
 
@@ -133,7 +134,7 @@ def document_tools(engine: Engine) -> Sequence[Tool]:
 
     @tool(is_read_only=True)
     def search_documents(
-        context: ToolContext, query: str, limit: int = 5, filter: dict[str, object] | None = None
+        context: ToolContext, query: str, limit: int = 5, filter: dict[str, _Value | dict[str, _Value]] | None = None
     ) -> str:
         """Searches the documents that were given to this memory, such as manuals, contracts and notes. Call it when the
         answer may stand in a document, and name the source and the page in your answer.
