@@ -98,9 +98,8 @@ class UpkeepVerbs(Acting):
     ) -> IngestReport:
         """Read a file, a folder with its subfolders, or bytes, and store the text as passages for recall.
 
-        Unchanged files are skipped. A changed file replaces its stored version in one step. A file that cannot be read
-        is reported with the reason, and the others are still read. Call again to resume after an interruption. The
-        report has one entry per file.
+        Unchanged files are skipped. A changed file replaces its stored version in one step. Files that cannot be read
+        are reported with the reason. Call again to resume after an interruption.
 
         Args:
             content: The path of a file or folder, or the bytes of a file.
@@ -114,34 +113,29 @@ class UpkeepVerbs(Acting):
             chunking: How to split text: "structure", "sentences" or "paragraphs". Default: structure.
             config: The sizes of passages. Default: from the configuration.
             secrets: Use "refuse" to reject files that contain secrets, or "redact" to remove them. Default: refuse.
-            metadata: Your own data for filters, such as {"team": "core"}, except for the key "about", which has the
-                file's own properties. Default: keep what a document has.
+            metadata: Your own data for filters, such as {"team": "core"}. Default: keep what a document has.
             include: Names of folders to read that are skipped by default, such as "build".
             progress: Progress callback: `(files done, total files, current source)`.
 
         Raises:
             InvalidInputError: Nothing exists at the path.
         """
-        chunks = config or chunk_config(self._engine.settings)
-        if not isinstance(cast("object", chunks), ChunkConfig):
-            raise InvalidInputError(f"config must be a ChunkConfig, not {type(config).__name__}")
         request = IngestRequest(
             level=None if level is None else check_choice(Level, level, "level"),
             source=source,
             name=name,
             chunking=check_choice(Chunking, chunking, "chunking"),
-            config=chunks,
+            config=config or chunk_config(self._engine.settings),
             secrets=check_choice(Secrets, secrets, "secrets"),
             metadata=None if metadata is None else check_metadata(metadata, self._engine.settings),
-            include=frozenset(_names(include, "include")),
+            include=frozenset(include),
             progress=progress,
-            is_private=_bool(is_private, "is_private"),
-            is_dry_run=_bool(is_dry_run, "is_dry_run"),
-            is_pruning=_bool(is_pruning, "is_pruning"),
-            is_again=_bool(is_again, "is_again"),
+            is_private=is_private,
+            is_dry_run=is_dry_run,
+            is_pruning=is_pruning,
+            is_again=is_again,
         )
-        data = content if isinstance(content, bytes) else _path(content)
-        report = ingest(self._engine, scope, data, request, actor=self._actor)
+        report = ingest(self._engine, scope, _path(content), request, actor=self._actor)
         found = language_finding(self._engine) if report.counts.get("added") else None
         return report if found is None else replace(report, note=f"{found.message}. To add it, {found.remedy}.")
 
@@ -198,11 +192,7 @@ class UpkeepVerbs(Acting):
         if len(text) > MAX_QUESTION_CHARS:
             raise InvalidInputError(f"a question can have at most {MAX_QUESTION_CHARS:,} characters, not {len(text):,}")
         request = ResearchRequest(
-            question=text,
-            limits=limits,
-            language=language,
-            is_dry_run=_bool(is_dry_run, "is_dry_run"),
-            progress=progress or ignore_progress,
+            question=text, limits=limits, language=language, is_dry_run=is_dry_run, progress=progress or ignore_progress
         )
         return research(self._engine, scope, check_line(document, "document", limit=MAX_SOURCE_CHARS), request)
 
@@ -583,9 +573,9 @@ def _date(day: date | str | None) -> date | None:
         raise InvalidInputError(f"day must be a date such as 2026-05-01, not {day!r}") from error
 
 
-def _path(content: object) -> str:
-    if not isinstance(content, str | PathLike):
-        raise InvalidInputError(f"pass a path or bytes to ingest, not {type(content).__name__}")
+def _path(content: Content) -> str | bytes:
+    if isinstance(content, bytes):
+        return content
     path = fspath(cast("str | PathLike[str]", content))
     if not isinstance(cast("object", path), str):
         raise InvalidInputError("a path must be text; decode it with os.fsdecode")
@@ -596,15 +586,3 @@ def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0 or not math.isfinite(value):
         raise InvalidInputError(f"deadline_s must be a positive number of seconds, not {value!r}")
     return float(value)
-
-
-def _names(value: Sequence[str], name: str) -> Sequence[str]:
-    if isinstance(value, str):
-        raise InvalidInputError(f"{name} must be a list of names, such as [{value!r}]")
-    return value
-
-
-def _bool(value: object, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInputError(f"{name} must be true or false, not {value!r}")
-    return value
