@@ -136,8 +136,7 @@ class UpkeepVerbs(Acting):
             is_again=is_again,
         )
         report = ingest(self._engine, scope, _path(content), request, actor=self._actor)
-        found = language_finding(self._engine) if report.counts.get("added") else None
-        return report if found is None else replace(report, note=f"{found.message}. To add it, {found.remedy}.")
+        return _with_language(self._engine, report)
 
     def research(
         self,
@@ -573,10 +572,15 @@ def _date(day: date | str | None) -> date | None:
         raise InvalidInputError(f"day must be a date such as 2026-05-01, not {day!r}") from error
 
 
+def _with_language(engine: Engine, report: IngestReport) -> IngestReport:
+    found = language_finding(engine) if report.counts.get("added") else None
+    return report if found is None else replace(report, note=f"{found.message}. To add it, {found.remedy}.")
+
+
 def _path(content: Content) -> str | bytes:
     if isinstance(content, bytes):
         return content
-    path = fspath(cast("str | PathLike[str]", content))
+    path = fspath(content)
     if not isinstance(cast("object", path), str):
         raise InvalidInputError("a path must be text; decode it with os.fsdecode")
     return path
