@@ -1,0 +1,92 @@
+"""Scores the entities and relations found in the prose of graph_prose.toml, by rules alone and with the parser.
+
+    python benchmarks/graph_prose.py [--show]
+
+Entities are compared by name, relations by both names and type. `typed` is the share of the entities found whose type
+is right. Odd paragraphs were read while the rules were written, even ones were not. With `--show`, misses are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from mnemic.text.graph.find import Found, find
+from mnemic.text.graph.names import name_key
+
+SET = Path(__file__).with_name("graph_prose.toml")
+_RELATION = re.compile(r"(.+) ([A-Z_]{4,}) (.+)")
+Finder = Callable[[str], Found]
+
+
+def main() -> int:
+    """Print the scores of each half and language, with and without the parser."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--show", action="store_true")
+    is_shown = arguments.parse_args().show
+    paragraphs = tomllib.loads(SET.read_text(encoding="utf-8"))["paragraphs"]
+    finders: dict[str, Finder] = {"rules": find}
+    if parser := open_parser():
+        finders["parser"] = lambda text: find(text, parser=parser)
+    print("| finder | paragraphs | entity P | R | F1 | typed | relation P | R | F1 |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    for name, finder in finders.items():
+        for half, rest in (("odd", 0), ("even", 1)):
+            for language in ("en", "zh"):
+                chosen = [p for n, p in enumerate(paragraphs) if n % 2 == rest and p["language"] == language]
+                print(f"| {name} | {language}, {half} | {' | '.join(score(chosen, finder, is_shown=is_shown))} |")
+        print(f"| {name} | all | {' | '.join(score(paragraphs, finder, is_shown=False))} |")
+    return 0
+
+
+def open_parser() -> Any:
+    """The parser of the extra `graph`, or None."""
+    try:
+        from mnemic.adapters.parsers import SpacyParser
+
+        return SpacyParser()
+    except ImportError:
+        return None
+
+
+def score(paragraphs: Sequence[Mapping[str, Any]], finder: Finder, *, is_shown: bool) -> list[str]:
+    """Precision, recall and F1 of entities, the share with the right type, and those of relations."""
+    entities, relations, typed = [0, 0, 0], [0, 0, 0], 0
+    for paragraph in paragraphs:
+        found = finder(paragraph["text"].strip())
+        gold = {name_key(name): kind for name, kind in (each.split(" = ") for each in paragraph["entities"])}
+        got = {named.key: named.type.value for named in found.names}
+        wanted = {(name_key(a), kind, name_key(b)) for a, kind, b in map(_parts, paragraph["relations"])}
+        stated = {(found.names[r.source].key, r.type, found.names[r.target].key) for r in found.relations}
+        for counts, right, told in ((entities, {*gold}, {*got}), (relations, wanted, stated)):
+            for place, size in enumerate((len(right & told), len(told), len(right))):
+                counts[place] += size
+        typed += sum(gold[key] == got[key] for key in gold.keys() & got.keys())
+        if is_shown:
+            wrong = {key: (got[key], gold[key]) for key in gold.keys() & got.keys() if gold[key] != got[key]}
+            print(paragraph["text"].strip()[:60], "\n  missed", {*gold} - {*got}, "extra", {*got} - {*gold}, "types", wrong)
+            print("  relations missed", wanted - stated, "\n  extra", stated - wanted)
+    share = typed / max(entities[0], 1)
+    return [*_rates(entities), f"{share:.2f}", *_rates(relations)]
+
+
+def _parts(relation: str) -> tuple[str, ...]:
+    match = _RELATION.fullmatch(relation)
+    assert match is not None, relation
+    return match.groups()
+
+
+def _rates(counts: Sequence[int]) -> list[str]:
+    right, told, wanted = counts
+    precision, recall = right / max(told, 1), right / max(wanted, 1)
+    return [f"{each:.2f}" for each in (precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
