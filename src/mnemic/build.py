@@ -15,6 +15,7 @@ from mnemic.adapters.files import LocalFiles
 from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
+from mnemic.adapters.parsers import find_parser
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
@@ -62,6 +63,7 @@ def build(config: Config) -> Engine:
         observer=observer,
         reranker=_reranker(config, llm),
         llm=llm,
+        parser=find_parser(),
         detector=_detector(config),
         window=_window(config, store, observer),
         further_embedders=tuple(embedder for embedder in further if embedder is not None),

@@ -305,7 +305,7 @@ class _Reading:
                 self._engine.observer.count("mnemic.graph.errors", kind=fallback)
                 if not self._may_fall_back:
                     raise
-        return find(item.text, speaker), EXTRACTOR, fallback
+        return find(item.text, speaker, self._engine.parser), self._readers[graph.SourceKind.MESSAGE], fallback
 
     def _find_speaker(self, item: graph.Unread) -> str:
         """The person meant by "I": a user's message has one, an assistant's or a passage has none."""
@@ -316,8 +316,9 @@ class _Reading:
 
 def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:
     """The reader of each kind of item."""
-    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
-    return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: EXTRACTOR, graph.SourceKind.DOCUMENT: EXTRACTOR}
+    rules = EXTRACTOR if engine.parser is None else f"{EXTRACTOR} {engine.parser.name}"
+    model = rules if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
+    return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: rules, graph.SourceKind.DOCUMENT: rules}
 
 
 def _entry(item: graph.Unread, found: Found, fallback: str) -> graph.GraphEntry:

@@ -64,7 +64,10 @@ def types(text: str, speaker: str = "") -> dict[str, str]:
         ("Anna works at Acme. She reports to Bob.", {("Anna", "WORKS_AT", "Acme"), ("Anna", "REPORTS_TO", "Bob")}),
         ("Marie habite à Toulouse.", {("Marie", "LIVES_IN", "Toulouse")}),
         ("Pedro trabaja en Telefónica.", {("Pedro", "WORKS_AT", "Telefónica")}),
-        ("阿波罗项目依赖Redis，由张伟负责。", {("阿波罗项目", "DEPENDS_ON", "Redis")}),
+        (
+            "阿波罗项目依赖Redis，由张伟负责。",
+            {("阿波罗项目", "DEPENDS_ON", "Redis"), ("张伟", "MANAGES", "阿波罗项目")},
+        ),
         ("张伟在腾讯公司工作。", {("张伟", "WORKS_AT", "腾讯公司")}),
     ],
 )
