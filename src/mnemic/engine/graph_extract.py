@@ -7,6 +7,7 @@ reads an item twice.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,9 @@ from mnemic.text.wordings import edition
 
 ALIAS_ROUNDS = 3  # steps along aliases of aliases
 MOST_ALIASES = 20  # aliases followed per entity: bounds the walk
+
+
+USUAL = 3  # a type told this many times as often as another of the same name is the right one of both
 
 
 class Nodes:
@@ -62,7 +66,12 @@ class Nodes:
     def node(self, root: str) -> graph.Node:
         """A node from all its entities, with the most mentioned name."""
         rows = [row for each in self.members(root) for row in self._rows[each]]
-        rows.sort(key=lambda row: (row.type is graph.EntityType.THING, -row.mentions, row.key, row.id))
+        votes = Counter[graph.EntityType]()
+        for row in rows:
+            votes[row.type] += row.mentions
+        rows.sort(
+            key=lambda row: (row.type is graph.EntityType.THING, -votes[row.type], -row.mentions, row.key, row.id)
+        )
         names = [name for row in rows for name in (row.name, *row.other_names)]
         return graph.Node(
             id=root,
@@ -97,17 +106,21 @@ class Nodes:
         self._rows.setdefault(row.id, []).append(row)
 
     def _fold(self, key: str) -> None:
-        """Join entities of one key and type, and mere things with the only other type."""
-        ids = self._by_key[key]
-        by_type: dict[graph.EntityType, list[str]] = {}
+        """Join entities of one key and type, and rarely told types with the usual one. Mere things belong to the usual
+        type, unless another is told nearly as often: then two things may share a name.
+        """
+        ids, votes = self._by_key[key], Counter[graph.EntityType]()
+        types = {each: self._rows[each][0].type for each in ids}
         for each in ids:
-            by_type.setdefault(self._rows[each][0].type, []).append(each)
-        things = by_type.pop(graph.EntityType.THING, [])
-        groups = [*by_type.values()] or [[]]
-        groups = [[*groups[0], *things]] if len(groups) == 1 else [*groups, things]
-        for first, *others in filter(None, groups):
-            for other in others:
-                self._join(first, other)
+            votes[types[each]] += sum(row.mentions for row in self._rows[each])
+        things = votes.pop(graph.EntityType.THING, 0)
+        usual = votes.most_common(1)[0][0] if votes else graph.EntityType.THING
+        own = {each for each, count in votes.items() if each is not usual and count * USUAL > votes[usual]}
+        own |= {graph.EntityType.THING} if things and own else set()
+        groups: dict[graph.EntityType, str] = {}
+        for each in ids:
+            group = types[each] if types[each] in own else usual
+            self._join(groups.setdefault(group, each), each)
 
     def _follow(self, ids: Collection[str]) -> set[str]:
         """Collect these entities' aliases. Returns the keys of aliases that are not loaded yet."""

@@ -171,6 +171,8 @@ def _read_parsed(text: str, sentence: parsed.Sentence, findings: Findings, speak
             findings.see(name)
         for type_, weight in parsed.evidence(name, words):
             findings.vote(name.key, type_, weight)
+    if len(words) > parsed.MOST_WORDS:
+        return
     doubts = _first_doubt(text, (start, end))
     if not text[start:end].rstrip("\"' )").endswith("?"):
         for one, other, said in sentence.links():

@@ -22,6 +22,7 @@ LABELS = {
 """The types of the parser's labels. It takes products for anything, so that their label says nothing."""
 
 _NO_NAME = frozenset(("DATE", "TIME", "CARDINAL", "ORDINAL", "MONEY", "PERCENT", "QUANTITY", "NORP", "LANGUAGE"))
+MOST_WORDS = 150  # of a sentence whose relations are read: a longer one is a list, and deep to walk
 _SUBJECTS = ("nsubj", "nsubjpass")
 _HE = frozenset(("he", "him", "his", "she", "her", "who", "whose"))
 _IT = frozenset(("it", "its", "which", "that"))
@@ -48,11 +49,14 @@ def names_of(text: str, words: Sequence[Word]) -> list[spelling.Name]:
     for name in spelling.names_in(text, words[0].start, words[-1].end):
         inside = [word for word in words if name.start <= word.start < name.end]
         if inside and not all(word.label in _NO_NAME for word in inside):
-            is_proper = any(word.tag == "PROPN" or word.label for word in inside)
+            is_first = name.start == words[0].start
+            is_proper = any(word.label or (word.tag == "PROPN" and not is_first) for word in inside)
             found.append(replace(name, is_sure=name.is_sure or is_proper))
     for place, word in enumerate(words):
         is_taken = any(name.start <= word.start < name.end for name in found)
-        if word.label in LABELS and word.tag == "PROPN" and not is_taken:
+        table = spelling.load_words()
+        is_opener = word.text.lower() in (table.openers if place else table.openers | table.alone)
+        if word.label in LABELS and word.tag == "PROPN" and not (is_taken or is_opener):
             last = next((n for n in range(place, len(words)) if words[n].label != word.label), len(words)) - 1
             shown = spelling.clean_name(text[word.start : words[last].end])
             if spelling.name_key(shown):
