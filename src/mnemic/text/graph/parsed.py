@@ -24,8 +24,9 @@ LABELS = {
 _NO_NAME = frozenset(("DATE", "TIME", "CARDINAL", "ORDINAL", "MONEY", "PERCENT", "QUANTITY", "NORP", "LANGUAGE"))
 MOST_WORDS = 150  # of a sentence whose relations are read: a longer one is a list, and deep to walk
 _SUBJECTS = ("nsubj", "nsubjpass")
-_HE = frozenset(("he", "him", "his", "she", "her", "who", "whose"))
-_IT = frozenset(("it", "its", "which", "that"))
+_HE = frozenset(("he", "him", "his", "she", "her"))
+_IT = frozenset(("it", "its"))
+_RELATIVE = frozenset(("who", "whom", "whose", "which", "that"))
 _SEATS = frozenset(("office", "offices", "headquarters", "seat"))
 _PLACED = frozenset(("in", "from", "at", "near"))
 _BEGINS_PLACE = {"in": "located in", "at": "located in", "near": "located in", "from": "born in"}
@@ -125,6 +126,8 @@ class Sentence:
             found = self.persons[-1:]
         elif not found and lower in _IT:
             found = self.things[-1:]
+        elif not found and lower in _RELATIVE:
+            found = [name for name in self.names if name.end <= word.start][-1:]
         elif not found and word.tag == "NOUN":
             found = self._beside(place) or self._known(place)
         found = [
@@ -155,7 +158,7 @@ class Sentence:
         own = self.children(verb, *_SUBJECTS)
         word = self.words[verb]
         relative = word.relation in ("relcl", "acl")
-        if own and not (relative and self.words[own[0]].text.lower() in ("who", "which", "that")):
+        if own and not (relative and self.words[own[0]].text.lower() in _RELATIVE):
             return [name for n in own for name in self._meant(n)]
         if relative:
             return self._described(word.head)
@@ -181,7 +184,7 @@ class Sentence:
         objects = [name for n in self.children(verb, "dobj", "oprd", "attr") for name in self._meant(n)]
         if word.relation == "relcl" and not self.children(verb, "nsubjpass") and not objects:
             own = [self.words[n].text.lower() for n in self.children(verb, "nsubj")]
-            if own and own[0] not in ("who", "which", "that"):
+            if own and own[0] not in _RELATIVE:
                 objects = self._described(word.head)
         yield from ((one, other, said) for one in subjects for other in objects)
         for holder in (verb, *self.children(verb, "acomp", "dobj", "attr", "prt", "oprd", "advmod")):
