@@ -247,6 +247,7 @@ def test_a_source_is_the_same_from_every_working_directory(tmp_path: Path, monke
     assert outside.source == (tmp_path / "papers").as_posix()
 
 
+@pytest.mark.requirement("O-41")
 def test_folders_of_built_files_are_left_out_unless_they_are_included(tmp_path: Path):
     for folder in ("dist", "build", "target", "vendor", "env", "node_modules", "src", "src/vendor"):
         put(tmp_path / folder / "a.md")

@@ -55,7 +55,7 @@ def test_short_pages_are_passages_of_their_own_and_cited_by_their_page(mnemic: M
     assert f"Source: trees.pdf, page 3 [{citation.number}]" in mnemic.context(ANNA, "ash").blocks["documents"]
 
 
-@pytest.mark.requirement("J-47", "P-12")
+@pytest.mark.requirement("J-47", "P-12", "R-49")
 def test_forty_decks_and_papers_are_cited_by_the_page_of_the_answer(mnemic: Mnemic, tmp_path: Path):
     subjects = ("rent", "deposit", "heating", "garden", "parking", "keys")
     answers: dict[str, tuple[str, int]] = {}

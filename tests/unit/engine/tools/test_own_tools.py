@@ -118,7 +118,7 @@ def test_a_search_in_documents_names_its_source_within_the_scope(tmp_path: Path)
         assert "three months" not in call(parts, ANNA, "recall", {"query": "notice period"})[0]
 
 
-@pytest.mark.requirement("P-24")
+@pytest.mark.requirement("P-24", "R-48")
 def test_a_search_in_documents_is_filtered_by_their_metadata():
     parts = build(Config(store="memory://", embedder="none"))
     with Mnemic(parts) as mnemic:
