@@ -197,6 +197,7 @@ def _rows(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[EntityVe
 PAGE = 100  # items per transaction with rules
 MODEL_PAGE = 5  # items per transaction with a model, which takes seconds for each
 PAGES_A_JOB = 100  # 10,000 items with rules: well within a job's lease
+PARSER_PAGES_A_JOB = 3  # 300 items with a parser, which takes about a tenth of a second for each
 MODEL_PAGES_A_JOB = 4  # one job reads twenty memories with a model: well within its lease
 SHOWN = 200  # items listed in the report, which counts all
 SPEAKER = "User"  # the speaker's name if it is unknown
@@ -225,7 +226,8 @@ def graph_partition(engine: Engine, partition: Partition, after: str = "") -> st
     """
     reading = _Reading(engine, partition, None, is_dry_run=False, may_fall_back=True, after=after)
     count = 0
-    for _ in range(PAGES_A_JOB if engine.llm is None else MODEL_PAGES_A_JOB):
+    pages = PAGES_A_JOB if engine.parser is None else PARSER_PAGES_A_JOB
+    for _ in range(pages if engine.llm is None else MODEL_PAGES_A_JOB):
         if reading.is_finished:
             break
         count += len(reading.page(None))
