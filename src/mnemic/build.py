@@ -17,6 +17,7 @@ from mnemic.adapters.indexes.base_files import BaseFiles, drop_bases
 from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
+from mnemic.adapters.parsers import find_parser
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
@@ -66,6 +67,7 @@ def build(config: Config) -> Engine:
         observer=observer,
         reranker=_reranker(config, llm),
         llm=llm,
+        parser=find_parser(),
         detector=_detector(config),
         window=_window(config, store, observer),
         further_embedders=tuple(embedder for embedder in further if embedder is not None),

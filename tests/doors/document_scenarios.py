@@ -8,6 +8,7 @@ from mnemic.errors import InvalidInputError, NotFoundError
 from tests.doors.scenarios import ANA, BORIS, OTHER_ORG, Ref, Scenario, Step
 
 PAPERS = str(Path(__file__).with_name("papers"))
+PLAN = b"---\ntitle: Plan\nauthor: Boris\n---\n# Plan\n\nAna drinks coffee.\n"
 TEA = b"# Tea\n\nAna drinks smoked tea.\n"
 
 DOCUMENTS = (
@@ -106,6 +107,36 @@ DOCUMENTS = (
             Step("research", {"document": "tea", "question": "Which tea?"}, scope=BORIS, fails=NotFoundError),
             Step("research", {"document": "no such", "question": "Which tea?"}, fails=NotFoundError),
             Step("research", {"document": "tea", "question": " "}, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
+        "documents are found by their metadata, the caller's and the file's",
+        (
+            Step("ingest", {"content": PLAN, "name": "plan.md", "source": "plan", "metadata": {"team": "core"}}),
+            Step("ingest", {"content": TEA, "name": "tea.md", "source": "tea", "metadata": {"team": "kitchen"}}),
+            Step(
+                "recall",
+                {"query": "what does Ana drink?", "filter": {"metadata.team": "core"}},
+                expect={"hits.#": 1, "hits.0.item.source": "plan", "hits.0.quote.text": "Ana drinks coffee."},
+            ),
+            Step(
+                "recall",
+                {"query": "what does Ana drink?", "filter": {"metadata.about.author": "Boris"}},
+                expect={"hits.#": 1, "hits.0.item.source": "plan"},
+            ),
+            Step("recall", {"query": "tea", "filter": {"source": "tea"}}, expect={"hits.0.item.source": "tea"}),
+            Step("ingest", {"content": TEA, "name": "tea.md", "source": "tea"}, expect={"counts": {"unchanged": 1}}),
+            Step(
+                "ingest",
+                {"content": TEA, "name": "tea.md", "source": "tea", "metadata": {"team": "core"}},
+                expect={"counts": {"replaced": 1}},
+            ),
+            Step("documents.get", {"id": "tea"}, expect={"metadata.team": "core"}),
+            Step(
+                "ingest",
+                {"content": TEA, "name": "x.md", "metadata": {"about": {"author": "me"}}},
+                fails=InvalidInputError,
+            ),
         ),
     ),
     Scenario(

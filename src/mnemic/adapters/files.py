@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
@@ -116,7 +116,9 @@ EMPTY = "it is empty"
 
 _LISTS = stored_texts(__name__)
 NO_CONTENT = frozenset({*_LISTS["folders"].split(), "$recycle.bin", "system volume information"})
-"""Folders of programs, in lower case. A project's build folders are better listed in its `.gitignore`."""
+"""Folders of programs, in lower case."""
+BUILT = frozenset(_LISTS["built"].split())
+"""Folders of built files and copied dependencies, in lower case. Some people keep documents under such a name."""
 
 MARKERS = {"pyvenv.cfg": "it is a Python environment", "CACHEDIR.TAG": "it is marked as a cache (CACHEDIR.TAG)"}
 """Files that mark a folder without content of a person."""
@@ -144,11 +146,15 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".")
 
 
-def folder_reason(name: str) -> str | None:
+def folder_reason(name: str, include: Collection[str] = ()) -> str | None:
     """Why a folder with this name is skipped, None if it is not."""
+    if name in include:
+        return None
     if is_hidden(name):
         return HIDDEN
     lower = name.lower()
+    if lower in BUILT:
+        return f"folders with this name usually hold build results or dependencies; include {name!r} to read it"
     is_program = lower in NO_CONTENT or lower.endswith((".egg-info", ".dist-info"))
     return "it contains program files, not content" if is_program else None
 
@@ -182,9 +188,9 @@ class LocalFiles:
             raise InvalidInputError(f"{clean(path)} is neither a file nor a folder")
         return Place(real, clean(absolute).replace(os.sep, "/"), stat.S_ISDIR(mode))
 
-    def walk(self, place: Place, max_bytes: int) -> Iterator[FoundFile | LeftOut]:
+    def walk(self, place: Place, max_bytes: int, include: Collection[str] = ()) -> Iterator[FoundFile | LeftOut]:
         if place.is_folder:
-            yield from Walk(place, max_bytes).entries()
+            yield from Walk(place, max_bytes, include).entries()
             return
         name = place.source.rpartition("/")[2]
         if holds_secrets(name) or holds_secrets(os.path.basename(place.path)):
@@ -237,8 +243,9 @@ Entry = FoundFile | LeftOut
 class Walk:
     """A walk through a folder: its files by name, then its folders, links last."""
 
-    def __init__(self, place: Place, max_bytes: int) -> None:
+    def __init__(self, place: Place, max_bytes: int, include: Collection[str] = ()) -> None:
         self._root, self._source, self._max_bytes = place.path, place.source, max_bytes
+        self._include = frozenset(include)
         self._links: list[tuple[str, str]] = []
         self._seen: set[tuple[int, int]] = set()
         self._extensions = frozenset(joined([reader.capabilities for reader in all_readers()]).extensions)
@@ -267,7 +274,7 @@ class Walk:
             for child in children:
                 below = f"{source}/{clean(child.name)}"
                 if _is_folder(child):
-                    reason = folder_reason(child.name) or _ignored(inner, child.path, is_folder=True)
+                    reason = folder_reason(child.name, self._include) or _ignored(inner, child.path, is_folder=True)
                     if reason is None:
                         folders.append((child.path, below, inner))
                     else:

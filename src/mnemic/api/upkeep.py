@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, datetime
@@ -38,7 +38,7 @@ from mnemic.engine.imports import ImportRequest, import_content
 from mnemic.engine.indexing import adopt_spaces
 from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS, IngestRequest, chunk_config
 from mnemic.engine.ingest_plan import Progress as IngestProgress
-from mnemic.engine.inputs import check_choice, check_id, check_line, check_text
+from mnemic.engine.inputs import check_choice, check_id, check_line, check_metadata, check_text
 from mnemic.engine.jobs import POLL_S, Told, Worker, WorkReport, work
 from mnemic.engine.reembed import Progress as ReembedProgress
 from mnemic.engine.reembed import ReembedReport, reembed
@@ -92,13 +92,14 @@ class UpkeepVerbs(Acting):
         chunking: Chunking | str = Chunking.STRUCTURE,
         config: ChunkConfig | None = None,
         secrets: Secrets | str = Secrets.REFUSE,
+        metadata: Mapping[str, object] | None = None,
+        include: Sequence[str] = (),
         progress: IngestProgress | None = None,
     ) -> IngestReport:
         """Read a file, a folder with its subfolders, or bytes, and store the text as passages for recall.
 
-        Unchanged files are skipped. A changed file replaces its stored version in one step. A file that cannot be read
-        is reported with the reason, and the others are still read. Call again to resume after an interruption. The
-        report has one entry per file.
+        Unchanged files are skipped. A changed file replaces its stored version in one step. Files that cannot be read
+        are reported with the reason. Call again to resume after an interruption.
 
         Args:
             content: The path of a file or folder, or the bytes of a file.
@@ -112,31 +113,30 @@ class UpkeepVerbs(Acting):
             chunking: How to split text: "structure", "sentences" or "paragraphs". Default: structure.
             config: The sizes of passages. Default: from the configuration.
             secrets: Use "refuse" to reject files that contain secrets, or "redact" to remove them. Default: refuse.
+            metadata: Your own data for filters, such as {"team": "core"}. Default: keep what a document has.
+            include: Names of folders to read that are skipped by default, such as "build".
             progress: Progress callback: `(files done, total files, current source)`.
 
         Raises:
             InvalidInputError: Nothing exists at the path.
         """
-        chunks = config or chunk_config(self._engine.settings)
-        if not isinstance(cast("object", chunks), ChunkConfig):
-            raise InvalidInputError(f"config must be a ChunkConfig, not {type(config).__name__}")
         request = IngestRequest(
             level=None if level is None else check_choice(Level, level, "level"),
             source=source,
             name=name,
             chunking=check_choice(Chunking, chunking, "chunking"),
-            config=chunks,
+            config=config or chunk_config(self._engine.settings),
             secrets=check_choice(Secrets, secrets, "secrets"),
+            metadata=None if metadata is None else check_metadata(metadata, self._engine.settings),
+            include=frozenset(include),
             progress=progress,
-            is_private=_bool(is_private, "is_private"),
-            is_dry_run=_bool(is_dry_run, "is_dry_run"),
-            is_pruning=_bool(is_pruning, "is_pruning"),
-            is_again=_bool(is_again, "is_again"),
+            is_private=is_private,
+            is_dry_run=is_dry_run,
+            is_pruning=is_pruning,
+            is_again=is_again,
         )
-        data = content if isinstance(content, bytes) else _path(content)
-        report = ingest(self._engine, scope, data, request, actor=self._actor)
-        found = language_finding(self._engine) if report.counts.get("added") else None
-        return report if found is None else replace(report, note=f"{found.message}. To add it, {found.remedy}.")
+        report = ingest(self._engine, scope, _path(content), request, actor=self._actor)
+        return _with_language(self._engine, report)
 
     def research(
         self,
@@ -191,11 +191,7 @@ class UpkeepVerbs(Acting):
         if len(text) > MAX_QUESTION_CHARS:
             raise InvalidInputError(f"a question can have at most {MAX_QUESTION_CHARS:,} characters, not {len(text):,}")
         request = ResearchRequest(
-            question=text,
-            limits=limits,
-            language=language,
-            is_dry_run=_bool(is_dry_run, "is_dry_run"),
-            progress=progress or ignore_progress,
+            question=text, limits=limits, language=language, is_dry_run=is_dry_run, progress=progress or ignore_progress
         )
         return research(self._engine, scope, check_line(document, "document", limit=MAX_SOURCE_CHARS), request)
 
@@ -576,10 +572,15 @@ def _date(day: date | str | None) -> date | None:
         raise InvalidInputError(f"day must be a date such as 2026-05-01, not {day!r}") from error
 
 
-def _path(content: object) -> str:
-    if not isinstance(content, str | PathLike):
-        raise InvalidInputError(f"pass a path or bytes to ingest, not {type(content).__name__}")
-    path = fspath(cast("str | PathLike[str]", content))
+def _with_language(engine: Engine, report: IngestReport) -> IngestReport:
+    found = language_finding(engine) if report.counts.get("added") else None
+    return report if found is None else replace(report, note=f"{found.message}. To add it, {found.remedy}.")
+
+
+def _path(content: Content) -> str | bytes:
+    if isinstance(content, bytes):
+        return content
+    path = fspath(content)
     if not isinstance(cast("object", path), str):
         raise InvalidInputError("a path must be text; decode it with os.fsdecode")
     return path
@@ -589,9 +590,3 @@ def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0 or not math.isfinite(value):
         raise InvalidInputError(f"deadline_s must be a positive number of seconds, not {value!r}")
     return float(value)
-
-
-def _bool(value: object, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInputError(f"{name} must be true or false, not {value!r}")
-    return value

@@ -173,7 +173,8 @@ class Assembly:
         chunk = passage.chunk
 
         def of(text: str) -> Excerpt:
-            return Excerpt(_name(chunk), text, chunk.page, passage.last_page, number=number)
+            section = "" if not chunk.headings or chunk.headings[-1] in text else chunk.heading
+            return Excerpt(_name(chunk), text, chunk.page, passage.last_page, number, section)
 
         if _tokens_of(room, of(passage.text)) <= room.left:
             return of(passage.text)
@@ -258,6 +259,7 @@ def _excerpt_citation(passage: Passage, excerpt: Excerpt) -> Citation:
         title=chunk.title,
         page=excerpt.page,
         last_page=excerpt.last_page,
+        section=chunk.heading,
         start=passage.start,
         end=passage.end if excerpt.text == passage.text else passage.start + len(excerpt.text) - len(CUT_MARK),
     )

@@ -300,6 +300,8 @@ def ingest(
     """
     if request.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True restricts documents to the scope's agent, but this scope has no agent")
+    if ingest_plan.ABOUT in (request.metadata or {}):
+        raise InvalidInputError(f"the metadata key {ingest_plan.ABOUT!r} is reserved for the file's own properties")
     with engine.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:
         report = _ingest_files(engine, scope, content, request, actor)
         span.note(files=len(report.files), chunks=report.chunks, characters=report.characters, **report.counts)

@@ -31,7 +31,7 @@ from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.model.settings import Settings
 from mnemic.ports.files import ClosableReader, Files, Keyring
 from mnemic.ports.index import Index, ServedIndex, Window
-from mnemic.ports.models import Detector, Embedder, Llm, LlmCapabilities, Reranker, Tool
+from mnemic.ports.models import Detector, Embedder, Llm, LlmCapabilities, Reranker, TextParser, Tool
 from mnemic.ports.observer import Attribute, Clock, Observer, Span
 from mnemic.ports.store import MAIN_VIEW, Reading, Store, UnitOfWork
 from mnemic.ranking.relevance import shipped_scales
@@ -251,11 +251,11 @@ class PassagePlaces:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The parts of one open Mnemic. Without an `embedder`: keyword search; without an `llm`: rules; without a
-    `detector`: secrets are stored; without a `window`: the store's. `reranker` is recall's default. `further_embedders`
-    fill more spaces. `retired`: the former embedder's space, searched until they are filled. `writings`: scripts of
-    texts for a space's embedder. `served_index`: the service behind `index`. `tools`: beyond Mnemic's own.
-    `database_lines`: reads databases to import. `keyring`: keys of sealed backups.
+    """The parts of one open Mnemic. Without an `embedder`: keyword search; without an `llm` or `parser`: rules; without
+    a `detector`: secrets are stored; without a `window`: the store's. `reranker` is recall's default.
+    `further_embedders` fill more spaces. `retired`: the former embedder's space, searched until they are filled.
+    `writings`: scripts of texts for a space's embedder. `served_index`: the service behind `index`. `tools`: beyond
+    Mnemic's own. `database_lines`: reads databases to import. `keyring`: keys of sealed backups.
     """
 
     store: Store
@@ -265,6 +265,7 @@ class Engine:
     observer: Observer
     reranker: Reranker | None = None
     llm: Llm | None = None
+    parser: TextParser | None = None
     detector: Detector | None = None
     window: Window | None = None
     further_embedders: tuple[Embedder, ...] = ()

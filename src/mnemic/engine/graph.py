@@ -49,6 +49,7 @@ def nodes(
         shown, found = keys[:limit], Nodes(work, scope.visibility, engine.clock.now())
         roots = found.of_ids([row.id for row in rows if row.key in shown])
         told = [(row, found.node(roots[row.id])) for row in rows if row.id in roots]
+        told = [(row, node) for row, node in told if not types or node.type in types]
         kept = [node for row, node in told if query or name_key(node.name) == row.key]
     return graph.NodePage(tuple(dict.fromkeys(kept)), shown[-1] if len(keys) > limit else None)
 

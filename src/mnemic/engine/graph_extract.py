@@ -7,6 +7,7 @@ reads an item twice.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,9 @@ from mnemic.text.wordings import edition
 
 ALIAS_ROUNDS = 3  # steps along aliases of aliases
 MOST_ALIASES = 20  # aliases followed per entity: bounds the walk
+
+
+USUAL = 3  # a type told this many times as often as another of the same name is the right one of both
 
 
 class Nodes:
@@ -62,7 +66,12 @@ class Nodes:
     def node(self, root: str) -> graph.Node:
         """A node from all its entities, with the most mentioned name."""
         rows = [row for each in self.members(root) for row in self._rows[each]]
-        rows.sort(key=lambda row: (row.type is graph.EntityType.THING, -row.mentions, row.key, row.id))
+        votes = Counter[graph.EntityType]()
+        for row in rows:
+            votes[row.type] += row.mentions
+        rows.sort(
+            key=lambda row: (row.type is graph.EntityType.THING, -votes[row.type], -row.mentions, row.key, row.id)
+        )
         names = [name for row in rows for name in (row.name, *row.other_names)]
         return graph.Node(
             id=root,
@@ -97,17 +106,21 @@ class Nodes:
         self._rows.setdefault(row.id, []).append(row)
 
     def _fold(self, key: str) -> None:
-        """Join entities of one key and type, and mere things with the only other type."""
-        ids = self._by_key[key]
-        by_type: dict[graph.EntityType, list[str]] = {}
+        """Join entities of one key and type, and rarely told types with the usual one. Mere things belong to the usual
+        type, unless another is told nearly as often: then two things may share a name.
+        """
+        ids, votes = self._by_key[key], Counter[graph.EntityType]()
+        types = {each: self._rows[each][0].type for each in ids}
         for each in ids:
-            by_type.setdefault(self._rows[each][0].type, []).append(each)
-        things = by_type.pop(graph.EntityType.THING, [])
-        groups = [*by_type.values()] or [[]]
-        groups = [[*groups[0], *things]] if len(groups) == 1 else [*groups, things]
-        for first, *others in filter(None, groups):
-            for other in others:
-                self._join(first, other)
+            votes[types[each]] += sum(row.mentions for row in self._rows[each])
+        things = votes.pop(graph.EntityType.THING, 0)
+        usual = votes.most_common(1)[0][0] if votes else graph.EntityType.THING
+        own = {each for each, count in votes.items() if each is not usual and count * USUAL > votes[usual]}
+        own |= {graph.EntityType.THING} if things and own else set()
+        groups: dict[graph.EntityType, str] = {}
+        for each in ids:
+            group = types[each] if types[each] in own else usual
+            self._join(groups.setdefault(group, each), each)
 
     def _follow(self, ids: Collection[str]) -> set[str]:
         """Collect these entities' aliases. Returns the keys of aliases that are not loaded yet."""
@@ -184,6 +197,7 @@ def _rows(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[EntityVe
 PAGE = 100  # items per transaction with rules
 MODEL_PAGE = 5  # items per transaction with a model, which takes seconds for each
 PAGES_A_JOB = 100  # 10,000 items with rules: well within a job's lease
+PARSER_PAGES_A_JOB = 3  # 300 items with a parser, which takes about a tenth of a second for each
 MODEL_PAGES_A_JOB = 4  # one job reads twenty memories with a model: well within its lease
 SHOWN = 200  # items listed in the report, which counts all
 SPEAKER = "User"  # the speaker's name if it is unknown
@@ -212,7 +226,8 @@ def graph_partition(engine: Engine, partition: Partition, after: str = "") -> st
     """
     reading = _Reading(engine, partition, None, is_dry_run=False, may_fall_back=True, after=after)
     count = 0
-    for _ in range(PAGES_A_JOB if engine.llm is None else MODEL_PAGES_A_JOB):
+    pages = PAGES_A_JOB if engine.parser is None else PARSER_PAGES_A_JOB
+    for _ in range(pages if engine.llm is None else MODEL_PAGES_A_JOB):
         if reading.is_finished:
             break
         count += len(reading.page(None))
@@ -305,7 +320,7 @@ class _Reading:
                 self._engine.observer.count("mnemic.graph.errors", kind=fallback)
                 if not self._may_fall_back:
                     raise
-        return find(item.text, speaker), EXTRACTOR, fallback
+        return find(item.text, speaker, self._engine.parser), self._readers[graph.SourceKind.MESSAGE], fallback
 
     def _find_speaker(self, item: graph.Unread) -> str:
         """The person meant by "I": a user's message has one, an assistant's or a passage has none."""
@@ -316,8 +331,9 @@ class _Reading:
 
 def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:
     """The reader of each kind of item."""
-    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
-    return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: EXTRACTOR, graph.SourceKind.DOCUMENT: EXTRACTOR}
+    rules = EXTRACTOR if engine.parser is None else f"{EXTRACTOR} {engine.parser.name}"
+    model = rules if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
+    return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: rules, graph.SourceKind.DOCUMENT: rules}
 
 
 def _entry(item: graph.Unread, found: Found, fallback: str) -> graph.GraphEntry:

@@ -12,7 +12,7 @@ from mnemic.engine.engine import Engine
 from mnemic.engine.export import FORMAT, NO_LIMIT, VERSION, Cursors, Record, RecordReader, WholeDocument
 from mnemic.engine.export import FORMAT as EXPORT_FORMAT
 from mnemic.engine.import_files import ImportReport, Progress, import_logs, import_memories
-from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
+from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, passage_terms, put_vectors
 from mnemic.engine.inputs import check_line
 from mnemic.engine.profile import get_profile
 from mnemic.errors import ConflictError, InvalidInputError
@@ -66,7 +66,7 @@ def _is_known(work: UnitOfWork, whole: WholeDocument, scope: Scope) -> bool:
 
 def _store(engine: Engine, whole: WholeDocument, history: Sequence[HistoryEntry]) -> None:
     document, texts = whole.document, [indexed_text(chunk) for chunk in whole.chunks]
-    rows = [(chunk, engine.terms(text)) for chunk, text in zip(whole.chunks, texts, strict=True)]
+    rows = [(chunk, passage_terms(engine, chunk)) for chunk in whole.chunks]
     vectors: list[ItemVectors] = []
     for start in range(0, len(texts), EMBEDDED):
         batch = texts[start : start + EMBEDDED]

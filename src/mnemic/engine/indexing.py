@@ -16,7 +16,7 @@ from mnemic.engine.inputs import Watch
 from mnemic.engine.kinds import EMBED
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError, UnavailableError
 from mnemic.model.bookkeeping import slot_in
-from mnemic.model.candidates import DOCUMENT, Candidates, Change, IndexQuery
+from mnemic.model.candidates import DOCUMENT, Candidates, Change, IndexQuery, Terms
 from mnemic.model.item import Chunk, Fact, Item, Message
 from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Partition, Visibility
@@ -183,6 +183,11 @@ def indexed_text(item: Item | Fact) -> str:
     slot = (item.slot, item.value) if isinstance(item, Fact) else slot_in(item.bookkeeping)
     plain = state_slot(item.text, *slot) if slot else ""
     return "\n".join(part for part in (item.text, plain, item.context, item.snippet) if part)
+
+
+def passage_terms(engine: Engine, chunk: Chunk) -> Terms:
+    """The keywords of a passage: of its text and titles, and of its folder and file name."""
+    return engine.terms(indexed_text(chunk), "/".join(chunk.source.replace("\\", "/").split("/")[-2:]))
 
 
 def message_text(name: str | None, text: str) -> str:

@@ -3,7 +3,7 @@
 import hashlib
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.indexing import indexed_text
+from mnemic.engine.indexing import indexed_text, passage_terms
 from mnemic.engine.inputs import check_line
 from mnemic.engine.secrets import Redacted, redact
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError
@@ -38,6 +38,7 @@ MAX_SOURCE_CHARS = 4096  # Linux's longest path (PATH_MAX)
 class IngestRequest:
     """Options of an ingest. `source`: the stored name, default the absolute path. `name`: the file name of bytes, for
     the type. `is_again`: read unchanged files too. `is_pruning`: remove documents of vanished files.
+    `metadata`: the caller's, None to keep what a document has. `include`: folder names that are not skipped.
     """
 
     level: Level | None = None
@@ -50,6 +51,8 @@ class IngestRequest:
     chunking: documents.Chunking = documents.Chunking.STRUCTURE
     config: ChunkConfig = DOCUMENT_CHUNKS
     secrets: documents.Secrets = documents.Secrets.REFUSE
+    metadata: Mapping[str, object] | None = None
+    include: frozenset[str] = frozenset()
     progress: Progress | None = None
 
     @property
@@ -93,6 +96,7 @@ def why_nothing(files: Sequence[documents.FileReport], *, is_dry_run: bool) -> s
 
 
 CODE = "text/x-code"
+ABOUT = "about"  # the key of a file's own properties in a document's metadata
 MAX_ABOUT = 32  # fields of a file's own metadata to keep; a forged file may have thousands
 MAX_ABOUT_CHARS = 500  # characters of one field
 
@@ -131,15 +135,21 @@ def prepare(
         pages=pages,
         headings=headings,
         reason="",
-        metadata={"about": about} if about else {},
+        metadata={**_given_metadata(document, request), **({ABOUT: about} if about else {})},
         bookkeeping=note_chunking(request.recipe),
         updated_at=at,
     )
     drafts = _drafts(request, filled, clean.text)
     chunks = [_chunk(filled, draft, at) for draft in drafts]
     indexed = tuple(indexed_text(chunk) for chunk in chunks)
-    rows = tuple((chunk, engine.terms(text)) for chunk, text in zip(chunks, indexed, strict=True))
+    rows = tuple((chunk, passage_terms(engine, chunk)) for chunk in chunks)
     return Prepared(filled, clean.text, rows, indexed, clean.kinds)
+
+
+def _given_metadata(known: documents.Document, request: IngestRequest) -> Mapping[str, object]:
+    """The caller's metadata: the request's, else the stored."""
+    stored = {key: value for key, value in known.metadata.items() if key != ABOUT}
+    return stored if request.metadata is None else request.metadata
 
 
 def _drafts(request: IngestRequest, document: documents.Document, text: str) -> list[ChunkDraft]:
@@ -283,7 +293,7 @@ def plan(engine: Engine, shelf: Shelf, content: str | bytes, request: IngestRequ
         candidates: Iterable[Task] = [_task_of_bytes(content, request)]
     else:
         place = _place(engine, content, request)
-        candidates = list(_find_tasks(engine, place, made))
+        candidates = list(_find_tasks(engine, place, made, request.include))
     done, total = 0, len(list(candidates))
     for batch in batches(candidates, LOOKED_UP):
         with engine.store.read() as work:
@@ -318,13 +328,13 @@ def _place(engine: Engine, path: str, request: IngestRequest) -> Place:
     return Place(place.path, source, place.is_folder)
 
 
-def _find_tasks(engine: Engine, place: Place, made: Plan) -> Iterator[Task]:
+def _find_tasks(engine: Engine, place: Place, made: Plan, include: Collection[str]) -> Iterator[Task]:
     """The files of a place as tasks. Skipped files are reported."""
     files, most = engine.files, int(engine.settings.max_file_bytes)
     if files is None:
         return
     sources = set[str]()
-    for entry in files.walk(place, most):
+    for entry in files.walk(place, most, include):
         if not isinstance(entry, FoundFile):
             made.reports.append(
                 documents.FileReport(source=entry.source, outcome=documents.Outcome.SKIPPED, reason=entry.reason)
@@ -353,6 +363,8 @@ def _sort(task: Task, known: documents.Document | None, request: IngestRequest, 
 
 def _is_unchanged(task: Task, known: documents.Document, request: IngestRequest) -> bool:
     if known.status is not documents.DocumentStatus.READY or chunking_in(known.bookkeeping) != request.recipe:
+        return False
+    if request.metadata is not None and {ABOUT: None, **request.metadata} != {**known.metadata, ABOUT: None}:
         return False
     try:
         return hashlib.sha256(task.load()).hexdigest() == known.sha256

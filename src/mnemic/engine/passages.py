@@ -1,6 +1,7 @@
 """Decides which passages a question admits, and joins neighbouring passages into excerpts."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from mnemic.engine.engine import PAGE_ROWS, Engine
@@ -8,9 +9,11 @@ from mnemic.engine.inputs import Question
 from mnemic.model.candidates import IndexQuery
 from mnemic.model.document import Document, DocumentQuery
 from mnemic.model.filter import EVERYTHING, Filter, field_at, meets
-from mnemic.model.item import Chunk, Kind, State, Trust
+from mnemic.model.item import Chunk, Kind, ResearchQuote, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Visibility
+from mnemic.text.outline import lines
+from mnemic.text.sentences import sentences
 
 _GAP = 8  # characters: successive chunks within this gap belong together, since it is white space
 _PAST_CANDIDATES = 10
@@ -68,6 +71,21 @@ def _field(document: Document, path: Sequence[str]) -> object:
         "metadata": document.metadata,
     }
     return field_at(values.get(path[0]), path[1:])
+
+
+def quote_of(engine: Engine, asked: Collection[str], chunk: Chunk) -> ResearchQuote | None:
+    """The sentence, or row of a table, with the most of the terms in question, which count more the fewer sentences of
+    the passage have them; None if no sentence has any.
+    """
+    is_table = " | " in chunk.text
+    spans = list(lines(chunk.text, 0, len(chunk.text))) if is_table else sentences(chunk.text)
+    shared = [{*engine.analyser.terms(chunk.text[start:end])}.intersection(asked) for start, end in spans]
+    known = Counter(term for terms in shared for term in terms)
+    if not known:
+        return None
+    best = max(range(len(spans)), key=lambda place: sum(1 / known[term] for term in shared[place]))
+    start, text = chunk.start + spans[best][0], chunk.text[slice(*spans[best])].rstrip()
+    return ResearchQuote(text, start, start + len(text), chunk.page, chunk.last_page)
 
 
 @dataclass(frozen=True, slots=True)

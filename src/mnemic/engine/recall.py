@@ -23,7 +23,7 @@ from mnemic.engine.fields import as_known
 from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
 from mnemic.engine.inputs import Question, Selection, Watch
 from mnemic.engine.links import SearchSide as Side
-from mnemic.engine.passages import admits, passage_query
+from mnemic.engine.passages import admits, passage_query, quote_of
 from mnemic.errors import BackendError, ConfigError, NotFoundError, TimedOutError, UnsupportedError
 from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
@@ -406,7 +406,7 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
         order = _without_noise(engine, scored, order)
     limit = len(order) if question.limit is None else question.limit
     now, chosen, hits, room = engine.clock.now(), Selection(question), list[Hit](), question.room
-    asked, is_asking = AskedBefore(question.text, engine), is_question(question.text)
+    asked, is_asking, terms = AskedBefore(question.text, engine), is_question(question.text), _terms(engine, question)
     step = limit if room == inf else min(limit, ROWS_AT_ONCE)
     cosines = scored.candidates.similarities
     for start in range(0, len(order), step or 1):
@@ -419,7 +419,8 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
             if item is None or (is_asking and question.limit is not None and asked.is_repeated_by(item)):
                 continue
             if len(hits) < limit and chosen.takes(item, now):
-                hits.append(_hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure)))
+                hit = _hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure))
+                hits.append(replace(hit, quote=quote_of(engine, terms, item)) if isinstance(item, Chunk) else hit)
                 room -= shortened_tokens(engine.analyser.token_count(item.text))
     return tuple(hits) if question.is_about_the_past else _without_outdated(engine, visible, hits)
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from mnemic.errors import InvalidInputError
 from mnemic.model.chat import Usage
+from mnemic.model.item import ResearchQuote
 from mnemic.model.scope import Level, Partition
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -241,17 +242,6 @@ class ResearchPlan:
     read: int
     calls: int
     tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class ResearchQuote:
-    """A verbatim quote: characters `start` to `end` of the document, on `page` to `last_page` (from 1) if known."""
-
-    text: str
-    start: int
-    end: int
-    page: int | None = None
-    last_page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

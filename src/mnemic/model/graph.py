@@ -119,6 +119,21 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a parsed sentence, at `start` to `end` of the text: its universal part of speech, its dependency
+    (ClearNLP) on the word with index `head` in the sentence, and the label of the name that it is part of, if any.
+    """
+
+    text: str
+    start: int
+    end: int
+    tag: str
+    relation: str
+    head: int
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Named:
     """An entity as one text mentions it."""
 

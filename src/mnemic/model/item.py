@@ -256,6 +256,17 @@ class Chunk(OneLine):
         return " > ".join(self.headings)
 
 
+@dataclass(frozen=True, slots=True)
+class ResearchQuote:
+    """A verbatim quote: characters `start` to `end` of the document, on `page` to `last_page` (from 1) if known."""
+
+    text: str
+    start: int
+    end: int
+    page: int | None = None
+    last_page: int | None = None
+
+
 Item = Message | Memory | Chunk
 Remembered = Message | Memory
 """Messages and what was derived from them: all items but document passages."""

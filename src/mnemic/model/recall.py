@@ -13,7 +13,7 @@ from typing import Any
 
 from mnemic.model.filter import EVERYTHING, Filter
 from mnemic.model.graph import GraphPath
-from mnemic.model.item import Item, Kind, Memory, Message, Role, State, kind_of
+from mnemic.model.item import Item, Kind, Memory, Message, ResearchQuote, Role, State, kind_of
 from mnemic.model.listing import SHOWN, Listing, shorten
 
 SHOWN_RELEVANCE = 0.2
@@ -39,7 +39,8 @@ class Hit:
     `similarity` is the cosine to the query, or None if either has no vector. `relevance` is the probability, 0 to 1,
     that the hit answers the query at all. Unlike scores, it is comparable across stores. It is None without a vector,
     when ranking by similarity alone, or with an embedding model that it is not calibrated for. A fallback hit did not
-    match: it is background, and its score is its decayed importance.
+    match: it is background, and its score is its decayed importance. `quote` is the sentence of a document's passage
+    that shares the most words with the query, with its place and page; None if no sentence shares any.
     """
 
     item: Item
@@ -48,6 +49,7 @@ class Hit:
     contributions: tuple[Contribution, ...]
     is_fallback: bool = False
     relevance: float | None = None
+    quote: ResearchQuote | None = None
 
     @property
     def id(self) -> str:
@@ -225,7 +227,8 @@ class Citation:
     """The source behind a mark `[number]` in the facts and documents. `get(item_id)` returns it.
 
     For a document excerpt, `item_id` is the chunk that was found. Also set are the document, its title, the first and
-    last page (from 1, if known), and the shown characters of its text (`start` to `end`, half-open).
+    last page (from 1, if known), the shown characters of its text (`start` to `end`, half-open), and the `section`: the
+    headings above it, or the function or class of source code.
     """
 
     number: int
@@ -239,6 +242,7 @@ class Citation:
     last_page: int | None = None
     start: int | None = None
     end: int | None = None
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)

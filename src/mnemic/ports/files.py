@@ -55,10 +55,11 @@ class Files(Protocol):
         """The file or folder at a path. Follows links. Raises `InvalidInputError` if it is neither."""
         ...
 
-    def walk(self, place: Place, max_bytes: int) -> Iterator[FoundFile | LeftOut]:
+    def walk(self, place: Place, max_bytes: int, include: Collection[str] = ()) -> Iterator[FoundFile | LeftOut]:
         """Yields every file in a place in a stable order, or the place itself if it is a file. A skipped file or folder
         is one entry of the same stream. Yields no file twice and none outside the folder. Skips files whose name
-        suggests secrets, even if named directly. Unreadable files do not raise.
+        suggests secrets, even if named directly. Unreadable files do not raise. `include`: names of folders that are
+        read although their name would exclude them.
         """
         ...
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mnemic.model.candidates import Space
 from mnemic.model.chat import Completion, Piece, Prompt, ToolContext, ToolSpec
+from mnemic.model.graph import Word
 
 Vectors = NDArray[np.float32]
 
@@ -221,4 +222,17 @@ class Tool(Protocol):
         wrong arguments, in words that help the model correct them. The model sees the message of any other
         `MnemicError` too.
         """
+        ...
+
+
+class TextParser(Protocol):
+    """Parses English for the graph. Thread-safe."""
+
+    @property
+    def name(self) -> str:
+        """Name and version. Items are read again when it changes."""
+        ...
+
+    def parse(self, text: str) -> Sequence[Sequence[Word]]:
+        """The words of each sentence, in order. Accepts any string."""
         ...

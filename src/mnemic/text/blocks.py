@@ -59,20 +59,23 @@ _QUOTES = str.maketrans(dict.fromkeys('"＂“”„‟〝〞❝❞', "'"))
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A passage of a document. Pages count from 1, if known. `number`: for citing it, if any."""
+    """A passage of a document. Pages count from 1, if known. `number`: for citing it, if any. `section`: the headings
+    above it that its text does not repeat, such as the columns of a table or the function around a line of code.
+    """
 
     name: str
     text: str
     page: int | None = None
     last_page: int | None = None
     number: int | None = None
+    section: str = ""
 
     @property
     def source_line(self) -> str:
-        """`Source: contract.pdf, pages 4-6 [3]`, always on one line."""
-        pages = pages_told(self.page, self.last_page)
-        number = "" if self.number is None else f" [{self.number}]"
-        return f"Source: {_inline(self.name).translate(_QUOTES)}{pages and f', {pages}'}{number}"
+        """`Source: contract.pdf, pages 4-6, Rent > Deposit [3]`, always on one line."""
+        parts = (self.name, pages_told(self.page, self.last_page), self.section)
+        told = ", ".join(_inline(part).translate(_QUOTES) for part in parts if part)
+        return f"Source: {told}{'' if self.number is None else f' [{self.number}]'}"
 
 
 def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback: bool = False) -> str:
@@ -94,9 +97,9 @@ def section_block(section: Section, lines: Iterable[str], language: Language = "
 
 def documents_block(excerpts: Iterable[Excerpt], language: Language = "en") -> str:
     """Preface, begin marker, each excerpt's source line and quoted text, end marker; "" for none. The source line is
-    `Source: <name>`, then `, page <page>` or `, pages <first>-<last>` if known, and `[<number>]` if any. Inner double
-    quotes become single ones, and further lines of a text are indented, so that it can neither end itself nor start
-    another.
+    `Source: <name>`, then `, page <page>` or `, pages <first>-<last>` and the section if known, and `[<number>]` if
+    any. Inner double quotes become single ones, and further lines of a text are indented, so that it can neither end
+    itself nor start another.
     """
     lines: list[str] = []
     for excerpt in excerpts:

@@ -4,7 +4,7 @@ structure, without the lines repeated on every page.
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -285,7 +285,8 @@ def draft_chunks(
         is_structured = chunking is Chunking.STRUCTURE
         layout = _Layout(text, config, page_starts)
         groups = _groups(layout, headings, is_code=is_code) if is_structured else [_prose(layout)]
-        spans = [((chunk[0].start, chunk[-1].end), _shared(chunk)) for chunk in _packed(groups, config)]
+        packed = _packed(groups, config)
+        spans = [((chunk[0].start, chunk[-1].end), _titles(chunk, is_code=is_code)) for chunk in packed]
     return [
         ChunkDraft(
             text=text[start:end],
@@ -308,6 +309,14 @@ class _Layout:
     text: str
     config: ChunkConfig
     pages: Sequence[int]
+
+
+def _titles(chunk: Sequence[_Piece], *, is_code: bool) -> tuple[str, ...]:
+    """The headings of a chunk; in source code with the names of all its definitions."""
+    shared = _shared(chunk)
+    rest = dict.fromkeys(".".join(piece.headings[len(shared) :]) for piece in chunk) if is_code else {}
+    names = ", ".join(filter(None, rest))
+    return (*shared, names[: outline.MAX_HEADING_CHARS]) if names else shared
 
 
 def _shared(chunk: Sequence[_Piece]) -> tuple[str, ...]:
@@ -360,8 +369,7 @@ def _tail(chunk: Sequence[_Piece], config: ChunkConfig, needed: int) -> list[_Pi
 def _groups(layout: _Layout, titles: Sequence[Heading], *, is_code: bool) -> list[list[_Piece]]:
     """The pieces of each block; a heading is part of the block that follows it."""
     if is_code:
-        spans = outline.code_blocks(layout.text)
-        return [_cut(layout, Block(start, end, BlockKind.CODE)) for start, end in spans]
+        return list(_definitions(layout))
     groups: list[list[_Piece]] = []
     heading: list[_Piece] = []
     for block in outline.blocks(layout.text, titles):
@@ -377,6 +385,28 @@ def _groups(layout: _Layout, titles: Sequence[Heading], *, is_code: bool) -> lis
             groups.append(_joined(heading, pieces, layout.config))
             heading = []
     return [*groups, heading] if heading else groups
+
+
+def _definitions(layout: _Layout) -> Iterator[list[_Piece]]:
+    """The pieces of source code, grouped by the function or class that they belong to, outermost first."""
+    known, place = outline.definitions(layout.text), 0
+    for begin, end in outline.code_blocks(layout.text):
+        above: list[tuple[int, str]] = []
+        group: list[_Piece] = []
+        for piece in _cut(layout, Block(begin, end, BlockKind.CODE)):
+            is_first = True
+            while place < len(known) and known[place][0] < piece.end:
+                _, indent, name = known[place]
+                if is_first or not any(each[0] < indent for each in above):
+                    above = [*(each for each in above if each[0] < indent), (indent, name)]
+                is_first, place = False, place + 1
+            names = tuple(name for _, name in above)
+            if group and group[-1].headings != names:
+                yield group
+                group = []
+            group.append(replace(piece, headings=names))
+        if group:
+            yield group
 
 
 def _is_below(headings: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -396,8 +426,12 @@ def _prose(layout: _Layout) -> list[_Piece]:
 
 
 def _cut(layout: _Layout, block: Block) -> list[_Piece]:
-    """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk."""
+    """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk and a page."""
     text, config = layout.text, layout.config
+    turns = layout.pages[bisect_right(layout.pages, block.start) : bisect_left(layout.pages, block.end)]
+    if turns:  # a list or table that continues on the next page
+        parts = [replace(block, start=start, end=end) for start, end in pairwise([block.start, *turns, block.end])]
+        return [piece for part in parts for piece in _cut(layout, part)]
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.HEADING):
         inner = text[block.start : block.end]
         spans = [(block.start + start, block.start + end) for start, end in sentences(inner)]
@@ -410,6 +444,9 @@ def _cut(layout: _Layout, block: Block) -> list[_Piece]:
         for first, last in _fitting(text, stripped, config):
             weight, page = _weight(text[first:last]), page_of(layout.pages, first)
             pieces.append(_Piece(first, last, weight, block.headings, repeats=is_prose, page=page))
+    if block.kind is BlockKind.TABLE and len(pieces) > 1:
+        header = outline.table_header(text, block.start, block.end)
+        return [replace(each, headings=(*block.headings, header)) for each in pieces] if header else pieces
     return pieces
 
 

@@ -59,6 +59,20 @@ _WIKI = re.compile(r"(=(?: ?=){0,5}) ?([^=\s](?:.*[^=\s])?) ?(=(?: ?=){0,5})$")
 _UNDERLINE = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,9}[.)])[ \t]+\S")
 _FRONT_MATTER = re.compile(r"---[ \t]*$")
+_ROW = re.compile(r"[ \t]*\||[^|]*\S \| ")
+_NUMBER = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
+_DEFINITION = re.compile(
+    r"^(?P<indent>[ \t]*+)(?:"
+    r"(?:\w+[ \t]+){0,4}?(?:def|class|func|function|fn|struct|interface|trait|impl|enum|module|type)[ \t]+"
+    r"(?:\([^)\n]{0,80}\)[ \t]*)?(?P<a>[A-Za-z_$][\w$]*)"
+    r"|(?:export[ \t]+)?(?:const|let|var)[ \t]+(?P<b>[\w$]+)[ \t]*=[ \t]*(?:async[ \t]*)?"
+    r"(?:function\b|\([^)\n]{0,200}\)[ \t]*=>)"
+    r"|(?:[\w<>\[\],*&:]+[ \t]+){1,5}(?P<c>\w+)\([^;{}\n]{0,300}\)[^;{}\n]{0,80}\{[ \t]*$"
+    r")",
+    re.MULTILINE,
+)
+"""Definitions by keyword (Python, Rust, Go, TypeScript …), as arrow functions, and as in C and Java."""
+_CONTROL = frozenset(("if", "for", "while", "switch", "catch", "else", "return", "new", "match", "with", "do", "try"))
 
 
 def blocks(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
@@ -124,6 +138,23 @@ def _says(line: str, title: str) -> bool:
     """True for a heading's line: its title with little else."""
     words, wanted = " ".join(line.split()).casefold(), " ".join(title.split()).casefold()
     return bool(wanted) and wanted in words and len(words) <= len(wanted) + _MARKS_CHARS
+
+
+def table_header(text: str, start: int, end: int) -> str:
+    """The header of a table whose first line starts at `start`, cells separated by bars; "" if a cell of that line is a
+    number or blank.
+    """
+    line = text[start:end].split("\n", 1)[0].strip().strip("|")
+    cells = [cell.strip() for cell in line.split("|")]
+    is_header = len(cells) > 1 and all(cell.strip("*_ ") and not _NUMBER.fullmatch(cell) for cell in cells)
+    return " | ".join(cells)[:MAX_HEADING_CHARS] if is_header else ""
+
+
+def definitions(text: str) -> list[tuple[int, int, str]]:
+    """The functions, classes and the like that source code defines: offset, indentation and name."""
+    found = _DEFINITION.finditer(text)
+    named = [(match.start(), len(match["indent"]), match["a"] or match["b"] or match["c"]) for match in found]
+    return [(start, indent, name) for start, indent, name in named if name not in _CONTROL]
 
 
 def code_blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
@@ -212,11 +243,11 @@ def _extent(lines: list[_Line], number: int) -> tuple[BlockKind, int]:
         closing = next((n for n in range(1, min(len(lines), 100)) if _FRONT_MATTER.match(lines[n].text)), 0)
         if closing:
             return BlockKind.CODE, closing + 1
-    if text.lstrip().startswith("|"):
-        return BlockKind.TABLE, _after(lines, number + 1, lambda line: line.lstrip().startswith("|"))
+    if _ROW.match(text):
+        return BlockKind.TABLE, _after(lines, number + 1, lambda line: _ROW.match(line) is not None)
     if _ITEM.match(text):
         return BlockKind.LIST, _after_list(lines, number + 1)
-    return BlockKind.PARAGRAPH, _after(lines, number + 1, lambda line: not _ITEM.match(line))
+    return BlockKind.PARAGRAPH, _after(lines, number + 1, lambda line: not (_ITEM.match(line) or _ROW.match(line)))
 
 
 def _after_fence(lines: list[_Line], number: int, fence: str) -> int:

@@ -59,13 +59,13 @@ def test_a_folder_is_walked_to_its_depths_without_what_holds_no_content(tmp_path
 def test_folders_that_say_of_themselves_that_they_hold_no_content_are_left_out(tmp_path: Path):
     put(tmp_path / "myenv/pyvenv.cfg")
     put(tmp_path / "myenv/lib/a.py")
-    put(tmp_path / "target/CACHEDIR.TAG")
+    put(tmp_path / "made/CACHEDIR.TAG")
     put(tmp_path / "x.egg-info/PKG-INFO")
     assert walked(tmp_path) == (
         [],
         {
             "myenv": "it is a Python environment",
-            "target": "it is marked as a cache (CACHEDIR.TAG)",
+            "made": "it is marked as a cache (CACHEDIR.TAG)",
             "x.egg-info": "it contains program files, not content",
         },
     )
@@ -161,14 +161,14 @@ def test_a_folder_and_a_file_that_are_links_may_be_named_themselves(tmp_path: Pa
 
 
 def test_the_patterns_of_gitignore_hold_at_every_depth_and_the_innermost_decides(tmp_path: Path):
-    put(tmp_path / ".gitignore", "*.log\n/build/\n!keep.log\n# comment\n\\\n[z-a]\n")
+    put(tmp_path / ".gitignore", "*.log\n/made/\n!keep.log\n# comment\n\\\n[z-a]\n")
     put(tmp_path / "sub/.gitignore", "!*.log\nprivate.md\n")
-    for name in ("a.log", "keep.log", "build/x.md", "src/build/x.md", "sub/b.log", "sub/private.md", "private.md"):
+    for name in ("a.log", "keep.log", "made/x.md", "src/made/x.md", "sub/b.log", "sub/private.md", "private.md"):
         put(tmp_path / name)
     read, left_out = walked(tmp_path)
-    assert read == ["keep.log", "private.md", "src/build/x.md", "sub/b.log"]
+    assert read == ["keep.log", "private.md", "src/made/x.md", "sub/b.log"]
     ignored = [source for source, reason in left_out.items() if reason == "a .gitignore file excludes it"]
-    assert ignored == ["a.log", "build", "sub/private.md"]
+    assert ignored == ["a.log", "made", "sub/private.md"]
 
 
 def test_inside_a_repository_the_patterns_above_hold_unless_they_leave_out_what_was_named(tmp_path: Path):
@@ -245,3 +245,14 @@ def test_a_source_is_the_same_from_every_working_directory(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path / "papers")
     assert FILES.find(".") == FILES.find("../papers/") == outside
     assert outside.source == (tmp_path / "papers").as_posix()
+
+
+@pytest.mark.requirement("O-41")
+def test_folders_of_built_files_are_left_out_unless_they_are_included(tmp_path: Path):
+    for folder in ("dist", "build", "target", "vendor", "env", "node_modules", "src", "src/vendor"):
+        put(tmp_path / folder / "a.md")
+    read, left_out = walked(tmp_path)
+    assert read == ["src/a.md"]
+    assert "include 'vendor'" in left_out["vendor"]
+    included = [each.source for each in LocalFiles().walk(LocalFiles().find(str(tmp_path)), 1000, ["vendor", "dist"])]
+    assert {"dist/a.md", "vendor/a.md", "src/vendor/a.md"} <= {source[len(str(tmp_path)) + 1 :] for source in included}

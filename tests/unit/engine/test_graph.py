@@ -243,6 +243,13 @@ class TestPaths:
         assert {node.type.value for node in mnemic.graph.entities(ANNA, "jordan").nodes} == {"person", "place"}
         assert mnemic.graph.path(ANNA, "Bob", "Petra").nodes == ()
 
+    def test_a_type_that_is_hardly_ever_told_is_a_mistake(self, mnemic: Mnemic):
+        told(mnemic, "John reports to Bob.", "John works at Acme.", "John manages Apollo.", "Apollo requires John.")
+        told(mnemic, "Petra is located in John.")
+        (john,) = mnemic.graph.entities(ANNA, "john").nodes
+        assert (john.type.value, john.mentions) == ("person", 5)
+        assert mnemic.graph.entities(ANNA, types=["place"]).nodes == ()
+
     def test_the_shortest_way_is_taken_and_no_longer_one_than_asked(self, mnemic: Mnemic):
         told(
             mnemic,

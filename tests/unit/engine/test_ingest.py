@@ -263,7 +263,7 @@ def test_a_file_that_holds_a_secret_is_refused_or_kept_without_it(parts: Engine,
     put(papers, {"plan.txt": PLAN})
     (report,) = mnemic.ingest(ANNA, papers / "plan.txt").files
     assert report.outcome is Outcome.FAILED
-    assert report.reason.startswith("it holds a secret (password) in line 3; take it out")
+    assert report.reason.startswith("it contains a secret (password) in line 3; remove it")
     assert mnemic.documents.text(ANNA, report.source) == ""
     (report,) = mnemic.ingest(ANNA, papers / "plan.txt", secrets="redact").files
     assert (report.outcome, report.reason) == (Outcome.ADDED, "secrets were replaced: password")

@@ -55,14 +55,14 @@ def test_short_pages_are_passages_of_their_own_and_cited_by_their_page(mnemic: M
     assert f"Source: trees.pdf, page 3 [{citation.number}]" in mnemic.context(ANNA, "ash").blocks["documents"]
 
 
-@pytest.mark.requirement("J-47", "P-12")
+@pytest.mark.requirement("J-47", "P-12", "R-49")
 def test_forty_decks_and_papers_are_cited_by_the_page_of_the_answer(mnemic: Mnemic, tmp_path: Path):
     subjects = ("rent", "deposit", "heating", "garden", "parking", "keys")
     answers: dict[str, tuple[str, int]] = {}
     for number in range(20):
         lines = [f"The {subject} of house{number} is code{number}x{page}." for page, subject in enumerate(subjects, 1)]
         papers, slides = (
-            pdf([line.replace("house", "flat") for line in lines]),
+            pdf([f"{clause}. {line.replace('house', 'flat')}" for clause, line in enumerate(lines, 1)]),
             pptx([("Plan", line, "") for line in lines]),
         )
         put(tmp_path, {f"paper{number}.pdf": papers, f"deck{number}.pptx": slides})
@@ -74,6 +74,23 @@ def test_forty_decks_and_papers_are_cited_by_the_page_of_the_answer(mnemic: Mnem
     found = {question: (Path(each.source).name, each.page) for question, each in cited.items()}
     assert found == answers
     assert all(each.last_page == each.page for each in cited.values())
+
+
+@pytest.mark.requirement("J-47", "P-12")
+def test_a_hit_quotes_the_sentence_of_the_passage_with_its_page_and_place(mnemic: Mnemic, tmp_path: Path):
+    pages = [
+        "The tenant pays monthly. The deposit is held by a bank. Late payment costs interest.",
+        "Cats are allowed.",
+    ]
+    put(tmp_path, {"lease.pdf": pdf(pages, title="Lease")})
+    mnemic.ingest(ANNA, tmp_path / "lease.pdf")
+    quote = mnemic.recall(ANNA, "who holds the deposit?", kinds=["document"]).hits[0].quote
+    assert quote is not None
+    assert (quote.text, quote.page, quote.last_page) == ("The deposit is held by a bank.", 1, 1)
+    text = mnemic.documents.text(ANNA, str(tmp_path / "lease.pdf"))
+    assert text[quote.start : quote.end] == quote.text
+    mnemic.remember(ANNA, "Ana owns a cat")
+    assert all(hit.quote is None for hit in mnemic.recall(ANNA, "cat", kinds=["fact"]).hits)
 
 
 def test_no_passage_begins_or_ends_with_what_every_page_repeats(mnemic: Mnemic, tmp_path: Path):

@@ -205,7 +205,7 @@ def test_a_source_that_was_read_here_from_the_same_bytes_is_known_and_from_other
         ({"created_at": None}, "must be a time"),
         ({"chunks": "all"}, "chunks must be a list"),
         ({"chunks": [1]}, "chunks must be mappings"),
-        ({"chunks": [{"id": "1"}]}, "it has no"),
+        ({"chunks": [{"id": "1"}]}, "is missing"),
         ({"level": "planet"}, "planet"),
     ],
 )

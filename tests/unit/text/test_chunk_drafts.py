@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pytest
 
 from mnemic.model.document import Heading
@@ -170,3 +172,47 @@ def test_a_heading_whose_words_are_not_in_the_text_holds_from_its_place_on():
         ((), "Some words before.\n\nA line that goes on"),
         (("Chapter Two", "Its Part"), "over the border.\nAfter it."),
     ]
+
+
+def test_a_numbered_list_over_many_pages_is_cut_at_each_page():
+    clauses = [f"{number}. Clause number {number} is short." for number in range(1, 2001)]
+    starts = [0, *accumulate(len(clause) + 2 for clause in clauses[:-1])]
+    drafts = draft_chunks("\n\n".join(clauses), page_starts=starts)
+    assert [(draft.text, draft.page, draft.last_page) for draft in drafts] == [
+        (clause, page, page) for page, clause in enumerate(clauses, 1)
+    ]
+
+
+def test_every_passage_of_a_long_table_names_its_columns():
+    rows = "\n".join(f"region {number} | {number * 10} | 2024" for number in range(120))
+    drafts = draft_chunks(f"Prices of the year\n\nRegion | Amount | Year\n{rows}\n\nThe end of it.")
+    assert len(drafts) > 3
+    assert all(draft.headings == ("Region | Amount | Year",) for draft in drafts[1:-1])
+    assert all(line.count("|") == 2 for draft in drafts[1:-1] for line in draft.text.split("\n"))
+    markdown = draft_chunks("| Name | Size |\n|---|---|\n" + "\n".join(f"| n{row} | {row} |" for row in range(120)))
+    assert [draft.headings for draft in markdown] == [("Name | Size",)] * len(markdown)
+    numbers = draft_chunks("\n".join(f"{row} | {row}" for row in range(200)))
+    assert {draft.headings for draft in numbers} == {()}
+
+
+@pytest.mark.parametrize(
+    "code, names",
+    [
+        ("def load(path):\n{}\n\ndef save(path):\n{}\n", ["load", "save"]),
+        ("export const load = (path) => {{\n{}\n}}\n\nfunction save(path) {{\n{}\n}}\n", ["load", "save"]),
+        ("func (s *Server) Load() {{\n{}\n}}\n\nfunc save() {{\n{}\n}}\n", ["Load", "save"]),
+        ("public static int load(int a) {{\n{}\n}}\n\nvoid save(char *b) {{\n{}\n}}\n", ["load", "save"]),
+    ],
+)
+def test_code_is_cut_at_functions_and_each_passage_names_its_own(code: str, names: list[str]):
+    body = "\n".join(f"    total = total + {number}" for number in range(12))
+    drafts = draft_chunks(code.format(body, body), is_code=True)
+    assert [draft.headings for draft in drafts] == [(name,) for name in names]
+
+
+def test_methods_are_named_with_their_class_and_small_functions_together():
+    body = "\n".join(f"        self.total += {number}" for number in range(30))
+    drafts = draft_chunks(f"class Store:\n    def load(self):\n{body}\n\n    def save(self):\n{body}\n", is_code=True)
+    assert [draft.headings for draft in drafts] == [("Store",), ("Store", "save")]
+    small = draft_chunks("def one():\n    return 1\n\ndef two():\n    return 2\n", is_code=True)
+    assert [draft.headings for draft in small] == [("one, two",)]

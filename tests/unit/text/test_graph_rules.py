@@ -64,7 +64,10 @@ def types(text: str, speaker: str = "") -> dict[str, str]:
         ("Anna works at Acme. She reports to Bob.", {("Anna", "WORKS_AT", "Acme"), ("Anna", "REPORTS_TO", "Bob")}),
         ("Marie habite à Toulouse.", {("Marie", "LIVES_IN", "Toulouse")}),
         ("Pedro trabaja en Telefónica.", {("Pedro", "WORKS_AT", "Telefónica")}),
-        ("阿波罗项目依赖Redis，由张伟负责。", {("阿波罗项目", "DEPENDS_ON", "Redis")}),
+        (
+            "阿波罗项目依赖Redis，由张伟负责。",
+            {("阿波罗项目", "DEPENDS_ON", "Redis"), ("张伟", "MANAGES", "阿波罗项目")},
+        ),
         ("张伟在腾讯公司工作。", {("张伟", "WORKS_AT", "腾讯公司")}),
     ],
 )
@@ -169,3 +172,31 @@ def test_no_text_raises_and_every_answer_is_whole(text: str, speaker: str):
     assert len(found.relations) <= MOST_RELATIONS
     assert all(0 <= name.start < name.end <= len(text) and name.key for name in found.names)
     assert all(each.source != each.target for each in found.relations)
+
+
+def test_courtesies_before_a_name_are_no_part_of_it():
+    for said in ("Wow John, that helps", "Yeah John", "Thanks John", "Woohoo John"):
+        assert {name.name for name in find(f"{said}. Anna met John.").names} == {"Anna", "John"}
+
+
+def test_a_surname_is_the_person_named_before():
+    assert relations("Marta Keller founded Acme Corp. Tom Okafor reports to Keller.") == {
+        ("Acme Corp", "CREATED_BY", "Marta Keller"),
+        ("Tom Okafor", "REPORTS_TO", "Marta Keller"),
+    }
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("李明的经理是王芳。", {("李明", "REPORTS_TO", "王芳")}),
+        ("赵强的妻子是陈静。她来自成都。", {("赵强", "FAMILY_OF", "陈静")}),
+        ("刘洋以前在百度工作，现在在云峰集团工作。", {("刘洋", "WORKED_AT", "百度"), ("刘洋", "WORKS_AT", "云峰集团")}),
+        ("海燕系统依赖Redis和Kafka。", {("海燕系统", "DEPENDS_ON", "Redis"), ("海燕系统", "DEPENDS_ON", "Kafka")}),
+        ("孙丽的丈夫高伟在长江银行工作。", {("孙丽", "FAMILY_OF", "高伟"), ("高伟", "WORKS_AT", "长江银行")}),
+    ],
+)
+def test_chinese_clauses_relate_owners_joined_names_and_the_last_subject(
+    text: str, expected: set[tuple[str, str, str]]
+):
+    assert relations(text) >= expected

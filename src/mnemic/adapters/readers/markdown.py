@@ -13,7 +13,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HASHES = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"\s*$|\s{4}|\s*(?:[-*+>|]|\d+[.)])(?:\s|$)")
-_FRONT_TITLE = re.compile(r"^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.MULTILINE)
+_FRONT_FIELD = re.compile(r"^([A-Za-z_][\w-]{0,40}):(.*(?:\n[ \t]*-[ \t].*)*)$", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -34,9 +34,19 @@ class MarkdownReader:
         headings = list(markdown_headings(text, front.end() if front else 0))
         for heading in headings:
             draft.mark_heading(heading.offset, heading.level, heading.title)
-        named = _FRONT_TITLE.search(front[1]) if front else None
+        fields = _front_fields(front[1]) if front else {}
         first = next((heading.title for heading in headings if heading.level == 1), None)
-        return draft.document("text/markdown", title=named[1] if named else first, metadata={"encoding": encoding})
+        title = fields.pop("title", "") or first
+        return draft.document("text/markdown", title=title, metadata={**fields, "encoding": encoding})
+
+
+def _front_fields(front: str) -> dict[str, str]:
+    """The simple fields of front matter, by name in lower case. The items of a list are separated by commas."""
+    fields: dict[str, str] = {}
+    for key, value in _FRONT_FIELD.findall(front):
+        items = re.split(r"\n[ \t]*-[ \t]|,", value.strip().strip("[]"))
+        fields[key.lower()] = ", ".join(filter(None, (item.strip().strip("\"'") for item in items)))
+    return fields
 
 
 def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:

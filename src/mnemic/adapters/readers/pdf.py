@@ -16,7 +16,8 @@ ENCRYPTED_CODES = (4, 5)
 
 MAX_OUTLINE = 5_000  # entries; bounds the time that a forged outline takes
 MAX_OUTLINE_DEPTH = 15  # levels; an outline may refer to itself
-METADATA = ("Author", "Subject", "Keywords", "CreationDate", "ModDate")
+METADATA = {"Author": "author", "Subject": "subject", "Keywords": "keywords", "CreationDate": "created"}
+_DATE = re.compile(r"D?:?(\d{4})(\d\d)(\d\d).*")
 
 _HYPHEN = re.compile("[\x02\ufffe]\n?")
 """PDFium's marks for hyphenation at the end of a line."""
@@ -66,7 +67,8 @@ def _read(file: Any, name: str, limits: ReadLimits) -> ReadDocument:
     for offset, level, title in sorted(_outline(file, starts, texts)):
         draft.mark_heading(offset, level, title)
     known: dict[str, str] = file.get_metadata_dict(skip_empty=True)
-    metadata = {key.lower(): known.get(key, "") for key in METADATA}
+    metadata = {name: known.get(key, "") for key, name in METADATA.items()}
+    metadata["created"] = _DATE.sub(r"\1-\2-\3", metadata["created"])
     return draft.document("application/pdf", title=known.get("Title"), metadata=metadata)
 
 

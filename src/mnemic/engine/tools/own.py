@@ -22,6 +22,7 @@ from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.chat import ToolContext
 from mnemic.model.document import ResearchLimits, ResearchReport
+from mnemic.model.filter import parse_filter
 from mnemic.model.item import Chunk, Item, Kind, Message, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.ports.models import Tool
@@ -38,6 +39,7 @@ _NO_DOCUMENTS = frozenset({MESSAGE, *(kind.value for kind in Kind if kind is not
 LEAST_CALLS, MAX_CALLS = 2, 200  # one to read and one to answer; 200 bound the cost of one tool call
 MAX_QUESTION_CHARS = 4000  # about 1,000 tokens: each of the calls carries the question
 TIMEOUT_S, DEADLINE_S = 300.0, 240.0  # the research ends a minute before the tool does, so that its answer arrives
+_Value = bool | float | str
 QUOTES = 3  # quotes shown per citation
 
 
@@ -131,15 +133,19 @@ def document_tools(engine: Engine) -> Sequence[Tool]:
     """The tools for the documents of the call's scope."""
 
     @tool(is_read_only=True)
-    def search_documents(context: ToolContext, query: str, limit: int = 5) -> str:
+    def search_documents(
+        context: ToolContext, query: str, limit: int = 5, filter: dict[str, _Value | dict[str, _Value]] | None = None
+    ) -> str:
         """Searches the documents that were given to this memory, such as manuals, contracts and notes. Call it when the
         answer may stand in a document, and name the source and the page in your answer.
 
         Args:
             query: What to look for, as a question or a few words.
             limit: The most passages, 1 to 20.
+            filter: Conditions on the documents, such as {"source": "lease.md"} or {"metadata.team": "core"}.
         """
-        found = find(engine, context.scope, _make_question(engine, query, limit, _DOCUMENTS))
+        asked = replace(_make_question(engine, query, limit, _DOCUMENTS), filter=parse_filter(filter))
+        found = find(engine, context.scope, asked)
         context.tell(found)
         block = documents_block(_make_excerpt(hit.item) for hit in found if not hit.is_fallback)
         return block or "no document says anything about that"
@@ -196,7 +202,8 @@ def _format_hit(hit: Hit) -> str:
 
 def _make_excerpt(item: Item) -> Excerpt:
     if isinstance(item, Chunk):
-        return Excerpt(item.title or item.source, item.text, item.page, item.last_page)
+        section = "" if not item.headings or item.headings[-1] in item.text else item.heading
+        return Excerpt(item.title or item.source, item.text, item.page, item.last_page, section=section)
     return Excerpt("memory" if isinstance(item, Message) else item.source or "memory", item.text)
 
 

@@ -4,6 +4,7 @@ length of the text. A model's entity must occur in the text, and its relation mu
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -13,15 +14,18 @@ from mnemic.errors import BadReplyError
 from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.graph import ALSO_KNOWN_AS, MAX_TYPE_CHARS, RELATED_TO, EntityType, Named, Related
 from mnemic.model.item import Role
+from mnemic.ports.models import TextParser
 from mnemic.text import sanitise
 from mnemic.text.graph import names as spelling
+from mnemic.text.graph import parsed
 from mnemic.text.languages import ClauseRules, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.replies import read_item
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import wording
 
-EXTRACTOR = "rules-1"  # name of the rules as a reader; changes with any rule of this package
+EXTRACTOR = "rules-2"  # name of the rules as a reader; changes with any rule of this package
+STATED, IMPLIED = 3, 2  # evidence for a type: the name or text states it, or a relation implies it
 MOST_CHARACTERS = 20_000  # read of a text: bounds the time of the rules
 MOST_NAMES = 40  # of one text: a text with more is a list
 MOST_RELATIONS = 60  # of one text: a text with more is a list
@@ -49,14 +53,15 @@ class Found:
 
 @dataclass(slots=True)
 class Findings:
-    """Collects names and relations."""
+    """Collects names and relations. `subject`: of the last clause, if any."""
 
     names: dict[tuple[str, EntityType], Named] = field(default_factory=dict[tuple[str, EntityType], Named])
     relations: dict[tuple[str, str, str], tuple[spelling.Name, spelling.Name, int, int]] = field(
         default_factory=dict[tuple[str, str, str], tuple[spelling.Name, spelling.Name, int, int]]
     )
-    types: dict[str, EntityType] = field(default_factory=dict[str, EntityType])
+    votes: dict[str, Counter[EntityType]] = field(default_factory=dict[str, "Counter[EntityType]"])
     seen: dict[str, spelling.Name] = field(default_factory=dict[str, spelling.Name])
+    subject: list[spelling.Name] = field(default_factory=list[spelling.Name])
 
     def see(self, name: spelling.Name, type_: EntityType = EntityType.THING) -> None:
         """Add a name worth keeping, with its type if known."""
@@ -64,9 +69,25 @@ class Findings:
         if not key or (key not in self.seen and len(self.seen) >= MOST_NAMES):
             return
         self.seen.setdefault(key, name)
-        for told in (name.type, type_):
-            if told is not EntityType.THING and self.types.get(key, EntityType.THING) is EntityType.THING:
-                self.types[key] = told
+        self.vote(key, name.type, STATED)
+        self.vote(key, type_, IMPLIED)
+
+    def vote(self, key: str, type_: EntityType, weight: int) -> None:
+        """Add evidence for the type of a name."""
+        if type_ is not EntityType.THING:
+            self.votes.setdefault(key, Counter())[type_] += weight
+
+    def fits(self, one: spelling.Name, other: spelling.Name, phrase: spelling.Phrase) -> bool:
+        """False if a phrase about people or places is said of a name that is surely something else."""
+        for name, wanted in ((one, phrase.first), (other, phrase.second)):
+            votes = self.votes.get(name.key, Counter())
+            if wanted in (EntityType.PERSON, EntityType.PLACE) and wanted not in votes and votes.total() >= STATED:
+                return False
+        return True
+
+    def type_of(self, key: str) -> EntityType:
+        """The type with the most evidence, the first of several."""
+        return self.votes[key].most_common(1)[0][0] if key in self.votes else EntityType.THING
 
     def relate(
         self, first: spelling.Name, second: spelling.Name, phrase: spelling.Phrase, span: tuple[int, int]
@@ -85,24 +106,47 @@ class Findings:
 
     def found(self) -> Found:
         """Everything collected."""
-        places = {key: place for place, key in enumerate(self.seen)}
+        whole = {key: self._whole_name(key) for key in self.seen}
+        places = {key: place for place, key in enumerate(dict.fromkeys(whole.values()))}
         names = [
-            Named(name.text, key, self.types.get(key, EntityType.THING), name.start, name.end)
-            for key, name in self.seen.items()
+            Named(self.seen[key].text, key, self.type_of(key), self.seen[key].start, self.seen[key].end)
+            for key in places
         ]
-        relations = [
-            Related(places[source], places[target], type_, start, end)
-            for (source, target, type_), (_, _, start, end) in self.relations.items()
+        related: dict[tuple[int, int, str], Related] = {}
+        for (source, target, type_), (_, _, start, end) in self.relations.items():
+            ends = places[whole[source]], places[whole[target]]
+            if ends[0] != ends[1]:
+                related.setdefault((*ends, type_), Related(*ends, type_, start, end))
+        return Found(tuple(names), tuple(related.values()))
+
+    def _whole_name(self, key: str) -> str:
+        """The longer name that a single word is the first or last word of ("Keller", "Marta Keller"), if its type fits:
+        the first one of the text.
+        """
+        votes = self.votes.get(key, Counter())
+        if " " in key or votes[EntityType.PLACE] >= STATED:
+            return key
+        longer = [
+            each
+            for each in self.seen
+            if key in (each.partition(" ")[0], each.rpartition(" ")[2]) and self.type_of(each) is not EntityType.PLACE
         ]
-        return Found(tuple(names), tuple(relations))
+        return next((each for each in longer if each != key), key)
 
 
-def find(text: str, speaker: str = "") -> Found:
+def find(text: str, speaker: str = "", parser: TextParser | None = None) -> Found:
     """The names and relations of a text. `speaker`: the person behind "I", or behind "User" in a memory; "" if unknown,
-    so that "I" is skipped. No string raises.
+    so that "I" is skipped. `parser` reads English; without one, and in other languages, rules do. No string raises.
     """
     findings = Findings()
     shown = text[:MOST_CHARACTERS]
+    if parser is not None and detect(shown, least_share=0).code == "en":
+        persons: list[spelling.Name] = []
+        things: list[spelling.Name] = []
+        for words in parser.parse(shown):
+            if words:
+                _read_parsed(shown, parsed.Sentence(words, (), findings, persons, things), findings, speaker)
+        return findings.found()
     before: Sequence[spelling.Name] = ()
     for start, end in sentences(shown):
         sentence = shown[start:end]
@@ -115,6 +159,29 @@ def find(text: str, speaker: str = "") -> Found:
     return findings.found()
 
 
+def _read_parsed(text: str, sentence: parsed.Sentence, findings: Findings, speaker: str) -> None:
+    """Read one parsed sentence."""
+    words = sentence.words
+    start, end = words[0].start, words[-1].end
+    names = [*parsed.names_of(text, words), *_speakers(text, (start, end), speaker)]
+    names.sort(key=lambda name: name.start)
+    sentence.names = _with_kinds(text, names, end, findings)
+    for name in sentence.names:
+        if name.is_sure or name.type is not EntityType.THING:
+            findings.see(name)
+        for type_, weight in parsed.evidence(name, words):
+            findings.vote(name.key, type_, weight)
+    if len(words) > parsed.MOST_WORDS:
+        return
+    doubts = _first_doubt(text, (start, end))
+    if not text[start:end].rstrip("\"' )").endswith("?"):
+        for one, other, said in sentence.links():
+            phrase = spelling.load_words().phrases.get(said)
+            if phrase is not None and max(one.start, other.start) < doubts and findings.fits(one, other, phrase):
+                findings.relate(one, other, phrase, (start, end))
+    sentence.note_subjects()
+
+
 def _read_clauses(sentence: str, offset: int, speaker: str, rules: ClauseRules, findings: Findings) -> None:
     """Read relations by clause, for scripts without capitals and blanks. `offset` is added to all places."""
     for clause in _CLAUSE.finditer(sentence):
@@ -124,18 +191,42 @@ def _read_clauses(sentence: str, offset: int, speaker: str, rules: ClauseRules, 
         for meaning, rule in rules.relations:
             if (match := rule.fullmatch(text)) is not None:
                 begin = offset + clause.start()
-                first, second = (_name_within(match, group, begin, speaker, rules) for group in ("a", "b"))
-                if first is not None and second is not None:
-                    findings.relate(first, second, spelling.load_words().meanings[meaning], (begin, begin + len(text)))
+                first, second = (_names_within(match, group, begin, speaker, rules, findings) for group in ("a", "b"))
+                for one in first:
+                    for other in second:
+                        phrase = spelling.load_words().meanings[meaning]
+                        findings.relate(one, other, phrase, (begin, begin + len(text)))
+                findings.subject = first[:1] or findings.subject
                 break
 
 
-def _name_within(
-    match: re.Match[str], group: str, begin: int, speaker: str, rules: ClauseRules
-) -> spelling.Name | None:
-    said, (start, end) = match[group].strip(), match.span(group)
+def _names_within(
+    match: re.Match[str], group: str, begin: int, speaker: str, rules: ClauseRules, findings: Findings
+) -> list[spelling.Name]:
+    """The names in a group of a clause's match: the last subject for a pronoun, and several if they are joined."""
+    said, start = match[group].strip(), begin + match.start(group)
+    if said in rules.pronouns:
+        return findings.subject if group == "a" else []
+    for meaning, rule in rules.owned:
+        if (owned := rule.fullmatch(said)) is not None:
+            ends = [_name_within(owned[end], start + owned.start(end), speaker, rules) for end in ("a", "b")]
+            owner, name = (
+                (findings.subject[0] if owned["a"] in rules.pronouns and findings.subject else ends[0]),
+                ends[1],
+            )
+            if owner is not None and name is not None:
+                findings.relate(owner, name, spelling.load_words().meanings[meaning], (start, start + len(said)))
+                return [name]
+    parts = rules.joined.split(said)
+    parts = parts if all(len(part) > 1 for part in parts) else [said]
+    names = (_name_within(part, start + said.find(part), speaker, rules) for part in parts)
+    return [name for name in names if name is not None]
+
+
+def _name_within(said: str, start: int, speaker: str, rules: ClauseRules) -> spelling.Name | None:
+    end = start + len(said)
     if said in rules.speakers:
-        return spelling.Name(speaker, begin + start, begin + end, EntityType.PERSON) if speaker else None
+        return spelling.Name(speaker, start, end, EntityType.PERSON) if speaker else None
     shown = spelling.clean_name(rules.typed.sub("", rules.before_name.sub("", said)))
     if not shown or rules.nobody.match(shown) or (len(shown) == 1 and not shown.isascii()):
         return None
@@ -143,7 +234,7 @@ def _name_within(
     if type_ is EntityType.THING:
         told = (EntityType(kind) for kind, endings in rules.endings.items() if shown.endswith(tuple(endings.split())))
         type_ = next(told, type_)
-    return spelling.Name(shown, begin + start, begin + end, type_)
+    return spelling.Name(shown, start, end, type_)
 
 
 def _read(
@@ -173,7 +264,7 @@ def _resolve_pronoun(
     match = _PRONOUN.match(text, span[0])
     if match is None or not before:
         return []
-    told = {name.key: findings.types.get(name.key, name.type) for name in before}
+    told = {name.key: findings.type_of(name.key) for name in before}
     is_person = match["word"].lower() != "it"
     able = [
         key

@@ -52,6 +52,7 @@ class Words:
     dropped_first: frozenset[str]
     honorifics: frozenset[str]
     openers: frozenset[str]
+    alone: frozenset[str]
     speaker: re.Pattern[str]
     kind: re.Pattern[str]
 
@@ -93,6 +94,7 @@ def load_words() -> Words:
         suffixes=_read_types([data["suffixes"]]),
         known=_read_types([data["known"]]),
         openers=listed("openers") | STOP_WORDS,
+        alone=frozenset(data["words"]["alone"].split()),
         speaker=re.compile(rf"(?<![\w'\u2019])(?:(?:I|[Uu]ser)(?=['\u2019\s])|(?:{alone})(?=\s))"),
         kind=re.compile(
             rf"(?:,|['\u2019]s)?\s+(?:(?:{copulas})\s+)?(?:{determiners})\s+(?P<words>[\w-]{{2,20}}(?:\s[\w-]{{2,20}}){{0,3}})"
@@ -138,6 +140,7 @@ _EDGES = (
     "\u300a\u300b\u300c\u300d\u3001\u3002\uff0c\u2013\u2014"
 )
 _ARTICLE = "the "
+_ENDS = frozenset('.!?\u2026:\n"')
 _INSIDE = frozenset(("of", "de", "da", "do", "dos", "del", "di", "von", "van", "der", "den", "la", "le", "al", "bin"))
 _SPEAKERS = ("i", "user", "assistant")
 _FEW_WORDS = 6  # a sentence of fewer may consist of names ("Anna met Bob.")
@@ -257,6 +260,9 @@ def _name(text: str, words: Sequence[_Word], place: int, length: int, *, tells: 
         first += 1
     run = words[first : place + length]
     if not run or run[0].text.isdecimal() or (len(run) == 1 and len(run[0].text) == 1):
+        return []
+    is_first = first == 0 or text[max(run[0].start - 3, 0) : run[0].start].rstrip()[-1:] in _ENDS
+    if len(run) == 1 and is_first and run[0].text.lower() in load_words().alone:
         return []
     shown = clean_name(text[run[0].start : run[-1].end])
     is_sure = tells and (first > 0 or len(run) > 1)

@@ -118,6 +118,17 @@ def test_a_search_in_documents_names_its_source_within_the_scope(tmp_path: Path)
         assert "three months" not in call(parts, ANNA, "recall", {"query": "notice period"})[0]
 
 
+@pytest.mark.requirement("P-24", "R-48")
+def test_a_search_in_documents_is_filtered_by_their_metadata():
+    parts = build(Config(store="memory://", embedder="none"))
+    with Mnemic(parts) as mnemic:
+        mnemic.ingest(ANNA, b"The rent is 900 euros.", name="old.txt", metadata={"year": 2023})
+        mnemic.ingest(ANNA, b"The rent is 950 euros.", name="new.txt", metadata={"year": 2024})
+        found, _ = call(parts, ANNA, "search_documents", {"query": "rent", "filter": {"metadata.year": 2024}})
+        assert "950" in found
+        assert "900" not in found
+
+
 def test_a_question_cites_the_document_that_answers_it(tmp_path: Path):
     (tmp_path / "lease.md").write_text("# Lease\n\nThe notice period is three months to the end of a quarter.\n")
     llm = ScriptedLlm(["Three months [1]."])
