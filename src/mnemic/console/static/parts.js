@@ -259,7 +259,7 @@ export function table(caption, heads, rows) {
             : el(
                 "tr",
                 {},
-                row.map((cell) => el("td", {}, cell)),
+                row.map((cell, at) => el("td", { "data-label": heads[at] || null }, cell)), // the label is for narrow screens
               ),
         ),
       ),
