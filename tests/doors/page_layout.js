@@ -21,6 +21,12 @@
       if (lines(range) > 1) wrong.add(`breaks inside a word: ${found[0]} in ${short(text.textContent)}`);
     }
     if (node.closest("svg")) continue;
+    const all = document.createRange();
+    all.selectNodeContents(text);
+    const { left, right } = all.getBoundingClientRect();
+    let outer = node;
+    while (outer && !["auto", "scroll"].includes(getComputedStyle(outer).overflowX)) outer = outer.parentElement;
+    if (!outer && (left < -1 || right > innerWidth + 1)) wrong.add(`outside the window: ${short(text.textContent)}`);
     for (let box = node; box && box !== document.body; box = box.parentElement) {
       const style = getComputedStyle(box);
       if (!["hidden", "clip"].includes(style.overflowX) || style.textOverflow === "ellipsis") continue;
@@ -30,9 +36,9 @@
   for (const field of document.querySelectorAll("button, select, th, .tag"))
     if (shown(field) && field.scrollWidth > field.clientWidth + 1 && field.clientWidth > 0)
       wrong.add(`cut: ${short(field.textContent)}`);
-  for (const drawing of document.querySelectorAll("svg[role]")) {
+  for (const drawing of document.querySelectorAll("svg[role], .lane-field")) {
     const frame = drawing.getBoundingClientRect();
-    const boxes = [...drawing.querySelectorAll("text")].filter(shown).map((node) => [node, node.getBoundingClientRect()]);
+    const boxes = [...drawing.querySelectorAll("text, .value, .tick")].filter(shown).map((node) => [node, node.getBoundingClientRect()]);
     for (const [at, [node, box]] of boxes.entries()) {
       if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
         wrong.add(`outside its drawing: ${short(node.textContent)}`);

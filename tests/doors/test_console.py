@@ -234,6 +234,35 @@ def test_the_timeline_shows_days_and_what_was_true_then(site: Site, console: Con
 
 
 @pytest.mark.requirement("P-27")
+def test_lanes_show_what_held_when_and_a_contradiction_is_resolved_on_the_spot(site: Site, console: Console):
+    for day, home in (("2026-03-02", "Lisbon"), ("2026-06-01", "Porto")):
+        at = f"{day}T12:00Z"
+        site.mnemic.remember(ANA, f"Ana lives in {home}", observed_at=at, valid_from=at)
+    rival = site.mnemic.remember(ANA, "Ana lives in Braga", trust="document", observed_at="2026-07-01T12:00Z")
+    assert rival.state is State.DISPUTED
+    console.open("timeline")
+    lanes = console.page.get_by_role("region", name="As of").locator(".lanes")
+    bars = lanes.locator("a.validity")
+    assert bars.evaluate_all("bars => bars.map((bar) => bar.getAttribute('aria-label'))") == [
+        "Lisbon: Monday, March 2, 2026 to Monday, June 1, 2026",
+        "Porto: Monday, June 1, 2026 to now",
+        "Braga: Wednesday, July 1, 2026 to now, disputed",
+    ]
+    assert console.page.evaluate(LAYOUT) == []
+    assert lanes.locator(".off").all_inner_texts() == ["Lisbon"]
+    console.page.get_by_label("As of the end of this day").press("Home")
+    console.see("True at the end of Monday, March 2, 2026")
+    assert lanes.locator(".off").all_inner_texts() == ["Porto", "Braga"]
+    console.page.get_by_role("button", name="It is Porto").press("Enter")
+    console.told("Rejected; undo takes it back")
+    console.settle()
+    assert console.page.get_by_role("button", name="It is").count() == 0
+    assert site.mnemic.get(ANA, rival.id).state is State.ARCHIVED
+    console.page.get_by_role("link", name="Porto: Monday, June 1, 2026 to now").press("Enter")
+    console.see("Ana lives in Porto")
+
+
+@pytest.mark.requirement("P-27")
 def test_the_timeline_goes_back_page_by_page_to_the_first_day(site: Site, console: Console):
     talk = Scope(user="ana", agent="jarvis", session="s1")
     first = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -192,17 +192,16 @@ class GraphVerbs:
         return nodes(self._engine, scope, query=_text(query, "query"), types=wanted, limit=limit, after=told or None)
 
     def overview(
-        self, scope: Scope, *, types: Iterable[str] = (), as_of: datetime | str | None = None, limit: int = LISTED
-    ) -> graph.GraphView:
+        self, scope: Scope, *, as_of: datetime | str | None = None, limit: int = LISTED
+    ) -> graph.GraphOverview:
         """Return the best-connected entities and the relations between them, with the sentences they come from.
 
         Args:
-            types: Use only relations of these types, such as DEPENDS_ON. Default: all.
             as_of: Use relations that were true at this time (ISO 8601). Default: now.
             limit: Maximum number of entities, 1 to 1000. Default: 50.
         """
         check_number(limit, "limit", MOST_LISTED)
-        return overview(self._engine, scope, self._walk(types, as_of), limit=limit)
+        return overview(self._engine, scope, self._walk((), as_of), limit=limit)
 
     def neighbours(
         self,

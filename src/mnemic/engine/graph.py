@@ -55,7 +55,7 @@ def nodes(
     return graph.NodePage(tuple(dict.fromkeys(kept)), shown[-1] if len(keys) > limit else None)
 
 
-def overview(engine: Engine, scope: Scope, walk: Walk, *, limit: int = 50) -> graph.GraphView:
+def overview(engine: Engine, scope: Scope, walk: Walk, *, limit: int = 50) -> graph.GraphOverview:
     """The `limit` entities with most relations, and the relations between them."""
     with engine.store.read() as work:
         around = Walking(work, scope.visibility, walk)
@@ -66,7 +66,7 @@ def overview(engine: Engine, scope: Scope, walk: Walk, *, limit: int = 50) -> gr
         shown = dict.fromkeys(sorted(roots, key=lambda root: -ties[root])[:limit])
         kept = [edge for edge in edges if edge.source_id in shown and edge.target_id in shown]
         found = tuple(around.nodes.node(root) for root in shown)
-        return graph.GraphView(found, tuple(around.cited(kept)), len(roots) > limit or len(rows) >= MOST_RANKED)
+        return graph.GraphOverview(found, tuple(around.cited(kept)), len(roots) > limit or len(rows) >= MOST_RANKED)
 
 
 def neighbours(

@@ -251,7 +251,7 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphView:
+class GraphOverview:
     """The best-connected entities, those with most relations first, and all edges between them. `is_cut`: there are
     more entities.
     """

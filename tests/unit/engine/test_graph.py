@@ -65,11 +65,6 @@ class TestOverview:
         told(mnemic, "Bob works at Acme.")
         assert mnemic.graph.overview(BERT).nodes == ()
 
-    def test_only_relations_of_the_wanted_types_count(self, mnemic: Mnemic):
-        told(mnemic, "Bob works at Acme.", X_DEPENDS)
-        whole = mnemic.graph.overview(ANNA, types=["works_at"])
-        assert [edge.type for edge in whole.edges] == ["WORKS_AT"]
-
 
 class TestReading:
     def test_memories_messages_and_passages_are_read(self, mnemic: Mnemic, parts: Engine):
