@@ -502,3 +502,57 @@ def test_config_show_lists_what_differs_and_all_with_the_option(home: Path):
     assert [line.split("\t")[0] for line in out.splitlines()] == ["store", "recall.limit"]
     assert re.search(r"\d+ settings have their default; --all shows them", err)
     assert len(run(["config", "show", "--all"], [])[1].splitlines()) > 100
+
+
+def test_config_set_creates_the_file_and_changes_it_again(home: Path):
+    mine = ["--config", str(home / "new" / "mine.toml")]
+    for key, value, shown in (
+        ("recall.limit", "7", "recall.limit = 7"),
+        ("user", "ana", "user = ana"),
+        ("embedder.options", '{"threads": 2}', "embedder.options = { threads = 2 }"),
+        ("user", "bob", "user = bob"),
+    ):
+        assert run(["config", "set", key, value, *mine], [])[:2] == (0, f"{shown}\n")
+    assert (home / "new" / "mine.toml").read_text(encoding="utf-8") == (
+        'user = "bob"\n\n[recall]\nlimit = 7\n\n[embedder]\noptions = { threads = 2 }\n'
+    )
+    assert "bob" in run(["config", "show", *mine], [])[1]
+
+
+def test_config_set_says_what_overrides_the_file(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MNEMIC_USER", "eve")
+    code, out, err = run(["config", "set", "user", "ana", "--config", str(home / "mine.toml")], [])
+    assert (code, out) == (0, "user = eve\n")
+    assert "environment MNEMIC_USER overrides" in err
+
+
+@pytest.mark.parametrize(
+    "content, key, value, refusal",
+    [
+        ("", "usr", "ana", "usr is not a known key; did you mean user?"),
+        ("", "recall.limit", "many", "recall.limit must be"),
+        ('[app]\nuser = "eve"\n', "user", "ana", "cannot be set"),
+        ("recall = { limit = 7 }\n", "recall.limit", "8", "cannot be set"),
+        ("[recall\n", "user", "ana", "cannot be set"),
+        ('store = """\nuser = "eve"\n"""\n', "user", "ana", "cannot be set"),
+    ],
+)
+def test_config_set_leaves_a_file_alone_that_it_cannot_change(
+    home: Path, content: str, key: str, value: str, refusal: str
+):
+    path = home / "mine.toml"
+    path.write_text(content, encoding="utf-8")
+    code, _, err = run(["config", "set", key, value, "--config", str(path)], [])
+    assert code != 0
+    assert refusal in err
+    assert path.read_text(encoding="utf-8") == content
+
+
+def test_config_set_keeps_comments_and_other_lines(home: Path):
+    path = home / "mine.toml"
+    path.write_text('# mine\nuser = "ana"  # me\n\n[recall]  # hits\n# few\nlimit = 7\n', encoding="utf-8")
+    for key, value in (("recall.min-relevance", "0.2"), ("user", "bob")):
+        assert run(["config", "set", key, value, "--config", str(path)], [])[0] == 0
+    assert path.read_text(encoding="utf-8") == (
+        '# mine\nuser = "bob"\n\n[recall]  # hits\nmin-relevance = 0.2\n# few\nlimit = 7\n'
+    )

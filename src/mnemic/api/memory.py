@@ -58,6 +58,11 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
         """
         return cls(store, actor=actor, has_worker=has_worker)
 
+    def __repr__(self) -> str:
+        store, embedder = self._engine.store, self._engine.embedder
+        place = str(getattr(store, "path", type(store).__name__))  # never an address, which may hold a password
+        return f"Mnemic({place!r}, embedder={None if embedder is None else embedder.space.id!r})"
+
     @property
     def admission(self) -> Admission:
         """Checks API keys for HTTP servers."""

@@ -1,4 +1,4 @@
-"""`mnemic init`, `config show` and `keys …`: the configuration, and the server's API keys."""
+"""`mnemic init`, `config show`, `config set` and `keys …`: the configuration, and the server's API keys."""
 
 from __future__ import annotations
 
@@ -58,6 +58,29 @@ def show(
         note("no configuration file; `mnemic init` creates one")
 
 
+@command("config set")
+def set_(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key, such as user or embedder.name.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value. Lists and tables are JSON.")],
+    config: ConfigFile = None,
+) -> None:
+    """Set a key in the configuration file, which is created if it is missing. Other lines stay as they are."""
+    from mnemic.config import resolve
+    from mnemic.config.resolution import with_setting
+
+    path = _file(config)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = path.read_text(encoding="utf-8") if path.exists() else ""
+        _write_whole(path, with_setting(content, key, value, path), replaces=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be changed: {error}; choose another file with --config") from error
+    set_to = next(each for each in resolve(file=path).values if each.key == key)
+    write(f"{key} = {_format_value(set_to.shown)}")
+    if not set_to.origin.startswith("file "):
+        note(f"{set_to.origin} overrides {path}")
+
+
 @command("init")
 def init(
     config: ConfigFile = None,
@@ -73,11 +96,10 @@ def init(
     With --prompts, write a `prompts` folder in the same place instead, with the prompts sent to language models, one
     file per language. Edit the files and set llm.prompts to the folder. If you delete a prompt, its default is used.
     """
-    from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
+    from mnemic.config.resolution import first_file
     from mnemic.text import wordings
 
-    named = os.environ.get(CONFIG_VARIABLE)
-    path = (config or (Path(named) if named else own_file(os.environ))).expanduser()
+    path, usual = _file(config), _file(None)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if is_for_prompts:
@@ -97,8 +119,7 @@ def init(
     if is_for_prompts:
         note(f"edit the files, then set llm.prompts = {str(path)!r} in your configuration file")
         return
-    is_read = path == (Path(named).expanduser() if named else own_file(os.environ))
-    option = "" if is_read else f" --config {shlex.quote(str(path))}"
+    option = "" if path == usual else f" --config {shlex.quote(str(path))}"
     note(f"every key is commented out with its default; remove a # to set it, then run `mnemic config show{option}`")
 
 
@@ -143,6 +164,13 @@ def audit(page: AuditPage) -> None:
         show_rows(("at", "who"), rows)
     else:
         note("the audit log of this org is empty")
+
+
+def _file(named: Path | None) -> Path:
+    """The configuration file to write: the named one, else the one that is read."""
+    from mnemic.config.resolution import CONFIG_VARIABLE, own_file
+
+    return (named or Path(os.environ.get(CONFIG_VARIABLE) or own_file(os.environ))).expanduser()
 
 
 def _write_whole(path: Path, text: str, *, replaces: bool) -> None:

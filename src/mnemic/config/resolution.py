@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,8 @@ from mnemic.model.scope import Level
 from mnemic.model.settings import LifeSettings, ProxySettings, Settings
 
 CONFIG_VARIABLE = "MNEMIC_CONFIG"
+_HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
+_SETTING = re.compile(r"\s*([\w.-]+)\s*=")
 _SECTIONS = frozenset(path[:end] for path in (*keys.KEY_OF, *keys.SPELLINGS) for end, c in enumerate(path) if c == ".")
 
 
@@ -79,6 +82,10 @@ def read_file(path: Path) -> dict[str, Told]:
         raise ConfigError(f"{path} is not UTF-8: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
+    return _told(content, path)
+
+
+def _told(content: Mapping[str, object], path: Path) -> dict[str, Told]:
     told: dict[str, Told] = {}
     for place, value in _flatten(_merge_app_table(content, path), "", path):
         key = keys.SPELLINGS.get(place, place)
@@ -126,6 +133,39 @@ def first_file() -> str:
         example = as_toml(key.default) if key.default is not None else key.example
         lines.append(f"# {name} = {example}  # {key.about}")
     return "\n".join(lines) + "\n"
+
+
+def with_setting(content: str, name: str, given: str, path: Path) -> str:
+    """The text of the file at `path` with one key set, and every other line as it was. Raises `ConfigError` for an
+    unknown key, an invalid value, or a file in which the key cannot be set without changing something else.
+    """
+    if (key := keys.KEY_OF.get(name)) is None:
+        raise ConfigError(f"{name} is not a known key{_nearest(name)}")
+    value = _from_text(key, given)
+    _check_value(key, value, "argument", Rank.ARGUMENT)
+    section, _, own = name.rpartition(".")
+    lines, here, first, place = content.splitlines(), "", None, None
+    for number, line in enumerate(lines):
+        if header := _HEADER.match(line):
+            here, first = header[1].strip(), number if first is None else first
+            place = number + 1 if here == section else place
+        elif (said := _SETTING.match(line)) and ".".join(filter(None, (here, said[1]))) == name:
+            lines[number : number + 1] = []
+            place = number
+            break
+    if place is None and section:
+        lines += [*([""] if lines else []), f"[{section}]"]
+    place = place if place is not None else first if first is not None and not section else len(lines)
+    gap = [""] if lines[place : place + 1] and _HEADER.match(lines[place]) else []
+    changed = "\n".join([*lines[:place], f"{own} = {as_toml(value)}", *gap, *lines[place:]]) + "\n"
+    try:
+        wanted = {**_told(tomllib.loads(content), path), name: Told(value, name)}
+        is_safe = _told(tomllib.loads(changed), path) == wanted
+    except (tomllib.TOMLDecodeError, ConfigError):
+        is_safe = False
+    if not is_safe:
+        raise ConfigError(f"{name} cannot be set in {path} without changing something else; edit the file by hand")
+    return changed
 
 
 def as_toml(value: object) -> str:

@@ -70,6 +70,12 @@ terms loses: else "I sold the boat" ranks behind a fact about bees. In 36 stores
 20 finds as much evidence in the first five as without (0.924, 0.917); 5 to 12 push facts behind messages.
 """
 
+SAME_QUESTION = 0.9
+"""Messages that ask something with at least this cosine similarity to the question ask it again. They are no evidence,
+and others are not measured against them: after six times "Where do I live?", "User lives in Lisbon" is as relevant as
+before, not half as much.
+"""
+
 NEIGHBOURS = 1  # messages before and after a candidate that its score needs
 _Number = TypeVar("_Number", np.float32, np.int64)
 
@@ -93,7 +99,8 @@ class Backdrop:
         """The backdrop of all these candidates."""
         space = next((place for place, near in enumerate(candidates.nearness) if near.vectors), None)
         likeness = _shares(candidates) if space is None else candidates.similarities
-        nearest = float(np.fmax.reduce(likeness)) if likeness.shape[0] else np.nan
+        answers = likeness[~_repeats(candidates)]
+        nearest = float(np.fmax.reduce(answers)) if answers.shape[0] else np.nan
         return cls(0, candidates.items, likeness, nearest, space)
 
 
@@ -124,6 +131,7 @@ class Scored:
 
 def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTHING_MORE) -> Scored:
     """Scores from all features. `asking`: signals of the question besides its words."""
+    candidates = _measured_without_repeats(candidates)
     keyword, dense = _keyword(candidates, asking), _dense(candidates)
     features = {
         "keyword": keyword,
@@ -140,6 +148,34 @@ def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTH
         features[BESIDE_FACTS] = (where.sessions >= 0).astype(np.float32)
         used[BESIDE_FACTS] = -used["brief"] * exp(-TYPICAL_TERMS / SAYS_LITTLE_TERMS)
     return replace(_scored(candidates, features, used), backdrops=(Backdrop.of(candidates),))
+
+
+def _measured_without_repeats(candidates: Candidates) -> Candidates:
+    """The candidates, with statistics that leave out the messages that ask the question again."""
+    again = _repeats(candidates)
+    count = int(again.sum())
+    if not count or count >= min(candidates.items, candidates.vectors):
+        return candidates
+    cosines, vectors = candidates.cosines[again].astype(np.float64), candidates.vectors - count
+    mean = (candidates.cosine_mean * candidates.vectors - cosines.sum()) / vectors
+    squares = (candidates.cosine_deviation**2 + candidates.cosine_mean**2) * candidates.vectors - (cosines**2).sum()
+    return replace(
+        candidates,
+        items=candidates.items - count,
+        total_length=candidates.total_length - float(candidates.lengths[again].sum()),
+        document_frequencies=candidates.document_frequencies - (candidates.counts[again] > 0).sum(axis=0),
+        vectors=vectors,
+        cosine_mean=float(mean),
+        cosine_deviation=float(max(squares / vectors - mean * mean, 0.0) ** 0.5),
+    )
+
+
+def _repeats(candidates: Candidates) -> NDArray[np.bool_]:
+    """Which messages ask the question again, `(n,)`, by the first embedding space."""
+    where = candidates.surroundings
+    if where is None:
+        return np.zeros(candidates.cosines.shape, dtype=np.bool_)
+    return where.is_question & (candidates.cosines >= SAME_QUESTION)
 
 
 def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
@@ -289,9 +325,10 @@ def _keyword(candidates: Candidates, asking: Asking) -> Floats:
     scores = bm25.scores(candidates.counts, candidates.lengths, statistics)
     if candidates.items == 0:
         return scores
+    answers = scores[~_repeats(candidates)]
     sums = candidates.keyword_sums or (
-        float(scores.sum(dtype=np.float64)),
-        float(np.square(scores, dtype=np.float64).sum()),
+        float(answers.sum(dtype=np.float64)),
+        float(np.square(answers, dtype=np.float64).sum()),
     )
     mean, square = (each / candidates.items for each in sums)
     standard = zscores(scores, Population(candidates.items, mean, max(square - mean * mean, 0.0) ** 0.5))

@@ -257,6 +257,11 @@ class Context:
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
 
+    @property
+    def text(self) -> str:
+        """What memory adds to the prompt, in one text: the blocks other than the system prompt."""
+        return "\n\n".join(text for name, text in self.blocks.items() if name != "system")
+
     def to_openai(self) -> list[Any]:
         """`messages` as `client.chat.completions.create(messages=…)` of OpenAI takes them."""
         return [{"role": _spoken(message.role).value, "content": message.content} for message in self.messages]
@@ -275,8 +280,11 @@ class Context:
         return {"system": "\n\n".join(told), "messages": turns}
 
     def __repr__(self) -> str:
-        head = f"Context({self.token_count} tokens, {len(self.citations)} citations, {len(self.messages)} messages)"
-        return "\n".join([head, *(f"  {shorten(f'{name}: {text}')}" for name, text in self.blocks.items())])
+        counts = {"token": self.token_count, "citation": len(self.citations), "message": len(self.messages)}
+        head = ", ".join(f"{count} {name if count == 1 else name + 's'}" for name, count in counts.items())
+        return "\n".join(
+            [f"Context({head})", *(f"  {shorten(f'{name}: {text}')}" for name, text in self.blocks.items())]
+        )
 
     def _repr_html_(self) -> str:
         """The blocks, for notebooks."""

@@ -259,6 +259,18 @@ def test_a_question_asked_six_times_pushes_its_answer_out_of_nothing(real: Mnemi
     assert "Bohemia" not in facts
 
 
+def test_asking_again_makes_the_answer_no_less_relevant(real: Mnemic):
+    berta, asked = Scope(user="berta"), "Where do I live?"
+    real.remember_many(berta, ["User lives in Lisbon with their dog Pip.", "User's aunt collects old maps."])
+    real.capture(Scope(user="berta", session="first"), user="It rained all day.", assistant="What a pity!")
+    before = relevances(real.recall(berta, asked))[0]
+    for n in range(6):
+        real.capture(Scope(user="berta", session=f"s{n}"), user=asked, assistant="You have not told me yet.")
+    again = real.recall(berta, asked)
+    assert again.hits[0].text == "User lives in Lisbon with their dog Pip."
+    assert relevances(again)[0] == pytest.approx(before, abs=0.15)
+
+
 @pytest.mark.requirement("J-32", "R-42")
 @pytest.mark.parametrize("prompt", ["", "   ", "What do you know about me?"])
 def test_a_blank_prompt_and_one_about_the_user_get_background_of_the_user_alone(real: Mnemic, prompt: str):
