@@ -46,7 +46,8 @@ export const remove = (path, query, options) => ask("DELETE", path, { query, ...
 async function ask(method, path, { query = {}, body, signal } = {}) {
   const headers = own(method);
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const sent = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, ...PLAIN };
+  const keepalive = method === "DELETE"; // one that waited for its undo is also sent when the page is left
+  const sent = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, keepalive, ...PLAIN };
   const answer = await tried(url(path, query), sent);
   return answer.json().catch(() => {
     throw new Problem(UNREACHED);
