@@ -95,6 +95,20 @@ export async function askCaller(candidate) {
   return answer.json();
 }
 
+/** A duration that the server measures, as `{total, below}`: how often, and the time within which a share of them ended. Null for others than operators. */
+export async function metrics(name, { signal } = {}) {
+  const answer = await fetched(new URL("metrics", ROOT), { headers: own("GET"), signal, ...PLAIN });
+  if (!answer.ok) return null;
+  const buckets = new Map();
+  for (const [, edge, amount] of (await answer.text()).matchAll(new RegExp(`^${name}_bucket\\{.*?le="([^"]+)".*?\\} (\\S+)$`, "gm"))) {
+    const limit = edge === "+Inf" ? Infinity : Number(edge);
+    buckets.set(limit, (buckets.get(limit) ?? 0) + Number(amount));
+  }
+  const total = buckets.get(Infinity) ?? 0;
+  const edges = [...buckets.keys()].sort((a, b) => a - b);
+  return { total, below: (share) => edges.find((edge) => buckets.get(edge) >= share * total) };
+}
+
 function events(text) {
   return text
     .split("\n")
