@@ -2,10 +2,11 @@
 
     python scripts/console_shots.py                  all pages, into build/shots
     python scripts/console_shots.py graph timeline   only these pages
+    python scripts/console_shots.py --write          only those that documents show, and refresh their pictures
 
 The stores are made of sentences in this file: a short story of one user, and 5,000 messages with 2,000 memories. They
 are kept in build/shots until this file changes. Each page is opened at 1440, 1024 and 390 pixels, in light and dark.
-Exits with 1 if a page is slow to paint, complains, or has text that a reader cannot read.
+Exits with 1 if a page complains or has text that a reader cannot read.
 """
 
 from __future__ import annotations
@@ -29,12 +30,22 @@ from tests.doors.browser import Console, Site, chromium
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "shots"
-PICTURES = ROOT / "docs" / "images"
+DOCUMENTS = ROOT / "docs" / "how-to"
 LAYOUT = (ROOT / "tests" / "doors" / "page_layout.js").read_text(encoding="utf-8")
 WIDTHS = {1440: 900, 1024: 768, 390: 844}
 SCHEMES = ("light", "dark")
 ANA = Scope(user="ana")
 TODAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+SHOWN = {
+    "story-home-1440-light": "console-home.png",
+    "story-search-1440-light": "console-search.png",
+    "story-prompt-1440-light": "console-prompt.png",
+    "story-timeline-1440-light": "console-timeline.png",
+    "large-graph-1440-dark": "console-graph.png",
+    "story-timeline-390-dark": "console-phone.png",
+}
+"""Pictures in documents: as much of a page as a window shows."""
+
 TALL = 4000
 """The most pixels of a page in a picture; a list goes on for longer."""
 
@@ -232,45 +243,53 @@ def pages_of(mnemic: Mnemic) -> dict[str, str]:
         **{name: name for name in plain},
         "conversation": f"conversations/{session}",
         "memory": f"item/{memory.id}",
-        "search": "search?q=Who works at Nordwind?",
-        "prompt": "prompt?q=Where should I have breakfast on Saturday?",
+        "search": "search?q=Who works at Nordwind",
+        "prompt": "prompt?q=What do I drink in the morning",
         "graph-name": f"graph?name={named[0].id}",
         **({"document": f"documents/{documents[0].id}"} if documents else {}),
     }
 
 
-def shoot(names: list[str]) -> list[str]:
+def shoot(names: list[str], *, is_writing: bool) -> list[str]:
     """Make the pictures of these pages (none: of all), and return what is wrong with them."""
     wrong: list[str] = []
     for store in STORES:
         with closing(Site(open_store(store))) as site, chromium() as browser:
-            pages = {name: at for name, at in pages_of(site.mnemic).items() if not names or name in names}
+            pages = {"users": "overview"} | pages_of(site.mnemic)
             for scheme in SCHEMES:
                 console = Console(browser, site.url, color_scheme=scheme)
-                if not names or "users" in names:
-                    wrong += _shoot_page(console, "overview", f"{store}-users", scheme, Scope())
-                for name, place in pages.items():
-                    wrong += _shoot_page(console, place, f"{store}-{name}", scheme, ANA)
+                for name in [each for each in pages if not names or each in names]:
+                    scope = Scope() if name == "users" else ANA
+                    wrong += shoot_page(console, pages[name], scope, f"{store}-{name}", scheme, is_writing)
                 wrong += console.complaints + console.violations()
                 console.close()
     return wrong
 
 
-def _shoot_page(console: Console, place: str, name: str, scheme: str, scope: Scope) -> Iterator[str]:
+def shoot_page(
+    console: Console, place: str, scope: Scope, name: str, scheme: str, is_writing: bool = False
+) -> Iterator[str]:
+    """Make the pictures of a page at each width, and yield what is wrong with it."""
     for width, height in WIDTHS.items():
+        picture = f"{name}-{width}-{scheme}"
         console.page.set_viewport_size({"width": width, "height": height})
         console.open(place, scope)
         high = console.page.evaluate("() => document.documentElement.scrollHeight")
-        yield from (f"{name} at {width} ({scheme}): {each}" for each in console.page.evaluate(LAYOUT))
+        yield from (f"{picture}: {each}" for each in console.page.evaluate(LAYOUT))
         clip = FloatRect(x=0, y=0, width=width, height=min(high, TALL))
-        console.page.screenshot(path=FOLDER / f"{name}-{width}-{scheme}.png", clip=clip, full_page=True)
+        console.page.screenshot(path=FOLDER / f"{picture}.png", clip=clip, full_page=True)
+        if is_writing and picture in SHOWN:
+            console.page.screenshot(path=DOCUMENTS / SHOWN[picture])
 
 
 def main() -> int:
     """Make the pictures, and print what is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("pages", nargs="*", help="pages, such as graph; default: all")
-    wrong = sorted(set(shoot(parser.parse_args().pages)))
+    parser.add_argument("--write", action="store_true", help="refresh the pictures of the documents")
+    given = parser.parse_args()
+    pages = sorted({name.split("-")[1] for name in SHOWN}) if given.write else given.pages
+    wrong = sorted(set(shoot(pages, is_writing=given.write)))
     print("\n".join(wrong) or "nothing is cut, overlaps or breaks inside a word")
     print(f"pictures are in {FOLDER.relative_to(ROOT)}")
     return bool(wrong)

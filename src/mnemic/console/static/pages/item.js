@@ -105,7 +105,7 @@ function details(item) {
     ["Confidence", item.confidence === undefined ? null : number(item.confidence)],
     ["Said", moment(item.observed_at)],
     ["Kept", moment(item.created_at)],
-    ["True", item.valid_from || item.valid_to ? `from ${moment(item.valid_from)} to ${moment(item.valid_to)}` : null],
+    ["True", held(item)],
     ["Known until", item.retired_at && moment(item.retired_at)],
     ["Expires", item.expires_at && moment(item.expires_at)],
     [
@@ -122,6 +122,11 @@ function details(item) {
     ["Metadata", mapping(item.metadata)],
     ["Bookkeeping", mapping(item.bookkeeping)],
   ]);
+}
+
+function held({ valid_from: from, valid_to: to }) {
+  if (from && to) return `from ${moment(from)} to ${moment(to)}`;
+  return from ? `since ${moment(from)}` : to && `until ${moment(to)}`;
 }
 
 const mapping = (values) =>
