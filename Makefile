@@ -33,9 +33,9 @@ setup: .venv/.dev ## create .venv with everything that developing needs (quick t
 	@echo
 	@touch $@
 
-run: .venv/.all ## show what Mnemic does: a guided tour, and then, on a terminal, a server
+run: .venv/.all ## show what Mnemic does: a guided tour, and then, on a terminal, the console on a demo store
 	@$(BIN)/mnemic tour
-	@if [ -t 1 ]; then echo; exec $(BIN)/mnemic serve; fi
+	@if [ -t 1 ]; then echo; exec $(BIN)/mnemic demo; fi
 
 serve: .venv/.all ## start REST, MCP and the proxy on this machine
 	@$(BIN)/mnemic serve

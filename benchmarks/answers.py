@@ -1,9 +1,9 @@
-"""What memory buys a language model: answers with memory, with everything that was said, and with nothing.
+"""Measures how much memory helps a language model: answers with memory, with the whole conversation, and with neither.
 
     MNEMIC_DATA=path/to/data python -m benchmarks.answers [--llm NAME] [--llm-url URL] [--questions 40] [--sets A,B]
 
-Runs `mnemic eval answers` on sets below the data folder. Writes and prints `results/answers.md`; answers themselves are
-not kept.
+Runs `mnemic eval answers` on sets below the data folder. Writes and prints `results/answers.md`. The answers themselves
+are not saved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long the parts of an answer take: embedding, search, session, context, first token; writes results/chat-times.md.
+"""Measures the parts of an answer: embedding, search, session, context, first token. Writes results/chat-times.md.
 
 python benchmarks/chat_times.py [--memories 1000] [--model llama-cpp]
 """

@@ -1,10 +1,10 @@
-"""What each way of cutting documents finds of the answers in MNEMIC_DATA/chunking-eval; writes results/chunking.md.
+"""Compares ways to split documents by the answers they find in MNEMIC_DATA/chunking-eval. Writes results/chunking.md.
 
     MNEMIC_DATA=path/to/data python benchmarks/chunking.py [--only NAME …] [--runs FOLDER]
 
-Every chunk is one remembered document in the embedded memory store, every question one recall; with `--runs`, the spans
-found are kept in that folder, one file each, in the format of the independent scorer. Without MNEMIC_DATA nothing is
-measured.
+Each chunk is stored as one document in the embedded memory store, and each question is one recall. With `--runs`, the
+spans found are saved in that folder, one file for each way, in the format of the independent scorer. Without
+MNEMIC_DATA, nothing is measured.
 """
 
 from __future__ import annotations

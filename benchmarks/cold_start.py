@@ -1,9 +1,9 @@
-"""What one question costs as a process of its own, by size of the store: results/cold-start.md.
+"""Measures one question in a new process, for several sizes of the store. Writes results/cold-start.md.
 
     python benchmarks/cold_start.py [--sizes 10000,100000] [--folder FOLDER]
 
-Times are processor time, of all threads, so that they hardly depend on what else the machine does. Vectors are drawn by
-chance in the space of the shipped model, which makes those of the questions.
+Times are the processor time of all threads, so that other load on the machine hardly affects them. Stored vectors are
+random, in the space of the bundled model, which embeds the questions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast recall is where many users share a store, and while others read and write: through the public verbs."""
+"""Measures recall if many users share a store, also while others read and write, through the public verbs."""
 
 from __future__ import annotations
 

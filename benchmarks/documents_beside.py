@@ -1,10 +1,10 @@
-"""What documents beside a conversation cost its recall, and a conversation the documents; writes documents-beside.md.
+"""Measures how documents affect the recall of conversations, and conversations that of documents.
 
     MNEMIC_DATA=path/to/data python benchmarks/documents_beside.py [--questions N]
 
-Every user of a set of conversations gets all passages of a set of documents into the same partition. Questions about
-the conversations, and those about the documents, are asked without and with the other beside. Without MNEMIC_DATA
-nothing is measured.
+Each user of a set of conversations gets all passages of a set of documents in the same partition. Questions about the
+conversations, and questions about the documents, are asked with and without the other kind in the store. Writes
+documents-beside.md. Without MNEMIC_DATA, nothing is measured.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""What each arithmetic of all-MiniLM-L6-v2 costs in retrieval quality, size and time.
+"""Measures the quality, size and speed of all-MiniLM-L6-v2 in different numerical precisions.
 
     MNEMIC_DATA=path/to/data python -m benchmarks.embedder_precision [--sets locomo,scifact] [--variants shipped]
 
-Dense only: every question against the documents of its group by cosine, exact; R@10 = mean share of the gold documents
-among the first ten. The last column is the mean difference to float32 over the questions of all sets, in points, with
-its standard error: what a variant must lose to be noticed. Needs what `scripts/build_minilm.py` needs, and `onnx-ir`
-for the variant `blocks`. Prints the table of `results/embedder-precision.md`.
+Only vectors are used: each question is compared with the documents of its group by exact cosine similarity. R@10 is the
+mean share of the gold documents among the first ten. The last column is the mean difference to float32 over the
+questions of all sets, in points, with its standard error, which shows how large a loss must be to be noticed. Requires
+the packages that `scripts/build_minilm.py` needs, and `onnx-ir` for the variant `blocks`. Prints the table of
+`results/embedder-precision.md`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the rules find in conversations, against the memories that should be kept of them.
+"""Compares the facts that the rules find in conversations with the memories that should be extracted.
 
     MNEMIC_DATA=path/to/data python -m benchmarks.extraction
 
-Runs the set `halumem` below the data folder through the product without a language model, once as it is and once for
-each of several thresholds of the rules. Classes of errors are counted, no text is kept. Writes and prints
-`results/extraction.md`.
+Runs the set `halumem` below the data folder through the product without a language model, once with the default
+threshold of the rules and once for each of several others. Classes of errors are counted; no text is saved. Writes and
+prints `results/extraction.md`.
 """
 
 from __future__ import annotations

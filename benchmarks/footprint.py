@@ -1,8 +1,8 @@
-"""What Mnemic costs at rest: import, packages, flushes of a write, a cold command: results/footprint.md.
+"""Measures imports, packages, flushes of a write, and a cold command. Writes results/footprint.md.
 
     python benchmarks/footprint.py
 
-Flushes are counted by `strace`, where the machine has it.
+`strace` counts flushes, if it is installed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What following the graph adds to recall, on every set in MNEMIC_DATA; writes results/graph-recall.md.
+"""Measures how much following the graph improves recall, on every set in MNEMIC_DATA. Writes results/graph-recall.md.
 
     MNEMIC_DATA=path/to/data python benchmarks/graph_recall.py [SET …] [--weights W …] [--hops N] [--out FILE]
 
-Each set is stored once, read into the graph by the rules, and asked each question without the graph and with it, under
-each weight of `related`. Sets with haystacks of their own are left out: each question is a store of its own there, of
-sessions that are in another set as a whole. Without MNEMIC_DATA nothing is measured.
+Each set is stored once, and the rules extract its graph. Each question is asked without the graph and with it, with
+each weight of `related`. Sets with a separate haystack for each question are left out, because their sessions are also
+part of another, complete set. Without MNEMIC_DATA, nothing is measured.
 """
 
 from __future__ import annotations

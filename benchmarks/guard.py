@@ -1,12 +1,13 @@
-"""What the read-side sanitiser catches and what it wrongly takes out, on a set of attacks and harmless texts.
+"""Measures how many attacks the read-side sanitiser catches, and what it wrongly removes from harmless texts.
 
     MNEMIC_DATA=path/to/data python -m benchmarks.guard [--run RUN.jsonl]
 
-Reads `injection/` below the data folder: attacks, benign texts, carriers (harmless documents) and odd strings. A text
-counts as caught or over-blocked when `sanitise` replaces a passage of it. Attacks that are hostile only inside a
-document (`needs_context`) are given bare. `--run` writes one row per text for an independent scorer:
-{"id", "outcome", "reasons", "ms"}. Conversations and documents of other sets show over-blocking on real texts: those
-with a finding that counts alone would be quarantined as untrusted memories. Writes and prints `results/guard.md`.
+Reads `injection/` below the data folder: attacks, benign texts, carriers (harmless documents) and unusual strings. A
+text counts as caught (or, if it is harmless, as over-blocked) if `sanitise` replaces a passage of it. Attacks that are
+hostile only inside a document (`needs_context`) are tested without the document. `--run` writes one row per text for an
+independent scorer: {"id", "outcome", "reasons", "ms"}. Conversations and documents of other sets show over-blocking on
+real texts: those with a finding that counts alone would be quarantined if they were untrusted memories. Writes and
+prints `results/guard.md`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A set of questions that join two facts or three, made by a seed from our own sentences; for `graph_recall.py`.
+"""Generates questions that combine two or three facts, from our own sentences and a seed, for `graph_recall.py`.
 
-Each group holds chains "A … B", "B … C", and something about C that is no relation, whose last two parts are passages
-of a document in half of the cases, beside sentences that share more words with the questions than these do. The facts
-are written with phrases that the rules of the graph know: the set says what following relations is worth where they
-were read, not how many are.
+Each group contains chains of facts ("A … B", "B … C") and a statement about C that is not a relation. In half of the
+cases, the last two parts are passages of a document. Other sentences share more words with the questions than these
+facts do. The facts use phrases that the graph's rules recognise. The set therefore shows how much following relations
+helps if they were extracted, not how many of them are extracted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every result file says about where it was measured: the machine in general terms, and the commit."""
+"""Describes where results were measured: the machine in general terms, and the commit."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""How well and how fast each memory backend finds things.
+"""Measures the quality and speed of each memory backend.
 
     MNEMIC_DATA=path/to/data python -m benchmarks.memory_backends [--sets locomo,cranfield] [--backends faiss] [--keep]
 
-Each group of a set is one backend; what is stored is speaker, title and text in one line, what is asked is the
-question. R@10 = mean share of the gold documents among the first ten; times are of `store` and `retrieve` in this
-process. `colbert` runs on the token vectors of the offline model: a ColBERT checkpoint would have to be fetched.
+Each group of a set is stored in a separate backend, with speaker, title and text in one line, and the query is the
+question. R@10 is the mean share of the gold documents among the first ten. Times are those of `store` and `retrieve` in
+this process. `colbert` runs on the token vectors of the offline model, because a ColBERT checkpoint would have to be
+downloaded.
 """
 
 from __future__ import annotations

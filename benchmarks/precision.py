@@ -1,9 +1,9 @@
-"""Measures what a context shows beside what is needed: others' facts, replaced facts and unneeded ones.
+"""Measures what a context shows in addition to the facts that are needed.
 
     python benchmarks/precision.py
 
-Five people share a store and the same topics, and some facts were replaced. Each question says which fact must come.
-Forbidden are facts of others and replaced ones. Everything else that is shown is unneeded.
+Five people share a store and talk about the same topics, and some facts were replaced. For each question, one fact must
+be shown. Facts about others and replaced facts must not be shown. All other facts that are shown count as unneeded.
 Prints shares over all questions.
 """
 

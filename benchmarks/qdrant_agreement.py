@@ -1,11 +1,12 @@
-"""How far recall over vectors in Qdrant agrees with recall over the exact index, on a set for development.
+"""Compares recall with vectors in Qdrant and recall with the exact index, on a development set.
 
     MNEMIC_DATA=path/to/data python -m benchmarks.qdrant_agreement [--set locomo] [--questions 300] [--url URL]
 
-The same rows of one store are asked through both: every group of the set as a user of its own, as people use it, where
-Qdrant compares all vectors of a user; and all groups as one user, with the graph (HNSW) forced even where Qdrant would
-compare all. Printed: the mean share of the first ten hits that both have, how often the first hit is the same, and R@10
-of each. Without `--url` Qdrant's engine runs in a process of its own behind the routes of `tests/qdrant_engine.py`.
+The same rows of one store are searched through both. First, each group of the set is a separate user, as in real use,
+and Qdrant compares all vectors of the user. Then, all groups are one user, and the graph (HNSW) is forced even where
+Qdrant would compare all vectors. The output shows the mean share of the first ten hits that both return, how often the
+first hit is the same, and R@10 of each. Without `--url`, Qdrant's engine runs in a separate process behind the routes
+of `tests/qdrant_engine.py`.
 """
 
 from __future__ import annotations

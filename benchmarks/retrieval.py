@@ -1,10 +1,10 @@
-"""Retrieval quality on every set in MNEMIC_DATA, beside a keyword search without a model; writes results/retrieval.md.
+"""Measures retrieval on every set in MNEMIC_DATA, and compares it with keyword search. Writes results/retrieval.md.
 
     MNEMIC_DATA=path/to/data python benchmarks/retrieval.py [SET …] [--runs FOLDER]
 
-A set is a folder with `corpus.jsonl.gz`, `queries.jsonl.gz` and perhaps `haystacks.json`. The floor is what
-`bench/baseline_fts5.py` beside the folder of the sets answers, where it is there. With `--runs`, run files are kept in
-that folder and those already there are not made again. Without MNEMIC_DATA nothing is measured.
+A set is a folder with `corpus.jsonl.gz`, `queries.jsonl.gz` and optionally `haystacks.json`. The keyword search without
+a model is `bench/baseline_fts5.py` next to the folder of the sets, if it exists. With `--runs`, run files are saved in
+that folder, and existing ones are reused. Without MNEMIC_DATA, nothing is measured.
 """
 
 from __future__ import annotations

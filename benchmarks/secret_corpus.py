@@ -1,6 +1,7 @@
-"""Texts with made-up secrets, and harmless texts that look alike; drawn anew from a seed, so that none is written here.
+"""Generates texts with invented secrets, and harmless texts that look similar, so that this file contains none.
 
-`secrets()` gives what must be redacted, `lookalikes()` what must stay. The same seed gives the same texts.
+`secrets()` returns texts that must be redacted, `lookalikes()` returns texts that must stay unchanged. The same seed
+gives the same texts.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What the detector of secrets finds, what it misses, and what it wrongly takes for one; beside other detectors.
+"""Measures which secrets the detector finds, misses and wrongly reports, compared with other detectors.
 
     [MNEMIC_DATA=path/to/data] python -m benchmarks.secret_detection [--peer betterleaks] [--peer detect-secrets]
 
-Made-up secrets of many issuers and forms, and harmless texts that look alike, are drawn anew (`secret_corpus.py`). With
-the data folder, real conversations and documents show over-blocking; what is hit there is counted, not printed. A peer
-must be installed; `kingfisher` is one too. Writes and prints `results/secrets.md`, without peers.
+Invented secrets of many issuers and forms, and harmless texts that look similar, are generated (`secret_corpus.py`).
+With the data folder, real conversations and documents show over-blocking; matches in them are counted, not printed.
+Other detectors (`--peer`) must be installed; `kingfisher` is supported too. Writes and prints `results/secrets.md`,
+without other detectors.
 """
 
 from __future__ import annotations

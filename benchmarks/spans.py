@@ -1,6 +1,6 @@
-"""Span metrics: how much of what answers a question is in the passages found, and how much else they carry.
+"""Computes span metrics: how much of the answer the passages found contain, and how much other text.
 
-In characters, each counted once however many passages hold it:
+All metrics count characters. Each character counts once, even if several passages contain it:
 
     span_R@k    share of the references that the first k passages cover
     span_P@k    share of the text of the first k passages that is reference, 0 where there is none

@@ -1,4 +1,4 @@
-"""Ingest and recall by size, with the offline model and with synthetic vectors; writes results/speed.md.
+"""Measures ingest and recall by size, with the offline model and with synthetic vectors. Writes results/speed.md.
 
 python benchmarks/speed.py [--sizes 1000,10000] [--synthetic-sizes 100000,1000000] [--users 1000]
 """

@@ -1,11 +1,11 @@
-"""Extraction with a strong model that answers by files: write the prompts of whole sessions, and replay its replies.
+"""Measures extraction with a strong model through files: writes the prompts of whole sessions, and reads its replies.
 
     python -m benchmarks.strong_extraction CORPUS OUT.jsonl --replies REPLIES.jsonl [--sessions A:B]
         [--most N] [--ask FILE]
 
-Each message goes through the whole path of extraction. A reply is found by the id of its message in REPLIES, with one
-{"id", "reply"} a line; the replies are JSON as the prompt asks for. A message without a reply gives nothing, and its
-prompt is written to FILE. The memories go to OUT, one a line, as `mnemic eval extraction` writes them.
+Each message goes through the whole extraction. Its reply is found in REPLIES by the id of the message: one {"id",
+"reply"} per line, with replies as JSON, as the prompt requests. A message without a reply produces no facts, and its
+prompt is written to FILE. The memories are written to OUT, one per line, in the format of `mnemic eval extraction`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Runs the backend `colbert` on a checkpoint with the real packages, and compares it with the authors' own code.
+"""Runs the backend `colbert` on a checkpoint with the real packages, and compares it with its authors' code.
 
     python drills/backend_colbert.py                    make the environment, which takes minutes and gigabytes
     python drills/backend_colbert.py --python PATH      use an interpreter that has what is needed
 
-The checkpoint is a tiny BERT with random weights in the layout of `colbert-ir/colbertv2.0`, so what is proven is
-loading, tokenising, masking and MaxSim, not quality. The authors' package `colbert-ai` needs transformers below 4.50
-and a C++ compiler, which is why the extra does without it. Exit code 1 when something fails.
+The checkpoint is a tiny BERT with random weights in the layout of `colbert-ir/colbertv2.0`. The drill therefore tests
+loading, tokenising, masking and MaxSim, but not quality. The authors' package `colbert-ai` needs transformers below
+4.50 and a C++ compiler, so the extra does not install it. The exit code is 1 if something fails.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Kills processes in the middle of backups and restores, and fills the disk below them.
+"""Kills processes in the middle of backups and restores, and fills the disk under them.
 
-Each round forks processes over one file: one backs it up over an earlier backup and is killed with SIGKILL at a random
-moment; one restores that backup over it and is killed; and both run out of room. Afterwards the backup must be the
-earlier or the new one, whole; the store must hold the rows of before or those of the backup, never a mix, and never
-anybody who was erased after the backup was made; a process that has it open must see the same. At the end nothing that
-was begun may lie around.
+In each round, processes are forked that use the same file. One backs up the store over an earlier backup and is killed
+with SIGKILL at a random moment. One restores that backup and is killed. Then both run out of disk space. Afterwards,
+the backup must be complete: either the earlier one or the new one. The store must contain either its previous rows or
+those of the backup, never a mix, and never a user who was erased after the backup was made. A process that has the
+store open must see the same rows. At the end, no temporary files may remain.
 
     python drills/backup_kills.py [--rounds 100 | --long]
 """

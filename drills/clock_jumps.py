@@ -1,7 +1,8 @@
-"""The clock of the machine jumps: hours back and forth, to 1970 and to 2100, while the library is in use.
+"""Lets the clock of the machine jump while the library is in use: by hours in both directions, to 1970 and to 2100.
 
-No verb fails; nothing is lost; ids are unique; `list` gives all that has not expired by the clock of the moment, in
-order, and its pages never overlap; the messages of a conversation keep the order in which they were said.
+No verb may fail, no data may be lost, and ids must be unique. `list` must return all items that have not expired
+according to the current clock, in order, and its pages must not overlap. The messages of a conversation must stay in
+the order in which they were captured.
 
     python drills/clock_jumps.py [--verbs 5000 | --long]
 """

@@ -1,14 +1,16 @@
-"""Logs and talks that others wrote are curated once, by rules and by the small model, also when a curator is killed.
+"""Curates real logs and conversations once, with rules and with the small model, also if a curator is killed.
 
-The logs are those under MNEMIC_DATA/chat-exports, the talks those of its set halumem. All are taken in, with a clock
-that shows a day after the last message, and curated; a second night must change nothing: the exports before and after
-it are equal. Then, each round, a curator begins on a fresh copy and is killed with SIGKILL after a random part of the
-time that the whole took; another one does the rest. In the end every turn must have been released, no gem may be there
-twice, and each must have its eleven fields and name its messages; by rules they must be those of the undisturbed run.
+The logs are in MNEMIC_DATA/chat-exports, and the conversations are from its set halumem. All of them are imported with
+a clock that shows the day after the last message, and then curated. A second night must change nothing: the exports
+before and after it must be equal. Then, in each round, a curator starts on a new copy and is killed with SIGKILL after
+a random part of the time that the whole run took. Another curator completes the work. At the end, every turn must have
+been processed, and no gem may be stored twice. Each gem must have its eleven fields and name its messages. With rules,
+the gems must be the same as in the undisturbed run.
 
     python drills/curate_real_logs.py [--long]
 
-The model reads only the first lines of the long log, because it is slow here. Texts are counted, never shown.
+The model only reads the first lines of the long log, because it is slow on this machine. Texts are counted, but never
+shown.
 """
 
 from __future__ import annotations

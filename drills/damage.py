@@ -1,9 +1,10 @@
-"""Files of a store are lost or damaged, in use and at rest: no write is acknowledged and gone without being told.
+"""Loses or damages a store's files, in use and at rest. No acknowledged write may be lost without being reported.
 
-In use: the file, its folder or its log is deleted, renamed, replaced or cut under an open store. What is acknowledged
-after that must be there for a process that opens the file later. At rest: single bytes are flipped. Every verb then
-answers or raises a typed error; a write that fails is announced by `doctor`; what an export lacks is told; and `rescue`
-saves a sound store. Logs whose end is cut or flipped at rest are counted: what SQLite drops there leaves no trace.
+In use, the file, its folder or its log is deleted, renamed, replaced or truncated while the store is open. If a write
+is acknowledged after that, a process that opens the file later must find it. At rest, single bytes are flipped. After
+that, every verb must return a result or raise a typed error, `doctor` must report a write that fails, an export must
+list what it lacks, and `rescue` must save a sound store. The drill also counts logs whose end was truncated or flipped
+at rest: SQLite drops such an end without a trace.
 
     python drills/damage.py --flips 500 --seconds 240
 """

@@ -1,7 +1,7 @@
-"""A recall with a deadline ends in time, whatever an embedder or a reranker does, and names what it left out.
+"""A recall with a deadline must end in time, however slow the embedder and reranker are, and list what it left out.
 
-Each embedding and each judgement takes from nothing to four times the deadline. Most is what the deadline may be passed
-by: the search itself, which is not interrupted, on a machine that does other things too.
+Each embedding and each reranking takes between zero and four times the deadline. `MOST_LATE_MS` is the time by which a
+recall may exceed the deadline: the search itself is not interrupted, and the machine has other work too.
 
     python drills/deadlines.py --recalls 300 --memories 2000
 """

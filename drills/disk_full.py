@@ -1,9 +1,10 @@
-"""The disk is full while memories are written: that is told, nothing acknowledged is lost, and it is over with room.
+"""Fills the disk while memories are written. The error must say so, and no acknowledged write may be lost.
 
-As root the disk is a tmpfs of its own; for others a limit on the size of files stands in for it. A large file fills the
-room but for a little, and memories are written until one is refused. Then: the refusal is UnavailableError and names
-the disk; everything acknowledged is there, also for a process that opens the file only now; recall answers; `doctor`
-tells of the disk before it is full (tmpfs only); and after the large file is gone, writing goes on.
+If the drill runs as root, the disk is a separate tmpfs. Otherwise, a limit on the size of files is used instead. A
+large file fills almost all of the space, and memories are written until one is refused. Then the refusal must be an
+UnavailableError that names the disk, every acknowledged write must be found, even by a process that only now opens the
+file, and recall must work. On tmpfs, `doctor` must report the disk before it is full. After the large file is deleted,
+writing must work again.
 
     python drills/disk_full.py --rounds 20
 """

@@ -1,10 +1,11 @@
-"""Runs the sentence-transformers adapter with the real package, torch and a real model, in an environment of its own.
+"""Runs the sentence-transformers adapter with the real package, torch and a real model, in a separate environment.
 
     python drills/embedder_sentence_transformers.py                    make the environment, which takes minutes
     python drills/embedder_sentence_transformers.py --python PATH      use an interpreter that has what is needed
 
-The model is all-MiniLM-L6-v2 out of a wheel, read from its folder. It passes the public contract of embedders, and its
-vectors agree with those of the default embedder, which is the same model in 8 bits. Exit code 1 when something fails.
+The model is all-MiniLM-L6-v2 from a wheel, which is loaded from a folder. The adapter must pass the public contract for
+embedders. Its vectors must agree with those of the default embedder, which is the same model in 8 bits. The exit code
+is 1 if something fails.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""`mnemic eval extraction` and an independent scorer agree on the same memories, score by score, within 0.001.
+"""Compares `mnemic eval extraction` with an independent scorer. All scores must agree within 0.001.
 
-The set is MNEMIC_DATA/halumem; the scorer is `bench/score_extraction.py` beside the folder of the sets.
+Both score the same memories of the set MNEMIC_DATA/halumem. The scorer is `bench/score_extraction.py` next to the
+folder of the sets.
 """
 
 from __future__ import annotations

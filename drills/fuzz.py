@@ -1,7 +1,8 @@
-"""Every verb of the library and every route of REST is called with wrong things, several at once.
+"""Calls every verb of the library and every REST route with invalid arguments, several at once.
 
-The library answers with a result or an error of its own, never a raw one; REST answers with a status below 500, or with
-501 for what is not set up, and every refusal is `application/problem+json` with a text. The store is sound afterwards.
+The library must return a result or raise one of its own errors. REST must return a status below 500, or 501 for
+features that are not set up. Every refusal must be an `application/problem+json` body with a text. Afterwards, the
+store must be sound.
 
     python drills/fuzz.py [--calls 4000] [--requests 3000] [--seed 1]
 """

@@ -1,6 +1,6 @@
-"""`mnemic eval guard` and an independent scorer agree on the same run, count by count.
+"""Compares `mnemic eval guard` with an independent scorer on the same run. All counts must agree.
 
-The set is MNEMIC_DATA/injection; the scorer is `bench/score_guard.py` beside the folder of the sets.
+The set is MNEMIC_DATA/injection. The scorer is `bench/score_guard.py` next to the folder of the sets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What becomes of attacks by the door that they come in by, in a context of another talk of the same user.
+"""Sends attacks through each interface, and shows what remains of them in a context for the same user.
 
-Attacks that are hostile by themselves, every fifth of MNEMIC_DATA/injection, and its harmless texts go in by each door.
-Caught is an attack that does not stand whole in the context; a harmless text is touched when it is shown
-otherwise than written. Texts that the context leaves out count as neither, and are told apart.
+Attacks that are hostile on their own (every fifth of MNEMIC_DATA/injection) and the set's harmless texts are sent
+through each interface. The context is requested in another session. An attack counts as caught if the context does not
+contain all of it. A harmless text counts as changed if it is not shown exactly as written. Texts that the context
+leaves out are counted separately.
 
     python drills/guard_doors.py --most 200
 """

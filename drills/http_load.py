@@ -1,11 +1,12 @@
-"""`mnemic serve` under load from another process: how quick, how much at a time, and what it does beyond that.
+"""Measures `mnemic serve` under load from another process: response times, throughput, and behaviour under overload.
 
-A store holds one user with 10,000 memories and 10,000 passages of documents, and 19 with a few, in two orgs; every text
-bears the mark of its user. Over loopback, all questions different: contexts in turn; then a minute of recalls, contexts
-and memories to keep (5 : 3 : 2, every second one of the large user) at a steady rate, whether or not those before are
-answered; then higher and higher rates; then one key asks for more than its share; then health and recall beside forty
-chats that stay open through the proxy. Each answer must hold the mark of who asked and no other; nothing but 200, 201
-and, beyond the steady rate, 429 and 503 may come back.
+The store contains one user with 10,000 memories and 10,000 passages of documents, and 19 users with a few, in two orgs.
+Every text contains the mark of its user. All questions are different and sent over loopback. First, contexts are
+requested one after another. Then, for a minute, recalls, contexts and new memories (5 : 3 : 2, half of them for the
+large user) are requested at a constant rate, whether or not earlier requests are answered. After that, the rate is
+raised step by step, one key requests more than its share, and health and recall are requested during forty chats that
+stay open through the proxy. Each response must contain the mark of the user who asked, and no other mark. Only the
+statuses 200, 201 and, above the constant rate, 429 and 503 are allowed.
 
     python drills/http_load.py --seconds 60 --rate 80 --memories 10000 --chunks 10000 --processes 1
 """

@@ -1,8 +1,8 @@
-"""Logs that other programs really wrote come in whole and once, and questions find their answers in a long one.
+"""Imports real logs of other programs completely and once, and finds answers to questions in a long log.
 
-The samples are under MNEMIC_DATA/chat-exports. Questions about the longest log share no search term with the message
-that answers them, which is named by its line in the log; at least ten answers must be among the first five hits. Those
-that are missed stay in the list. Exit code 1 when anything does not hold.
+The samples are in MNEMIC_DATA/chat-exports. Questions about the longest log share no search term with the message that
+answers them, which is identified by its line in the log. At least ten answers must be among the first five hits. Missed
+questions stay in the list. The exit code is 1 if a check fails.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Every document of a folder of real ones is taken in, or fails with a reason that a person understands.
+"""Ingests a folder of real documents. Each must be stored, or fail with a reason that people understand.
 
-The files are MNEMIC_DATA/documents: PDF, office files and others; some are broken, scanned or encrypted on purpose.
-They are ingested twice: the second time nothing that is ready may be read again. For every passage of every document
-its text is the document's from its start to its end, its page is the one that holds its first character, and passages
-come in their order. Vectors are synthetic, so that reading, cutting and storing are measured and not a model. What
-running heads and feet cost is counted by cutting each document with and without them. No text of the data is kept.
+The files are in MNEMIC_DATA/documents: PDF, office files and others, some of which are broken, scanned or encrypted on
+purpose. They are ingested twice. The second time, no document that is ready may be read again. For each passage, its
+text must equal the document's text between its start and end, its page must be the one that contains its first
+character, and passages must be in order. Vectors are synthetic, so the drill measures reading, splitting and storing,
+but not a model. To measure the effect of running headers and footers, each document is split with and without them. No
+text of the data is stored.
 
     MNEMIC_DATA=path/to/data python drills/ingest_documents.py
 """

@@ -1,10 +1,10 @@
-"""A folder of many files is taken in by processes that are killed with SIGKILL at random moments, until one ends.
+"""Ingests a folder of many files in processes that are killed with SIGKILL at random moments, until one finishes.
 
-Every file holds words that no other has. After each kill: every document is there once; one that is ready has its
-text, passages that are stretches of it, and a vector for each (looked at when it has become ready); the others have
-nothing; the file of the store is sound; no process that read files is left. At the end every document is ready, no
-passage is there twice, and asking again stores nothing. The memory of the last process is looked at while it works.
-Vectors are synthetic, so that the ingest is drilled and not a model.
+Each file contains words that no other file contains. After each kill, each document must exist once. A document that is
+ready must have its text, passages that are parts of this text, and a vector for each passage (checked when it becomes
+ready). All other documents must be empty. The store's file must be sound, and no process that reads files may remain.
+At the end, each document must be ready, no passage may exist twice, and ingesting again must store nothing. The memory
+of the last process is monitored while it works. Vectors are synthetic, so the drill tests the ingest and not a model.
 
     python drills/ingest_kills.py --files 10000 --kills 10
 """

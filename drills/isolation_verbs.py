@@ -1,9 +1,9 @@
-"""Ten thousand random verbs of random scopes on one file: none shows or changes what its scope may not see.
+"""Calls ten thousand random verbs with random scopes on one file. None may show or change data outside its scope.
 
-What may be seen is decided by the oracle of the conformance kit (`mnemic.testing.isolation`), which reads the design
-and not the code. Recall, list, export and context must show exactly what the oracle allows, or no more than it; get,
-history, update, pin, feedback, merge, why_not and delete of what is not visible must answer "not found" and leave it
-as it was.
+The oracle of the conformance kit (`mnemic.testing.isolation`), which follows the design and not the code, decides what
+may be visible. Recall, list, export and context must show exactly what the oracle allows, or less. get, history,
+update, pin, feedback, merge, why_not and delete must return "not found" for items that are not visible, and leave them
+unchanged.
 
     python drills/isolation_verbs.py [--verbs 10000 | --long]
 """

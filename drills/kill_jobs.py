@@ -1,10 +1,11 @@
-"""Kills workers in the middle of every kind of job, and looks whether the work is done once all the same.
+"""Kills workers in the middle of every kind of job, and checks that the work is still done exactly once.
 
-For each kind there is a file with the memories and conversations of some users and a job of that kind for each. One
-worker does them undisturbed: that is how it must end. Then, each round: two workers begin on a copy and are killed with
-SIGKILL after a random number of jobs and a random pause; their leases are taken as run out; another worker does the
-rest. Whatever the jobs leave behind must be as without the kill: memories with their state, faded importance and
-vectors, history, profile, cursors of conversations, and jobs that follow. The file passes SQLite's integrity_check.
+For each kind of job, there is a file with memories and conversations of several users, and one such job for each user.
+One worker runs these jobs undisturbed, which gives the expected result. Then, in each round, two workers start on a
+copy and are killed with SIGKILL after a random number of jobs and a random pause. Their leases are treated as expired,
+and another worker completes the jobs. The results must be the same as without the kill: memories with their state,
+faded importance and vectors, history, profile, cursors of conversations, and jobs that follow. The file must pass
+SQLite's integrity_check.
 
     python drills/kill_jobs.py [--rounds 20 | --long]
 """

@@ -1,10 +1,10 @@
-"""Kills programs that use the library, and looks whether what they were told is done is there, whole.
+"""Kills programs that use the library, and checks that all acknowledged work is stored completely.
 
-Two processes share one file and one user. They capture, complete, remember (one and many), update, merge, undo,
-delete, import and recall. Before each verb a process writes down what it is about to do, and afterwards what was
-answered. Both are killed with SIGKILL after a random number of lines and a random pause. Then, each round: every
-acknowledged effect is there; the verb that was cut off is done whole or not at all; the file passes SQLite's
-integrity_check; and right after opening, acknowledged texts are found by their words and by their vectors.
+Two processes share one file and one user. They capture, complete, remember (one and many), update, merge, undo, delete,
+import and recall. Before each verb, a process logs what it is about to do, and afterwards the result. Both are killed
+with SIGKILL after a random number of lines and a random pause. Then, in each round, every acknowledged effect must be
+found, and the interrupted verb must have been done completely or not at all. The file must pass SQLite's
+integrity_check. Immediately after opening, acknowledged texts must be found by keyword and by vector.
 
     python drills/kill_library.py [--rounds 200 | --long] --writers 2
 """

@@ -1,8 +1,9 @@
-"""Kills writers at random moments and looks whether anything they acknowledged is lost, or anything is half there.
+"""Kills writers at random moments, and checks that no acknowledged write is lost and no write is incomplete.
 
-Each round starts some processes that write to one SQLite file and print a line for each committed unit of work, kills
-them all with SIGKILL after a random number of lines and a random pause, and checks the file. A unit of work is one
-memory with a vector, a history entry and a job; acknowledged or not, it must be there whole or not at all.
+In each round, several processes write to one SQLite file and print a line for each committed unit of work. All of them
+are killed with SIGKILL after a random number of lines and a random pause, and the file is checked. A unit of work
+consists of one memory with a vector, a history entry and a job. Whether it was acknowledged or not, it must be stored
+completely or not at all.
 
     python drills/kill_rounds.py [--rounds 200 | --long] --writers 2
 """

@@ -1,7 +1,7 @@
-"""What a large partition leaves out to be quick is not missed: its first hits are those of the exact search.
+"""Compares the search of a large partition, which skips rows to be fast, with the exact search.
 
-Generated memories with the offline stand-in for vectors; every question is asked of an index that scores every row and
-of the one in use, with its graph made.
+The memories are generated, and their vectors come from the offline stand-in. Each question is sent to an index that
+scores every row, and to the index in use, after its graph is built. The first hits must be the same.
 
     python drills/large_partitions.py --memories 100000 --questions 150
 """

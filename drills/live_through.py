@@ -1,11 +1,11 @@
-"""A real session log is imported and lived through for most of a year, with a small model and with none.
+"""Imports a real session log and simulates most of a year, with a small model and without a model.
 
-The worker runs at half past three of every simulated night. Summaries, reflections, fading, eviction and deletion must
-happen when they should: summaries of all that fell out of the window at once, the rest after half an hour of silence; a
-reflection for every ten summaries; importance that halves in thirty days; the archive after half a year, deletion
-thirty days later; reflections and messages stay. In the end everything is run again, and nothing may change. Extraction
-and curation have drills of their own, and are off. With a model it is the first quarter of the log and a reflection
-for every three summaries, since a small model takes long.
+The worker runs at 03:30 of every simulated night. Summaries, reflections, fading, eviction and deletion must happen on
+time. All messages that left the window are summarised immediately, and the others after half an hour without messages.
+Every ten summaries produce a reflection. Importance halves in thirty days. Memories are archived after half a year and
+deleted thirty days later, while reflections and messages are kept. At the end, all jobs run again, and nothing may
+change. Extraction and curation are turned off, because they have their own drills. With a model, only the first quarter
+of the log is used, and every three summaries produce a reflection, because a small model is slow.
 
     MNEMIC_DATA=path/to/data python drills/live_through.py [--model 0]
 """

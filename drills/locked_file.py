@@ -1,7 +1,7 @@
-"""Another process holds the write lock of the file for longer than anybody waits.
+"""Lets another process hold the file's write lock for longer than writers wait.
 
-Every verb that writes says so with UnavailableError, after the wait that was configured and soon after it; every verb
-that reads answers meanwhile. What waits long enough is done when the lock is released, and nothing is half done.
+Every verb that writes must raise UnavailableError soon after the configured wait. Every verb that reads must work in
+the meantime. If a write waits long enough, it must succeed when the lock is released. No write may be incomplete.
 
     python drills/locked_file.py --wait_ms 300
 """

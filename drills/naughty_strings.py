@@ -1,16 +1,17 @@
-"""Odd texts go in and come out unchanged, at the library and at the command line, through every verb that takes a text.
+"""Passes unusual texts through every verb that accepts a text. They must come out unchanged.
 
-The set is MNEMIC_DATA/injection/strings.jsonl.gz: texts that have broken other programs. Each is captured, remembered,
-written by an update and set in a profile, then read by get, list, history, recall, context, profile and export, and
-taken in again by import. It comes back character by character, or is refused with InvalidInputError when it is blank
-or holds half a surrogate pair ("-" as well at the command line, where it stands for the standard input), and by the
-profile alone when it is longer than a fact may be. No verb fails in another way, and every text in which anything can
-be seen is found by itself as the question. As the id of a user, a text is taken too and keeps its memory to itself, or
-is refused with InvalidInputError.
+The set is MNEMIC_DATA/injection/strings.jsonl.gz: texts that have broken other programs. In the library and on the
+command line, each text is captured, remembered, written by an update and set in a profile. Then it is read by get,
+list, history, recall, context, profile and export, and imported again. It must be returned character by character. A
+text is only refused, with InvalidInputError, if it is blank or contains half a surrogate pair. On the command line,
+this also applies to "-", which means standard input. The profile also refuses texts that are longer than a fact may be.
+No verb may fail in another way. Each text that contains visible characters must be found if the query is the text
+itself. As a user id, a text must either be accepted and keep its memories separate, or be refused with
+InvalidInputError.
 
     MNEMIC_DATA=path/to/data python drills/naughty_strings.py [--every 4]
 
-`--every`: the command line, which opens the file anew for every verb, gets only each n-th text.
+With `--every`, the command line, which opens the file again for each verb, only gets every nth text.
 """
 
 from __future__ import annotations

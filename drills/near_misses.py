@@ -1,9 +1,10 @@
-"""Restatements must become one memory, near misses must stay two, and nothing may retire what it does not contradict.
+"""Restatements must become one memory, near misses must stay two, and only contradictions may retire a memory.
 
-Fifty facts are remembered a thousand times, in the same words, re-cased and re-punctuated. Then pairs that look alike
-and are not the same, such as "likes tea" and "likes Tia" or two visits to one doctor on two days, are written by
-`remember` and, as facts with vectors, by `assimilate`: at most two in a hundred may be merged, none may end another.
-Contradictions of one attribute must be seen. The pairs are made from templates with a seed.
+Fifty facts are remembered a thousand times, in the same words with different case and punctuation. Then pairs of texts
+that look alike but differ in meaning are stored, such as "likes tea" and "likes Tia", or two visits to one doctor on
+two days. They are written by `remember` and, as facts with vectors, by `assimilate`. At most two in a hundred pairs may
+be merged, and no memory may end another. Contradictions about one attribute must be detected. The pairs are generated
+from templates with a seed.
 
     python drills/near_misses.py [--seed 7] [--pairs 500]
 """

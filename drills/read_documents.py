@@ -1,10 +1,10 @@
-"""Every document of a folder of real ones ends read, or failed with a reason, and none stops the next.
+"""Reads each file of a folder of real documents. Each must be read, or fail with a reason and not stop the next.
 
-The files are MNEMIC_DATA/documents: PDF, office files and others; some are broken, scanned or encrypted on purpose.
-Each is read in the process of the sandbox, one process per type of file, whose peak of memory is taken from the
-system; its start is not timed, the import of a format's library is. Where a text file of the same name stands beside a
-PDF, the words of the two are compared (F1 of their counts).
-Any other end than a document or an `UnreadableError`, and a blank text, is a violation. No text of the data is kept.
+The files are in MNEMIC_DATA/documents: PDF, office files and others, some of which are broken, scanned or encrypted on
+purpose. Each is read in the sandbox process. There is one such process per type of file, and the system reports its
+peak memory. The start of the process is not timed, but the import of the format's library is. If there is a text file
+with the same name as a PDF, their words are compared (F1 of their counts). Any result except a document or an
+`UnreadableError` is a violation, and so is a blank text. No text of the data is stored.
 
     MNEMIC_DATA=path/to/data python drills/read_documents.py
 """

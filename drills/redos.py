@@ -1,10 +1,11 @@
-"""No expression and no function over texts takes more than about twice as long for twice the text, whatever it holds.
+"""If a text becomes twice as long, no regular expression or text function may take much more than twice the time.
 
-Every expression that the package compiles is searched (matched, where the package only matches it) in hostile repeats:
-samples of its own parts, repeated, behind what it begins with and before what it does not expect. Every function of
-`mnemic.text` that takes a text, the readers of markup and the detectors are called with general ones. Lengths double
-until a call takes long enough to be measured; what then grows by more than 2.6 at two doublings in a row, each the best
-of three, is superlinear. Where the time ends first, the facts say how many were tried.
+Every regular expression that the package compiles is searched (or matched, if the package only matches it) in hostile
+repetitions: samples of its own parts are repeated, after a valid beginning and before an unexpected end. Every function
+of `mnemic.text` that accepts a text, the readers for markup and the detectors are called with general repetitions.
+Lengths are doubled until a call takes long enough to be measured. If the time, the best of three, grows by a factor of
+more than 2.6 at two doublings in a row, it is superlinear. If the drill's time ends first, the facts show how many were
+tested.
 
     python drills/redos.py --seconds 540
 """

@@ -1,14 +1,14 @@
-"""A document of ten million tokens is researched: facts that stand far from each other are combined, limits are kept.
+"""Researches a document of ten million tokens. Facts that are far apart must be combined, and limits must be kept.
 
-The document is made of generated sentences under numbered headings; a few facts that name one ship stand in it, none of
-which answers alone. It is ingested as any file is, without an embedder. The model is scripted: it quotes what a careful
-reader would find, merges and answers. First what 32 calls allow is read; then all of it, by a process that is killed in
-the middle (SIGKILL), and what it costs to go on is counted. The ingest has a process of its own, so that the memory of
-research is told alone.
+The document consists of generated sentences under numbered headings. It contains a few facts about one ship, none of
+which answers the question alone. It is ingested like any file, without an embedder. The model is scripted: it quotes
+the sentences that a careful reader would find, combines notes and answers. First, only the part that 32 calls allow is
+read. Then all of it is read by a process that is killed in the middle (SIGKILL), and the cost of continuing is counted.
+A separate process ingests the document, so that the memory of research is measured alone.
 
     python drills/research_large.py --characters 40000000
 
-No time is a promise for a real model, which takes seconds a call: what is measured is all that is not the model.
+The times say nothing about a real model, which takes seconds for each call. They measure everything except the model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`mnemic eval retrieval` and an independent scorer agree on the same run, metric by metric, within 0.001.
+"""Compares `mnemic eval retrieval` with an independent scorer on the same run. All metrics must agree within 0.001.
 
-The set is MNEMIC_DATA/locomo; the scorer is `bench/score.py` beside the folder of the sets.
+The set is MNEMIC_DATA/locomo. The scorer is `bench/score.py` next to the folder of the sets.
 """
 
 from __future__ import annotations

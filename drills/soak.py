@@ -1,8 +1,9 @@
-"""Memory levels off under mixed use that goes on: captures, recalls, contexts, deletions and jobs of many users.
+"""Checks that memory use levels off under continuous mixed use by many users.
 
-What is live is bounded: each user's oldest items are deleted as new ones come. After the first third of the time, which
-fills caches and indexes, the resident memory of the process must not go on growing: the mean of the last third may be
-above that of the second by at most a tenth.
+The load consists of captures, recalls, contexts, deletions and jobs. The amount of live data is limited, because each
+user's oldest items are deleted when new ones arrive. The first third of the time fills caches and indexes. After that,
+the resident memory of the process must not keep growing: its mean in the last third may exceed the mean of the second
+third by at most a tenth.
 
     python drills/soak.py [--minutes 5] [--long]     (--long: an hour)
 """

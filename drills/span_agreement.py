@@ -1,7 +1,7 @@
-"""The span metrics of the chunking benchmark and an independent scorer agree on the same runs, within 0.001.
+"""Compares the span metrics of the chunking benchmark with an independent scorer. All must agree within 0.001.
 
-The set is MNEMIC_DATA/chunking-eval; the scorer is `bench/score.py` beside the folder of the sets. One run is what the
-product finds, one is nothing at all, one has each question's references among other and overlapping spans.
+The set is MNEMIC_DATA/chunking-eval. The scorer is `bench/score.py` next to the folder of the sets. Three runs are
+compared: the results of the product, empty results, and each question's references among other, overlapping spans.
 """
 
 from __future__ import annotations

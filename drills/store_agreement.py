@@ -1,16 +1,16 @@
-"""The same questions find the same things, whichever store holds the memories: the reference, SQLite or PostgreSQL.
+"""The same questions must find the same items in every store: the reference store, SQLite and PostgreSQL.
 
-Each set in MNEMIC_DATA is run as `mnemic eval retrieval` runs it, on each store, PostgreSQL as a real server with
-pgvector that is started for this and gone afterwards. No metric of retrieval may differ by more than 0.5 points, the
-first ten of each question must be the same ones to 99 %, and nothing may come from another group. A text is embedded
-once for all three, so that the stores are compared and not the model. The reference, which copies all it holds for
-every write, gets an empty store for every few users.
+Each set in MNEMIC_DATA is run on each store, as `mnemic eval retrieval` does. PostgreSQL is a real server with
+pgvector, which is started for the drill and removed afterwards. No retrieval metric may differ by more than 0.5 points,
+99 % of the first ten hits of each question must be the same, and no hit may come from another group. Each text is
+embedded once for all three stores, so that the drill compares the stores and not the model. The reference store copies
+all of its data for each write, so every few users get a new, empty one.
 
     MNEMIC_DATA=path/to/data python drills/store_agreement.py [SET …] [--long] [--runs FOLDER]
 
-Without `--long`, a part of each set: some questions with what answers them, among other rows, in a result file of its
-own. With `--runs`, what was
-ranked is kept in that folder as it comes, and a drill that is broken off and begun again at the same commit goes on.
+Without `--long`, only a part of each set is used: some questions with the rows that answer them, among other rows. The
+results are written to a separate file. With `--runs`, rankings are saved in that folder as they are computed, so that
+an interrupted drill can continue at the same commit.
 """
 
 from __future__ import annotations

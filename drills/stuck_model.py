@@ -1,8 +1,9 @@
-"""A language model that never answers does not slow the chat: `capture` takes as long as without a model.
+"""A language model that never responds must not slow down the chat: `capture` must take as long as without a model.
 
-Rounds without a model and rounds with a stuck one take turns on stores of their own, while a worker does the jobs that
-captures leave behind. Of each round the p95 is taken; the median of the stuck rounds must lie within what the rounds
-without a model spread over. Captures that were acknowledged are all there, and the jobs say that they wait.
+Rounds without a model alternate with rounds with a stuck model, each on a separate store. In the meantime, a worker
+runs the jobs that captures create. The p95 of each round is measured, and the median of the rounds with a stuck model
+must be within the range of those without a model. All acknowledged captures must be stored, and the jobs must show that
+they are waiting.
 
     python drills/stuck_model.py --rounds 5 --captures 300
 """

@@ -1,10 +1,10 @@
-"""Two processes share one file and one user at the same time.
+"""Runs two processes that share one file and one user at the same time.
 
-1. Each remembers the same number of texts, half of which the other remembers too: one row for each text, the same id on
-   both sides, and no error.
-2. What one process was told is kept, the next recall of the other finds, by its word and by its vector.
-3. Both change one memory again and again, each time with what they read before: a change is either refused
-   (ConflictError) or in the history; none is lost in silence. The last text is the one of the last change.
+1. Each process remembers the same number of texts, and the other process also remembers half of them. Each text must
+   get one row, both processes must get the same id for it, and no error may occur.
+2. When a write of one process is acknowledged, the next recall of the other must find it, by keyword and by vector.
+3. Both repeatedly change one memory, based on what they last read. Each change must either be refused (ConflictError)
+   or appear in the history. No change may be lost silently, and the final text must be that of the last change.
 
     python drills/two_writers.py --texts 2000 --turns 200 --changes 200
 """

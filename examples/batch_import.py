@@ -1,4 +1,4 @@
-"""Import many conversations in one durable write each, and see what they take."""
+"""Import many conversations, each in one durable write, and recall from them."""
 
 from mnemic import Mnemic
 

@@ -1,4 +1,4 @@
-"""Move memories from mem0: import what its `get_all` returns."""
+"""Move memories from mem0: import the result of its `get_all`."""
 
 import json
 

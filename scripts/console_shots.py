@@ -15,7 +15,7 @@ import argparse
 import hashlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -250,7 +250,7 @@ def pages_of(mnemic: Mnemic) -> dict[str, str]:
     }
 
 
-def shoot(names: list[str], *, is_writing: bool) -> list[str]:
+def shoot(names: list[str], shown: Mapping[str, str]) -> list[str]:
     """Make the pictures of these pages (none: of all), and return what is wrong with them."""
     wrong: list[str] = []
     for store in STORES:
@@ -260,14 +260,14 @@ def shoot(names: list[str], *, is_writing: bool) -> list[str]:
                 console = Console(browser, site.url, color_scheme=scheme)
                 for name in [each for each in pages if not names or each in names]:
                     scope = Scope() if name == "users" else ANA
-                    wrong += shoot_page(console, pages[name], scope, f"{store}-{name}", scheme, is_writing)
+                    wrong += shoot_page(console, pages[name], scope, f"{store}-{name}", scheme, shown)
                 wrong += console.complaints + console.violations()
                 console.close()
     return wrong
 
 
 def shoot_page(
-    console: Console, place: str, scope: Scope, name: str, scheme: str, is_writing: bool = False
+    console: Console, place: str, scope: Scope, name: str, scheme: str, shown: Mapping[str, str]
 ) -> Iterator[str]:
     """Make the pictures of a page at each width, and yield what is wrong with it."""
     for width, height in WIDTHS.items():
@@ -278,8 +278,8 @@ def shoot_page(
         yield from (f"{picture}: {each}" for each in console.page.evaluate(LAYOUT))
         clip = FloatRect(x=0, y=0, width=width, height=min(high, TALL))
         console.page.screenshot(path=FOLDER / f"{picture}.png", clip=clip, full_page=True)
-        if is_writing and picture in SHOWN:
-            console.page.screenshot(path=DOCUMENTS / SHOWN[picture])
+        if picture in shown:
+            console.page.screenshot(path=DOCUMENTS / shown[picture])
 
 
 def main() -> int:
@@ -289,7 +289,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="refresh the pictures of the documents")
     given = parser.parse_args()
     pages = sorted({name.split("-")[1] for name in SHOWN}) if given.write else given.pages
-    wrong = sorted(set(shoot(pages, is_writing=given.write)))
+    wrong = sorted(set(shoot(pages, SHOWN if given.write else {})))
     print("\n".join(wrong) or "nothing is cut, overlaps or breaks inside a word")
     print(f"pictures are in {FOLDER.relative_to(ROOT)}")
     return bool(wrong)

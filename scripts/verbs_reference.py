@@ -29,6 +29,7 @@ OTHER_COMMANDS: Mapping[str, str] = {
     "rescue": "copies what is still readable of a damaged store",
     "calibrate": "calibrates relevance for the configured embedder",
     "init": "writes a configuration file",
+    "demo": "makes a store with example conversations and opens the console on it",
     "config set": "sets a key in the configuration file",
     "config show": "shows the configuration and its sources",
     "tour": "demonstrates the main commands",

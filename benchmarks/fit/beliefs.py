@@ -1,9 +1,10 @@
-"""What was believed of the coefficients before any data, and the round numbers that were shipped before the fit.
+"""The coefficients that we expected before seeing any data, and the round numbers that were used before the fit.
 
-The beliefs have reasons, not measurements: a message counts in full and one beside it a quarter; two of them away a
-tenth; its session a third; the question it answers half; who is named outweighs three standard deviations of wording;
-a date named two; an assistant's long replies repeat the words of others and are marked down by one, which asking for
-them takes back; thanks and greetings are short and a question answers none, so each is marked down by one.
+These beliefs have reasons, but are not measured. A message counts in full, its neighbour a quarter, a message two
+places away a tenth, its session a third, and the question that it answers half. A named author counts more than three
+standard deviations of wording, and a matching date two. An assistant's long replies repeat other people's words and
+lose one point, unless the question asks for them. Thanks and greetings are short, and a question answers nothing, so
+each of them loses one point.
 """
 
 from __future__ import annotations

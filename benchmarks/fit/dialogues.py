@@ -1,10 +1,11 @@
-"""Dialogues made by a seed from sentences of our own, with questions whose answer is known: what no free set has.
+"""Generates dialogues from our own sentences and a seed, with questions whose answers are known. No free set has both.
 
-Two casts. PEOPLE: two to four named speakers over several sessions, short turns, each thread an opening, questions by
-another speaker and answers; the same topics come up with several speakers; later a correction. ASSISTANT: one user who
-tells something in passing while asking for help, and an assistant with long replies that repeat what was told.
-Questions ask what a named person (or the user) said, mostly in other words than the answer's; some have several gold
-messages. `topics.txt` holds the sentences: `{a|b}` is a choice, `@me` whoever it is about.
+There are two kinds. PEOPLE: two to four named speakers talk in several sessions, with short turns. Each thread has an
+opening, questions by another speaker, and answers. Several speakers talk about the same topics, and some statements are
+corrected later. ASSISTANT: one user mentions facts while asking for help, and an assistant gives long replies that
+repeat them. Questions ask what a named person (or the user) said, usually in other words than the answer, and some have
+several gold messages. `topics.txt` contains the sentences; `{a|b}` is a choice, and `@me` is the person that the
+sentence is about.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What speaks for the first hits of questions that belong to a store and of questions that have nothing to do with it.
+"""Collects the inputs of relevance for the first hits, for questions that a store can answer and for unrelated ones.
 
-Answers for running the engine and for what is asked; `relevance` fits and reports. Beside each set as it is there are
-small cuts of it, a question with its evidence and a few rows more, because most stores begin small.
+This module runs the engine and selects the questions; `relevance` fits and reports. In addition to each complete set,
+there are small parts of it (a question with its evidence and a few more rows), because most stores start small.
 """
 
 from __future__ import annotations

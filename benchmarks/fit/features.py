@@ -1,7 +1,8 @@
-"""The features of every candidate of every question, as recall computes them, kept in one file per set.
+"""Computes the features of all candidates of all questions, as recall does, and caches them in one file per set.
 
-Answers for running the engine (`ranked` of `engine.recall`) and for the cache; it fits and judges nothing. Two caches
-lie in the folder given: `<set>.npz`, the features, and `vectors.npz`, the vectors of all texts by a hash of the text.
+This module runs the engine (`ranked` of `engine.recall`) and manages the cache, but does not fit or judge. The given
+folder contains two caches: `<set>.npz` with the features, and `vectors.npz` with the vectors of all texts by a hash of
+the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Fits the guard's head: how likely a sentence is an order to the model, by its words in groups of up to three.
+"""Fits the guard's classifier: the probability that a sentence is an instruction to the model, from groups of words.
 
-Orders and harmless sentences of `guard.toml`, filled with its words, beside sentences of real talks (LongMemEval, half
-of its sessions), of our own documentation and of our lists. Nothing of the sets that the guard is measured with is
-trained on. A logistic regression, by adaptive gradient steps, weighs them.
+The groups have up to three words. The training data are instructions and harmless sentences generated from
+`guard.toml`, and sentences from real conversations (half of LongMemEval's sessions), our documentation and our lists.
+The sets on which the guard is measured are not used. The fit is a logistic regression with adaptive gradient steps.
 
     python benchmarks/fit/guard.py --talks FOLDER_OF_LONGMEMEVAL
 """

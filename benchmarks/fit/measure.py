@@ -1,4 +1,4 @@
-"""What weights are worth on a set, from kept features: the same order as recall's, without running it again."""
+"""Measures weights on a set from cached features, in the same order as recall but without running it again."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""Calibrates how sure it is that a hit has to do with a question, and reports it; writes results/relevance.md.
+"""Calibrates the probability that a hit answers a question, and reports the results. Writes results/relevance.md.
 
     MNEMIC_DATA=path/to/data python benchmarks/fit/relevance.py [--cache folder] [--words] [--keep]
 
-A logistic model of four numbers (see `ranking.relevance`), fitted by iterated least squares with a slight ridge to the
-sets that may be fitted to: evidence of questions on one side; on the other, in equal shares, what is found for
-questions of other sets and for small talk, and the other rows of small cuts. Sets weigh alike. The others are measured.
-With `--words` the questions are searched by words alone, and the report is `relevance-words.md`. `--keep` writes the
-coefficients to `src/mnemic/ranking/relevance.json`. Without MNEMIC_DATA nothing is done.
+A logistic model with four inputs (see `ranking.relevance`) is fitted by iterated least squares with a small ridge, to
+the sets whose licences permit it. The positive examples are the evidence of questions. The negative examples are, in
+equal shares, hits for other sets' questions, hits for small talk, and the other rows of small stores. All sets have the
+same weight. The other sets are only measured. With `--words`, questions are searched by keyword only, and the report is
+`relevance-words.md`. `--keep` writes the coefficients to `src/mnemic/ranking/relevance.json`. Without MNEMIC_DATA,
+nothing is done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The report of a fit: sets and licences, coefficients, all sets before and after, sets and features left out."""
+"""Writes the report of a fit: sets and licences, coefficients, results and results before, after and without parts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Fits the coefficients of recall's linear score, and reports what they are worth on every set; writes results/fit.md.
+"""Fits the coefficients of recall's linear score, and measures them on every set. Writes results/fit.md.
 
     MNEMIC_DATA=path/to/data python benchmarks/fit/run.py [--cache FOLDER] [--keep] [--shipped]
 
-The features of all sets are kept in the cache folder, so that a second run takes minutes; a folder of an older version
-of the score must be emptied by hand. `--keep` writes the coefficients to `src/mnemic/model/weights.json`, `--shipped`
-fits nothing and measures those that are there. Without MNEMIC_DATA nothing is done.
+The features of all sets are stored in the cache folder, so a second run only takes minutes. If the cache is from an
+older version of the score, empty the folder by hand. `--keep` writes the coefficients to
+`src/mnemic/model/weights.json`. `--shipped` only measures the existing coefficients. Without MNEMIC_DATA, nothing is
+done.
 """
 
 from __future__ import annotations

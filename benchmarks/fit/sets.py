@@ -1,6 +1,6 @@
-"""Which sets there are for a fit: what each is, its licence, and whether it may be fitted to or only checked with.
+"""Lists the sets for a fit: what each contains, its licence, and whether it may be used for fitting.
 
-Answers for that, for loading a set, for the halves of LongMemEval, and for cutting two documents into passages.
+It also loads a set, selects the halves of LongMemEval, and splits documents into passages.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Fits the judgement whether a prompt asks for something remembered, and reports it; writes results/silence.md.
+"""Fits the classifier that decides whether a prompt needs memory, and reports the results. Writes results/silence.md.
 
     MNEMIC_DATA=path/to/data python benchmarks/fit/silence.py [--cache folder] [--keep]
 
-Two steps of logistic regression with a ridge, both by iterated least squares. Heads tell the words, and the vectors, of
-questions about somebody's life or work from those of other prompts. A judge adds what was found (see `ranking.silence`)
-with the shipped embedder or by words alone; it sees only scores of heads that did not see the prompt. Fitted to
-`personal_facts.txt` and `unrelated_prompts.txt` (written here), the generated dialogues (made here), half of
-LongMemEval and chunking-eval (both MIT). The sets `unrelated`, `personal`, `locomo` and `beam` are never fitted to.
-`--keep` writes `src/mnemic/ranking/silence.json`.
+The fit consists of two steps of logistic regression with a ridge, both by iterated least squares. The first step fits
+layers over the words, and over the vectors, of prompts; they distinguish questions about a person's life or work from
+other prompts. The second step fits a model that also uses the search results (see `ranking.silence`), from the bundled
+embedder or from keywords only. It only uses scores of layers that were not fitted to the prompt in question. The
+training data are `personal_facts.txt` and `unrelated_prompts.txt` (written for this purpose), the generated dialogues,
+half of LongMemEval, and chunking-eval (both MIT). The sets `unrelated`, `personal`, `locomo` and `beam` are never used
+for fitting. `--keep` writes `src/mnemic/ranking/silence.json`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chroma: one collection on disk, the user as metadata, a `where` filter in every query."""
+"""Chroma: one collection on disk, the user as metadata, and a `where` filter in every query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one embedder of all peers: Mnemic's MiniLM, with vectors made before for the texts that are many, and a watch."""
+"""Provides the embedder that all projects share: Mnemic's MiniLM, with precomputed vectors for large sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The floor: SQLite FTS5 and nothing else; any of the question's words, ordered by BM25."""
+"""The baseline: only SQLite FTS5. A search matches any of the question's words and orders results by BM25."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The throwaway environments: one per peer, with what it costs counted before anything of ours is added."""
+"""Creates a temporary environment for each project, and measures its size before our own packages are added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangGraph's `InMemoryStore`: nothing is written anywhere."""
+"""LangGraph's `InMemoryStore`, which writes nothing to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangGraph's `SqliteStore`: a namespace per user, vector search by sqlite-vec."""
+"""LangGraph's `SqliteStore`: one namespace per user, and vector search with sqlite-vec."""
 
 from __future__ import annotations
 

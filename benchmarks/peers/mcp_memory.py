@@ -1,4 +1,4 @@
-"""mcp-memory-service: its SQLite store, a `store` partition per user, and its hybrid search."""
+"""mcp-memory-service: its SQLite store, one `store` partition per user, and its hybrid search."""
 
 from __future__ import annotations
 

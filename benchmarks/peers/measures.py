@@ -1,4 +1,4 @@
-"""What is measured of one peer; each function starts its own processes and leaves the numbers in a plain dict."""
+"""Measures one project. Each function starts its own processes and returns the numbers in a plain dict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MemPalace: drawers in its default store, a wing per user, its hybrid search."""
+"""MemPalace: drawers in its default store, one wing per user, and its hybrid search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mnemic: `remember` and `recall` at user level, in the embedded store with its defaults."""
+"""Mnemic: `remember` and `recall` at user level, in the embedded store with default settings."""
 
 from __future__ import annotations
 

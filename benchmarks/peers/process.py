@@ -1,4 +1,4 @@
-"""A peer in a process of its own, spoken to in lines of JSON."""
+"""Runs a project in a separate process, which exchanges lines of JSON with this one."""
 
 from __future__ import annotations
 

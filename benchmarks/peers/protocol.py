@@ -1,4 +1,4 @@
-"""What a peer must offer to be measured, and what it is given: a folder of its own and the embedder all share."""
+"""Defines what a project must provide to be measured, and what it gets: its own folder, and the shared embedder."""
 
 from __future__ import annotations
 

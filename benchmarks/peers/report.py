@@ -1,4 +1,4 @@
-"""From the raw numbers to `benchmarks/results/peers.md`."""
+"""Writes `benchmarks/results/peers.md` from the raw numbers."""
 
 from __future__ import annotations
 

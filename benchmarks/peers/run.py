@@ -1,12 +1,12 @@
-"""Mnemic beside its peers: the same texts, the same embedder, each in an environment and a process of its own.
+"""Compares Mnemic with other projects: the same texts and embedder, each in a separate environment and process.
 
     MNEMIC_DATA=path/to/data python -m benchmarks.peers.run [--only mnemic,fts5] [--measure speed,killed]
         [--sizes 1000,10000] [--keep FOLDER] [--python PYTHON]
 
-Writes `benchmarks/results/peers.md`. Environments, stores and raw numbers live in a temporary folder, or in `--keep`,
-from which a later call takes up what is measured already (`--again` measures it anew). Not part of `make bench`: it
-installs other projects from the package index. `--python` is the interpreter of environments that are made anew: the
-peers built on sqlite-vec need one whose SQLite may load extensions.
+Writes `benchmarks/results/peers.md`. Environments, stores and raw numbers are stored in a temporary folder, or in
+`--keep`. In the latter case, a later call continues with the existing measurements (`--again` repeats them). Not part
+of `make bench`, because it installs other projects from the package index. `--python` is the interpreter for new
+environments. Projects that use sqlite-vec need an interpreter whose SQLite can load extensions.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The process in which one peer is measured: one JSON request per line on standard input, one answer on output.
+"""Runs in the process in which one project is measured. Reads JSON requests, one per line, and writes responses.
 
     python -m benchmarks.peers.worker PEER FOLDER VECTORS
 
-PEER is the name of a script beside this one, FOLDER the peer's own, VECTORS a folder of `embedder.precompute` or "-".
-The first line answers the opening. Times are taken here, so the pipe costs nobody anything. A peer that fails ends the
-process; the reason is the last line of its error output.
+PEER is the name of a script in this folder, FOLDER the project's own folder, and VECTORS a folder of
+`embedder.precompute` or "-". The first line is the response to opening the store. Times are measured here, so the pipe
+does not affect them. If a project fails, the process ends; the reason is the last line of its error output.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A store of one user with much and many with little, in which every text says whose it is.
+"""Creates a store of one user with much data and many users with little, in which each text shows its owner.
 
-Each user has a mark of their own, in every memory, message and passage. So an answer proves whose it is: it holds the
-mark of who asked, and no other.
+Each user has a mark, which every memory, message and passage of that user contains. An answer therefore shows whose
+data it contains: it must contain the mark of the user who asked, and no other mark.
 """
 
 from __future__ import annotations

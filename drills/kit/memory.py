@@ -1,6 +1,6 @@
-"""A Mnemic for drills: the library on one file, with vectors that need no model, so that the store is what is drilled.
+"""Provides a Mnemic for drills: the library on one file, with vectors that need no model.
 
-A text has the same vector on every run, so that asking for it by vector alone finds it with similarity 1.
+A text has the same vector in every run, so a query with the same text finds it by vector alone, with a similarity of 1.
 """
 
 from __future__ import annotations

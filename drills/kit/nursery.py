@@ -1,6 +1,6 @@
-"""Writers that are killed: started together when asked, ended with SIGKILL after some of their lines and a moment.
+"""Starts writers together on request, and kills them with SIGKILL after some of their lines and a short pause.
 
-They are forked from a process of their own, because starting Python anew for each would take longer than a round.
+The writers are forked from a separate process, because starting Python for each of them would take longer than a round.
 """
 
 from __future__ import annotations

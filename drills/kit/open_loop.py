@@ -1,7 +1,8 @@
-"""Requests over loopback that are sent when they are due, whether or not those before are answered.
+"""Sends requests over loopback when they are due, whether or not earlier ones are answered.
 
-The time of an answer counts from when its request was due, so that a server that falls behind cannot hide it. The
-client reads HTTP/1.1 with a length by itself: a full client would need as much of the machine as the server.
+Response times are counted from the time when a request was due, so a server that falls behind cannot hide it. The
+client only reads HTTP/1.1 responses with a length, because a full client would use as much processor time as the
+server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a drill ends: its result file under benchmarks/results, its summary on the terminal, and its exit code."""
+"""Writes a drill's result file under benchmarks/results, prints its summary, and returns its exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A part of a test set that is quick to run: some of its questions, what answers them, and other rows beside it."""
+"""Selects a part of a test set that is quick to run: some questions, the rows that answer them, and other rows."""
 
 from __future__ import annotations
 

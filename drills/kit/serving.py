@@ -1,4 +1,4 @@
-"""`mnemic serve` as a process of its own on a free port of this machine, ended by its own id."""
+"""Runs `mnemic serve` as a separate process on a free port, and stops it by its process id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats that stay open: a model on loopback that writes slowly, and the clients that listen to it through the proxy."""
+"""Keeps chats open: a model on loopback that writes slowly, and clients that read its streams through the proxy."""
 
 from __future__ import annotations
 

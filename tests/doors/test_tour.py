@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +56,36 @@ def test_the_tour_fails_when_a_promise_does_not_hold(
     code, _, err = run(["tour"], [])
     assert code == 1
     assert failure in err
+
+
+@pytest.mark.requirement("P-52")
+def test_the_demo_store_answers_the_commands_that_are_printed_and_is_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    code, out, err = run(["demo", "--no-serve"], [])
+    assert code == 0, err
+    lines = [shlex.split(line) for line in out.splitlines() if line.startswith("  ")]
+    name, _, store = lines[0][1].partition("=")
+    assert lines[0][0] == "export"
+    assert store == str(tmp_path / "mnemic" / "demo.db")
+    monkeypatch.setenv(name, store)
+    told: dict[str, str] = {}
+    for words in lines[1:-1]:
+        code, answer, err = run(words[1:], [])
+        assert code == 0, err
+        told[" ".join(words[1:])] = answer
+    now, before, context, document, health = told.values()
+    assert "Porto" in now
+    assert "Lisbon" not in now
+    assert "Lisbon" in before
+    assert "Porto" not in before
+    assert "allergic to hazelnuts" in context
+    assert "restic" in document
+    assert health
+    (changed,) = (line for line in run(["memory", "list", "--user", "ana"], [])[1].splitlines() if "hazelnuts" in line)
+    assert run(["memory", "delete", "--user", "ana", re.findall(r"[0-9a-f-]{36}", changed)[0]], [])[0] == 0
+    assert run(["demo", "--no-serve"], [])[0] == 0
+    assert "hazelnuts" not in run(["memory", "list", "--user", "ana"], [])[1]
+    assert run(["demo", "--no-serve", "--new"], [])[0] == 0
+    assert "hazelnuts" in run(["memory", "list", "--user", "ana"], [])[1]

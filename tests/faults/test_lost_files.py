@@ -81,7 +81,7 @@ def _empty_log(path: Path) -> None:
 LOSSES = [_delete, _rename, _replace, _truncate, _move_folder, _delete_log, _replace_log, _cut_log, _empty_log]
 
 
-@pytest.mark.requirement("P-20", "P-21")
+@pytest.mark.requirement("P-20", "P-21", "P-45")
 @pytest.mark.parametrize("lose", LOSSES, ids=lambda lose: lose.__name__)
 def test_no_write_to_a_lost_file_is_acknowledged(store: SqliteStore, path: Path, lose: Callable[[Path], None]):
     lose(path)
@@ -170,7 +170,7 @@ def test_a_text_that_is_no_text_any_more_is_told_as_damage(path: Path, tmp_path:
     assert any("cannot be read" in loss for loss in report.lost)
 
 
-@pytest.mark.requirement("P-20")
+@pytest.mark.requirement("P-20", "P-45")
 def test_rescue_saves_the_rows_behind_damaged_indexes(damaged: Path, tmp_path: Path):
     before = damaged.read_bytes()
     report = rescue(damaged, tmp_path / "new.db")

@@ -28,6 +28,7 @@ def fits(shown: str) -> bool:
     return len(shown.splitlines()) <= LINES and all(len(line) <= CHARS for line in shown.splitlines())
 
 
+@pytest.mark.requirement("P-50")
 def test_every_result_fits_a_screen_when_printed(ana: ScopedMnemic):
     ana.remember_many([f"Ana likes tea number {number}\nand cake " * 30 for number in range(30)])
     turn = ana.capture(user="I like tea. " * 50, assistant="Noted.\n" * 50)
@@ -94,6 +95,7 @@ def context_of(*said: tuple[Role, str]) -> Context:
     return Context(messages, {}, (), 0, Recall("", (), (), {}), (), {})
 
 
+@pytest.mark.requirement("P-50")
 def test_openai_gets_roles_and_text():
     context = context_of((Role.SYSTEM, "Be kind"), (Role.TOOL, "12 degrees"), (Role.USER, "Hi"))
     assert context.to_openai() == [

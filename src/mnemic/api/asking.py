@@ -28,7 +28,8 @@ from mnemic.api.parts import TOOL_ACTOR, ToolVerbs
 from mnemic.engine.context import DOCUMENTS, ContextRequest, context
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, check_choice, check_fraction, check_id, check_line, check_text
-from mnemic.engine.recall import WhyNot, recall, why_not
+from mnemic.engine.recall import WhyNot, why_not
+from mnemic.engine.recall_naming import recall, with_user_named
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.chat import Answer, ChatEvent, Replied, Reply
@@ -177,11 +178,9 @@ class AskingVerbs:
             id: The memory or message that you expected.
             query: The question.
         """
+        question = question_of(query or "", given_arguments(locals(), "id", "query"), self._engine.settings)
         return why_not(
-            self._engine,
-            scope,
-            check_id(id),
-            question_of(query or "", given_arguments(locals(), "id", "query"), self._engine.settings),
+            self._engine, scope, check_id(id), with_user_named(self._engine, scope, question, is_searched=False)
         )
 
     def chat(

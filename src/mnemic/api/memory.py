@@ -34,8 +34,12 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
     def __init__(
         self, store: str | Path | Config | Engine | None = None, *, actor: str = DEFAULT_ACTOR, has_worker: bool = True
     ) -> None:
+        self._place = ""
         if not isinstance(store, Engine):
-            store = build(store if isinstance(store, Config) else load_config(store))
+            config = store if isinstance(store, Config) else load_config(store)
+            kind, separator, _ = str(config.store).partition("://")
+            self._place = kind if separator else str(config.store)  # an address may hold a password
+            store = build(config)
         self._engine = store
         self._opened_by = actor
         self._is_adopted = False
@@ -59,9 +63,8 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
         return cls(store, actor=actor, has_worker=has_worker)
 
     def __repr__(self) -> str:
-        store, embedder = self._engine.store, self._engine.embedder
-        place = str(getattr(store, "path", type(store).__name__))  # never an address, which may hold a password
-        return f"Mnemic({place!r}, embedder={None if embedder is None else embedder.space.id!r})"
+        embedder = self._engine.embedder
+        return f"Mnemic({self._place!r}, embedder={None if embedder is None else embedder.space.model!r})"
 
     @property
     def admission(self) -> Admission:

@@ -413,7 +413,7 @@ class KeyVerbs:
         """List the org's audit log, newest first: every use of a key and every change to a key.
 
         Args:
-            before: `next` of the previous page.
+            before: The `next` value of the previous page.
             limit: Maximum number of entries, 1 to 1000. Default: 100.
         """
         return keys.list_audit(self._engine, scope, before=before, limit=limit)

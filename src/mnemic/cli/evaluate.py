@@ -391,7 +391,7 @@ def _show_extraction(report: ExtractionReport) -> None:
     for name, value in lines:
         write(f"{name.ljust(width)}  {value}")
     junk = ", ".join(f"{name} {number}" for name, number in report.junk.items())
-    note(f"junk: {junk or 'none'}; memories that match interference: {report.interference_rows}")
+    note(f"junk memories: {junk or 'none'}; memories that match an interference entry: {report.interference_rows}")
 
 
 def _format_share(share: Share) -> str:

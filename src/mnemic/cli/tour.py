@@ -1,15 +1,20 @@
-"""`mnemic tour`: shows what Mnemic does on a temporary store, and fails if a promise does not hold."""
+"""`mnemic tour` shows what Mnemic does on a temporary store, and fails if a promise does not hold.
+
+`mnemic demo` makes a store with two months of three people's conversations, and opens the console on it.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -43,6 +48,18 @@ NEXT = """Next:
   mnemic context "what should I order?"
   mnemic --help
   mnemic serve"""
+
+
+DEMO_NEXT = """The demo store has two months of conversations with three people: ana, ben and chloe. Try:
+
+  export MNEMIC_STORE={path}
+  mnemic recall "where does Ana live?" --user ana
+  mnemic recall "where does Ana live?" --user ana --as-of {before}
+  mnemic context "what should I cook for her?" --user ana
+  mnemic ask "how do I restore the server?" --user ben
+  mnemic health --user ben
+  mnemic serve --open
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +101,55 @@ def tour(as_json: AsJson = False) -> None:
         note(f"mnemic: the tour failed: {failure}")
     if failed:
         raise typer.Exit(UNEXPECTED)
+
+
+@command("demo")
+def demo(
+    is_new: Annotated[bool, typer.Option("--new", help="Make the demo store again, and lose changes to it.")] = False,
+    is_served: Annotated[
+        bool, typer.Option("--serve/--no-serve", help="Open the console on it. Default: on a terminal only.")
+    ] = sys.stdout.isatty(),
+) -> None:
+    """Make a store with two months of three people's conversations, next to your own, and open the console on it.
+
+    Your own store stays as it is. If the demo store exists, it is used again.
+    """
+    from mnemic.api import Mnemic
+    from mnemic.config.values import own_store
+
+    path = Path(own_store(os.environ)).with_name("demo.db")
+    if is_new:
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink() if file.is_file() else shutil.rmtree(file)
+    is_made = not path.exists()
+    with Mnemic.open(path, actor=ACTOR, has_worker=False) as mnemic:
+        if is_made:
+            note("Making the demo store …")
+            seed_demo(mnemic)
+    before = (datetime.now(UTC) - timedelta(days=40)).date()
+    write(DEMO_NEXT.format(path=path, before=before))
+    if is_served:
+        os.execv(sys.executable, [sys.executable, "-m", "mnemic", "serve", "--store", str(path), "--open"])  # noqa: S606
+
+
+def seed_demo(mnemic: Mnemic) -> None:
+    """Put the conversations, documents and the stranger's order of `demo.json` into a store, and run the jobs."""
+    told = json.loads(Path(__file__).with_name("demo.json").read_text(encoding="utf-8"))
+    today = mnemic.now.replace(hour=0, minute=0, second=0, microsecond=0)
+    for user, talks in told["people"].items():
+        for number, talk in enumerate(talks, 1):
+            hours, minutes = map(int, talk["at"].split(":"))
+            at = today + timedelta(days=talk["day"], hours=hours, minutes=minutes)
+            for said, replied in talk["turns"]:
+                lines = (("user", said), ("assistant", replied))
+                messages = [{"role": role, "content": text, "observed_at": at} for role, text in lines]
+                mnemic.capture(Scope(user=user, session=f"{user}-{number}"), messages)
+                at += timedelta(minutes=2)
+    for each in told["documents"]:
+        mnemic.ingest(Scope(user=each["user"]), each["text"].encode(), name=each["name"])
+    for each in told["orders"]:
+        mnemic.remember(Scope(user=each["user"]), each["text"], source=each["source"], trust=Trust.DOCUMENT)
+    mnemic.work()
 
 
 def _remember(mnemic: Mnemic) -> Step:

@@ -15,12 +15,15 @@ from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.inputs import Watch
 from mnemic.engine.kinds import EMBED
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError, UnavailableError
+from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import DOCUMENT, Candidates, Change, IndexQuery
 from mnemic.model.item import Chunk, Fact, Item, Message
 from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.models import Embedder, Vectors
 from mnemic.ports.store import MAIN_VIEW, VERSIONS_OF_AN_AGE, StaleTerms, UnitOfWork, VectorRow
+from mnemic.text.facts.find import state_slot
+from mnemic.text.languages import detect
 
 INDEX_LEFT = (
     "Qdrant could not be reached; this process deletes the data from its index when it is available again, and "
@@ -160,12 +163,16 @@ def _fresh(engine: Engine, change: Change | StaleTerms) -> Change:
 
 
 def indexed_text(item: Item | Fact) -> str:
-    """An item's text to analyse and embed; for a memory or fact with its context and source words."""
+    """An item's text to analyse and embed; for a memory or fact with its context, its source words and the plain form
+    of a slot that it fills, because "Where do I live?" shares nothing with "User moved to Porto".
+    """
     if isinstance(item, Message):
         return message_text(item.name, item.text)
     if isinstance(item, Chunk):
         return "\n".join((*chunk_titles(item), item.text))
-    return "\n".join(part for part in (item.text, item.context, item.snippet) if part)
+    slot = (item.slot, item.value) if isinstance(item, Fact) else slot_in(item.bookkeeping)
+    plain = state_slot(item.text, *slot) if slot else ""
+    return "\n".join(part for part in (item.text, plain, item.context, item.snippet) if part)
 
 
 def message_text(name: str | None, text: str) -> str:
@@ -286,9 +293,22 @@ class _QueryEmbedding:
             return None
         vector = parts.queries.get(embedder.space.id, text)
         if vector is None:
-            vector = embedder.embed_queries([text])[0]
+            vector = _embed_in_both_persons(embedder, text)
             parts.queries.put(embedder.space.id, text, vector)
         return vector
+
+
+def _embed_in_both_persons(embedder: Embedder, text: str) -> NDArray[np.float32]:
+    """The vector between a question as asked and the same in the words of facts, of length 1: "Where do I live?" is
+    nearer to a message "I live in Porto", "Where does User live?" to a fact "User lives in Porto" (cosine similarities
+    of 0.49 and 0.66, and 0.30 to the other one).
+    """
+    texts = list(dict.fromkeys((text, detect(text).third_person(text))))
+    vectors = embedder.embed_queries(texts)
+    if len(texts) == 1:
+        return vectors[0]
+    mean = vectors.sum(axis=0)
+    return (mean / max(float(np.linalg.norm(mean)), 1e-9)).astype(np.float32)
 
 
 def put_vectors(

@@ -25,6 +25,7 @@ from mnemic.engine.inputs import Question, Selection, Watch
 from mnemic.engine.links import SearchSide as Side
 from mnemic.engine.passages import admits, passage_query
 from mnemic.errors import BackendError, ConfigError, NotFoundError, TimedOutError, UnsupportedError
+from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.filter import EVERYTHING
 from mnemic.model.graph import GraphPath
@@ -57,6 +58,7 @@ of it. They stand by their rank, within the budget.
 JUDGED_HITS = 8
 """More than the judgement of a prompt looks at (see `ranking.silence`)."""
 
+MOST_SUPERSEDED = 200  # newest superseded memories that are compared with the hits; reading them takes a millisecond
 _LEAST_SAME = 0.8  # share of common terms: one word of five may differ, such as "my" and "our"
 _LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
 ROWS_AT_ONCE = 32
@@ -263,15 +265,6 @@ _BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be va
 _WORD = re.compile(r"\w+")
 
 
-def recall(engine: Engine, scope: Scope, question: Question) -> Recall:
-    """As `answer`, and the memories found count as accessed."""
-    with engine.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
-        found = answer(engine, scope, question)
-        tell(span, found)
-    engine.accesses.note(engine.store, found.hits, engine.clock.now())
-    return found
-
-
 def tell(span: Span, found: Recall, without: Collection[str] = ("total",)) -> None:
     """What a span says of an answer: sizes, steps, and what was missing."""
     span.note(hits=len(found.hits), degraded=tuple(each.partition(":")[0] for each in found.degraded))
@@ -428,7 +421,21 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
             if len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure)))
                 room -= shortened_tokens(engine.analyser.token_count(item.text))
-    return tuple(hits)
+    return tuple(hits) if question.is_about_the_past else _without_outdated(engine, visible, hits)
+
+
+def _without_outdated(engine: Engine, visible: Visibility, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Leaves out messages whose fact was superseded by one of the memories found: "I live in Lisbon" beside "User moved
+    to Porto".
+    """
+    current = {hit.id for hit in hits if isinstance(hit.item, Memory) and slot_in(hit.item.bookkeeping)}
+    if not current or not any(isinstance(hit.item, Message) for hit in hits):
+        return tuple(hits)
+    query = MemoryQuery(now=engine.clock.now(), states=(State.SUPERSEDED,), limit=MOST_SUPERSEDED)
+    with engine.store.read() as work:
+        old = [memory for memory in work.memories.list(visible, query) if memory.other_id in current]
+    outdated = {span.source_id for memory in old for span in memory.provenance}
+    return tuple(hit for hit in hits if hit.id not in outdated)
 
 
 class AskedBefore:
@@ -546,7 +553,7 @@ def _before_scoring(
 
 def _score_of_one(engine: Engine, visible: Visibility, item: Item, question: Question) -> WhyNot:
     asked = visible.at(*question.levels)
-    vectors, _ = question_vectors(engine, asked.partitions, question.text, Watch(None))
+    vectors, _ = question_vectors(engine, asked.partitions, question.search_text, Watch(None))
     found = ranked(engine, asked, question, vectors, Watch(None)).scored
     scored, _ = refined(engine, asked, question, found, Watch(question.deadline_ms))
     total = len(scored.order)

@@ -11,8 +11,9 @@ from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
 from mnemic.engine.profile import get_profile
-from mnemic.engine.recall import answer
+from mnemic.engine.recall import answer, tell
 from mnemic.model.item import Memory
+from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Scope
 
 NAME_KEYS = frozenset(
@@ -31,9 +32,22 @@ _SAID_NAME = re.compile(
 _LEAST_CHARS = 2  # a single letter is no name
 
 
-def with_user_named(engine: Engine, scope: Scope, question: Question) -> Question:
-    """The question, searched with "User" in place of the scope user's names."""
-    searched = retold(question.text, _names(engine, scope, question.text))
+def recall(engine: Engine, scope: Scope, question: Question) -> Recall:
+    """As `answer`, with the user's id and the names in the profile read as "User": a second search for names that are
+    only in facts would cost as much as the first. The memories found count as accessed.
+    """
+    with engine.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
+        found = answer(engine, scope, with_user_named(engine, scope, question, is_searched=False))
+        tell(span, found)
+    engine.accesses.note(engine.store, found.hits, engine.clock.now())
+    return found
+
+
+def with_user_named(engine: Engine, scope: Scope, question: Question, *, is_searched: bool = True) -> Question:
+    """The question, searched with "User" in place of the scope user's names. A search by similarity stays as it is."""
+    if question.min_similarity is not None:
+        return question
+    searched = retold(question.text, _names(engine, scope, question.text, is_searched=is_searched))
     return question if searched == question.text else replace(question, searched=searched)
 
 
@@ -50,8 +64,10 @@ def retold(text: str, names: set[str]) -> str:
     return text
 
 
-def _names(engine: Engine, scope: Scope, text: str) -> set[str]:
-    """The user's names that may be in the text. Nothing is read for a text without names."""
+def _names(engine: Engine, scope: Scope, text: str, *, is_searched: bool) -> set[str]:
+    """The user's names that may be in the text, those in facts too if `is_searched`. Nothing is read for a text without
+    names.
+    """
     if scope.user is None:
         return set()
     names = {scope.user} if scope.user.replace("-", "").isalpha() else set[str]()
@@ -63,7 +79,7 @@ def _names(engine: Engine, scope: Scope, text: str) -> set[str]:
         if entry.key.casefold().replace("_", " ").replace("-", " ") in NAME_KEYS:
             names.update(each.strip() for each in re.split(r"[,;/、]", entry.value) if each.strip())
             names.update(entry.value.split()[:1])
-    return names | _said_names(engine, scope, " ".join(capitals) or text)
+    return names | (_said_names(engine, scope, " ".join(capitals) or text) if is_searched else set[str]())
 
 
 def _said_names(engine: Engine, scope: Scope, words: str) -> set[str]:

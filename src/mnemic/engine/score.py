@@ -70,7 +70,7 @@ terms loses: else "I sold the boat" ranks behind a fact about bees. In 36 stores
 20 finds as much evidence in the first five as without (0.924, 0.917); 5 to 12 push facts behind messages.
 """
 
-SAME_QUESTION = 0.9
+SAME_QUESTION = 0.85
 """Messages that ask something with at least this cosine similarity to the question ask it again. They are no evidence,
 and others are not measured against them: after six times "Where do I live?", "User lives in Lisbon" is as relevant as
 before, not half as much.

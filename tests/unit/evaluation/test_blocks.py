@@ -23,6 +23,7 @@ QUESTION = LabelledQuestion(
 SET = Dataset(CORPUS, (QUESTION,))
 
 
+@pytest.mark.requirement("P-38")
 def test_a_run_holds_a_block_for_each_question_and_each_prompt_in_each_group():
     said: list[tuple[str, int, int]] = []
     options = RetrievalOptions(embedder="none")

@@ -11,7 +11,16 @@ from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.model.item import Fact, Kind, Trust
 from mnemic.ports.models import Embedder
-from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, VERSION, Said, choose_facts, find_candidates, join_clauses
+from mnemic.text.facts.find import (
+    EXTRACTOR,
+    MAX_FACTS,
+    VERSION,
+    Said,
+    choose_facts,
+    find_candidates,
+    join_clauses,
+    state_slot,
+)
 from mnemic.text.facts.when import find_time
 from mnemic.text.facts.worth import keep_probability
 from mnemic.text.languages import detect, lookup
@@ -46,6 +55,34 @@ def test_the_cases_are_many():
 def test_a_fact_is_told_of_the_user_in_the_third_person(case: Case):
     text, facts = case
     assert tuple((fact.text, fact.kind.value) for fact in find_candidates(Said("m1", text, AT))) == facts
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("I'm allergic to hazelnuts.", "User is allergic to hazelnuts"),
+        ("What can I cook? I'm allergic to nuts.", "User is allergic to nuts"),
+        ("Ich bin allergisch gegen Haselnüsse.", "User ist allergisch gegen Haselnüsse"),
+        ("我对花生严重过敏。", "用户对花生严重过敏"),
+    ],
+)
+def test_an_allergy_is_always_kept(text: str, told: str):
+    assert [fact.text for fact in found(text)] == [told]
+
+
+@pytest.mark.parametrize(
+    "text, slot, value, plain",
+    [
+        ("User moved to Porto last week", "home", "Porto", "User lives in Porto"),
+        ("User joined Acme", "employer", "Acme", "User works at Acme"),
+        ("User ist nach Halle gezogen", "home", "Halle", "User wohnt in Halle"),
+        ("用户搬到里昂了", "home", "里昂", "用户住在里昂"),
+        ("User lives in Porto with their dog", "home", "Porto", ""),
+        ("User's favourite tea is sencha", "favourite tea", "sencha", ""),
+    ],
+)
+def test_a_filled_slot_is_stated_in_the_words_of_questions(text: str, slot: str, value: str, plain: str):
+    assert state_slot(text, slot, value) == plain
 
 
 @pytest.mark.requirement("P-43")

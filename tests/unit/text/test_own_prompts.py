@@ -48,7 +48,7 @@ def test_files_that_nobody_changed_are_the_shipped_ones(folder: Path):
     assert edition() == ""
 
 
-@pytest.mark.requirement("T-31")
+@pytest.mark.requirement("T-31", "P-44")
 def test_an_edited_prompt_is_asked_and_its_version_is_in_the_provenance(folder: Path):
     edit(folder, "You keep notes about a user.", "You keep the log of a sailor.")
     Mnemic.open(Config(store="memory://", embedder="none", prompts=str(folder))).close()

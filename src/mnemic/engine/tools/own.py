@@ -13,7 +13,7 @@ from mnemic.engine.erase import delete
 from mnemic.engine.inputs import Question, check_id, memory_draft
 from mnemic.engine.jobs import zone_of
 from mnemic.engine.recall import least_relevance
-from mnemic.engine.recall import recall as find
+from mnemic.engine.recall_naming import recall as find
 from mnemic.engine.remember import remember as keep
 from mnemic.engine.research import ResearchRequest, research
 from mnemic.engine.tools.function import tool

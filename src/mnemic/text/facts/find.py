@@ -258,6 +258,14 @@ def slot_of(statement: str, language: Language) -> tuple[str, str]:
     return "", ""
 
 
+def state_slot(text: str, slot: str, value: str) -> str:
+    """A plain sentence that says how a memory's slot is filled, "User lives in Porto" for "User moved to Porto". Empty
+    if the language has none for this slot, or if the text already has its words.
+    """
+    stated = detect(text).slots.stated.get(slot, "").format(value)
+    return stated if stated and not {*terms_of(stated)} <= {*terms_of(text)} else ""
+
+
 def _is_doubtful(statement: str, match: re.Match[str], language: Language) -> bool:
     return language.slots.doubt.search(statement, 0, match.end()) is not None
 

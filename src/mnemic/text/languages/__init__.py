@@ -101,7 +101,7 @@ class SlotRules:
     the third person, the form of memories; `change`: the value replaces another one. `things` also have a group
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
     `stopped` the group `rest`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than
-    one thing; `pronouns` name no one.
+    one thing; `pronouns` name no one. `stated`: the plain sentence for a slot's value, in the words of questions.
     """
 
     plain: Rules
@@ -122,6 +122,7 @@ class SlotRules:
     pronouns: frozenset[str] = frozenset()
     begins_first_person: tuple[str, ...] = ()
     begins_lower: tuple[str, ...] = ()
+    stated: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
