@@ -302,7 +302,7 @@ class TestWhatWasErased:
             other.erase(ANA)
             report = other.restore(tmp_path / "b.zip", is_replacing=True)
             assert report.replayed == 1
-            assert any("of another store" in note for note in report.notes)
+            assert any("a different store" in note for note in report.notes)
             assert not other.recall(ANA, CANARY, limits=None).hits
             again = other.restore(tmp_path / "b.zip", is_replacing=True)
             assert (again.replayed, again.notes, again.erased) == (1, (), report.erased)

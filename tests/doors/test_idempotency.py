@@ -157,7 +157,7 @@ class TestWithoutAnAnswer:
         served, client = servers.start()
         told = client.post(MEMORIES, **TEA, **keyed("k"))
         assert kind(told) == (409, "outcome_unknown")
-        assert "look whether it was done" in told.json()["hint"]
+        assert "check whether the request took effect" in told.json()["hint"]
         assert len(served.mnemic.list(ANA).memories) == 1
         assert client.post(MEMORIES, json={"text": "other"}, **keyed("k")).status_code == 422
 

@@ -197,7 +197,7 @@ class TestTools:
         mnemic.chat(ANNA, "And now?", tools=False)
         assert [[each.name for each in prompt.tools] for prompt in llm.prompts] == [["clock"], []]
         assert "tool calls are allowed" not in str(llm.prompts[1])
-        with pytest.raises(InvalidInputError, match="there is no tool"):
+        with pytest.raises(InvalidInputError, match="unknown tool"):
             mnemic.chat(ANNA, "Now?", tools=["watch"])
 
     def test_a_tool_that_was_added_is_offered_and_called(self, parts: Engine):
@@ -289,7 +289,7 @@ class TestFailures:
         mnemic.remember_many(ANNA, [f"User likes milk of sort {n}" for n in range(5)])
         reply = mnemic.chat(ANNA, "Which milk?")
         assert reply.text == "Hello."
-        assert reply.degraded == ("context: shortened to what the model can take",)
+        assert reply.degraded == ("context: shortened to fit the model",)
 
     def test_memory_leaves_room_for_the_answer_in_a_small_model(self, parts: Engine):
         mnemic, llm = chatting(parts, ["Yes."], context_tokens=2048)

@@ -109,7 +109,7 @@ def test_a_reranker_that_is_late_is_dropped_and_named(parts: Engine, observer: C
     found = mnemic.recall(ANNA, "green tea", deadline_ms=100)
     gate.set()
     assert texts(found)[0] == "green tea"
-    assert [line for line in found.degraded if line.startswith("rerank: not within")]
+    assert [line for line in found.degraded if line.startswith("rerank: exceeded the deadline")]
     assert observer.counts["mnemic.recall.late", (("source", "rerank"),)] == 1
 
 

@@ -218,7 +218,7 @@ def test_a_document_that_changes_while_it_is_read_ends_the_research_and_keeps_no
         return careful(prompt)
 
     mnemic, llm = reading(parts, meanwhile)
-    with pytest.raises(ConflictError, match="changed or removed while"):
+    with pytest.raises(ConflictError, match="changed or removed during"):
         mnemic.research(ANNA, *ASKED)
     assert len(llm.prompts) == 3
     with parts.store.read() as work:
@@ -257,7 +257,7 @@ def test_what_cannot_be_researched_is_refused_before_anything_is_asked(parts: En
 def test_a_document_without_text_is_refused(parts: Engine):
     mnemic, _ = reading(parts)
     keep(parts, ["  \n"])
-    with pytest.raises(InvalidInputError, match="there is no text"):
+    with pytest.raises(InvalidInputError, match="has no text"):
         mnemic.research(ANNA, *ASKED)
 
 

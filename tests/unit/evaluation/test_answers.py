@@ -128,7 +128,7 @@ def test_what_cannot_be_asked_is_refused(command: list[str], tmp_path: Path, cap
         assert told in capsys.readouterr().err
     (tmp_path / "queries").write_text(json.dumps(QUERIES[3]) + "\n", encoding="utf-8")
     assert main(command) == EXIT_CODES[InvalidInputError]
-    assert "no question in this set has the field answer" in capsys.readouterr().err
+    assert "no question in this set has an `answer` field" in capsys.readouterr().err
 
 
 def test_a_broken_run_file_is_named_with_its_line(tmp_path: Path):
