@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test quick style prose types layers proof house check fix requirements surface reference bench drill docs site site-check constraints clean
+.PHONY: help setup run serve test quick style prose types layers proof house check fix requirements surface reference bench drill docs site site-check shots constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -100,6 +100,9 @@ site: .venv/.docs ## build the documentation site; open build/site/index.html
 
 site-check: site ## check the site in a browser: every page, or SAMPLE=6 of them
 	@$(BIN)/python scripts/check_site.py $(if $(SAMPLE),--sample $(SAMPLE))
+
+shots: .venv/.dev ## pictures of every page of the console, into build/shots; ONLY="graph memories" for some
+	@$(BIN)/python scripts/console_shots.py $(ONLY)
 
 constraints: ## pin constraints.txt again from what pyproject.toml allows today
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins && .venv-pins/bin/pip install --quiet '.[dev,docs]'

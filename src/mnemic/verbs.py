@@ -179,6 +179,7 @@ VERBS = (
     _row("documents.passages", "GET /passages/{id}", "documents", READS, "documents passages", mcp=_SEARCHED),
     _row("documents.delete", "DELETE /documents/{id}", "documents", WRITES, "documents delete", mcp=_PEOPLE),
     _row("graph.entities", "GET /graph/entities", "graph", READS, "graph entities", mcp="use `related`"),
+    _row("graph.overview", "GET /graph", "graph", READS, "", mcp="use `related`", cli="drawn by `graph show`"),
     _row("graph.neighbours", "GET /graph/neighbours", "graph", READS, "graph neighbours", tool="related"),
     _row("graph.path", "GET /graph/path", "graph", READS, "graph path", tool="how_related"),
     _row("graph.extract", "POST /graph/extract", "graph", WRITE_LONG, "graph extract", mcp=_BY_ITSELF, takes_long=True),

@@ -17,7 +17,7 @@ FORBIDDEN = {
 }
 
 
-VENDORED = "src/mnemic/rest/swagger/"
+VENDORED = ("src/mnemic/rest/swagger/", "src/mnemic/console/static/vendor/")
 """What others published is kept as they did."""
 
 

@@ -36,6 +36,11 @@ GRAPH = (
             ),
             Step("graph.neighbours", {"name": "Project X", "depth": 2, "types": ["DEPENDS_ON"]}, expect={"nodes.#": 1}),
             Step(
+                "graph.overview",
+                {"limit": 2},
+                expect={"nodes.#": 2, "nodes.0.name": "Billing Service", "edges.#": 1, "is_cut": True},
+            ),
+            Step(
                 "graph.path",
                 {"source": "project x", "target": "Policy Y"},
                 expect={

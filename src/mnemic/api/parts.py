@@ -14,7 +14,7 @@ from mnemic.engine import access as keys
 from mnemic.engine import documents
 from mnemic.engine.engine import Engine
 from mnemic.engine.export import OWN_LEVELS
-from mnemic.engine.graph import Walk, neighbours, nodes, path
+from mnemic.engine.graph import Walk, neighbours, nodes, overview, path
 from mnemic.engine.graph_extract import extract_graph
 from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS
 from mnemic.engine.inputs import check_choice, check_id, check_line
@@ -190,6 +190,18 @@ class GraphVerbs:
         check_number(limit, "limit", MOST_LISTED)
         told = "" if after is None else _text(after, "after")
         return nodes(self._engine, scope, query=_text(query, "query"), types=wanted, limit=limit, after=told or None)
+
+    def overview(
+        self, scope: Scope, *, as_of: datetime | str | None = None, limit: int = LISTED
+    ) -> graph.GraphOverview:
+        """Return the best-connected entities and the relations between them, with the sentences they come from.
+
+        Args:
+            as_of: Use relations that were true at this time (ISO 8601). Default: now.
+            limit: Maximum number of entities, 1 to 1000. Default: 50.
+        """
+        check_number(limit, "limit", MOST_LISTED)
+        return overview(self._engine, scope, self._walk((), as_of), limit=limit)
 
     def neighbours(
         self,

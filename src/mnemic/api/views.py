@@ -139,6 +139,7 @@ class GraphView(View[_Way]):
     """Like `GraphVerbs`."""
 
     entities = Verb(GraphVerbs.entities)
+    overview = Verb(GraphVerbs.overview)
     neighbours = neighbors = Verb(GraphVerbs.neighbours)
     path = Verb(GraphVerbs.path)
     extract = Verb(GraphVerbs.extract)

@@ -119,24 +119,14 @@ def show(
 def _build_picture(
     mnemic: Mnemic, scope: Scope, name: str | None, *, depth: int, as_of: str | None, limit: int
 ) -> Picture:
-    """A thing and what is related to it. Without a name, the things that most items name, with their relations."""
+    """A thing and what is related to it. Without a name, the best-connected things."""
     from mnemic.text.graph.picture import Picture
 
     if name is not None:
         around = mnemic.graph.neighbours(scope, name, depth=depth, as_of=as_of, limit=limit)
         return Picture(around.start.name, (around.start, *around.nodes), around.edges)
-    page = mnemic.graph.entities(scope, limit=1000)
-    nodes: dict[str, Node] = {}
-    edges: dict[tuple[str, str, str], Edge] = {}
-    for node in sorted(page.nodes, key=lambda node: -node.mentions):
-        if len(nodes) >= limit:
-            break
-        if node.id not in nodes:
-            around = mnemic.graph.neighbours(scope, node.id, depth=depth, as_of=as_of, limit=limit)
-            nodes |= {each.id: each for each in (around.start, *around.nodes) if len(nodes) < limit}
-            edges |= {(edge.source_id, edge.target_id, edge.type): edge for edge in around.edges}
-    kept = [edge for edge in edges.values() if edge.source_id in nodes and edge.target_id in nodes]
-    return Picture("Graph", [*nodes.values()][:limit], kept)
+    whole = mnemic.graph.overview(scope, as_of=as_of, limit=limit)
+    return Picture("Graph", whole.nodes, whole.edges)
 
 
 def _show_tree(nodes: tuple[Node, ...], edges: tuple[Edge, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,6 +18,7 @@ from mnemic.text.graph.names import name_key
 
 MOST_RELATIONS = 50  # relations followed per node and direction
 MOST_NODES = 2000  # nodes visited from each side of a path
+MOST_RANKED = 5000  # names compared by their relations: read in less than a second
 CITATIONS = 3  # per relation: enough to believe it, and the answer stays short
 MENTIONS = 10  # per entity: enough to show where it occurs
 MOST_CITED_CHARACTERS = 300  # one or two sentences
@@ -52,6 +54,20 @@ def nodes(
         told = [(row, node) for row, node in told if not types or node.type in types]
         kept = [node for row, node in told if query or name_key(node.name) == row.key]
     return graph.NodePage(tuple(dict.fromkeys(kept)), shown[-1] if len(keys) > limit else None)
+
+
+def overview(engine: Engine, scope: Scope, walk: Walk, *, limit: int = 50) -> graph.GraphOverview:
+    """The `limit` entities with most relations, and the relations between them."""
+    with engine.store.read() as work:
+        around = Walking(work, scope.visibility, walk)
+        rows = work.graph.entities(scope.visibility, graph.EntityQuery(limit=MOST_RANKED))
+        roots = around.nodes.of_keys({row.key for row in rows})
+        edges = around.edges(roots)
+        ties = Counter(end for edge in edges for end in (edge.source_id, edge.target_id))
+        shown = dict.fromkeys(sorted(roots, key=lambda root: -ties[root])[:limit])
+        kept = [edge for edge in edges if edge.source_id in shown and edge.target_id in shown]
+        found = tuple(around.nodes.node(root) for root in shown)
+        return graph.GraphOverview(found, tuple(around.cited(kept)), len(roots) > limit or len(rows) >= MOST_RANKED)
 
 
 def neighbours(

@@ -266,6 +266,17 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphOverview:
+    """The best-connected entities, those with most relations first, and all edges between them. `is_cut`: there are
+    more entities.
+    """
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class GraphPath:
     """A shortest path between two nodes, both included. Edges join consecutive nodes, in either direction. No nodes:
     no path. `is_cut`: the search was limited, so a shorter path may exist.

@@ -47,6 +47,25 @@ def steps(path: GraphPath) -> list[str]:
     return words
 
 
+class TestOverview:
+    def test_the_best_connected_come_first_with_what_relates_them(self, mnemic: Mnemic):
+        ids = told(mnemic, *(f"Project {number} depends on Redis." for number in range(3)), "Bob works at Acme.")
+        whole = mnemic.graph.overview(ANNA)
+        assert whole.nodes[0].name == "Redis"
+        assert {node.name for node in whole.nodes[1:]} == {"Project 0", "Project 1", "Project 2", "Bob", "Acme"}
+        assert (len(whole.edges), whole.is_cut) == (4, False)
+        assert {edge.citations[0].item_id for edge in whole.edges} == {*ids}
+
+    def test_relations_to_names_that_are_cut_off_are_left_out(self, mnemic: Mnemic):
+        told(mnemic, *(f"Project {number} depends on Redis." for number in range(3)))
+        part = mnemic.graph.overview(ANNA, limit=2)
+        assert (len(part.nodes), len(part.edges), part.is_cut) == (2, 1, True)
+
+    def test_the_graph_of_others_is_not_shown(self, mnemic: Mnemic):
+        told(mnemic, "Bob works at Acme.")
+        assert mnemic.graph.overview(BERT).nodes == ()
+
+
 class TestReading:
     def test_memories_messages_and_passages_are_read(self, mnemic: Mnemic, parts: Engine):
         mnemic.remember(ANNA, X_DEPENDS)

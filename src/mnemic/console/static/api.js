@@ -46,7 +46,8 @@ export const remove = (path, query, options) => ask("DELETE", path, { query, ...
 async function ask(method, path, { query = {}, body, signal } = {}) {
   const headers = own(method);
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const sent = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, ...PLAIN };
+  const keepalive = method === "DELETE"; // one that waited for its undo is also sent when the page is left
+  const sent = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, keepalive, ...PLAIN };
   const answer = await tried(url(path, query), sent);
   return answer.json().catch(() => {
     throw new Problem(UNREACHED);
@@ -102,6 +103,20 @@ export async function exchange(code) {
     ...PLAIN,
   });
   return (await answer.json()).token;
+}
+
+/** A duration that the server measures, as `{total, below}`: how often, and the time within which a share of them ended. Null for others than operators. */
+export async function metrics(name, { signal } = {}) {
+  const answer = await fetched(new URL("metrics", ROOT), { headers: own("GET"), signal, ...PLAIN });
+  if (!answer.ok) return null;
+  const buckets = new Map();
+  for (const [, edge, amount] of (await answer.text()).matchAll(new RegExp(`^${name}_bucket\\{.*?le="([^"]+)".*?\\} (\\S+)$`, "gm"))) {
+    const limit = edge === "+Inf" ? Infinity : Number(edge);
+    buckets.set(limit, (buckets.get(limit) ?? 0) + Number(amount));
+  }
+  const total = buckets.get(Infinity) ?? 0;
+  const edges = [...buckets.keys()].sort((a, b) => a - b);
+  return { total, below: (share) => edges.find((edge) => buckets.get(edge) >= share * total) };
 }
 
 function events(text) {

@@ -57,16 +57,33 @@ const HIDDEN =
 const HIDDEN_ALL = new RegExp(`(${HIDDEN.source})`, "gu");
 
 /** A text of a store: its own direction, kept apart from what is around it, hidden characters shown by number. */
-export function said(text, { most = Infinity, tag = "span" } = {}) {
+export function said(text, { most = Infinity, tag = "span", marked = null } = {}) {
   const whole = String(text ?? "");
   const short = whole.length > most ? shortened(whole, most) : whole;
   const parts = short
     .split(HIDDEN_ALL)
-    .map((part) => (HIDDEN.test(part) && [...part].length === 1 ? mark(part) : part));
+    .map((part) => (HIDDEN.test(part) && [...part].length === 1 ? mark(part) : highlighted(part, marked)));
   const box = el(tag, { class: "said", dir: "auto" }, parts);
   if (short !== whole) box.append("…");
   return box;
 }
+
+/** The words of a question in a text, as `marked(question)` found them. */
+function highlighted(text, marked) {
+  return marked ? text.split(marked).map((part, at) => (at % 2 ? el("mark", {}, part) : part)) : text;
+}
+
+const SHORTEST = 3; // shorter words, such as "is", stand in every text
+
+/** What to mark in texts that answer a question: its longer words and their other endings. Null when there is none. */
+export function marks(question) {
+  const words = (question.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => [...word].length >= SHORTEST && !ASKING.has(word.toLowerCase()));
+  if (!words.length) return null;
+  const stems = words.map((word) => (word.length > 5 ? word.slice(0, -2) : word));
+  return new RegExp(`(?<![\\p{L}\\p{N}])((?:${stems.join("|")})[\\p{L}\\p{N}]*)`, "giu");
+}
+
+const ASKING = new Set("the and who what when where which why how does did has have had are was were for with from that this can could should would".split(" "));
 
 function shortened(text, most) {
   const cut = text.slice(0, most);

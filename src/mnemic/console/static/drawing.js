@@ -1,75 +1,161 @@
-// A drawing of names and what relates them, and the same as a table with the words that say so.
+// Drawings of names and what relates them: a web of many, and the way from one to another; and the same as a table with its sentences.
 
 import { address, el, link, said, svg } from "./dom.js";
 import { moment, number, words } from "./format.js";
-import { placed } from "./layout.js";
+import { label, place, take } from "./layout.js";
 import { table } from "./parts.js";
 
-const WIDTH = 860;
-const HEIGHT = 520;
+const STEP = 64;
+const FEW = 24; // with fewer relations, all are named; with more, those of the chosen name
 
-// A way from one name to another: drawn, and step by step.
+/** A way from one name to another: drawn, and step by step. */
 export function way(path) {
   const known = new Map(path.nodes.map((node) => [node.id, node]));
-  return [picture(path.nodes, path.edges), relations(path.edges, known)];
+  return [chain(path), relations(path.edges, known)];
 }
 
-export function picture(nodes, edges) {
-  const places = placed(
-    nodes.map((node) => node.id),
-    edges.map((edge) => [edge.source_id, edge.target_id]),
-    WIDTH,
-    HEIGHT,
-  );
-  const strokes = edges.map((edge) => {
-    const [a, b] = [places.get(edge.source_id), places.get(edge.target_id)];
+/** The names of a way below each other: readable at any width. */
+function chain({ nodes, edges }) {
+  const height = STEP * (nodes.length - 1) + 40;
+  const steps = edges.map((edge, at) => {
+    const y = 20 + STEP * at;
+    const isDown = edge.source_id === nodes[at].id;
+    const [from, to] = isDown ? [y + 12, y + STEP - 14] : [y + STEP - 12, y + 14];
     return svg(
       "g",
-      { class: "edge" },
-      svg("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, "marker-end": "url(#arrow)" }),
-      svg(
-        "text",
-        { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 - 4, "text-anchor": "middle" },
-        words(edge.type.toLowerCase()),
-      ),
+      { class: "edge near" },
+      svg("line", { x1: 24, y1: from, x2: 24, y2: to, "marker-end": "url(#arrow)" }),
+      svg("text", { x: 44, y: y + STEP / 2 + 4 }, words(edge.type.toLowerCase())),
     );
   });
-  const dots = nodes.map((node, at) => {
-    const { x, y } = places.get(node.id);
-    return svg(
-      "a",
-      {
-        href: address("graph", { name: node.id }),
-        class: at ? "node" : "node start",
-        "aria-label": `${node.name}, ${node.type}`,
-      },
-      svg("circle", { cx: x, cy: y, r: at ? 9 : 13, class: node.type }),
-      svg("text", { x, y: y + (at ? 24 : 29), "text-anchor": "middle" }, short(node.name)),
+  const dots = nodes.map((node, at) =>
+    nodeLink(node, at === 0 ? "node start" : "node", [
+      svg("circle", { cx: 24, cy: 20 + STEP * at, r: 10, class: node.type }),
+      svg("text", { x: 44, y: 25 + STEP * at }, short(node.name)),
+    ]),
+  );
+  return svg(
+    "svg",
+    {
+      viewBox: `0 0 340 ${height}`,
+      class: "graph way",
+      role: "group",
+      "aria-label": "The way; the table below says the same",
+    },
+    svg("defs", {}, arrow()),
+    steps,
+    dots,
+  );
+}
+
+/**
+ * A drawing of many names. `chosen` is the id of the one whose relations are named; `onChoose(node)` hears a click or Enter.
+ * Changes `x` and `y` of the nodes, so that drawing again with more of them moves little.
+ */
+export function web(d3, nodes, edges, { width, height, chosen, fixed, onChoose }) {
+  const isNear = new Set([chosen]);
+  for (const edge of edges) {
+    if (edge.source_id === chosen) isNear.add(edge.target_id);
+    if (edge.target_id === chosen) isNear.add(edge.source_id);
+  }
+  for (const node of nodes) {
+    node.label = short(node.name);
+    node.isFirst = chosen ? Number(isNear.has(node.id)) : 0;
+  }
+  const isPlaced = nodes.every((node) => node.x !== undefined);
+  if (!isPlaced) place(d3, nodes, edges.map((edge) => [edge.source_id, edge.target_id]), { width, height, fixed });
+  const frame = { width, height };
+  const { places, taken } = label(nodes, frame);
+  const known = new Map(nodes.map((node) => [node.id, node]));
+  const nearFirst = [...edges].sort((a, b) => touches(b, chosen) - touches(a, chosen));
+  const strokes = nearFirst.map((edge) => stroke(edge, known, { chosen, taken, frame, isNamed: edges.length <= FEW }));
+  const dots = nodes.map((node) => {
+    const at = places.get(node.id);
+    const state = node.id === chosen ? "start" : chosen && !isNear.has(node.id) ? "far" : "";
+    return nodeLink(
+      node,
+      `node ${state}`,
+      [
+        svg("circle", { cx: node.x, cy: node.y, r: node.r, class: node.type }),
+        svg("title", {}, `${short(node.name)}, ${node.type}, ${number(node.mentions, 0)} mentions`),
+        at ? svg("text", { x: at.x, y: at.y, "text-anchor": at.anchor }, node.label) : null,
+      ],
+      onChoose,
     );
   });
-  return el(
-    "div",
-    { class: "scrolls" },
-    svg(
-      "svg",
-      {
-        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-        class: "graph",
-        role: "group",
-        "aria-label": "Names and relations; the table below says the same",
-      },
-      svg(
-        "defs",
-        {},
-        svg(
-          "marker",
-          { id: "arrow", viewBox: "0 0 10 10", refX: 22, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" },
-          svg("path", { d: "M0 0L10 5L0 10z" }),
-        ),
-      ),
-      strokes,
-      dots,
-    ),
+  return svg(
+    "svg",
+    {
+      viewBox: `0 0 ${width} ${height}`,
+      class: "graph",
+      role: "group",
+      "aria-label": "Names and relations; the list beside it says the same",
+    },
+    svg("defs", {}, arrow()),
+    strokes.reverse(),
+    dots,
+  );
+}
+
+const touches = (edge, id) => Number(edge.source_id === id || edge.target_id === id);
+
+function stroke(edge, known, { chosen, taken, frame, isNamed }) {
+  const [a, b] = [known.get(edge.source_id), known.get(edge.target_id)];
+  const long = Math.max(Math.hypot(b.x - a.x, b.y - a.y), 1);
+  const [dx, dy] = [(b.x - a.x) / long, (b.y - a.y) / long];
+  const near = touches(edge, chosen) === 1;
+  const text = words(edge.type.toLowerCase());
+  const [x, y] = [(a.x + b.x) / 2, (a.y + b.y) / 2 + 4];
+  const hasRoom = (near || (isNamed && !chosen)) && long > 50 && take(taken, x, y, text, frame);
+  return svg(
+    "g",
+    { class: near ? "edge near" : chosen ? "edge far" : "edge" },
+    svg("line", {
+      x1: a.x + dx * a.r,
+      y1: a.y + dy * a.r,
+      x2: b.x - dx * (b.r + 3),
+      y2: b.y - dy * (b.r + 3),
+      "stroke-width": Math.min(1 + Math.log2(Math.max(edge.weight, 1)) / 2, 3),
+      "marker-end": near || isNamed ? "url(#arrow)" : null,
+    }),
+    hasRoom ? svg("text", { x, y, "text-anchor": "middle" }, text) : null,
+  );
+}
+
+function nodeLink(node, kind, parts, onChoose) {
+  return svg(
+    "a",
+    {
+      href: address("graph", { name: node.id }),
+      class: kind,
+      "data-id": node.id,
+      "aria-label": `${node.name}, ${node.type}`,
+      onclick: onChoose
+        ? (event) => {
+            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+            event.preventDefault();
+            onChoose(node);
+          }
+        : null,
+    },
+    parts,
+  );
+}
+
+function arrow() {
+  return svg(
+    "marker",
+    {
+      id: "arrow",
+      viewBox: "0 0 10 10",
+      refX: 9,
+      refY: 5,
+      markerWidth: 8,
+      markerHeight: 8,
+      orient: "auto",
+      markerUnits: "userSpaceOnUse",
+    },
+    svg("path", { d: "M0 0L10 5L0 10z" }),
   );
 }
 
@@ -89,9 +175,14 @@ export function relations(edges, known) {
       name(edge.target_id),
       number(edge.weight),
       edge.valid_from ? moment(edge.valid_from) : "—",
-      edge.citations.slice(0, 3).map((each) => el("div", {}, cited(each))),
+      sentences(edge),
     ]),
   );
+}
+
+/** The sentences that state a relation, each linked to its item. */
+export function sentences(edge) {
+  return edge.citations.slice(0, 3).map((each) => el("div", {}, cited(each)));
 }
 
 function cited(citation) {

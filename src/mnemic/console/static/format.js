@@ -14,6 +14,13 @@ export function moment(iso) {
   return iso ? MOMENT.format(new Date(iso)) : "—";
 }
 
+const SHORT_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+
+/** The day of a moment, short, in the reader's own zone. */
+export function shortDay(iso) {
+  return iso ? SHORT_DAY.format(new Date(iso)) : "—";
+}
+
 /** The day of a moment in the reader's own zone, as `2026-05-01`. */
 export function dayOf(iso) {
   return toField(iso).slice(0, 10);

@@ -3,6 +3,7 @@
 import { Problem, askCaller, exchange, onWaiting } from "./api.js";
 import { address, el, put } from "./dom.js";
 import { dialog, empty, field, form, notice, problemBox, values } from "./parts.js";
+import { listen } from "./palette.js";
 import { page as conversations } from "./pages/conversations.js";
 import { page as documents } from "./pages/documents.js";
 import { page as graph } from "./pages/graph.js";
@@ -46,6 +47,7 @@ const NEEDS_NOBODY = new Set(["settings", "receipts"]);
 const main = document.getElementById("main");
 let leaving = new AbortController();
 let isFirst = true;
+let isListening = false;
 
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
@@ -152,6 +154,7 @@ function drawCaller() {
   put(
     document.getElementById("caller"),
     el("span", {}, `org ${caller.org} · ${who}`),
+    el("span", { class: "keys" }, el("kbd", {}, "?"), " keys"),
     caller.has_key ? el("button", { type: "button", onclick: forget }, "Forget the key") : null,
   );
 }
@@ -177,7 +180,11 @@ async function begin() {
   }
   drawScope();
   drawCaller();
-  addEventListener("hashchange", show);
+  if (!isListening) {
+    addEventListener("hashchange", show);
+    listen({ pages: PAGES, go, choose, search: focusSearch });
+  }
+  isListening = true;
   show();
 }
 
@@ -212,16 +219,7 @@ function askForKey(problem) {
   main.querySelector("input").focus();
 }
 
-function keyboard(event) {
-  if (
-    event.key !== "/" ||
-    event.ctrlKey ||
-    event.metaKey ||
-    event.altKey ||
-    event.target.closest("input, textarea, select, dialog")
-  )
-    return;
-  event.preventDefault();
+function focusSearch() {
   if (place().page === "search") main.querySelector("input")?.focus();
   else location.hash = address("search");
 }
@@ -229,7 +227,6 @@ function keyboard(event) {
 onWaiting((seconds) => {
   if (seconds) notice(`The server is busy; trying again in ${seconds} s`, "waiting");
 });
-addEventListener("keydown", keyboard);
 const told = (error) => {
   if (error?.name !== "AbortError") dialog("Something went wrong", problemBox(error ?? new Error("unknown")));
 };

@@ -21,12 +21,90 @@ export const KINDS = [
 export const LEVELS = ["session", "user", "agent", "org"];
 export const STATES = ["active", "quarantined", "disputed", "superseded", "archived"];
 const NOTICE_MS = 8000;
+const UNDO_MS = 10_000;
 
-/** A short word about what was done, told to screen readers too. */
-export function notice(text, kind = "done") {
+/** A short word about what was done, told to screen readers too; `undo` is offered as a button, and by the key z. */
+export function notice(text, kind = "done", undo = null) {
   const box = el("p", { class: `notice ${kind}` }, text);
+  const gone = () => box.remove();
+  if (undo)
+    box.append(
+      " ",
+      el(
+        "button",
+        {
+          type: "button",
+          class: "undo",
+          onclick: () => {
+            gone();
+            Promise.resolve(undo()).catch((error) => dialog("It was not undone", problemBox(error)));
+          },
+        },
+        "Undo",
+      ),
+    );
   document.getElementById("notices").append(box);
-  setTimeout(() => box.remove(), NOTICE_MS);
+  setTimeout(gone, undo ? UNDO_MS : NOTICE_MS);
+}
+
+const waiting = new Set();
+
+/** Does what cannot be taken back a little later, so that it can: `work` runs after the notice is gone, or when the page is left. */
+export function later(text, work, undone) {
+  const own = { run };
+  const timer = setTimeout(run, UNDO_MS);
+  waiting.add(own);
+  function run() {
+    if (!waiting.delete(own)) return;
+    clearTimeout(timer);
+    work().catch((error) => dialog("It was not done", problemBox(error)));
+  }
+  notice(text, "done", () => {
+    clearTimeout(timer);
+    if (waiting.delete(own)) undone();
+    else notice("It is done already");
+  });
+}
+
+addEventListener("pagehide", () => {
+  for (const each of [...waiting]) each.run();
+});
+
+const MOST_COMPARED = 400; // words of a text; longer ones are shown as two
+
+/** Two versions of a text as one: words that are gone, and words that are new. */
+export function difference(before, after) {
+  const [old, now] = [before, after].map((text) => text.split(/(?<=\s)/));
+  if (Math.max(old.length, now.length) > MOST_COMPARED) return [el("del", {}, said(before)), " ", el("ins", {}, said(after))];
+  const same = common(old, now);
+  const parts = [];
+  for (let i = 0, j = 0; i < old.length || j < now.length; ) {
+    const isSame = i < old.length && j < now.length && old[i].trim() === now[j].trim();
+    if (isSame) {
+      parts.push(["span", now[j]]);
+      i += 1;
+      j += 1;
+    } else if (j >= now.length || (i < old.length && same[i + 1][j] >= same[i][j + 1])) parts.push(["del", old[i++]]);
+    else parts.push(["ins", now[j++]]);
+  }
+  return el("span", { class: "difference" }, parts.map(([tag, text]) => el(tag, {}, said(text))));
+}
+
+/** The lengths of the longest common runs of words from each pair of places on. */
+function common(old, now) {
+  const lengths = Array.from({ length: old.length + 1 }, () => new Array(now.length + 1).fill(0));
+  for (let i = old.length - 1; i >= 0; i -= 1)
+    for (let j = now.length - 1; j >= 0; j -= 1)
+      lengths[i][j] =
+        old[i].trim() === now[j].trim() ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+  return lengths;
+}
+
+/** A bar for a share between 0 and 1. */
+export function meter(share) {
+  const bar = el("span", { class: "bar" });
+  bar.style.setProperty("width", `${Math.max(Math.round(100 * share), 1)}%`);
+  return el("span", { class: "meter", "aria-hidden": "true" }, bar);
 }
 
 /** What went wrong, in the server's words, with a way to try again. */
@@ -259,7 +337,7 @@ export function table(caption, heads, rows) {
             : el(
                 "tr",
                 {},
-                row.map((cell) => el("td", {}, cell)),
+                row.map((cell, at) => el("td", { "data-label": heads[at] || null }, cell)), // the label is for narrow screens
               ),
         ),
       ),
@@ -306,11 +384,11 @@ export function tags(item) {
 }
 
 /** A memory, message or passage in a list, linked to its own page. */
-export function entry(item, ...beside) {
+export function entry(item, { beside, marked } = {}) {
   return el(
     "article",
     { class: "entry" },
-    el("p", {}, link(`item/${item.id}`, {}, item.text ? said(item.text, { most: 280 }) : el("em", {}, "no text"))),
+    el("p", {}, link(`item/${item.id}`, {}, item.text ? said(item.text, { most: 280, marked }) : el("em", {}, "no text"))),
     el(
       "p",
       { class: "about" },

@@ -1,16 +1,17 @@
 // Conversations: the sessions of a user, and each as it was said, with what was remembered of it.
 
-import { get } from "../api.js";
+import { get, post } from "../api.js";
 import { el, link, put, said, whole } from "../dom.js";
 import { clock, count, dayInWords, dayOf, moment } from "../format.js";
-import { button, empty, fill, heading } from "../parts.js";
+import { button, dialog, empty, fill, form, heading } from "../parts.js";
+import { drawReceipt } from "./receipts.js";
 
 const A_PAGE = 500;
 const AT_ONCE = 50;
 const MOST = 1000;
 const TITLE = 120;
 
-export function page({ id, query, signal }) {
+export function page({ id, query, signal, go }) {
   const box = el("section", { "aria-label": id ? "Messages" : "Sessions" });
   if (!id) {
     fill(box, () => drawSessions(signal), signal);
@@ -18,7 +19,42 @@ export function page({ id, query, signal }) {
   }
   const drawn = drawTalk(id, query.get("at"), signal);
   fill(box, () => drawn, signal).then(() => box.querySelector(".chosen")?.scrollIntoView({ block: "center" }));
-  return [heading("Conversation", link("conversations", {}, "All conversations")), box];
+  return [
+    heading(
+      "Conversation",
+      link("conversations", {}, "All conversations"),
+      button("Erase…", () => erase(id, go), { right: "write", class: "danger" }),
+    ),
+    box,
+  ];
+}
+
+/** Asks with the plan of an erasure, erases, and shows the receipt. */
+async function erase(session, go) {
+  const asked = { query: { session } };
+  const plan = await post("erase", { level: "session", is_dry_run: true }, asked);
+  dialog(
+    "Erase this conversation?",
+    (close) => [
+      el("p", {}, "Its messages, and what was derived from them alone, are removed for good. This cannot be undone."),
+      drawReceipt(plan),
+      form(
+        "Erase",
+        [],
+        "Erase for good",
+        async () => {
+          const receipt = await post("erase", { level: "session" }, asked);
+          close();
+          const tell = () =>
+            dialog("Erased", [el("p", {}, "The receipt proves it and contains no text."), drawReceipt(receipt)]);
+          addEventListener("hashchange", tell, { once: true }); // after the page, which closes what is open
+          go("conversations");
+        },
+        { class: "stacked danger" },
+      ),
+    ],
+    { close: "Keep it" },
+  );
 }
 
 /** The sessions of what is chosen, the last active first. */

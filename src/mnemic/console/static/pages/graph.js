@@ -1,42 +1,31 @@
-// What is named and how it is related: a list of names, and a drawing of what stands around one of them.
+// What is named and how it is related: a drawing of the best-connected names, and of what stands around a chosen one.
 
 import { get, post } from "../api.js";
-import { address, el, link, said } from "../dom.js";
-import { picture, relations, way } from "../drawing.js";
-import { count, number } from "../format.js";
-import { button, choices, dialog, empty, facts, field, fill, form, heading, notice, table } from "../parts.js";
+import { address, el, link, put, said } from "../dom.js";
+import { sentences, way, web } from "../drawing.js";
+import { count, number, words } from "../format.js";
+import { load } from "../layout.js";
+import { button, choices, dialog, empty, field, fill, form, heading, notice, table } from "../parts.js";
 import { ownLevels } from "../session.js";
 
 const TYPES = ["person", "project", "technology", "place", "organisation", "policy", "product", "event", "thing"];
+const AREA = 9000; // pixels for a name and its label
+const FEWEST = 20;
+const MOST = 120;
+const AROUND = 40;
+const MOST_SHOWN = 240;
 
 export function page({ query, signal, go, again }) {
   const name = query.get("name");
-  const list = el("section", { "aria-label": "Names" });
   const drawing = el("section", { "aria-label": "Drawing" });
-  if (name)
-    fill(
-      drawing,
-      async () =>
-        draw(await get("graph/neighbours", { name, depth: query.get("depth") ?? 1, limit: 40 }, { signal }), query),
-      signal,
-    );
-  fill(
-    list,
-    async () =>
-      names(
-        await get(
-          "graph/entities",
-          { query: query.get("q"), types: query.getAll("types"), limit: 50, after: query.get("after") },
-          { signal },
-        ),
-        query,
-      ),
-    signal,
-  );
+  const list = el("section", { "aria-label": "Names" });
+  const isSearch = query.has("q") || query.has("types") || query.has("after");
+  fill(list, () => drawList(query, signal, isSearch), signal);
+  if (!isSearch) fill(drawing, () => drawWeb(name, Number(query.get("depth") ?? 1), signal), signal);
   const box = form(
     "Find a name",
     [
-      el("div", { class: "row" }, field("Name holds", "q", { value: query.get("q") ?? "", type: "search" })),
+      el("div", { class: "row" }, field("Name contains", "q", { value: query.get("q") ?? "", type: "search" })),
       el(
         "details",
         { open: query.has("types") },
@@ -47,6 +36,7 @@ export function page({ query, signal, go, again }) {
     "Find",
     (given) =>
       go("graph", [...(given.q ? [["q", given.q]] : []), ...(given.types ?? []).map((type) => ["types", type])]),
+    { class: "inline", beside: name || isSearch ? link("graph", {}, "Whole graph") : null },
   );
   return [
     heading(
@@ -60,9 +50,161 @@ export function page({ query, signal, go, again }) {
   ];
 }
 
-function names(page, query) {
+async function drawWeb(name, depth, signal) {
+  const width = Math.max(document.getElementById("main").clientWidth - 40, 280);
+  const isWide = width > 820;
+  const frame = { width: isWide ? width - 340 : width, height: isWide ? 620 : Math.round(Math.min(width * 1.15, 560)) };
+  const limit = Math.round(Math.min(Math.max((frame.width * frame.height) / AREA, FEWEST), MOST));
+  const [d3, found] = await Promise.all([
+    load(),
+    name
+      ? get("graph/neighbours", { name, depth, limit: Math.min(AROUND * depth, limit) }, { signal })
+      : get("graph", { limit }, { signal }),
+  ]);
+  const start = found.start ?? null;
+  const graph = new Graph(start ? [start, ...found.nodes] : found.nodes, found.edges);
+  if (graph.nodes.size < FEWEST / 2) frame.height = Math.min(frame.height, 380);
+  if (!graph.nodes.size) return null; // the list says what to do
+  const about = el("aside", { class: "about-name", "aria-label": "Chosen name", "aria-live": "polite" });
+  const picture = el("div", { class: "picture" });
+
+  function draw(chosen) {
+    const nodes = [...graph.nodes.values()];
+    put(picture, web(d3, nodes, [...graph.edges.values()], { ...frame, chosen, fixed: start?.id, onChoose: choose }));
+    put(about, chosen ? drawName(graph.nodes.get(chosen), graph, expand) : drawHints(graph, found.is_cut));
+  }
+  function choose(node) {
+    draw(node.id);
+    picture.querySelector(`[data-id="${CSS.escape(node.id)}"]`)?.focus();
+  }
+  async function expand(node) {
+    const before = graph.nodes.size;
+    const more = await get("graph/neighbours", { name: node.id, limit: AROUND }, { signal });
+    graph.add([more.start, ...more.nodes], more.edges);
+    notice(graph.nodes.size > before ? `${count(graph.nodes.size - before, "name")} added` : "There is no more around it");
+    draw(node.id);
+  }
+  draw(start?.id ?? null);
+  return [
+    start ? steps(start, depth) : null,
+    found.is_cut ? el("p", { class: "hint" }, `The ${number(graph.nodes.size, 0)} best-connected names are drawn.`) : null,
+    el("div", { class: "graph-box" }, picture, about),
+  ];
+}
+
+/** Nodes and relations by what identifies them, so that more can be added. */
+class Graph {
+  constructor(nodes, edges) {
+    this.nodes = new Map();
+    this.edges = new Map();
+    this.add(nodes, edges);
+  }
+
+  add(nodes, edges) {
+    let isNew = false;
+    for (const node of nodes)
+      if (!this.nodes.has(node.id) && this.nodes.size < MOST_SHOWN) {
+        this.nodes.set(node.id, { ...node });
+        isNew = true;
+      }
+    for (const edge of edges)
+      if (this.nodes.has(edge.source_id) && this.nodes.has(edge.target_id))
+        this.edges.set([edge.source_id, edge.type, edge.target_id].join("\n"), edge);
+    return isNew;
+  }
+
+  /** The relations of a name, the heaviest first. */
+  of(id) {
+    return [...this.edges.values()]
+      .filter((edge) => edge.source_id === id || edge.target_id === id)
+      .sort((a, b) => b.weight - a.weight);
+  }
+}
+
+function steps(start, depth) {
+  return el(
+    "p",
+    { class: "actions" },
+    [1, 2, 3].map((each) =>
+      el(
+        "a",
+        {
+          class: "button",
+          "aria-current": each === depth ? "true" : null,
+          href: address("graph", { name: start.id, depth: each }),
+        },
+        count(each, "step"),
+      ),
+    ),
+  );
+}
+
+function drawName(node, graph, expand) {
+  const edges = graph.of(node.id);
+  return [
+    el("h2", {}, said(node.name, { most: 80 })),
+    el(
+      "p",
+      { class: "about" },
+      el("span", { class: `dot ${node.type}`, "aria-hidden": "true" }),
+      ` ${node.type} · ${count(node.mentions, "mention")}`,
+      node.other_names.length ? [" · also ", said(node.other_names.join(", "), { most: 120 })] : null,
+    ),
+    node.description ? el("p", {}, said(node.description)) : null,
+    el(
+      "div",
+      { class: "actions" },
+      button("Show more around it", () => expand(node)),
+      link("graph", { name: node.id }, "Only this"),
+      link("search", { q: node.name.slice(0, 200) }, "Search for it"),
+    ),
+    edges.length
+      ? el(
+          "ul",
+          { class: "list relations" },
+          edges.map((edge) => drawEdge(edge, node, graph)),
+        )
+      : el("p", { class: "hint" }, "Nothing is related to it. Relations come from sentences that name two things."),
+  ];
+}
+
+/** A relation of the chosen name, and the sentences that state it. */
+function drawEdge(edge, node, graph) {
+  const isFrom = edge.source_id === node.id;
+  const other = graph.nodes.get(isFrom ? edge.target_id : edge.source_id);
+  const name = link("graph", { name: other.id }, said(other.name, { most: 60 }));
+  const type = el("span", { class: "relation" }, words(edge.type.toLowerCase()));
+  return el(
+    "li",
+    {},
+    el("p", {}, isFrom ? [type, " ", name] : [name, " ", type, " this"]),
+    el("div", { class: "quotes" }, sentences(edge)),
+  );
+}
+
+function drawHints(graph) {
+  const types = [...new Set([...graph.nodes.values()].map((node) => node.type))].sort();
+  return [
+    el("h2", {}, `${count(graph.nodes.size, "name")}, ${count(graph.edges.size, "relation")}`),
+    el("p", {}, "Choose a name to see its relations and the sentences that state them. Larger names occur more often."),
+    el(
+      "ul",
+      { class: "legend" },
+      types.map((type) =>
+        el("li", {}, el("span", { class: `dot ${type}`, "aria-hidden": "true" }), ` ${type}`),
+      ),
+    ),
+  ];
+}
+
+async function drawList(query, signal, isSearch) {
+  const page = await get(
+    "graph/entities",
+    { query: query.get("q"), types: query.getAll("types"), limit: 50, after: query.get("after") },
+    { signal },
+  );
   if (!page.nodes.length) {
-    return query.get("q")
+    return isSearch
       ? empty("No name is like that")
       : empty(
           "The graph is empty",
@@ -71,7 +213,7 @@ function names(page, query) {
   }
   const onward = new URLSearchParams(query);
   onward.set("after", page.next ?? "");
-  return [
+  const shown = [
     table(
       "Names",
       ["name", "type", "mentions", "other names"],
@@ -84,44 +226,7 @@ function names(page, query) {
     ),
     page.next ? el("a", { class: "button", href: address("graph", onward) }, "Next page") : null,
   ];
-}
-
-function draw({ start, nodes, edges, is_cut: isCut }, query) {
-  const all = [start, ...nodes.filter((node) => node.id !== start.id)];
-  const known = new Map(all.map((node) => [node.id, node]));
-  const depth = Number(query.get("depth") ?? 1);
-  return [
-    el("h2", {}, "Around ", said(start.name, { most: 80 })),
-    start.description ? el("p", {}, said(start.description)) : null,
-    facts([
-      ["Type", start.type],
-      ["Other names", start.other_names.length ? said(start.other_names.join(", ")) : null],
-      ["Mentions", number(start.mentions, 0)],
-    ]),
-    el(
-      "p",
-      { class: "actions" },
-      [1, 2, 3].map((each) =>
-        el(
-          "a",
-          {
-            class: "button",
-            "aria-current": each === depth ? "true" : null,
-            href: address("graph", { name: start.id, depth: each }),
-          },
-          count(each, "step"),
-        ),
-      ),
-    ),
-    all.length > 1
-      ? picture(
-          all,
-          edges.filter((edge) => known.has(edge.source_id) && known.has(edge.target_id)),
-        )
-      : empty("Nothing is related to it", "Relations are read from sentences that name two things."),
-    isCut ? el("p", { class: "banner" }, "There is more around it than is drawn.") : null,
-    edges.length ? relations(edges, known) : null,
-  ];
+  return isSearch ? shown : el("details", {}, el("summary", {}, "All names in a list"), shown);
 }
 
 function askPath(signal) {

@@ -3,7 +3,7 @@
 import { get, patch, post, remove, route } from "../api.js";
 import { el, link, said, whole } from "../dom.js";
 import { fromField, moment, number, pages, toField, words } from "../format.js";
-import { KINDS, button, confirm, dialog, facts, field, fill, form, heading, notice, tags } from "../parts.js";
+import { KINDS, button, confirm, dialog, difference, facts, field, fill, form, heading, notice, tags } from "../parts.js";
 import { listed } from "./memories.js";
 
 const WAITING = ["quarantined", "disputed"];
@@ -39,6 +39,7 @@ function draw(item, context) {
     el("p", {}, tags(item)),
     isMemory(item) ? actions(item, context) : messageActions(item, context),
     waits(item),
+    replaced(item, context.signal),
     details(item),
     item.provenance?.length ? provenance(item, context.signal) : null,
   ];
@@ -70,17 +71,31 @@ function waits(item) {
   );
 }
 
+/** What took the place of a superseded memory, and how it differs. */
+function replaced(item, signal) {
+  if (item.state !== "superseded" || !item.other_id) return null;
+  const box = el("section", { class: "card", "aria-label": "What replaced it" });
+  fill(
+    box,
+    async () => {
+      const other = await get(route`memories/${item.other_id}`, {}, { signal });
+      return [
+        el("h2", {}, "What replaced it"),
+        el("p", {}, difference(item.text, other.text)),
+        el("p", { class: "about" }, link(`item/${other.id}`, {}, "Show this memory"), ` · ${moment(other.observed_at)}`),
+      ];
+    },
+    signal,
+  );
+  return box;
+}
+
 function details(item) {
-  const other =
-    item.other_id && !WAITING.includes(item.state)
-      ? link(`item/${item.other_id}`, {}, "the memory that took its place")
-      : null;
   return facts([
     ["Id", el("code", {}, item.id)],
     ["Why it was kept", item.context && said(item.context)],
     ["In the words of", item.snippet && said(item.snippet)],
     ["Categories", item.categories?.length ? said(item.categories.join(", ")) : null],
-    ["Superseded by", other],
     [
       "Importance",
       item.importance === undefined
@@ -90,7 +105,7 @@ function details(item) {
     ["Confidence", item.confidence === undefined ? null : number(item.confidence)],
     ["Said", moment(item.observed_at)],
     ["Kept", moment(item.created_at)],
-    ["True", item.valid_from || item.valid_to ? `from ${moment(item.valid_from)} to ${moment(item.valid_to)}` : null],
+    ["True", held(item)],
     ["Known until", item.retired_at && moment(item.retired_at)],
     ["Expires", item.expires_at && moment(item.expires_at)],
     [
@@ -107,6 +122,11 @@ function details(item) {
     ["Metadata", mapping(item.metadata)],
     ["Bookkeeping", mapping(item.bookkeeping)],
   ]);
+}
+
+function held({ valid_from: from, valid_to: to }) {
+  if (from && to) return `from ${moment(from)} to ${moment(to)}`;
+  return from ? `since ${moment(from)}` : to && `until ${moment(to)}`;
 }
 
 const mapping = (values) =>
@@ -333,7 +353,13 @@ function differences({ before, after }) {
     { class: "facts" },
     shown.map((name) => [
       el("dt", {}, words(name)),
-      el("dd", {}, el("del", {}, value(before?.[name])), " → ", el("ins", {}, value(after?.[name]))),
+      el(
+        "dd",
+        {},
+        name === "text" && before.text && after?.text
+          ? difference(before.text, after.text)
+          : [el("del", {}, value(before?.[name])), " → ", el("ins", {}, value(after?.[name]))],
+      ),
     ]),
   );
 }

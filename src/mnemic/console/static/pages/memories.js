@@ -1,8 +1,8 @@
-// A list of memories: filtered, ordered, page by page; several of them become one; a new one.
+// A list of memories: filtered, ordered, page by page; edited in place, merged and deleted; a new one.
 
-import { get, post } from "../api.js";
-import { address, el, said } from "../dom.js";
-import { fromField } from "../format.js";
+import { get, patch, post, remove, route } from "../api.js";
+import { address, el, link, said } from "../dom.js";
+import { count, fromField, number, shortDay } from "../format.js";
 import {
   KINDS,
   LEVELS,
@@ -11,12 +11,14 @@ import {
   choices,
   dialog,
   empty,
-  entry,
   field,
   fill,
   form,
   heading,
+  later,
+  meter,
   notice,
+  tags,
 } from "../parts.js";
 import { may } from "../session.js";
 
@@ -25,8 +27,7 @@ const ORDERS = ["newest", "oldest", "importance"];
 
 export function page({ query, signal, go }) {
   const list = el("section", { "aria-label": "List" });
-  const chosen = new Map();
-  fill(list, () => drawList({ query, signal, go, chosen }), signal);
+  fill(list, () => drawList({ query, signal, go }), signal);
   return [
     heading(
       "Memories",
@@ -60,7 +61,7 @@ function filters(query, go) {
     ],
     "Filter",
     (given) => go("memories", entries(given)),
-    { beside: el("a", { href: address("memories") }, "Clear") },
+    { class: "inline filters", beside: el("a", { href: address("memories") }, "Clear") },
   );
   return box;
 }
@@ -75,7 +76,7 @@ function entries(given) {
   );
 }
 
-async function drawList({ query, signal, go, chosen }) {
+async function drawList({ query, signal, go }) {
   const asked = {
     limit: PER_PAGE,
     order: query.get("order"),
@@ -90,28 +91,13 @@ async function drawList({ query, signal, go, chosen }) {
   if (Object.keys(conditions).length) asked.filter = JSON.stringify(conditions);
   const page = await get("memories", asked, { signal });
   if (!page.memories.length) return nothing(query);
-  const merging = button("Merge the chosen", () => merge([...chosen.values()], go), { right: "write", disabled: true });
-  const rows = page.memories.map((memory) =>
-    el(
-      "li",
-      {},
-      el("input", {
-        type: "checkbox",
-        "aria-label": `choose: ${memory.text.slice(0, 60)}`,
-        onchange: (event) => {
-          if (event.target.checked) chosen.set(memory.id, memory);
-          else chosen.delete(memory.id);
-          merging.disabled = chosen.size < 2 || !may("write");
-        },
-      }),
-      entry(memory),
-    ),
-  );
+  const rows = new Rows(page.memories, query, go);
   const onward = new URLSearchParams(query);
+  onward.delete("chosen");
   onward.set("after", page.next ?? "");
   return [
-    el("div", { class: "actions" }, merging),
-    el("ul", { class: "list" }, rows),
+    rows.tools,
+    rows.list,
     el(
       "nav",
       { class: "actions", "aria-label": "Pages of the list" },
@@ -119,6 +105,155 @@ async function drawList({ query, signal, go, chosen }) {
       page.next ? el("a", { class: "button", href: address("memories", onward) }, "Next page") : null,
     ),
   ];
+}
+
+/** The rows of a list, which of them are chosen (kept in the address), and what can be done with those. */
+class Rows {
+  constructor(memories, query, go) {
+    this.query = query;
+    this.memories = new Map(memories.map((each) => [each.id, each]));
+    this.chosen = new Set((query.get("chosen") ?? "").split(",").filter((id) => this.memories.has(id)));
+    this.amount = el("span", { class: "hint", role: "status" });
+    this.all = el("input", { type: "checkbox", "aria-label": "choose all on this page", onchange: () => this.chooseAll() });
+    this.merging = button("Merge the chosen", () => merge(this.picked(), go), { right: "write" });
+    this.pinning = button("Pin the chosen", () => this.pin(), { right: "write" });
+    this.deleting = button("Delete the chosen", () => this.delete(), { right: "write", class: "danger" });
+    this.tools = el("div", { class: "actions bulk" }, this.all, this.merging, this.pinning, this.deleting, this.amount);
+    this.list = el(
+      "ul",
+      { class: "list dense" },
+      memories.map((each) => this.row(each)),
+    );
+    this.told();
+  }
+
+  picked() {
+    return [...this.chosen].map((id) => this.memories.get(id));
+  }
+
+  /** What depends on the choice: the tools, and the address. */
+  told() {
+    const isAllowed = may("write");
+    this.merging.disabled = this.chosen.size < 2 || !isAllowed;
+    this.pinning.disabled = this.deleting.disabled = !this.chosen.size || !isAllowed;
+    this.all.checked = this.chosen.size > 0 && this.chosen.size === this.memories.size;
+    this.all.indeterminate = this.chosen.size > 0 && !this.all.checked;
+    this.amount.textContent = this.chosen.size ? `${number(this.chosen.size, 0)} chosen` : "";
+    if (this.chosen.size) this.query.set("chosen", [...this.chosen].join(","));
+    else this.query.delete("chosen");
+    history.replaceState(history.state, "", address("memories", this.query));
+  }
+
+  chooseAll() {
+    this.chosen = new Set(this.all.checked ? this.memories.keys() : []);
+    for (const box of this.list.querySelectorAll("li > input")) box.checked = this.all.checked;
+    this.told();
+  }
+
+  row(memory) {
+    const box = el("input", {
+      type: "checkbox",
+      checked: this.chosen.has(memory.id),
+      "aria-label": `choose: ${memory.text.slice(0, 60)}`,
+      onchange: () => {
+        if (box.checked) this.chosen.add(memory.id);
+        else this.chosen.delete(memory.id);
+        this.told();
+      },
+    });
+    const editing = button("Edit", () => this.edit(memory, row), {
+      right: "write",
+      class: "quiet",
+      "data-key": "e",
+      "aria-label": `Edit: ${memory.text.slice(0, 60)}`,
+    });
+    const row = el("li", { "data-id": memory.id }, box, dense(memory), editing);
+    return row;
+  }
+
+  /** Puts a row in place of another, with the focus in it. */
+  replace(row, memory) {
+    const fresh = this.row(memory);
+    this.memories.set(memory.id, memory);
+    row.replaceWith(fresh);
+    fresh.querySelector("a").focus();
+    return fresh;
+  }
+
+  edit(memory, row) {
+    const input = el("input", { type: "text", value: memory.text, "aria-label": "Text", spellcheck: "false" });
+    const saved = async (event) => {
+      event.preventDefault();
+      if (input.value === memory.text || !input.value.trim()) return this.replace(row, memory);
+      const changed = await patch(route`memories/${memory.id}`, { text: input.value });
+      const fresh = this.replace(row, changed);
+      notice("Saved", "done", async () => this.replace(fresh, await post(route`memories/${memory.id}/undo`, {})));
+    };
+    const editor = el(
+      "form",
+      {
+        class: "edit",
+        "aria-label": "Edit",
+        onsubmit: saved,
+        onkeydown: (event) => {
+          if (event.key === "Escape") this.replace(row, memory);
+        },
+      },
+      input,
+      el("button", { type: "submit", class: "main" }, "Save"),
+      el("button", { type: "button", onclick: () => this.replace(row, memory) }, "Cancel"),
+    );
+    row.replaceChildren(editor);
+    input.focus();
+  }
+
+  async pin() {
+    for (const { id } of this.picked()) {
+      const pinned = await post(route`memories/${id}/pin`, { is_pinned: true });
+      this.replace(this.list.querySelector(`[data-id="${CSS.escape(id)}"]`), pinned);
+    }
+    notice(`${count(this.chosen.size, "memory", "memories")} kept from fading`);
+  }
+
+  /** Takes the rows away at once, and deletes when the time for undo is over. */
+  delete() {
+    const gone = this.picked();
+    const rows = gone.map(({ id }) => this.list.querySelector(`[data-id="${CSS.escape(id)}"]`));
+    for (const row of rows) row.hidden = true;
+    this.chosen.clear();
+    this.told();
+    later(
+      `${count(gone.length, "memory", "memories")} will be deleted for good`,
+      async () => {
+        // all at once: when the page is left, nothing can wait for the first answer
+        await Promise.all(gone.map(({ id }) => remove(route`memories/${id}`, { reason: "deleted in the list" })));
+        for (const [at, row] of rows.entries()) {
+          this.memories.delete(gone[at].id);
+          row.remove();
+        }
+      },
+      () => {
+        for (const row of rows) {
+          row.hidden = false;
+          row.querySelector("input").checked = false;
+        }
+        rows[0].querySelector("a").focus();
+      },
+    );
+    (this.list.querySelector("li:not([hidden]) a") ?? document.querySelector("#main h1")).focus();
+  }
+}
+
+/** A memory in one line: text, what it is, importance and day. */
+function dense(memory) {
+  return el(
+    "article",
+    { class: "entry" },
+    el("p", { class: "line" }, link(`item/${memory.id}`, {}, memory.text ? said(memory.text, { most: 280 }) : el("em", {}, "no text"))),
+    tags(memory),
+    el("span", { role: "img", "aria-label": `importance ${number(memory.importance)}`, title: `importance ${number(memory.importance)}` }, meter(memory.importance)),
+    el("time", { datetime: memory.observed_at }, shortDay(memory.observed_at)),
+  );
 }
 
 function nothing(query) {

@@ -1,29 +1,114 @@
-// Overview: counts, health and pending reviews.
+// Overview: how much there is and how it grows, what needs attention, how healthy it is, and how quickly it answers.
 
-import { get, post } from "../api.js";
-import { el, link, said } from "../dom.js";
-import { count, moment, number, words } from "../format.js";
-import { empty, entry, facts, fill, heading, table } from "../parts.js";
+import { get, metrics, post } from "../api.js";
+import { el, link, said, svg } from "../dom.js";
+import { count, moment, number, shortDay, words } from "../format.js";
+import { empty, entry, facts, field, fill, form, heading, meter, table } from "../parts.js";
 import { caller, isNobody, may } from "../session.js";
 import { newestSessions, sessionEntry } from "./conversations.js";
 
 const NEWEST = 5;
 const MOST_USERS = 200;
+const MOST_COUNTED = 1000; // sessions and memories behind a line of growth
+const PARTS = 30; // points of a line
+const LINE = { width: 200, height: 36 };
 
-export function page({ signal, choose }) {
+export function page({ signal, choose, go }) {
   if (isNobody() && caller.is_operator) {
     const users = el("section", { "aria-label": "Users" });
     fill(users, () => drawUsers(choose, signal), signal);
     return [heading("Overview"), users];
   }
+  const growth = el("section", { class: "tile wide", "aria-label": "Growth" });
+  const attention = el("section", { class: "tile", "aria-label": "What needs attention" });
+  const health = el("section", { class: "tile", "aria-label": "Health" });
+  const speed = el("section", { class: "tile", "aria-label": "Speed" });
   const counts = el("section", { "aria-label": "Counts" });
-  const attention = el("section", { "aria-label": "What needs attention" });
-  const health = el("section", { "aria-label": "Health" });
-  fill(counts, () => drawCounts(signal), signal);
+  fill(growth, () => drawGrowth(signal), signal);
   fill(attention, () => drawAttention(signal), signal);
   fill(health, () => drawHealth(signal), signal);
-  return [heading("Overview"), el("div", { class: "cards" }, attention, health), counts];
+  if (caller.is_operator) fill(speed, () => drawSpeed(signal), signal);
+  fill(counts, () => drawCounts(signal), signal);
+  const search = form(
+    "Search everything",
+    [el("div", { class: "row" }, field("Search memories, messages and documents", "q", { type: "search", required: true }))],
+    "Search",
+    ({ q }) => go("search", { q }),
+    { class: "inline" },
+  );
+  return [heading("Overview"), search, el("div", { class: "tiles" }, growth, attention, health, caller.is_operator ? speed : null), counts];
 }
+
+/** How many memories and messages came over time. */
+async function drawGrowth(signal) {
+  const [counts, page, sessions] = await Promise.all([
+    get("counts", {}, { signal }),
+    get("memories", { limit: MOST_COUNTED }, { signal }),
+    get("sessions", { limit: MOST_COUNTED }, { signal }),
+  ]);
+  const messages = sessions.reduce((sum, each) => sum + each.messages, 0);
+  const times = [...page.memories, ...sessions].map(timeOf);
+  const span = { first: Math.min(...times), last: Math.max(...times) };
+  return [
+    el("h2", {}, "Growth"),
+    el(
+      "div",
+      { class: "growth" },
+      figure(counts.states.active ?? 0, "memories", "memory", spread(page.memories, span, () => 1)),
+      figure(messages, "conversations", "message", spread(sessions, span, (each) => each.messages)),
+      figure(sessions.length, "conversations", "conversation", spread(sessions, span, () => 1)),
+    ),
+    times.length ? el("p", { class: "hint" }, `From ${dayAt(span.first)} to ${dayAt(span.last)}`) : null,
+  ];
+}
+
+function figure(amount, page, one, sums) {
+  const many = one === "memory" ? "memories" : `${one}s`;
+  const name = link(page, {}, amount === 1 ? one : many);
+  return el("div", {}, el("strong", { class: "big" }, number(amount, 0)), " ", name, sparkline(sums));
+}
+
+const timeOf = (each) => Date.parse(each.observed_at ?? each.last_at);
+const dayAt = (time) => shortDay(new Date(time).toISOString());
+
+/** Sums over equal parts of a span of time. */
+function spread(items, { first, last }, weight) {
+  const sums = new Array(PARTS).fill(0);
+  for (const each of items) {
+    const share = (timeOf(each) - first) / Math.max(last - first, 1);
+    sums[Math.min(Math.floor(share * PARTS), PARTS - 1)] += weight(each);
+  }
+  return sums;
+}
+
+function sparkline(sums) {
+  const most = Math.max(...sums, 1);
+  const points = sums.map((sum, at) => [
+    2 + (at * (LINE.width - 4)) / (sums.length - 1),
+    LINE.height - 3 - (sum / most) * (LINE.height - 8),
+  ]);
+  const line = points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${LINE.width} ${LINE.height}`, class: "spark", role: "img", "aria-label": `over time: ${sums.join(", ")}`, preserveAspectRatio: "none" },
+    svg("polygon", { points: `2,${LINE.height} ${line} ${LINE.width - 2},${LINE.height}` }),
+    svg("polyline", { points: line }),
+  );
+}
+
+/** How long recall takes, over all users since the server started. */
+async function drawSpeed(signal) {
+  const { total, below } = (await metrics("mnemic_recall_seconds", { signal })) ?? { total: 0 };
+  const title = el("h2", {}, "Recall");
+  if (!total) return [title, el("p", { class: "hint" }, "Nothing was recalled since the server started.")];
+  return [
+    title,
+    el("p", { class: "score" }, el("strong", {}, milliseconds(below(0.5))), " or less for half"),
+    el("p", {}, `95 % within ${milliseconds(below(0.95))}; ${count(total, "recall")} of all users since the server started`),
+  ];
+}
+
+const milliseconds = (seconds) => (seconds === Infinity ? "longer" : `${number(seconds * 1000, 0)} ms`);
 
 async function drawUsers(choose, signal) {
   const users = (await get("users", {}, { signal })).filter((each) => each.org === caller.org);
@@ -32,6 +117,9 @@ async function drawUsers(choose, signal) {
       "This store is empty",
       "Users appear here when something is captured, remembered or ingested for them. Try it on the command line: mnemic remember \"I like green tea\"",
     );
+  const most = Object.fromEntries(
+    ["memories", "messages"].map((name) => [name, Math.max(...users.map((each) => each[name]), 1)]),
+  );
   return [
     table(
       users.length > MOST_USERS ? `The ${MOST_USERS} users last active` : "Users, most recently active first",
@@ -40,8 +128,8 @@ async function drawUsers(choose, signal) {
         .slice(0, MOST_USERS)
         .map((each) => [
           el("button", { type: "button", class: "name", onclick: () => choose({ user: each.user }) }, said(each.user)),
-          number(each.memories, 0),
-          number(each.messages, 0),
+          [number(each.memories, 0), " ", meter(each.memories / most.memories)],
+          [number(each.messages, 0), " ", meter(each.messages / most.messages)],
           number(each.documents, 0),
           moment(each.last_at),
         ]),
@@ -66,7 +154,13 @@ async function drawCounts(signal) {
     ];
   }
   return [
-    el("h2", {}, "Memories"),
+    el(
+      "div",
+      { class: "halves" },
+      el("section", { "aria-label": "Newest conversations" }, el("h2", {}, "Newest conversations"), sessions.map(sessionEntry)),
+      el("section", { "aria-label": "Newest memories" }, el("h2", {}, "Newest memories"), newest.memories.map((each) => entry(each))),
+    ),
+    el("h2", {}, "Kinds and states"),
     el(
       "div",
       { class: "cards" },
@@ -74,8 +168,6 @@ async function drawCounts(signal) {
       card("By kind", counts.kinds, (kind) => link("memories", { kinds: kind }, words(kind))),
       card("Documents", counts.documents, (status) => link("documents", {}, words(status))),
     ),
-    sessions.length ? [el("h2", {}, "Newest conversations"), sessions.map(sessionEntry)] : null,
-    newest.memories.length ? [el("h2", {}, "Newest memories"), newest.memories.map((each) => entry(each))] : null,
   ];
 }
 
@@ -145,6 +237,7 @@ async function drawHealth(signal) {
   return [
     title,
     el("p", { class: "score" }, el("strong", {}, number(score, 0)), " of 100"),
+    meter(score / 100),
     el(
       "p",
       {},

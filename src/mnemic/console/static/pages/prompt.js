@@ -3,7 +3,7 @@
 import { post } from "../api.js";
 import { el, link, said } from "../dom.js";
 import { fromField, moment, number, words } from "../format.js";
-import { empty, field, fill, form, heading } from "../parts.js";
+import { empty, field, fill, form, heading, meter } from "../parts.js";
 
 const BUDGET = 2048;
 const LARGE_BUDGET = 16_384;
@@ -124,9 +124,7 @@ function source(citation, hit) {
 function relevance(hit) {
   if (hit.relevance === null) return null;
   const share = Math.round(100 * hit.relevance);
-  const bar = el("span", { class: "bar" });
-  bar.style.setProperty("width", `${Math.max(share, 1)}%`);
-  return [el("span", { class: "meter", "aria-hidden": "true" }, bar), ` ${share} % relevant · `];
+  return [meter(hit.relevance), ` ${share} % relevant · `];
 }
 
 /** Hits of recall that the prompt does not contain: those that a larger budget would add, and those that are not relevant enough. */

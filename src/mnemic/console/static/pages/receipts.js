@@ -23,25 +23,23 @@ function draw(receipts) {
   if (!receipts.length)
     return empty(
       "Nothing was erased",
-      "`mnemic erase` removes everything of a session, user, agent or org and leaves a receipt here.",
+      "Erase a conversation on its page, or a user, agent or org with `mnemic erase`. Each erasure leaves a receipt here.",
     );
   return el(
     "ul",
     { class: "list" },
-    [...receipts].reverse().map((each) =>
-      el(
-        "li",
-        {},
-        el("h2", {}, moment(each.at)),
-        facts([
-          ["Receipt", el("code", {}, each.id)],
-          ...Object.entries(each.counts)
-            .filter(([, amount]) => amount)
-            .map(([name, amount]) => [words(name), number(amount, 0)]),
-          ["Hash of the scope", el("code", {}, each.scope_hash)],
-          ["Notes", each.notes.length ? said(each.notes.join("; ")) : null],
-        ]),
-      ),
-    ),
+    [...receipts].reverse().map((each) => el("li", {}, el("h2", {}, moment(each.at)), drawReceipt(each))),
   );
+}
+
+/** What a receipt, or the plan of an erasure, says: how many rows of which kind. */
+export function drawReceipt({ id, counts, scope_hash: hash, notes }) {
+  return facts([
+    ["Receipt", id ? el("code", {}, id) : null],
+    ...Object.entries(counts)
+      .filter(([, amount]) => amount)
+      .map(([name, amount]) => [words(name), number(amount, 0)]),
+    ["Hash of the scope", hash ? el("code", {}, hash) : null],
+    ["Notes", notes.length ? said(notes.join("; ")) : null],
+  ]);
 }

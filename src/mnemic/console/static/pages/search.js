@@ -1,10 +1,10 @@
 // A question to memory: every hit with what its score is made of; and why something was not found.
 
 import { post, route } from "../api.js";
-import { el, said } from "../dom.js";
+import { el, link, marks, said } from "../dom.js";
 import { way } from "../drawing.js";
 import { fromField, number, words } from "../format.js";
-import { LEVELS, choices, contributions, empty, entry, facts, field, fill, form, heading } from "../parts.js";
+import { LEVELS, choices, contributions, empty, entry, facts, field, fill, form, heading, meter } from "../parts.js";
 
 const KINDS = ["message", "document", "fact", "preference", "goal", "event", "summary", "reflection", "gem"];
 
@@ -85,11 +85,12 @@ async function drawAnswer(body, why, signal) {
     recall.is_fallback
       ? el("p", { class: "banner" }, "Nothing matched; what follows is general background, by importance.")
       : null,
+    el("p", { class: "actions" }, link("prompt", { q: body.query }, "Show the prompt this would make")),
     recall.hits.length
       ? el(
           "ol",
           { class: "list hits" },
-          recall.hits.map((hit, at) => drawHit(hit, at)),
+          recall.hits.map((hit, at) => drawHit(hit, at, marks(body.query))),
         )
       : empty(
           "Nothing is remembered here",
@@ -106,14 +107,14 @@ function similarity(hit) {
   return hit.similarity === null ? null : el("p", { class: "hint" }, `similarity ${number(hit.similarity)}`);
 }
 
-function drawHit(hit, at) {
+function drawHit(hit, at, marked) {
   return el(
     "li",
     {},
-    entry(
-      hit.item,
-      hit.relevance === null ? null : ` · ${Math.round(100 * hit.relevance)} % relevant`,
-    ),
+    entry(hit.item, {
+      marked,
+      beside: hit.relevance === null ? null : [" · ", meter(hit.relevance), ` ${Math.round(100 * hit.relevance)} % relevant`],
+    }),
     hit.contributions.length
       ? el("details", { open: at === 0 }, el("summary", {}, "Why"), similarity(hit), contributions(hit.contributions, hit.score))
       : null,

@@ -1,25 +1,28 @@
 // What was kept and said, day by day; and what was true, or known, at a chosen day.
 
-import { get } from "../api.js";
+import { get, post, route } from "../api.js";
 import { el, link, put, said } from "../dom.js";
 import { count, dayInWords, dayOf, number } from "../format.js";
-import { button, empty, entry, field, fill, heading, tags } from "../parts.js";
+import { drawLanes, lanesOf } from "../lanes.js";
+import { button, empty, entry, field, fill, heading, notice, tags } from "../parts.js";
 import { scope } from "../session.js";
 
 const A_PAGE = 500;
+const MOST_LANED = 1000;
+const CARD_EDGES = 34; // its padding and border, left and right
 const DAYS_AT_ONCE = 14;
 const DAY_MS = 86_400_000;
 const STATES = ["active", "disputed", "superseded", "archived"];
 const PAST_STATES = ["active", "superseded", "archived"]; // as recall has it for questions about the past
 
-export function page({ signal }) {
+export function page({ signal, again }) {
   const box = el("section", { "aria-label": "Days" });
   fill(
     box,
     async () => {
       const past = new Past(signal);
       await past.load();
-      return draw(past, signal);
+      return draw(past, signal, again);
     },
     signal,
   );
@@ -76,7 +79,7 @@ class Past {
   }
 }
 
-async function draw(past, signal) {
+async function draw(past, signal, again) {
   if (!past.days.size)
     return empty(
       "Nothing has happened yet",
@@ -102,7 +105,7 @@ async function draw(past, signal) {
   await earlier();
   const oldest = await get("memories", { states: STATES, order: "oldest", limit: 1 }, { signal });
   const known = [...past.days.keys(), ...oldest.memories.map((each) => dayOf(each.observed_at))];
-  return [slider(known.sort()[0], signal), el("h2", {}, "Day by day"), list];
+  return [await overview(known.sort()[0], signal, again), el("h2", {}, "Day by day"), list];
 }
 
 function drawDay(day, { memories, messages }) {
@@ -135,10 +138,23 @@ function message(item) {
   );
 }
 
-/** A slider over all days until today: what was true at the end of one, or what was known. */
-function slider(first, signal) {
+/** Lanes and events over all days until today, and a slider along them: what was true, or known, at the end of one. */
+async function overview(first, signal, again) {
+  const [page, sessions] = await Promise.all([
+    get("memories", { states: STATES, limit: MOST_LANED }, { signal }),
+    get("sessions", { limit: MOST_LANED }, { signal }),
+  ]);
   const start = Date.parse(`${first}T12:00`); // at noon, so that a change of clocks moves no day
   const last = Math.max(Math.round((Date.parse(`${dayOf(new Date().toISOString())}T12:00`) - start) / DAY_MS), 0);
+  const { box, move, indent } = drawLanes({
+    lanes: lanesOf(page.memories),
+    events: page.memories.filter((each) => each.kind === "event" && each.state === "active"),
+    sessions,
+    start,
+    end: Math.max(start + last * DAY_MS, start + 1),
+    width: Math.max(roomInCard(), 240),
+    resolve: (conflict) => resolving(conflict, again),
+  });
   const shown = el("div", { "aria-live": "polite" });
   const label = el("output", {}, "now");
   let asking = new AbortController();
@@ -154,6 +170,8 @@ function slider(first, signal) {
     "aria-valuetext": "now",
     oninput: moved,
   });
+  range.style.setProperty("margin-left", `${indent}px`);
+  range.style.setProperty("width", `calc(100% - ${indent}px)`);
   const sort = field("Ask for what was", "sort", {
     options: [
       ["as_of", "true in the world"],
@@ -166,8 +184,9 @@ function slider(first, signal) {
   function moved() {
     const day = dayOf(new Date(start + Number(range.value) * DAY_MS).toISOString());
     const isNow = Number(range.value) === last;
-    label.textContent = isNow ? "now" : day;
+    label.textContent = isNow ? "now" : dayInWords(day);
     range.setAttribute("aria-valuetext", isNow ? "now" : dayInWords(day));
+    move(start + Number(range.value) * DAY_MS);
     clearTimeout(timer);
     asking.abort();
     asking = new AbortController();
@@ -182,9 +201,38 @@ function slider(first, signal) {
   return el(
     "section",
     { class: "card", "aria-label": "As of" },
-    el("h2", {}, "As of ", label),
-    el("div", { class: "row" }, range, sort),
+    el("div", { class: "heading" }, el("h2", {}, "As of ", label), sort),
+    box,
+    range,
     shown,
+  );
+}
+
+/** The width of what a card of the page holds. */
+function roomInCard() {
+  const main = document.getElementById("main");
+  const { paddingLeft, paddingRight } = getComputedStyle(main);
+  return main.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - CARD_EDGES;
+}
+
+/** Two values at the same time: which one holds is decided here. */
+function resolving([disputed, known], again) {
+  const decide = (verb, told) => async () => {
+    await post(route`memories/${disputed.memory.id}/${verb}`, {});
+    notice(told);
+    again();
+  };
+  const name = (each) => said(each.text, { most: 40 });
+  return el(
+    "div",
+    { class: "resolve" },
+    el("p", {}, "Both cannot be true: ", el("strong", {}, name(known)), " or ", el("strong", {}, name(disputed)), "?"),
+    el(
+      "div",
+      { class: "actions" },
+      button(["It is ", name(known)], decide("reject", "Rejected; undo takes it back"), { right: "write" }),
+      button(["It is ", name(disputed)], decide("trust", "Trusted: the other is superseded"), { right: "write" }),
+    ),
   );
 }
 
