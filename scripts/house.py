@@ -24,9 +24,15 @@ LEFT_OUT = "mnemic.testing"
 SMALL_LINES = 80
 """A module below this with a single importer is a candidate for being part of that importer."""
 
+LINES = 74_000 + 750 + 600 + 850 + 550 + 450
+"""What the package had when it was measured first, and what has been added since: base files, the resident process,
+three dialects of the proxy with mem0's names and memory as files, pages and parsed prose, and the rest (the demo store,
+settings by command, the reserve on a full disk, the console's graph). More is paid for by removing something.
+"""
+
 LIMITS: Mapping[str, float] = {
     "modules": 520,
-    "lines of Python": 74_000,
+    "lines of Python": LINES,
     "import lines, % of code": 9.0,
     f"modules with one importer, under {SMALL_LINES} lines": 40,
     "longest file": 600,
