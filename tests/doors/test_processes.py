@@ -200,7 +200,7 @@ def test_metrics_are_those_of_all_processes_whoever_is_asked(server: Server):
 
 def test_one_process_alone_runs_jobs(server: Server):
     def runs() -> set[int]:
-        told = [line for line in server.logged() if line["logger"] == "mnemic.jobs" and "is done" in line["message"]]
+        told = [line for line in server.logged() if line["logger"] == "mnemic.jobs" and "succeeded" in line["message"]]
         return {line["process"] for line in told}
 
     with one_each(server) as clients:

@@ -424,7 +424,7 @@ def _claim(engine: Engine, handlers: Mapping[str, Handler], worker: str) -> Job 
                 return job
             unit.jobs.fail(job, f"failed permanently: its worker died {TRY_LIMIT} times", None)
             _job_log.error(
-                "%s of %s: job %s failed permanently: its worker died on every attempt",
+                "%s for %s: job %s failed permanently: its worker died on every attempt",
                 job.kind,
                 _describe_owner(job),
                 job.id,

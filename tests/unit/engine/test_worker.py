@@ -204,13 +204,13 @@ def test_every_step_is_logged_with_its_kind_and_session_and_without_a_text(
         worker.start(until_idle=True)
         assert worker.join(PATIENCE_S)
     begun, failed, done = (
-        [r for r in caplog.records if word in r.message] for word in ("started", "failed", "is done")
+        [r for r in caplog.records if word in r.message] for word in ("started", "failed", "succeeded")
     )
     assert [r.levelname for r in (*begun, *failed[:1], *done)] == ["DEBUG", "DEBUG", "WARNING", "INFO"]
     assert all(r.name == "mnemic.jobs" for r in (*begun, *done))
-    assert "curate of session s1" in begun[0].message
-    assert "curate of session s1" in failed[0].message
-    assert "curate of user anna" in done[0].message
+    assert "curate for session s1" in begun[0].message
+    assert "curate for session s1" in failed[0].message
+    assert "curate for user anna" in done[0].message
     assert "tea" not in caplog.text
 
 

@@ -55,7 +55,7 @@ def test_other_fields_may_hold_the_gold_and_the_category(tmp_path: Path):
     "row, complaint",
     [
         ("{", "line 2: not JSON"),
-        ("[]", "line 2: must be a JSON object"),
+        ("[]", "line 2 must be a JSON object"),
         ({"group": "g", "text": "x"}, "line 2: id must be text"),
         ({"id": "x" * 256, "group": "g", "text": "x"}, "line 2: the id has 256 characters"),
         ({"id": "x", "group": "g"}, "line 2: text must be text"),
@@ -77,12 +77,12 @@ def test_a_broken_corpus_row_is_refused_with_its_line(tmp_path: Path, row: objec
 @pytest.mark.parametrize(
     "row, complaint",
     [
-        (QUESTION | {"text": " "}, "line 1: text must be text with something in it"),
-        (QUESTION | {"gold": ["r1"]}, "line 1: gold: must be a JSON object"),
-        (QUESTION | {"gold": {"r1": "high"}}, "line 1: gold must map each corpus id to a number"),
+        (QUESTION | {"text": " "}, "line 1: text must be text and not blank"),
+        (QUESTION | {"gold": ["r1"]}, "line 1: gold must be a JSON object"),
+        (QUESTION | {"gold": {"r1": "high"}}, "line 1: gold must map each corpus id to its grade"),
         (QUESTION | {"gold_sessions": "s1"}, "line 1: gold_sessions must be a list"),
         (QUESTION | {"gold": {"r9": 1}}, "gold 'r9' of question 'q1' is not in the corpus"),
-        (QUESTION | {"group": "h"}, "question 'q1' is of group 'h', not in the corpus"),
+        (QUESTION | {"group": "h"}, "question 'q1' has group 'h', which is not in the corpus"),
     ],
 )
 def test_a_broken_question_is_refused(tmp_path: Path, row: object, complaint: str):

@@ -151,7 +151,7 @@ def test_a_run_that_breaks_off_leaves_the_old_file_alone(tmp_path: Path):
 def test_a_broken_run_file_is_refused_with_its_line(tmp_path: Path):
     path = tmp_path / "run.jsonl"
     path.write_text('{"qid": "q1", "ranked": []}\n{"qid": "q2"}\n', encoding="utf-8")
-    with pytest.raises(InvalidInputError, match="line 2: a row requires a qid"):
+    with pytest.raises(InvalidInputError, match="line 2: a row must have a qid"):
         read_run(path)
     with pytest.raises(InvalidInputError, match="cannot be written"):
         write_run(path / "below", [])

@@ -51,7 +51,7 @@ GERMAN = lookup("de")
         ),
         ("Ich habe zwei Katzen, Mia und Leo.", "User hat zwei Katzen, Mia und Leo", "", ""),
         ("Meine Schwester lebt in Linz.", "Users Schwester lebt in Linz", "", ""),
-        ("Übrigens, ich bin allergisch gegen Nüsse.", "User ist allergisch gegen Nüsse", "", ""),
+        ("Übrigens, ich bin allergisch gegen Nüsse.", "User ist allergisch gegen Nüsse", "allergy to nüsse", "Nüsse"),
         ("Meine Lieblingsfarbe ist Grün.", "Users Lieblingsfarbe ist Grün", "favourite farbe", "Grün"),
     ],
 )

@@ -491,7 +491,7 @@ def _join_thought(statement: Statement, further: Sequence[Statement]) -> str:
 def _kind_of(statement: Statement, slot: str) -> Kind:
     """What fills a slot is a fact, whatever its wording: it does not fade like an event."""
     if slot and not slot.startswith(HOW_LONG):
-        return Kind.PREFERENCE if slot.startswith(("favourite", "diet")) else Kind.FACT
+        return Kind.PREFERENCE if slot.startswith(("favourite", "diet", "allergy")) else Kind.FACT
     return next((kind for kind, rule in statement.language.kinds if rule.search(statement.text)), Kind.FACT)
 
 

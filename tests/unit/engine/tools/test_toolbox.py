@@ -44,7 +44,7 @@ def test_a_call_gives_the_text_of_the_tool_or_what_went_wrong():
     assert run(toolbox, "echo", '{"text": "hello"}') == ("hello", False)
     assert run(toolbox, "echo", '{"text": "missing"}') == ("there is no such echo", True)
     assert run(toolbox, "echo", "{}") == ("'text' is missing (string: What to say.)", True)
-    assert run(toolbox, "shout") == ("there is no tool 'shout'; there are echo", True)
+    assert run(toolbox, "shout") == ("unknown tool 'shout'; use one of echo", True)
 
 
 def test_a_tool_that_breaks_is_told_and_logged_without_what_it_gave_away(caplog: pytest.LogCaptureFixture):
@@ -68,7 +68,7 @@ def test_a_tool_that_never_ends_holds_nobody_up_and_is_not_called_without_end():
         return "at last"
 
     toolbox = Toolbox([stuck])
-    assert [run(toolbox, "stuck") for _ in range(MAX_STUCK)] == [("stuck did not answer within 0.01 s", True)] * 4
+    assert [run(toolbox, "stuck") for _ in range(MAX_STUCK)] == [("stuck did not respond within 0.01 s", True)] * 4
     assert run(toolbox, "stuck") == ("stuck is still busy with earlier calls; go on without it", True)
     ended.set()
     for thread in [each for each in threading.enumerate() if each.name == "mnemic-tool-stuck"]:
@@ -97,7 +97,7 @@ def test_arguments_are_read_as_models_write_them(written: str, meant: dict[str, 
 
 @pytest.mark.parametrize("written", ["[1]", "text", "7", '"a"', "[" * 10_000])
 def test_arguments_that_are_no_object_are_refused(written: str):
-    with pytest.raises(InvalidInputError, match="one JSON object"):
+    with pytest.raises(InvalidInputError, match="a JSON object such as"):
         read_arguments(written)
 
 
@@ -113,7 +113,7 @@ def test_two_tools_of_one_name_are_refused():
 
 def test_only_some_of_the_tools_can_be_taken():
     assert [each.name for each in Toolbox([echo]).only(["echo", "echo"]).specs] == ["echo"]
-    with pytest.raises(InvalidInputError, match="there is no tool 'shout'; there are echo"):
+    with pytest.raises(InvalidInputError, match="unknown tool 'shout'; use one of echo"):
         Toolbox([echo]).only(["shout"])
 
 
@@ -164,5 +164,5 @@ def test_a_module_without_tools_is_an_error_of_the_configuration(name: str):
 
 def test_a_file_that_is_no_python_is_an_error_of_the_configuration(tmp_path: Path):
     (tmp_path / "broken.py").write_text("def (")
-    with pytest.raises(ConfigError, match="cannot be loaded"):
+    with pytest.raises(ConfigError, match="cannot load"):
         find_tools([str(tmp_path / "broken.py")])
