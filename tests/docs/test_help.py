@@ -50,6 +50,7 @@ def documentation(name: str, *, is_bound: bool) -> str:
         return inspect.getdoc(found) or ""
 
 
+@pytest.mark.requirement("P-49")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("is_bound", [False, True], ids=["Mnemic", "for_user"])
 def test_the_help_of_a_verb_explains_every_argument_and_its_errors_and_has_an_example(name: str, is_bound: bool):  # noqa: FBT001 # a parameter of the test

@@ -27,7 +27,7 @@ from tests.doors.test_serve import Server as Process
 OTHER = 65_534
 ROOT = 0
 ANA = Scope(user="ana")
-pytestmark = pytest.mark.requirement("P-17")
+pytestmark = pytest.mark.requirement("P-17", "P-47")
 
 
 @contextmanager

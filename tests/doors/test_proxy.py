@@ -410,7 +410,7 @@ def stream(*events: dict[str, Any]) -> ChatReply:
     )
 
 
-@pytest.mark.requirement("P-22")
+@pytest.mark.requirement("P-22", "P-58")
 class TestResponses:
     """OpenAI's Responses API, with the official client."""
 
@@ -483,7 +483,7 @@ class TestResponses:
         assert proxied.said(ANA, "s1") == said
 
 
-@pytest.mark.requirement("P-22")
+@pytest.mark.requirement("P-22", "P-58")
 class TestMessages:
     """Anthropic's Messages, below /anthropic."""
 

@@ -72,6 +72,7 @@ def call(mnemic: Mnemic, verb: str, wrong_name: str, wrong: object) -> None:
             next(answer, None)
 
 
+@pytest.mark.requirement("P-48")
 @pytest.mark.parametrize("verb", [verb.name for verb in VERBS if verb.name not in ELSEWHERE])
 def test_a_wrong_argument_is_a_typed_error_or_taken(mnemic: Mnemic, verb: str):
     raw: list[str] = []

@@ -43,7 +43,9 @@ def test_a_plain_filter_means_what_it_says(ana: ScopedMnemic, condition: Mapping
 
 
 def test_an_unknown_field_of_a_filter_is_refused_with_the_right_name(ana: ScopedMnemic):
-    with pytest.raises(InvalidInputError, match=r"unknown filter field 'team'; use 'metadata.team' for your own metadata"):
+    with pytest.raises(
+        InvalidInputError, match=r"unknown filter field 'team'; use 'metadata.team' for your own metadata"
+    ):
         ana.list(filter={"team": "core"})
 
 
