@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 from typing import cast
@@ -11,13 +10,10 @@ import pytest
 from hypothesis import settings
 
 from mnemic.api.background import OwnWorker
-from mnemic.cli.forward import VARIABLE
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Whatever a shell starts in the background ignores it, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-os.environ[VARIABLE] = "0"  # the commands of tests leave no resident process behind
 
 # The first example of a property may compile patterns or load a model, and a timing is never asserted.
 settings.register_profile("untimed", deadline=None)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mnemic.cli.forward import VARIABLE
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of its own, and no `MNEMIC_…` variable but the one against resident processes."""
-    for name in [name for name in os.environ if name.startswith("MNEMIC_") and name != VARIABLE]:
+    """A home folder of its own, and no `MNEMIC_…` variables."""
+    for name in [name for name in os.environ if name.startswith("MNEMIC_")]:
         monkeypatch.delenv(name)
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path))

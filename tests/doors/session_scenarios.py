@@ -134,7 +134,7 @@ SESSION_SCENARIOS = (
                     "session": "today",
                     "summaries": 1,
                     "memory_id": None,
-                    "skipped": "there are 1 summaries; at least 5 make a reflection",
+                    "skipped": "there are 1 summaries; a reflection needs at least 5",
                     "is_dry_run": False,
                 },
             ),

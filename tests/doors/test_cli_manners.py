@@ -59,7 +59,7 @@ class TestMenu:
         _, out, _ = run(["--help"], [])
         first = next(iter(FIRST_PAGE.values()))
         assert len(out.splitlines()) <= 40
-        assert list(first) == ["tour", "remember", "recall", "chat", "mcp"]
+        assert list(first) == ["tour", "demo", "remember", "recall", "chat", "mcp"]
         assert out.index("Get started") < out.index("Use memory")
         assert "mnemic help all" in out
 

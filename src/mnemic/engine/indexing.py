@@ -313,17 +313,21 @@ class _QueryEmbedding:
         return vector
 
 
+AS_FACTS_SAY = 0.25
+"""The share of a question's vector that is in the words of facts: "Where do I live?" is nearer to a message "I live in
+Porto", "Where does User live?" to a fact "User lives in Porto" (cosine similarities of 0.49 and 0.66, and about 0.3 to
+the other one). With half, contexts show more that is not needed; without it, the right fact is first less often.
+"""
+
+
 def _embed_in_both_persons(embedder: Embedder, text: str) -> NDArray[np.float32]:
-    """The vector between a question as asked and the same in the words of facts, of length 1: "Where do I live?" is
-    nearer to a message "I live in Porto", "Where does User live?" to a fact "User lives in Porto" (cosine similarities
-    of 0.49 and 0.66, and 0.30 to the other one).
-    """
+    """The vector of a question, moved towards the same question about "User", of length 1."""
     texts = list(dict.fromkeys((text, detect(text).third_person(text))))
     vectors = embedder.embed_queries(texts)
     if len(texts) == 1:
         return vectors[0]
-    mean = vectors.sum(axis=0)
-    return (mean / max(float(np.linalg.norm(mean)), 1e-9)).astype(np.float32)
+    both = (1.0 - AS_FACTS_SAY) * vectors[0] + AS_FACTS_SAY * vectors[1]
+    return (both / max(float(np.linalg.norm(both)), 1e-9)).astype(np.float32)
 
 
 def put_vectors(
