@@ -230,6 +230,7 @@ def test_ctrl_c_stops_the_command(desk: Desk):
     desk.wait_for(lambda: len(desk.processes()) == 2)
     time.sleep(0.5)  # until the command has begun
     waiting.send_signal(signal.SIGINT)
+    waiting.wait(WAIT_S)  # its input is open until then: the end of the input would be another reason to stop
     out, err = waiting.communicate()
     assert (waiting.returncode, out, err) == (130, "", "")
     desk.wait_for(lambda: desk.processes() == [pid])
