@@ -182,8 +182,8 @@ class TestWithoutAnAnswer:
         write = MemoryStore.write
 
         @contextmanager
-        def full(store: MemoryStore) -> Generator[UnitOfWork]:
-            with write(store) as work:
+        def full(store: MemoryStore, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
+            with write(store, is_erasing=is_erasing) as work:
                 yield work
                 raise UnavailableError("no room left on the disk")
 

@@ -47,12 +47,12 @@ def unclaimed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     write = SqliteStore.write
 
-    def watched(store: SqliteStore) -> Any:
+    def watched(store: SqliteStore, *, is_erasing: bool = False) -> Any:
         if current() is None and threading.current_thread() is not threading.main_thread():
             places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_stack()]
             if not any(own in place for own in OF_ITS_OWN for place in places):
                 found.append(" > ".join(place for place in places if "mnemic" in place))
-        return write(store)
+        return write(store, is_erasing=is_erasing)
 
     monkeypatch.setattr(SqliteStore, "write", watched)
     return found

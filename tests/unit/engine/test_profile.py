@@ -161,7 +161,7 @@ def test_an_older_derived_fact_finds_no_room_where_newer_ones_are_and_a_known_ke
 def test_while_the_store_is_away_reading_is_empty_and_a_write_is_lost_with_a_warning(
     mnemic: Mnemic, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    def away() -> None:
+    def away(*, is_erasing: bool = False) -> None:  # noqa: ARG001 -- as a store is asked
         raise UnavailableError("the database is away")
 
     mnemic.profile.set(ANNA, {"name": "Anna"})
