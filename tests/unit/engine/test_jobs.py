@@ -161,7 +161,7 @@ def test_a_job_whose_workers_vanish_every_time_is_given_up(parts: Engine, store:
     assert work(parts, {COUNTED: nothing_left}, worker="w").done == 0
     (job,) = list_jobs(parts, ANNA)
     assert job.state == JobState.DEAD
-    assert "vanished 8 times" in job.error
+    assert "its worker died 8 times" in job.error
 
 
 def test_a_worker_that_lost_its_lease_finishes_nothing(parts: Engine, store: Store, clock: FixedClock):

@@ -17,7 +17,7 @@ from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import Scale
 from mnemic.model.item import Item
-from mnemic.model.recall import Recall
+from mnemic.model.recall import Hit, Recall
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ranking.silence import Prompt, Sight, certainty, judge
 from mnemic_minilm import MODEL
@@ -358,7 +358,9 @@ def test_a_fact_that_may_have_replaced_what_a_message_said_stays_beside_it(real:
     real.remember(bea, "User is an aunt")
     real.work()
     sure = {"Hi! I'm Bea and I live in Lyon.": 0.999, "User moved to Lille": 0.3, "User is an aunt": 0.3}
-    hits = [replace(hit, relevance=sure[hit.text]) for hit in real.recall(bea, "home?", limit=20) if hit.text in sure]
+    (said,) = (message for message in real.messages(bea).messages if "Lyon" in message.text)
+    found = [*real.recall(bea, "home?", limit=20), Hit(said, 1.0, 0.5, ())]
+    hits = [replace(hit, relevance=sure[hit.text]) for hit in found if hit.text in sure]
     assert {hit.text for hit in strong_enough(hits, "home?")} == {*sure} - {"User is an aunt"}
 
 

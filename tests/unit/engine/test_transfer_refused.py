@@ -142,7 +142,7 @@ class TestHostileRecords:
     ):
         del record[name]
         (problem,) = restored(mnemic, [lines[0], json.dumps(record)], DORA).problems
-        assert problem == f"line 2: not usable: it has no {name}"
+        assert problem == f"line 2: not usable: {name} is missing"
 
     def test_a_forged_dedup_key_is_made_anew(self, mnemic: Mnemic, lines: list[str], record: dict[str, Any]):
         forged = {**record, "id": "forged", "text": "green tea", "dedup_key": "something else", "private_agent": None}

@@ -115,7 +115,7 @@ def test_everything_that_is_wrong_is_told_at_once_so_that_a_model_can_correct_it
     with pytest.raises(InvalidInputError) as raised:
         plan.call(CONTEXT, {"budget": "much", "colour": "green", "speed": 3})
     told = str(raised.value)
-    assert "there is no 'speed'; there are stops, budget, colour, pace, tags, day" in told
+    assert "unknown argument 'speed'; use stops, budget, colour, pace, tags, day" in told
     assert "'stops' is missing (array: Where to go, in order, with the nights at each.)" in told
     assert "'budget' must be a number, not 'much'" in told
     assert "'colour' must be one of 'red', 'blue', not 'green'" in told
@@ -128,7 +128,7 @@ MISFITS: list[tuple[dict[str, Any], str]] = [
     ({"stops": [{"place": "Lyon", "nights": True}]}, "'nights' must be a whole number, not True"),
     ({"stops": [], "tags": {"a": "b"}}, "'tags.a' must be a whole number"),
     ({"stops": [], "budget": float("nan")}, "'budget' must be a number"),
-    ({"stops": [], "day": "soon"}, "'day' must be a day such as"),
+    ({"stops": [], "day": "soon"}, "'day' must be a date such as"),
     ({"stops": [7]}, "must be an object"),
 ]
 
@@ -162,7 +162,7 @@ def test_a_parameter_for_the_context_is_filled_and_never_shown():
 
     assert whose.spec.parameters["properties"] == {}
     assert whose.call(CONTEXT, {}) == "anna"
-    with pytest.raises(InvalidInputError, match="there is no 'context'"):
+    with pytest.raises(InvalidInputError, match="unknown argument 'context'"):
         whose.call(CONTEXT, {"context": {"user": "bert"}})
 
 
