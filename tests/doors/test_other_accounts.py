@@ -210,7 +210,7 @@ class TestToken:
         assert not file.exists()
 
     def test_the_link_to_the_console_works_once(self, told: Process):
-        for _ in range(400):
+        for _ in range(1200):
             if any("#enter=" in line for line in told.told):
                 break
             time.sleep(0.05)
