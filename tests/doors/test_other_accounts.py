@@ -214,7 +214,8 @@ class TestToken:
             if any("#enter=" in line for line in told.told):
                 break
             time.sleep(0.05)
-        console = next(line.split()[-1] for line in told.told if "#enter=" in line)
+        assert any("#enter=" in line for line in told.told), told.told
+        (console,) = [line.split()[-1] for line in told.told if "#enter=" in line]
         code = {"Authorization": f"Bearer {console.partition('#enter=')[2]}"}
         entered = httpx2.post(f"{told.url}/console/enter", headers=code)
         headers = {"Authorization": f"Bearer {entered.json()['token']}"}

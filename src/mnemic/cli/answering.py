@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -140,10 +140,12 @@ def answer(
             timeout_graceful_shutdown=GRACE_S,
         )
         tells = [("docs", "/docs"), *(door.tells for door in doors), ("health", "/health/ready")]
-        if is_first and plan.token and not mnemic.admission.needs_key:
-            note(UNSHOWN_ACCOUNTS.format(plan.token))
-            link = plan.token.with_suffix(".link").read_text(encoding="ascii")
-            tells = [(name, f"{path}/#enter={link}" if name == "console" else path) for name, path in tells]
+        if plan.token and not mnemic.admission.needs_key:
+            if is_first:
+                note(UNSHOWN_ACCOUNTS.format(plan.token))
+            with suppress(FileNotFoundError):  # used before this process was started again
+                link = plan.token.with_suffix(".link").read_text(encoding="ascii")
+                tells = [(name, f"{path}/#enter={link}" if name == "console" else path) for name, path in tells]
         if part is None:
             server = uvicorn.Server(settings)
             listening.listen(settings.backlog)  # who is told where it is may ask at once
