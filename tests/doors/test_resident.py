@@ -141,7 +141,8 @@ def test_commands_print_and_return_what_they_do_without_it(
     monkeypatch.setenv("MNEMIC_STORE", str(tmp_path / "alone.db"))
     for arguments, given in COMMANDS:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
-        alone = main(arguments), *capsys.readouterr()
+        code, (out, err) = main(arguments), capsys.readouterr()
+        alone = (code, out, err)
         assert mask(desk.run(arguments, given)) == mask(alone), arguments
     about = desk.about()
     assert about["pid"] == pid
