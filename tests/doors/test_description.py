@@ -25,6 +25,16 @@ CHECKS: Any = vars(checks)["CHECKS"]
 LEFT_OUT = ("positive_data_acceptance",)
 """Some rules (an end after a begin, the form of a time) are no matter of a schema, and are answered 422."""
 
+INNER = ("items", "additionalProperties", "propertyNames", "contentSchema")
+"""Keywords whose value may be a schema."""
+
+KEYWORDS = {
+    *("$ref", "type", "enum", "anyOf", "description", "examples", "format", "pattern", "prefixItems"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems"),
+    *("properties", "required", "contentMediaType", *INNER),
+}
+"""Keywords of JSON Schema 2020-12, the dialect of OpenAPI 3.1. Not `default`: generators make its fields required."""
+
 EXAMPLES = 8
 SCOPE = {"org", "user", "agent", "session"}
 
@@ -87,7 +97,42 @@ def test_the_table_of_the_remote_client_names_every_operation(served: Served):
         for path, methods in served.app_description()["paths"].items()
         for method, operation in methods.items()
     }
-    assert described == {verb: (route.method, described_path(verb)) for verb, route in ROUTES.items()}
+    wanted = {verb.replace(".", "_"): (route.method, described_path(verb)) for verb, route in ROUTES.items()}
+    assert described == wanted
+    assert all(name.isidentifier() for name in described), "a generated client names its methods after operations"
+
+
+def test_schemas_have_only_keywords_of_their_dialect(served: Served):
+    found = {keyword for schema in schemas_of(served.app_description()) for keyword in schema}
+    assert found <= KEYWORDS, "validators ignore other keywords, and strict ones refuse the description"
+
+
+def test_a_generated_client_needs_only_what_the_verb_needs(served: Served):
+    described = served.app_description()
+    for verb, route in ROUTES.items():
+        operation = described["paths"][PREFIX + route.path][route.method.lower()]
+        assert not [each for each in operation["parameters"] if {"type": "null"} in each["schema"].get("anyOf", ())]
+        required = {each["name"] for each in operation["parameters"] if each["required"]}
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            name = content["schema"].get("$ref", "").rpartition("/")[2]
+            required |= set(described["components"]["schemas"].get(name, {}).get("required", ()))
+        needed = {each.name for each in parameters_of(verb).values() if each.default is each.empty}
+        assert required - {"file"} == needed - {"scope", "progress", *route.here}, verb
+
+
+def schemas_of(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every schema of the description, those inside others included."""
+    operations = [operation for methods in described["paths"].values() for operation in methods.values()]
+    contents = [each.get("requestBody", {}).get("content", {}) for each in operations]
+    contents += [answer["content"] for each in operations for answer in each["responses"].values()]
+    left = [media["schema"] for content in contents for media in content.values()]
+    left += [parameter["schema"] for each in operations for parameter in each["parameters"]]
+    left += described["components"]["schemas"].values()
+    while left:
+        schema = left.pop()
+        yield schema
+        left += [schema[name] for name in INNER if isinstance(schema.get(name), dict)]
+        left += [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("prefixItems", ())]
 
 
 @pytest.mark.parametrize("verb", ROUTES)

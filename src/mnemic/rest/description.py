@@ -5,7 +5,7 @@ offline and loads nothing from other servers.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -20,6 +20,7 @@ from mnemic.wire.schema import Schemas
 PLACE = "#/components/schemas/"
 LINES = {"export": (NDJSON,), "chat_stream": (NDJSON, SSE)}
 FILES = {"backup": ZIP}
+LICENSE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 MAX_DEPTH = 3
 """Levels of objects in an example. Report schemas are recursive, so it needs an end."""
 
@@ -36,29 +37,55 @@ POLICY = (
 def describe(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document of an application whose operations are named after verbs."""
     told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    told["info"]["license"] = LICENSE
+    told["servers"] = [{"url": "/"}]
     schemas = Schemas(PLACE)
-    for methods in told["paths"].values():
-        for operation in methods.values():
-            operation["responses"] = _responses(operation, schemas)
-    components = told.setdefault("components", {})
-    own = {name: schema for name, schema in components.get("schemas", {}).items() if "ValidationError" not in name}
-    components["schemas"] = {**own, **schemas.named, "Problem": TEXTS["problem"]}
-    for methods in told["paths"].values():
-        for operation in methods.values():
-            _add_example(operation, components["schemas"])
-    components["securitySchemes"] = TEXTS["keys"]
-    told["security"] = [{}, *({name: []} for name in TEXTS["keys"])]
-    return told
+    operations = [operation for methods in told["paths"].values() for operation in methods.values()]
+    for operation in operations:
+        operation["responses"] = _responses(operation, schemas)
+    own = {name: _trim(schema) for name, schema in told["components"]["schemas"].items()}
+    named = {name: schema for name, schema in own.items() if "ValidationError" not in name}
+    components = {"schemas": {**named, **schemas.named, "Problem": TEXTS["problem"]}, "securitySchemes": TEXTS["keys"]}
+    for operation in operations:
+        _add_example(operation, components["schemas"])
+        operation["operationId"] = operation["operationId"].replace(".", "_")
+        for media in operation.get("requestBody", {}).get("content", {}).values():
+            media["schema"] = _trim(media["schema"])
+        for parameter in operation["parameters"]:
+            parameter["schema"] = _trim(parameter["schema"], is_text=True)
+    return {**told, "components": components, "security": [{}, *({name: []} for name in TEXTS["keys"])]}
+
+
+def _trim(schema: Mapping[str, Any], *, is_text: bool = False) -> dict[str, Any]:
+    """The schema without titles and defaults: generators name types after titles, and require fields with a default.
+    With `is_text`, as in a query, also without null, which only JSON can send, and the description beside it.
+    """
+    left = ("title", "default", *(("description",) if is_text else ()))
+    kept = {name: value for name, value in schema.items() if name not in left}
+    for name in ("items", "additionalProperties", "propertyNames"):
+        if isinstance(kept.get(name), Mapping):
+            kept[name] = _trim(kept[name])
+    if "properties" in kept:
+        kept["properties"] = {name: _trim(value) for name, value in kept["properties"].items()}
+    if "anyOf" in kept:
+        choices = [_trim(each) for each in kept.pop("anyOf") if not is_text or each != {"type": "null"}]
+        kept |= choices[0] if len(choices) == 1 else {"anyOf": choices}
+    return kept
 
 
 def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
     verb = operation["operationId"]
     status = next(code for code in operation["responses"] if code.startswith("2"))
-    content = {"application/json": {"schema": schemas.of(hints_of(verb)["return"])}}
     if verb in LINES:
-        content = {media: {"schema": {"type": "string"}} for media in LINES[verb]}
-    if verb in FILES:
+        events = get_args(hints_of(verb)["return"])[0]  # each line is one
+        lines: dict[str, Any] = (
+            {"type": "string"} if events is str else {"type": "string", "contentSchema": schemas.of(events)}
+        )
+        content = {media: {"schema": lines} for media in LINES[verb]}
+    elif verb in FILES:
         content = {FILES[verb]: {"schema": {"type": "string", "format": "binary"}}}
+    else:
+        content = {"application/json": {"schema": schemas.of(hints_of(verb)["return"])}}
     if verb in PROGRESS:
         content[NDJSON] = {"schema": {"type": "string"}}
     problem = {MEDIA_TYPE: {"schema": {"$ref": f"{PLACE}Problem"}}}

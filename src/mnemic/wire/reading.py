@@ -126,12 +126,12 @@ PROGRESS: Mapping[str, tuple[str, ...]] = {
 }
 """The fields of a progress event by verb, in the order of the `progress` callback's arguments."""
 
-_NAMES = {kind: name for name, kind in KINDS.items()}
+NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 def event_to_wire(event: ChatEvent) -> dict[str, Any]:
     """An event as `{"event": "said", "text": "…"}`."""
-    return {EVENT: _NAMES[type(event)], **to_wire(event)}
+    return {EVENT: NAMES[type(event)], **to_wire(event)}
 
 
 def event_from_wire(told: Mapping[str, Any]) -> ChatEvent | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 from mnemic.model.item import Chunk, Message
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Partition
-from mnemic.wire.reading import hints_of, wire_fields
+from mnemic.wire.reading import EVENT, NAMES, hints_of, wire_fields
 
 Schema = dict[str, Any]
 PLAIN: Mapping[Any, Schema] = {
@@ -59,22 +59,22 @@ class Schemas:
         return {"type": "array", "items": self.of(inner[0])} if issubclass(origin, Iterable) else {}
 
     def _class(self, kind: type[Any]) -> Schema:
-        if issubclass(kind, Enum):
-            return {"type": "string", "enum": [member.value for member in kind]}
-        if not is_dataclass(kind):
+        if not is_dataclass(kind) and not issubclass(kind, Enum):
             return {}
         if kind.__name__ not in self.named:
             self.named[kind.__name__] = {}  # nouns may contain each other
-            self.named[kind.__name__] = self._noun(kind)
+            is_enum = issubclass(kind, Enum)
+            values = {"type": "string", "enum": [member.value for member in kind]} if is_enum else None
+            self.named[kind.__name__] = values or self._noun(kind)
         return {"$ref": f"{self._place}{kind.__name__}"}
 
     def _noun(self, kind: type[Any]) -> Schema:
-        properties: dict[str, Schema] = {}
+        properties: dict[str, Schema] = {EVENT: {"enum": [NAMES[kind]]}} if kind in NAMES else {}
         if Partition in hints_of(kind).values():
             properties |= {"org": self.of(str), "level": self.of(Level), "owner": self.of(str), USER: self.of(str)}
         properties |= {field.name: self.of(hints_of(kind)[field.name]) for field in wire_fields(kind)}
         if issubclass(kind, Message | Chunk):
-            properties["kind"] = {"type": "string"}
+            properties["kind"] = {"type": "string", "enum": ["message" if issubclass(kind, Message) else "document"]}
         if issubclass(kind, Recall):
             properties["is_fallback"] = {"type": "boolean"}
         told = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
