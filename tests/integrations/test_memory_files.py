@@ -8,56 +8,75 @@ import pytest
 
 from mnemic import Mnemic, Scope
 from mnemic.integrations.memory import AnyMnemic
-from mnemic.integrations.memory_files import COMMANDS, KNOWN, MemoryFiles
+from mnemic.integrations.memory_files import MemoryFiles
 from tests.doors.review_scenarios import ORDER
 
+pytestmark = pytest.mark.requirement("P-56")
 ANA = Scope(user="ana")
+FACTS, PROFILE, CRETE = "/memories/facts.md", "/memories/profile.md", "/memories/trips/crete.md"
+
+
+def see(files: MemoryFiles, path: str) -> list[str]:
+    """The lines of a file."""
+    return [line.partition("\t")[2] for line in files.run({"command": "view", "path": path}).split("\n")[1:]]
 
 
 def test_a_model_writes_reads_edits_moves_and_deletes_files(mnemic: AnyMnemic):
     files = MemoryFiles(mnemic, ANA)
-    plan = {"path": "/memories/trips/crete.md", "file_text": "# Crete\nFerry at nine\n"}
-    assert files.run({"command": "create", **plan}) == "created /memories/trips/crete.md"
-    assert files.run({"command": "create", **plan}).startswith("Error: the path /memories/trips/crete.md exists")
-    assert (
-        files.run({"command": "create", "path": "/memories/copy.md", "file_text": plan["file_text"]})[:7] == "created"
+    plan = {"path": CRETE, "file_text": "# Crete\nFerry at nine\n"}
+    assert files.run({"command": "create", **plan}) == f"File created successfully at: {CRETE}"
+    assert files.run({"command": "create", **plan}) == f"Error: File {CRETE} already exists"
+    edit = {"command": "str_replace", "path": CRETE, "old_str": "nine", "new_str": "ten"}
+    assert files.run(edit) == (
+        "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+        "     1\t# Crete\n     2\tFerry at ten"
     )
-    edit = {"command": "str_replace", "path": plan["path"], "old_str": "nine", "new_str": "ten"}
-    assert files.run(edit) == "edited /memories/trips/crete.md"
-    assert files.run(edit) == "Error: old_str occurs 0 times in /memories/trips/crete.md; it must occur once"
-    files.run({"command": "insert", "path": plan["path"], "insert_line": 1, "insert_text": "Bring a hat\n"})
-    lines = "     1\t# Crete\n     2\tBring a hat\n     3\tFerry at ten"
-    assert files.run({"command": "view", "path": plan["path"]}).endswith(lines)
-    part = files.run({"command": "view", "path": plan["path"], "view_range": [2, 3]})
-    assert part.endswith(":\n     2\tBring a hat\n     3\tFerry at ten")
-    moved = {"command": "rename", "old_path": "/memories/trips", "new_path": "/memories/past/trips"}
-    assert files.run(moved) == "renamed /memories/trips to /memories/past/trips"
-    shown = files.run({"command": "view", "path": "/memories"})
-    assert [line.split("\t")[1] for line in shown.split("\n")[1:]] == [
-        "/memories/copy.md",
-        "/memories/known.md",
-        "/memories/past/",
-        "/memories/past/trips/",
-    ]
+    assert files.run(edit) == f"No replacement was performed, old_str `nine` did not appear verbatim in {CRETE}."
+    twice = files.run({"command": "str_replace", "path": CRETE, "old_str": "e", "new_str": "x"})
+    assert "Multiple occurrences of old_str `e` in lines: 1, 1, 2, 2. Please ensure it is unique" in twice
+    hat = {"command": "insert", "path": CRETE, "insert_line": 1, "insert_text": "Bring a hat\n"}
+    assert files.run(hat) == f"The file {CRETE} has been edited."
+    part = files.run({"command": "view", "path": CRETE, "view_range": [2, 3]})
+    assert part == f"Here's the content of {CRETE} with line numbers:\n     2\tBring a hat\n     3\tFerry at ten"
     assert "hat" in mnemic.recall(ANA, "What must I bring to Crete?").hits[0].text
-    assert files.run({"command": "delete", "path": "/memories/past"}) == "deleted /memories/past"
-    assert files.run({"command": "view", "path": "/memories/past"}) == "Error: the path /memories/past does not exist"
-    assert files.run({"command": "view", "path": "/memories/copy.md"}).endswith("2\tFerry at nine")
+    moved = {"command": "rename", "old_path": "/memories/trips", "new_path": "/memories/past/trips"}
+    assert files.run(moved) == "Successfully renamed /memories/trips to /memories/past/trips"
+    assert see(files, "/memories") == ["/memories", "/memories/past/", "/memories/past/trips/"]
+    assert files.run({"command": "delete", "path": "/memories/past"}) == "Successfully deleted /memories/past"
+    gone = files.run({"command": "view", "path": "/memories/past"})
+    assert gone == "Error: The path /memories/past does not exist. Please provide a valid path."
 
 
-def test_what_is_known_is_a_file_whose_lines_are_memories(mnemic: AnyMnemic):
+def test_each_item_of_a_page_is_a_memory(mnemic: AnyMnemic):
     kept = mnemic.remember(ANA, "User lives in Lisbon")
-    mnemic.remember(ANA, "User has a cat named Miso")
+    cat = mnemic.remember(ANA, "User has a cat\nnamed Miso")
     files = MemoryFiles(mnemic, ANA)
-    assert "\t- User lives in Lisbon" in files.run({"command": "view", "path": KNOWN})
-    files.run({"command": "str_replace", "path": KNOWN, "old_str": "Lisbon", "new_str": "Porto"})
-    files.run({"command": "str_replace", "path": KNOWN, "old_str": "User has a cat named Miso", "new_str": ""})
-    files.run({"command": "insert", "path": KNOWN, "insert_line": 0, "insert_text": "- User rows\n- User skis\n"})
+    items = [
+        f"- User lives in Lisbon <!-- {kept.id[-8:]} -->",
+        "- User has a cat",
+        f"  named Miso <!-- {cat.id[-8:]} -->",
+    ]
+    assert see(files, FACTS) == ["# Facts", "", *items]
+    files.run({"command": "str_replace", "path": FACTS, "old_str": "Lisbon", "new_str": "Porto"})
+    files.run({"command": "str_replace", "path": FACTS, "old_str": "\n".join(items[1:]), "new_str": ""})
+    files.run({"command": "insert", "path": FACTS, "insert_line": 2, "insert_text": "- User rows\n- User skis\n"})
     texts = {memory.text for memory in mnemic.list(ANA).memories}
     assert texts == {"User lives in Porto", "User rows", "User skis"}
     assert [entry.before.get("text") for entry in mnemic.history(ANA, kept.id)][-1] == "User lives in Lisbon"
-    for command in ({"command": "delete", "path": KNOWN}, {"command": "create", "path": KNOWN, "file_text": "x"}):
+    for command in ({"command": "delete", "path": FACTS}, {"command": "create", "path": FACTS, "file_text": "x"}):
         assert files.run(command).startswith("Error")
+
+
+def test_the_profile_is_a_page(here: Mnemic):
+    here.profile.set(ANA, {"home": "Porto", "job": "pilot"})
+    files = MemoryFiles(here, ANA)
+    files.run({"command": "str_replace", "path": PROFILE, "old_str": "Porto", "new_str": "Braga"})
+    files.run({"command": "str_replace", "path": PROFILE, "old_str": "- job: pilot\n", "new_str": ""})
+    files.run({"command": "insert", "path": PROFILE, "insert_line": 3, "insert_text": "boat: Miso"})
+    assert here.profile.get(ANA) == {"boat": "Miso", "home": "Braga"}
+    poison = {"command": "insert", "path": PROFILE, "insert_line": 3, "insert_text": f"note: {ORDER}"}
+    assert files.run(poison).startswith("Error: not added")
+    assert here.profile.get(ANA) == {"boat": "Miso", "home": "Braga"}
 
 
 def test_the_guard_judges_what_a_model_writes_and_reads(here: Mnemic):
@@ -66,26 +85,27 @@ def test_the_guard_judges_what_a_model_writes_and_reads(here: Mnemic):
     assert "held for review" in told
     assert len(here.review(ANA)) == 1
     here.remember(ANA, f"Ana's invoice. {ORDER}")
-    assert "[REDACTED]" in files.run({"command": "view", "path": KNOWN})
+    assert "[REDACTED]" in files.run({"command": "view", "path": FACTS})
 
 
 def test_files_belong_to_their_owner_and_may_be_empty(here: Mnemic):
     files, other = MemoryFiles(here, ANA), MemoryFiles(here, Scope(user="bob"))
     files.run({"command": "create", "path": "/memories/a.md", "file_text": ""})
-    assert files.run({"command": "view", "path": "/memories/a.md"}) == "The lines of /memories/a.md:\n     1\t"
+    assert see(files, "/memories/a.md") == [""]
     assert other.run({"command": "view", "path": "/memories/a.md"}).startswith("Error")
+    assert see(other, "/memories") == ["/memories"]
 
 
 @pytest.mark.parametrize(
     "command",
     [
         {"command": "format"},
-        {"command": "view"},
+        {"command": "create", "path": "/memories/b.md"},
         {"command": "view", "path": "/etc/passwd"},
         {"command": "view", "path": "/memories/../etc"},
         {"command": "view", "path": "/memories//a"},
         {"command": "view", "path": 7},
-        {"command": "view", "path": "/memories", "view_range": "all"},
+        {"command": "view", "path": "/memories", "mode": "all"},
         {"command": "delete", "path": "/memories"},
         {"command": "insert", "path": "/memories/a.md", "insert_line": "1", "insert_text": "x"},
         {"command": "insert", "path": "/memories/a.md", "insert_line": 9, "insert_text": "x"},
@@ -98,7 +118,3 @@ def test_a_wrong_command_is_told_to_the_model(here: Mnemic, command: dict[str, A
     files.run({"command": "create", "path": "/memories/a.md", "file_text": "one"})
     assert files.run(command).startswith("Error: ")
     assert [memory.text for memory in here.list(ANA).memories] == ["one"]
-
-
-def test_every_command_has_a_method():
-    assert all(callable(getattr(MemoryFiles, name)) for name in COMMANDS)

@@ -189,7 +189,7 @@ def _dedented(line: str, column: int) -> str:
 MAX_TITLE_CHARS = 120  # a longer title is cut in the trail
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"(?m)^[ \t>]*(`{3,}|~{3,})")
-_REFERENCE = re.compile(r"@[^\s@]*[/.~][^\s@]*")
+_REFERENCE = re.compile(r"@[^\s@/.~]*[/.~][^\s@]*")
 _PARTED = re.compile(r"[ \t]*\u00a7[ \t]*")
 _TASK = re.compile(r"\[(?P<mark>[ xX])\][ \t]+")
 _KIND_WORDS = (
