@@ -35,6 +35,11 @@ def slot_in(notes: Bookkeeping) -> tuple[str, str] | None:
     return (slot, value) if isinstance(slot, str) and isinstance(value, str) and slot and value else None
 
 
+def without_slot(notes: Bookkeeping) -> dict[str, object]:
+    """The notes without a slot and its value."""
+    return {name: value for name, value in notes.items() if name not in {"slot", "value"}}
+
+
 def note_key(key: str) -> dict[str, object]:
     """Note the caller's own name for a memory."""
     return {"key": key}

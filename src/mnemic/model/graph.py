@@ -39,6 +39,10 @@ RELATED_TO = "RELATED_TO"
 """The relation of an unknown type."""
 
 
+GRAPH_ITEM = "graph"
+"""Corrections are the history of this id, in the partition of the scope's default level."""
+
+
 class SourceKind(StrEnum):
     """The kind of item a text comes from."""
 
@@ -212,6 +216,27 @@ class RelationQuery:
     types: tuple[str, ...] = ()
     as_of: datetime | None = None
     limit: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """A person's correction. Entities with these `keys` are one, with this `name` and `type` if set. `is_removed`: they
+    are hidden, or with `relation` only their relations of this type to the entities with the keys `target`. `types`:
+    the only entities meant, if others have the same name.
+    """
+
+    id: str
+    keys: frozenset[str]
+    types: frozenset[EntityType] = frozenset()
+    name: str = ""
+    type: EntityType | None = None
+    relation: str = ""
+    target: frozenset[str] = frozenset()
+    is_removed: bool = False
+
+    def covers(self, entity: Entity) -> bool:
+        """True if it corrects this stored entity."""
+        return entity.key in self.keys and (not self.types or entity.type in self.types)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

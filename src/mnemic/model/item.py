@@ -255,6 +255,10 @@ class Chunk(OneLine):
         """The headings above it as one line; "" if there are none."""
         return " > ".join(self.headings)
 
+    def section_of(self, text: str) -> str:
+        """The headings for an excerpt with this text; "" if it has the last one itself."""
+        return "" if not self.headings or self.headings[-1] in text else self.heading
+
 
 @dataclass(frozen=True, slots=True)
 class ResearchQuote:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from html import escape
@@ -15,6 +15,7 @@ from mnemic.model.filter import EVERYTHING, Filter
 from mnemic.model.graph import GraphPath
 from mnemic.model.item import Item, Kind, Memory, Message, ResearchQuote, Role, State, kind_of
 from mnemic.model.listing import SHOWN, Listing, shorten
+from mnemic.model.scope import Partition
 
 SHOWN_RELEVANCE = 0.2
 """The minimum relevance for models and people, unless configured. On half of ten test sets it loses no evidence (see
@@ -40,7 +41,7 @@ class Hit:
     that the hit answers the query at all. Unlike scores, it is comparable across stores. It is None without a vector,
     when ranking by similarity alone, or with an embedding model that it is not calibrated for. A fallback hit did not
     match: it is background, and its score is its decayed importance. `quote` is the sentence of a document's passage
-    that shares the most words with the query, with its place and page; None if no sentence shares any.
+    that shares the most words with the query, with its place and page; None if none shares any, and in contexts.
     """
 
     item: Item
@@ -296,6 +297,59 @@ class Context:
             f"<details open><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
             for name, text in self.blocks.items()
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """An item that a context put into a block of the prompt, with its relevance (None: unknown)."""
+
+    id: str
+    block: str
+    relevance: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRecord:
+    """What a context put in front of a model: ids and settings. Its only text is the query.
+
+    `door`: where it was built, such as proxy, chat or mcp. `message_id`: the message that it was built for. `query`:
+    its text, redacted and cut, and dropped once the message is stored. `settings`: the arguments that differ from the
+    defaults. `blocks`: tokens per block, and `tokens` all that memory added. `took_ms`: how long the model waited.
+    """
+
+    id: str
+    partition: Partition
+    at: datetime
+    door: str
+    session: str | None = None
+    agent: str | None = None
+    message_id: str | None = None
+    query: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict[str, object])
+    blocks: Mapping[str, int] = field(default_factory=dict[str, int])
+    items: tuple[ShownItem, ...] = ()
+    tokens: int = 0
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextQuery:
+    """Conditions on recorded contexts. `after`: the id of the previous page's last one."""
+
+    session: str | None = None
+    agent: str | None = None
+    message_id: str | None = None
+    id: str | None = None
+    limit: int = 50
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ContextPage(Listing[ContextRecord]):
+    """One page of recorded contexts, newest first. `next` is the id to continue after, or None at the end."""
+
+    contexts: tuple[ContextRecord, ...]
+    next: str | None
 
 
 def _spoken(role: Role) -> Role:

@@ -48,6 +48,10 @@ class ApiKey:
         return all(end is None or at < end for end in (self.expires_at, self.revoked_at))
 
 
+ERASED = "(erased)"
+"""The user or agent of a revoked key whose name was erased."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedKey:
     """A new key. `token` is what clients send. It is not stored."""

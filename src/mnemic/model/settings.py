@@ -34,7 +34,8 @@ class LifeSettings:
     were stored with less than `kept_importance`. Archived memories are deleted after `archive_days`.
 
     Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. Each scheduled run also deletes
-    jobs done more than `done_jobs_days` ago and audit entries older than `audit_days`. After `llm_tries` failures of
+    jobs done more than `done_jobs_days` ago, audit entries older than `audit_days`, and records of contexts older than
+    `context_days` (0: record none). After `llm_tries` failures of
     the language model a step works without it.
 
     Switches: `extracts` facts from messages; `summarises` messages that leave the window; `reflects` on summaries;
@@ -62,6 +63,7 @@ class LifeSettings:
     archive_days: float = 30.0
     done_jobs_days: float = 14.0
     audit_days: float = 365.0
+    context_days: int = 30
     curate_cron: str = "30 2 * * *"
     consolidate_cron: str = "30 3 * * 0"
     evict_cron: str = "0 0 3 * * ?"

@@ -22,6 +22,7 @@ from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.tables import (
     Audit,
+    Contexts,
     Conversations,
     Documents,
     EntityVectors,
@@ -404,6 +405,11 @@ class UnitOfWork(Protocol):
         ...
 
     @property
+    def contexts(self) -> Contexts:
+        """What contexts showed to models."""
+        ...
+
+    @property
     def research(self) -> ResearchSteps:
         """Replies of models about documents, so that each is paid for once."""
         ...
@@ -534,8 +540,8 @@ KEYS, AUDIT = "api_keys", "audit"
 KEPT_TABLES = (KEYS, AUDIT)
 """Tables about running the store, not about memories."""
 
-PASSING_TABLES = ("requests",)
-"""Tables that no copy holds and that a restore empties: they answer for the rows before it."""
+PASSING_TABLES = ("requests", "context_records")
+"""Tables that no copy holds and that a restore empties: they are about the rows before it, for a short time."""
 
 SHARED_TABLES = ("erasing", "schedules", "spaces")
 """Tables that belong to no org and hold none of its text. All others name their org by `org` or `pid`."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from mnemic.model import graph
 from mnemic.model.candidates import Terms
 from mnemic.model.document import Document, DocumentQuery, Step
 from mnemic.model.item import Chunk, Conversation, Memory, Message, ProfileEntry
-from mnemic.model.recall import MessageQuery
+from mnemic.model.recall import ContextQuery, ContextRecord, MessageQuery
 from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
 from mnemic.model.scope import Level, Partition, Visibility
 
@@ -38,6 +38,10 @@ class Keys(Protocol):
 
     def end(self, org: str, id: str, *, expires_at: datetime | None = None, revoked_at: datetime | None = None) -> bool:
         """Move the end of an org's key to an earlier time; a later one changes nothing. False if it has no such key."""
+        ...
+
+    def blank(self, org: str, id: str, at: datetime) -> None:
+        """Revoke an org's key and remove the names in it: `ERASED` stands for its user and agent."""
         ...
 
     def has_any(self) -> bool:
@@ -373,6 +377,34 @@ class Requests(Protocol):
 
     def forget(self, before: datetime) -> int:
         """Remove older requests of every org. Returns the number removed."""
+        ...
+
+
+class Contexts(Protocol):
+    """What contexts showed to models. Records belong to the partition of the scope's messages and go when it is wiped.
+    They are not items, move no version, and no copy of the store holds them.
+    """
+
+    def add(self, records: Sequence[ContextRecord]) -> int:
+        """Insert records; returns their number. Skips those of a partition that was never written, or was wiped."""
+        ...
+
+    def list(self, visible: Visibility, query: ContextQuery) -> list[ContextRecord]:
+        """The visible records that match the query, newest (by id) first."""
+        ...
+
+    def link(self, message: Message, query: str, within: timedelta) -> int:
+        """Note a message in the records that have its text `query` and no message, of its session or none, at most
+        `within` before or after it was stored. Removes their copy of the text. Returns the number of records.
+        """
+        ...
+
+    def erase(self, partition: Partition, ids: Collection[str]) -> int:
+        """Remove records. Returns the number removed."""
+        ...
+
+    def forget(self, before: datetime, most: int) -> int:
+        """Remove every org's older records, and all but the newest `most` of each partition. Returns the number."""
         ...
 
 

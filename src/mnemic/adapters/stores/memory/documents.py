@@ -257,6 +257,7 @@ _BY_PARTITION = (
     "entities",
     "read_items",
     "research_steps",
+    "context_records",
 )
 
 

@@ -4,7 +4,7 @@ import builtins
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from mnemic.errors import ConflictError
 from mnemic.model.candidates import DOCUMENT, MESSAGE, Change
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk, Conversation, Item, Memory, Message, ProfileEntry, State
-from mnemic.model.recall import Counts
-from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
+from mnemic.model.recall import ContextQuery, ContextRecord, Counts
+from mnemic.model.records import ERASED, ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
 from mnemic.model.scope import Level, Partition, Visibility, to_microseconds
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
 
@@ -417,6 +417,12 @@ class MemoryKeys(Port):
         )
         return True
 
+    def blank(self, org: str, id: str, at: datetime) -> None:
+        if self.end(org, id, revoked_at=at):
+            key = self._transaction.tables.keys[id]
+            user, agent = (None if name is None else ERASED for name in (key.user, key.agent))
+            self._transaction.writable.keys[id] = replace(key, name="", user=user, agent=agent)
+
     def has_any(self) -> bool:
         return bool(self._transaction.tables.keys)
 
@@ -495,6 +501,58 @@ class MemoryRequests(Port):
         known = self._transaction.tables.requests.get(_place(request))
         is_own = known is not None and known.token == request.token and known.outcome is Outcome.OPEN
         return known if is_own else None
+
+
+class MemoryContexts(Port):
+    """The `Contexts` port."""
+
+    def add(self, records: Sequence[ContextRecord]) -> int:
+        tables = self._transaction.writable
+        known = [each for each in records if each.partition in tables.versions]
+        tables.context_records.update({(each.partition, each.id): each for each in known})
+        return len(known)
+
+    def list(self, visible: Visibility, query: ContextQuery) -> builtins.list[ContextRecord]:
+        wanted = [name for name in ("session", "agent", "message_id", "id") if getattr(query, name) is not None]
+        found = [
+            each
+            for each in self._transaction.tables.context_records.values()
+            if each.partition in visible.partitions
+            and all(getattr(each, name) == getattr(query, name) for name in wanted)
+            and (query.after is None or each.id < query.after)
+        ]
+        return sorted(found, key=lambda each: each.id, reverse=True)[: query.limit]
+
+    def link(self, message: Message, query: str, within: timedelta) -> int:
+        records = self._transaction.writable.context_records
+        found = [
+            place
+            for place, each in records.items()
+            if each.partition == message.partition
+            and each.message_id is None
+            and each.query == query
+            and each.session in (None, message.session)
+            and abs(each.at - message.created_at) <= within
+        ]
+        for place in found:
+            records[place] = replace(records[place], message_id=message.id, query="")
+        return len(found)
+
+    def erase(self, partition: Partition, ids: Collection[str]) -> int:
+        records = self._transaction.writable.context_records
+        return sum(records.pop((partition, each), None) is not None for each in ids)
+
+    def forget(self, before: datetime, most: int) -> int:
+        records = self._transaction.writable.context_records
+        kept = Counter[Partition]()
+        gone: builtins.list[tuple[Partition, str]] = []
+        for place, each in sorted(records.items(), key=lambda pair: pair[0][1], reverse=True):
+            kept[each.partition] += 1
+            if each.at < before or kept[each.partition] > most:
+                gone.append(place)
+        for place in gone:
+            del records[place]
+        return len(gone)
 
 
 def _place(request: KeptRequest) -> tuple[str, str, str]:

@@ -38,6 +38,7 @@ class MemoryUnitOfWork:
     keys = lazy_port(records.MemoryKeys)
     audit = lazy_port(records.MemoryAudit)
     requests = lazy_port(records.MemoryRequests)
+    contexts = lazy_port(records.MemoryContexts)
     research = lazy_port(MemoryResearchSteps)
     erasure = lazy_port(MemoryErasure)
     dependants = lazy_port(MemoryDependants)

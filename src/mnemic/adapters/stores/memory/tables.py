@@ -15,6 +15,7 @@ from mnemic.model.candidates import Terms
 from mnemic.model.document import Document, Step
 from mnemic.model.graph import Entity, Mention, Relation, Support
 from mnemic.model.item import Chunk, Conversation, Item, Memory, Message, ProfileEntry
+from mnemic.model.recall import ContextRecord
 from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, KeptRequest, Receipt
 from mnemic.model.scope import Partition
 
@@ -69,6 +70,7 @@ class Tables:
     supports: dict[LinkKey, Support] = field(default_factory=dict[LinkKey, Support])
     read_items: dict[Key, str] = field(default_factory=dict[Key, str])
     research_steps: dict[StepKey, Step] = field(default_factory=dict[StepKey, Step])
+    context_records: dict[Key, ContextRecord] = field(default_factory=dict[Key, ContextRecord])
     secret: bytes = b""
     floor: int = 0  # versions of new partitions begin above it
     number: int = 0  # the sequence number of the last row

@@ -13,6 +13,7 @@ from mnemic.model.scope import Partition
 from mnemic.ports.store import STORE_SECRET_BYTES, SourceText
 
 TABLES = (
+    "context_records",
     "research_steps",
     "supports",
     "relations",

@@ -1,15 +1,16 @@
 """Jobs, history, profiles, upkeep, keys, the audit log and requests over SQL."""
 
 import builtins
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 
-from mnemic.adapters.stores.sql.dialect import AUDIT, CONVERSATION, HISTORY, JOB, KEY, MEMORY, PROFILE, REQUEST
+from mnemic.adapters.stores.sql.dialect import AUDIT, CONVERSATION, HISTORY, JOB, KEY, MEMORY, PROFILE, REQUEST, SHOWN
 from mnemic.adapters.stores.sql.session import SqlPort
 from mnemic.errors import ConflictError
 from mnemic.model.columns import dumps, micros, moment, to_plain
-from mnemic.model.item import Conversation, Memory, ProfileEntry
-from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
+from mnemic.model.item import Conversation, Memory, Message, ProfileEntry
+from mnemic.model.recall import ContextQuery, ContextRecord
+from mnemic.model.records import ERASED, ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
 from mnemic.model.scope import Level, Partition, Visibility, to_microseconds
 
 
@@ -182,6 +183,10 @@ class SqlKeys(SqlPort, topic="access"):
         ends = {"expires_at": micros(expires_at), "revoked_at": micros(revoked_at)}
         return self._session.write(self._sql["end"], {"org": org, "id": id, **ends}).rowcount == 1
 
+    def blank(self, org: str, id: str, at: datetime) -> None:
+        self._session.see(org)
+        self._session.write(self._sql["blank"], {"org": org, "id": id, "at": micros(at), "erased": ERASED})
+
     def has_any(self) -> bool:
         row = self._session.run_across(self._sql["has_any"]).fetchone()
         return bool(row and row[0])
@@ -232,3 +237,35 @@ class SqlRequests(SqlPort, topic="requests"):
 
     def forget(self, before: datetime) -> int:
         return self._session.write_across(self._sql["forget"], {"before": to_microseconds(before)}).rowcount
+
+
+class SqlContexts(SqlPort, topic="contexts"):
+    """The `Contexts` port."""
+
+    def add(self, records: Sequence[ContextRecord]) -> int:
+        self._session.check_writing()
+        pids = {place: self._session.pid(place) for place in sorted({each.partition for each in records})}
+        rows = [{**SHOWN.row(each), "pid": pids[each.partition]} for each in records if pids[each.partition]]
+        return sum(self._session.write_each(self._sql["insert"], rows))
+
+    def list(self, visible: Visibility, query: ContextQuery) -> builtins.list[ContextRecord]:
+        texts = {name: getattr(query, name) for name in ("session", "message_id", "id", "after")}
+        more = {**texts, "of_agent": query.agent, "limit": query.limit}
+        asked = self._session.visible(visible, **more)
+        return [SHOWN.noun(row) for row in self._session.run(self._sql["list"], asked)]
+
+    def link(self, message: Message, query: str, within: timedelta) -> int:
+        self._session.check_writing()
+        at = message.created_at
+        key = {"pid": self._session.pid(message.partition), "session": message.session, "message_id": message.id}
+        span = {"since": to_microseconds(at - within), "until": to_microseconds(at + within)}
+        return self._session.write(self._sql["link"], {**key, **span, "query": query}).rowcount
+
+    def erase(self, partition: Partition, ids: Collection[str]) -> int:
+        self._session.check_writing()
+        key = {"pid": self._session.pid(partition), "ids": self._session.list_values(ids)}
+        return self._session.write(self._sql["erase"], key).rowcount
+
+    def forget(self, before: datetime, most: int) -> int:
+        key = {"before": to_microseconds(before), "most": most}
+        return self._session.write_across(self._sql["forget"], key).rowcount

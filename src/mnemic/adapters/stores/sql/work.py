@@ -31,6 +31,7 @@ class SqlWork(Generic[SessionT]):
     keys = lazy_port(records.SqlKeys)
     audit = lazy_port(records.SqlAudit)
     requests = lazy_port(records.SqlRequests)
+    contexts = lazy_port(records.SqlContexts)
     research = lazy_port(SqlResearchSteps)
     erasure = lazy_port(SqlErasure)
     dependants = lazy_port(SqlDependants)

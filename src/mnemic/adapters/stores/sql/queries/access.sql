@@ -9,6 +9,12 @@ UPDATE api_keys
 SET expires_at = CASE WHEN expires_at < :expires_at::bigint THEN expires_at ELSE coalesce(:expires_at::bigint, expires_at) END,
     revoked_at = CASE WHEN revoked_at < :revoked_at::bigint THEN revoked_at ELSE coalesce(:revoked_at::bigint, revoked_at) END
 WHERE org = :org AND id = :id;
+-- name: blank
+UPDATE api_keys
+SET name = '', revoked_at = CASE WHEN revoked_at < :at THEN revoked_at ELSE :at END,
+    bound_user = CASE WHEN bound_user IS NULL THEN NULL ELSE :erased END,
+    bound_agent = CASE WHEN bound_agent IS NULL THEN NULL ELSE :erased END
+WHERE org = :org AND id = :id;
 -- name: has_any
 SELECT EXISTS (SELECT 1 FROM api_keys);
 -- name: note
