@@ -26,6 +26,7 @@ if __package__ in (None, ""):
 from playwright.sync_api import FloatRect
 
 from mnemic import Mnemic, Scope
+from mnemic.api.doors import acting_as
 from tests.doors.browser import Console, Site, chromium
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,6 +42,7 @@ SHOWN = {
     "story-search-1440-light": "console-search.png",
     "story-prompt-1440-light": "console-prompt.png",
     "story-timeline-1440-light": "console-timeline.png",
+    "story-turn-1440-light": "console-turn.png",
     "large-graph-1440-dark": "console-graph.png",
     "story-timeline-390-dark": "console-phone.png",
 }
@@ -48,6 +50,15 @@ SHOWN = {
 
 TALL = 4000
 """The most pixels of a page in a picture; a list goes on for longer."""
+
+
+TURNS_ASKED = (
+    ("proxy", "office", "Where do I work now, and who is my manager?", "At Nordwind. Your manager is in my notes."),
+    ("proxy", "office", "What is 17 times 23?", "391."),
+    ("chat", "evening", "Which tea do I like?", "You like green tea."),
+    ("mcp", None, "What should I not forget on Saturday?", ""),
+)
+"""Prompts through several doors, and the answers that were captured."""
 
 
 def list_words(text: str, between: str = " ") -> list[str]:
@@ -184,6 +195,17 @@ def tell_story(mnemic: Mnemic) -> None:
     mnemic.work()
     mnemic.erase(Scope(user="dora", session="gone"))
     mnemic.graph.extract(ANA)
+    ask_models(mnemic)
+
+
+def ask_models(mnemic: Mnemic) -> None:
+    """Record turns: what a model was shown before each answer."""
+    for door, session, asked, answer in TURNS_ASKED:
+        scope = Scope(user="ana", agent="jarvis", session=session)
+        with acting_as("local", door):
+            mnemic.context(scope, asked)
+            if answer:
+                mnemic.capture(scope, user=asked, assistant=answer)
 
 
 def tell_much(mnemic: Mnemic) -> None:
@@ -211,6 +233,7 @@ def tell_much(mnemic: Mnemic) -> None:
         drafts = [{"text": text, "observed_at": day} for text, day in zip(texts[at : at + 500], days, strict=True)]
         mnemic.remember_many(ANA, drafts)
     mnemic.graph.extract(ANA)
+    ask_models(mnemic)
 
 
 STORES = {"story": tell_story, "large": tell_much}
@@ -237,12 +260,15 @@ def pages_of(mnemic: Mnemic) -> dict[str, str]:
     session = mnemic.sessions(ANA)[0].session
     documents = mnemic.documents.list(ANA).documents
     named = mnemic.graph.entities(ANA, "Bob").nodes or mnemic.graph.entities(ANA).nodes
-    plain = list_words("conversations memories timeline review graph profile documents jobs health receipts settings")
+    plain = list_words(
+        "conversations turns memories timeline review graph profile documents jobs health receipts settings"
+    )
     return {
         "home": "overview",
         **{name: name for name in plain},
         "conversation": f"conversations/{session}",
         "memory": f"item/{memory.id}",
+        "turn": f"turns/{mnemic.contexts(ANA, limit=4).contexts[-1].id}",
         "search": "search?q=Who works at Nordwind",
         "prompt": "prompt?q=What do I drink in the morning",
         "graph-name": f"graph?name={named[0].id}",

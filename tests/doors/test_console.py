@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser
 
 from mnemic.engine.engine import new_id
 from mnemic.model.item import State
@@ -30,15 +29,6 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-@pytest.fixture
-def console(browser: Browser, site: Site) -> Iterator[Console]:
-    opened = Console(browser, site.url)
-    yield opened
-    assert opened.complaints == []
-    assert opened.violations() == []
-    opened.close()
 
 
 @pytest.mark.requirement("P-27")
@@ -295,13 +285,18 @@ def test_the_timeline_shows_days_and_what_was_true_then(site: Site, console: Con
     assert [day.locator("time").first.get_attribute("datetime") for day in days.all()] == ["2026-06-01", "2026-05-01"]
     days.first.get_by_text("2 messages").click()
     assert "I bought a boat" in days.first.inner_text()
-    slider = console.page.get_by_label("As of the end of this day")
-    slider.focus()
+    console.page.locator("#as_of").focus()
     console.page.keyboard.press("Home")
-    console.see("True at the end of Friday, May 1, 2026: 1 memory")
-    then = console.page.get_by_label("As of", exact=True)
+    console.see("Of what was true on Friday, May 1, 2026, as Mnemic knows it now.")
+    then = console.page.get_by_label("At a day", exact=True)
     assert "Ana lives in Lisbon" in then.inner_text()
     assert "red boat" not in then.inner_text()
+    console.page.keyboard.press("End")
+    then.get_by_text("What is true now").wait_for()
+    console.page.locator("#known_at").focus()
+    console.page.keyboard.press("Home")
+    console.see("Of what is true, as Mnemic knew it on Friday, May 1, 2026.")
+    assert "0 memories" in then.inner_text()
     console.open("timeline", talk)
     assert "2 messages" in console.text()
 
@@ -314,7 +309,7 @@ def test_lanes_show_what_held_when_and_a_contradiction_is_resolved_on_the_spot(s
     rival = site.mnemic.remember(ANA, "Ana lives in Braga", trust="document", observed_at="2026-07-01T12:00Z")
     assert rival.state is State.DISPUTED
     console.open("timeline")
-    lanes = console.page.get_by_role("region", name="As of").locator(".lanes")
+    lanes = console.page.get_by_role("region", name="At a day").locator(".lanes")
     bars = lanes.locator("a.validity")
     assert bars.evaluate_all("bars => bars.map((bar) => bar.getAttribute('aria-label'))") == [
         "Lisbon: Monday, March 2, 2026 to Monday, June 1, 2026",
@@ -323,8 +318,8 @@ def test_lanes_show_what_held_when_and_a_contradiction_is_resolved_on_the_spot(s
     ]
     assert console.page.evaluate(LAYOUT) == []
     assert lanes.locator(".off").all_inner_texts() == ["Lisbon"]
-    console.page.get_by_label("As of the end of this day").press("Home")
-    console.see("True at the end of Monday, March 2, 2026")
+    console.page.locator("#as_of").press("Home")
+    console.see("Of what was true on Monday, March 2, 2026")
     assert lanes.locator(".off").all_inner_texts() == ["Porto", "Braga"]
     console.page.get_by_role("button", name="It is Porto").press("Enter")
     console.told("Rejected; undo takes it back")
@@ -498,7 +493,7 @@ def test_a_job_that_gave_up_is_retried(site: Site, console: Console):
     console.open("jobs")
     assert "the model <b>cannot</b> be reached" in console.text()
     console.press("Retry extract")
-    console.told("1 job will be tried again")
+    console.told("1 job will be retried")
     (now_waiting,) = site.mnemic.jobs.list(ANA)
     assert now_waiting.state is JobState.PENDING
 

@@ -30,6 +30,7 @@ PAGES = (
     "overview",
     "conversations",
     "conversations/s1",
+    "turns",
     "memories",
     "search?q=click",
     "prompt?q=click",
@@ -63,6 +64,9 @@ def fill(site: Site, text: str) -> str:
     site.mnemic.capture(
         talk, [{"role": "user", "name": text[:60], "content": text}, {"role": "assistant", "content": text}]
     )
+    site.mnemic.context(talk, text)
+    site.mnemic.capture(talk, [{"role": "user", "content": text}])
+    site.mnemic.context(replace(ANA, session=text[:60].strip()), f"{text} unheard")
     site.mnemic.profile.set(ANA, {"motto": text})
     site.mnemic.ingest(ANA, f"# {text}\n\n{text}\n".encode(), name="<img src=x onerror=alert(1)>.md")
     site.mnemic.graph.extract(ANA)
@@ -74,8 +78,11 @@ def test_texts_of_strangers_are_shown_as_texts_on_every_page(site: Site, console
     memory = fill(site, HOSTILE)
     (document,) = site.mnemic.documents.list(ANA).documents
     (passage, *_) = site.mnemic.documents.passages(ANA, document.id)
+    turns = site.mnemic.contexts(ANA).contexts
+    assert len(turns) == 2
     for place in (
         *PAGES,
+        *(f"turns/{each.id}" for each in turns),
         f"item/{memory}",
         f"item/{passage.id}",
         f"documents/{document.id}",
@@ -303,7 +310,8 @@ def test_every_page_has_names_labels_order_contrast_and_room(site: Site, browser
     console.page.evaluate("(token) => sessionStorage.setItem('mnemic.key', token)", issued.token)
     console.page.reload()
     wrong: dict[str, list[str]] = {}
-    for place in (*ALL_PAGES, f"item/{memory}", "graph?name=Bob"):
+    turns = [f"turns/{each.id}" for each in site.mnemic.contexts(ANA).contexts]
+    for place in (*ALL_PAGES, f"item/{memory}", *turns, "graph?name=Bob"):
         console.open(place, None)
         console.page.evaluate("() => document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         console.settle()

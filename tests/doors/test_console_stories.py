@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
+from mnemic.api.doors import acting_as
 from mnemic.model.scope import Scope
 from tests.doors.browser import ANA, Console, Site
 
-AUDIT = (Path(__file__).parent / "page_audit.js").read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def console(browser: Browser, site: Site) -> Iterator[Console]:
-    opened = Console(browser, site.url)
-    yield opened
-    assert opened.complaints == []
-    assert opened.violations() == []
-    opened.close()
+AUDIT, LAYOUT = ((Path(__file__).parent / f"page_{name}.js").read_text("utf-8") for name in ("audit", "layout"))
 
 
 @pytest.mark.requirement("P-27")
@@ -120,3 +110,143 @@ def test_a_story_an_old_talk_is_found_read_and_erased_with_a_receipt(site: Site,
     go(console, "receipts")
     console.see(kept.id)
     assert [each.session for each in site.mnemic.sessions(Scope(user="ana"))] == ["friday"]
+
+
+HOSTILE_NAME = "John <img src=x onerror=alert(1)>"
+
+
+@pytest.mark.requirement("P-27", "P-62")
+def test_a_story_two_johns_are_merged_renamed_and_one_mistake_is_removed(site: Site, console: Console):
+    site.mnemic.remember_many(ANA, ["John works at Acme", "John Smith lives in Porto", "Acme uses Redis"])
+    site.mnemic.graph.extract(ANA)
+    console.open("overview")
+    keys = console.page.keyboard
+    go(console, "graph")
+    john = console.page.get_by_role("link", name="John, person")
+    john.press("Enter")
+    about = console.page.get_by_role("complementary", name="Chosen name")
+    about.get_by_role("link", name="John works at Acme").wait_for()
+    about.get_by_role("button", name="Merge…").press("Enter")
+    assert console.page.evaluate(AUDIT) == []
+    keys.type("John Smith")
+    keys.press("Enter")
+    console.told("Merged")
+    about.get_by_role("link", name="John Smith lives in Porto").wait_for()
+    about.get_by_role("link", name="John works at Acme").wait_for()
+    assert console.page.evaluate("() => document.activeElement.getAttribute('aria-label')") == "John Smith, person"
+    assert john.count() == 0
+    keys.press("z")
+    john.wait_for()
+    about.get_by_role("button", name="Merge…").press("Enter")
+    keys.type("John Smith")
+    keys.press("Enter")
+    john.wait_for(state="detached")
+
+    about.get_by_role("button", name="Rename or retype…").press("Enter")
+    keys.press("Control+a")
+    keys.type(HOSTILE_NAME)
+    keys.press("Enter")
+    about.get_by_role("heading", name="John <img").wait_for()
+    (node,) = site.mnemic.graph.entities(ANA, "john smith").nodes
+    assert node.name == HOSTILE_NAME
+    assert console.page.locator("main img").count() == 0
+    assert console.page.evaluate(AUDIT) == []
+
+    about.get_by_role("button", name="Remove: lives in Porto").press("Enter")
+    console.told("Relation removed")
+    about.get_by_role("link", name="John Smith lives in Porto").wait_for(state="detached")
+    console.page.get_by_role("link", name="Redis, technology").press("Enter")
+    about.get_by_role("button", name="Remove…").press("Enter")
+    console.page.get_by_role("dialog").get_by_role("button", name="Remove").press("Enter")
+    console.told("Removed")
+    console.page.get_by_role("link", name="Redis, technology").wait_for(state="detached")
+    site.mnemic.remember(ANA, "Redis is part of Acme")
+    console.page.get_by_role("button", name="Update graph").press("Enter")
+    console.told("1 item read")
+    console.settle()
+    assert "Redis" not in site.mnemic.graph.entities(ANA).nodes
+    assert console.page.get_by_role("link", name="Redis, technology").count() == 0
+    assert [entry.actor for entry in site.mnemic.history(ANA, "graph")] == ["local"] * 6
+
+
+@pytest.mark.requirement("P-27", "P-63")
+def test_a_story_the_prompt_of_an_answer_then_and_after_a_correction(site: Site, console: Console):
+    talk = Scope(user="ana", agent="jarvis", session="spring")
+    asked = "Which city do I live in?"
+    wrong = site.mnemic.remember(talk, "User lives in Lyon")
+    with acting_as("local", "proxy"):
+        site.mnemic.context(talk, asked)
+        site.mnemic.capture(talk, user=asked, assistant="You live in Lyon.")
+    console.open("overview")
+    page = console.page
+    assert "100 % got something" in console.text()
+    go(console, "conversations")
+    page.get_by_role("link", name=asked).press("Enter")
+    page.get_by_role("link", name="its prompt").press("Enter")
+    then = page.get_by_role("region", name="In the prompt then")
+    then.get_by_role("link", name="User lives in Lyon").wait_for()
+    assert "% relevant" in then.inner_text()
+    assert "through proxy" in console.text()
+    talked = page.get_by_role("region", name="Conversation").locator(".bubble")
+    assert [each.split("\n")[-1] for each in talked.all_inner_texts()] == [asked, "You live in Lyon."]
+    assert talked.first.get_attribute("aria-current") == "true"
+    then.get_by_role("link", name="User lives in Lyon").press("Enter")
+    page.get_by_role("button", name="Edit", exact=True).press("Enter")
+    page.get_by_role("dialog").get_by_label("Text", exact=True).fill("User lives in Lille")
+    page.get_by_role("dialog").get_by_role("button", name="Save").press("Enter")
+    console.told("Saved")
+    page.go_back()
+    again = page.get_by_role("region", name="The prompt again")
+    again.get_by_role("region", name="Prompt").get_by_text("User lives in Lille").wait_for()
+    assert "User lives in Lyon" not in again.get_by_role("region", name="Prompt").inner_text()
+    page.get_by_label("Budget, tokens").fill("16")
+    page.get_by_label("Budget, tokens").press("Enter")
+    again.get_by_text("Only in the prompt then").wait_for()
+    assert "budget=16" in page.url
+    assert page.evaluate(AUDIT) == []
+    site.mnemic.delete(talk, wrong.id)
+    console.open(f"turns/{site.mnemic.contexts(talk).contexts[0].id}", None)
+    console.see("An item that was erased since.")
+
+
+@pytest.mark.requirement("P-27", "P-63")
+def test_a_story_a_turn_on_another_day_and_what_mnemic_knew_then(site: Site, console: Console):
+    for day, home in (("2026-03-02", "Lisbon"), ("2026-06-01", "Porto")):
+        site.mnemic.remember(ANA, f"Ana lives in {home}", observed_at=f"{day}T12:00Z", valid_from=f"{day}T12:00Z")
+    site.mnemic.context(ANA, "Where does Ana live?")
+    (turn,) = site.mnemic.contexts(ANA).contexts
+    console.open("turns")
+    console.page.get_by_role("link", name="Where does Ana live?").press("Enter")
+    again = console.page.get_by_role("region", name="The prompt again")
+    again.get_by_role("region", name="Prompt").get_by_text("Ana lives in Porto").wait_for()
+    console.page.locator("#as_of").focus()
+    console.page.keyboard.press("Home")
+    console.see("What was true on Monday, March 2, 2026")
+    again.get_by_role("region", name="Prompt").get_by_text("Ana lives in Lisbon").wait_for()
+    assert again.get_by_text("not in the prompt then").count() == 1
+    assert "Porto" in again.get_by_role("region", name="Sources").inner_text()
+    assert "as_of=2026-03-02" in console.page.url
+    console.page.locator("#known_at").focus()
+    console.page.keyboard.press("Home")
+    again.get_by_text("This message needs no memory").wait_for()
+    console.page.reload()
+    console.see("What Mnemic knew on Monday, March 2, 2026")
+    assert [each.id for each in site.mnemic.contexts(ANA).contexts] == [turn.id], "a replay is not recorded"
+    assert console.page.evaluate(LAYOUT) == []
+
+
+@pytest.mark.requirement("P-63")
+def test_turns_go_with_an_erasure_and_stay_with_their_user(site: Site, console: Console):
+    for user in ("ana", "boris"):
+        scope = Scope(user=user, session="one")
+        site.mnemic.remember(scope, f"{user} likes tea")
+        site.mnemic.context(scope, f"What does {user} like?")
+    other = site.mnemic.contexts(Scope(user="boris")).contexts[0]
+    console.open("turns", Scope(user="ana"))
+    assert "What does ana like?" in console.text()
+    assert "boris" not in console.text()
+    console.open(f"turns/{other.id}", None)
+    console.see("There is no such turn")
+    site.mnemic.erase(Scope(user="ana", session="one"), level="session")
+    console.open("turns", Scope(user="ana"))
+    console.see("No turns yet")

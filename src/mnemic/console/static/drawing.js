@@ -49,10 +49,11 @@ function chain({ nodes, edges }) {
 }
 
 /**
- * A drawing of many names. `chosen` is the id of the one whose relations are named; `onChoose(node)` hears a click or Enter.
+ * A drawing of many names. `chosen` is the id of the one whose relations are named; `onChoose(node)` hears a click or Enter,
+ * `onEdge(edge)` a click on a relation, which the list beside offers to keyboards; `lit` is the one that was clicked.
  * Changes `x` and `y` of the nodes, so that drawing again with more of them moves little.
  */
-export function web(d3, nodes, edges, { width, height, chosen, fixed, onChoose }) {
+export function web(d3, nodes, edges, { width, height, chosen, lit, fixed, onChoose, onEdge }) {
   const isNear = new Set([chosen]);
   for (const edge of edges) {
     if (edge.source_id === chosen) isNear.add(edge.target_id);
@@ -62,13 +63,13 @@ export function web(d3, nodes, edges, { width, height, chosen, fixed, onChoose }
     node.label = short(node.name);
     node.isFirst = chosen ? Number(isNear.has(node.id)) : 0;
   }
-  const isPlaced = nodes.every((node) => node.x !== undefined);
+  const isPlaced = nodes.every((node) => node.r !== undefined);
   if (!isPlaced) place(d3, nodes, edges.map((edge) => [edge.source_id, edge.target_id]), { width, height, fixed });
   const frame = { width, height };
   const { places, taken } = label(nodes, frame);
   const known = new Map(nodes.map((node) => [node.id, node]));
   const nearFirst = [...edges].sort((a, b) => touches(b, chosen) - touches(a, chosen));
-  const strokes = nearFirst.map((edge) => stroke(edge, known, { chosen, taken, frame, isNamed: edges.length <= FEW }));
+  const strokes = nearFirst.map((edge) => stroke(edge, known, { chosen, lit, taken, frame, isNamed: edges.length <= FEW, onEdge }));
   const dots = nodes.map((node) => {
     const at = places.get(node.id);
     const state = node.id === chosen ? "start" : chosen && !isNear.has(node.id) ? "far" : "";
@@ -99,22 +100,21 @@ export function web(d3, nodes, edges, { width, height, chosen, fixed, onChoose }
 
 const touches = (edge, id) => Number(edge.source_id === id || edge.target_id === id);
 
-function stroke(edge, known, { chosen, taken, frame, isNamed }) {
+function stroke(edge, known, { chosen, lit, taken, frame, isNamed, onEdge }) {
   const [a, b] = [known.get(edge.source_id), known.get(edge.target_id)];
   const long = Math.max(Math.hypot(b.x - a.x, b.y - a.y), 1);
   const [dx, dy] = [(b.x - a.x) / long, (b.y - a.y) / long];
-  const near = touches(edge, chosen) === 1;
+  const near = edge === lit || touches(edge, chosen) === 1;
   const text = words(edge.type.toLowerCase());
   const [x, y] = [(a.x + b.x) / 2, (a.y + b.y) / 2 + 4];
   const hasRoom = (near || (isNamed && !chosen)) && long > 50 && take(taken, x, y, text, frame);
+  const ends = { x1: a.x + dx * a.r, y1: a.y + dy * a.r, x2: b.x - dx * (b.r + 3), y2: b.y - dy * (b.r + 3) };
   return svg(
     "g",
-    { class: near ? "edge near" : chosen ? "edge far" : "edge" },
+    { class: near ? "edge near" : chosen ? "edge far" : "edge", onclick: onEdge ? () => onEdge(edge) : null },
+    svg("line", { ...ends, class: "reach" }),
     svg("line", {
-      x1: a.x + dx * a.r,
-      y1: a.y + dy * a.r,
-      x2: b.x - dx * (b.r + 3),
-      y2: b.y - dy * (b.r + 3),
+      ...ends,
       "stroke-width": Math.min(1 + Math.log2(Math.max(edge.weight, 1)) / 2, 3),
       "marker-end": near || isNamed ? "url(#arrow)" : null,
     }),

@@ -59,7 +59,7 @@ export function drawLanes({ lanes, events, sessions, start, end, width, resolve 
   const drawn = [];
   const box = el("div", { class: isNarrow ? "lanes narrow" : "lanes" });
   const rest = el("div", { class: "lanes", hidden: true });
-  const line = el("div", { class: "handle", "aria-hidden": "true" });
+  const [line, knownLine] = ["handle", "handle known"].map((name) => el("div", { class: name, "aria-hidden": "true" }));
   const one = (lane) => drawLane(lane, { at, inner, start, drawn, resolve });
   rest.append(...lanes.slice(LANES_AT_FIRST).map(one));
   box.append(
@@ -68,6 +68,7 @@ export function drawLanes({ lanes, events, sessions, start, end, width, resolve 
     ...(events.length ? [drawEvents(events, { at, inner, drawn })] : []),
     ...lanes.slice(0, LANES_AT_FIRST).map(one),
     line,
+    knownLine,
   );
   const more =
     lanes.length > LANES_AT_FIRST
@@ -83,12 +84,14 @@ export function drawLanes({ lanes, events, sessions, start, end, width, resolve 
           `Show ${number(lanes.length - LANES_AT_FIRST, 0)} more lanes`,
         )
       : null;
-  /** Moves the line to a time, and dims what did not hold then. */
-  function move(time) {
-    line.style.setProperty("left", `${(isNarrow ? 0 : NAME) + at(time)}px`);
-    for (const { element, from, to } of drawn) element.classList.toggle("off", !(from <= time && time < to));
+  /** Moves the lines, and dims what did not hold at `time` or was not known at `known`. */
+  function move(time, known) {
+    for (const [each, place] of [[line, time], [knownLine, known]])
+      each.style.setProperty("left", `${(isNarrow ? 0 : NAME) + at(place)}px`);
+    for (const { element, from, to, since } of drawn)
+      element.classList.toggle("off", !(from <= time && time < to && dayOf(since) <= dayOf(new Date(known).toISOString())));
   }
-  move(end);
+  move(end, end);
   return { box: [box, more], move, indent: isNarrow ? 0 : NAME };
 }
 
@@ -119,7 +122,7 @@ function drawLane(lane, { at, inner, start, drawn, resolve }) {
       el("span", { class: `value ${side}` }, said(text, { most: letters })),
     );
     set(element, { left: x, top: level * ROW + 3, width: w });
-    drawn.push({ element, from: each.from, to: each.to });
+    drawn.push({ element, from: each.from, to: each.to, since: memory.created_at });
     return element;
   });
   const height = ROW * (1 + Math.max(...rows.map((each) => each.level)));
@@ -166,7 +169,7 @@ function drawEvents(events, { at, inner, drawn }) {
       el("span", { class: `value ${each.side}` }, said(each.text, { most: each.letters })),
     );
     set(element, { left: each.x, top: each.level * ROW + 3, width: each.w });
-    drawn.push({ element, from: each.from, to: Infinity });
+    drawn.push({ element, from: each.from, to: Infinity, since: each.memory.created_at });
     return element;
   });
   const left = all.length - rows.length;

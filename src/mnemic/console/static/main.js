@@ -19,12 +19,14 @@ import { page as review } from "./pages/review.js";
 import { page as search } from "./pages/search.js";
 import { page as settings } from "./pages/settings.js";
 import { page as timeline } from "./pages/timeline.js";
+import { page as turns } from "./pages/turns.js";
 import { PARTS, caller, isNobody, key, scope, setCaller, setKey, setScope } from "./session.js";
 
 // All are loaded at the start, so that a page can say it when the server is gone.
 const DRAWN = {
   overview,
   conversations,
+  turns,
   memories,
   search,
   prompt,

@@ -395,7 +395,7 @@ export function entry(item, { beside, marked } = {}) {
       tags(item),
       " ",
       el("time", { datetime: item.observed_at }, moment(item.observed_at)),
-      item.importance === undefined ? null : ` · importance ${number(item.importance)}`,
+      item.importance === undefined ? null : ` · importance\u00a0${number(item.importance)}`,
       beside,
     ),
   );

@@ -104,7 +104,11 @@ export function sessionEntry({ session, text, messages, last_at: last }) {
 /** One session, oldest first, with the message `at` marked and what was remembered below its source. */
 async function drawTalk(session, at, signal) {
   const asked = { limit: A_PAGE, session, in_session: true };
-  const [page, learned] = await Promise.all([get("messages", asked, { signal }), remembered(session, signal)]);
+  const [page, learned, turns] = await Promise.all([
+    get("messages", asked, { signal }),
+    remembered(session, signal),
+    turnsOf(session, signal),
+  ]);
   const messages = [...page.messages];
   let next = page.next;
   while (next && (messages.length < A_PAGE || (at && !messages.some((each) => each.id === at)))) {
@@ -121,14 +125,14 @@ async function drawTalk(session, at, signal) {
     draw();
   }
   function draw() {
-    put(box, next ? button("Earlier messages", earlier) : null, days(messages.toReversed(), at, learned));
+    put(box, next ? button("Earlier messages", earlier) : null, days(messages.toReversed(), at, learned, turns));
   }
   draw();
   return [el("p", { class: "hint" }, `Session ${session} · `, count(messages.length, "message")), box];
 }
 
 /** What was remembered, by the message that it comes from. */
-async function remembered(session, signal) {
+export async function remembered(session, signal) {
   const page = await get("memories", { session, limit: A_PAGE }, { signal });
   const bySource = new Map();
   for (const memory of page.memories)
@@ -139,19 +143,35 @@ async function remembered(session, signal) {
   return bySource;
 }
 
-function days(messages, at, learned) {
+/** The recorded prompts of a session, by their message. */
+async function turnsOf(session, signal) {
+  const { contexts } = await get("contexts", { session, in_session: true, limit: MOST }, { signal });
+  return new Map(contexts.map((each) => [each.message_id, each]));
+}
+
+const promptOf = (message, turn) =>
+  turn ? link(`turns/${turn.id}`, {}, "its prompt") : link("prompt", { q: message.text }, "try as a prompt");
+
+function days(messages, at, learned, turns) {
   const byDay = Map.groupBy(messages, (message) => dayOf(message.observed_at));
   return [...byDay].map(([day, said]) => [
     el("h2", { class: "day-heading" }, el("time", { datetime: day }, dayInWords(day))),
     el(
       "ol",
       { class: "chat" },
-      said.map((message) => bubble(message, message.id === at, learned.get(message.id) ?? [])),
+      said.map((message) =>
+        bubble(message, {
+          isChosen: message.id === at,
+          learned: learned.get(message.id),
+          prompt: message.role === "user" ? promptOf(message, turns.get(message.id)) : null,
+        }),
+      ),
     ),
   ]);
 }
 
-function bubble(message, isChosen, learned) {
+/** A message as it was said, with a link to its prompt, and what was remembered of it. */
+export function bubble(message, { isChosen = false, learned = [], prompt = null } = {}) {
   return el(
     "li",
     { class: `bubble ${message.role}${isChosen ? " chosen" : ""}`, "aria-current": isChosen ? "true" : null },
@@ -161,6 +181,7 @@ function bubble(message, isChosen, learned) {
       said(message.name || message.role, { most: 60 }),
       " · ",
       link(`item/${message.id}`, {}, el("time", { datetime: message.observed_at }, clock(message.observed_at))),
+      prompt && [" · ", prompt],
     ),
     whole(message.text, 4000),
     learned.length

@@ -20,8 +20,10 @@ export function page({ query, signal, go, again }) {
   const drawing = el("section", { "aria-label": "Drawing" });
   const list = el("section", { "aria-label": "Names" });
   const isSearch = query.has("q") || query.has("types") || query.has("after");
-  fill(list, () => drawList(query, signal, isSearch), signal);
-  if (!isSearch) fill(drawing, () => drawWeb(name, Number(query.get("depth") ?? 1), signal), signal);
+  const showList = () => fill(list, () => drawList(query, signal, isSearch), signal);
+  showList();
+  const shown = { name, depth: Number(query.get("depth") ?? 1) };
+  if (!isSearch) fill(drawing, () => drawWeb(shown, { signal, go, corrected: showList }), signal);
   const box = form(
     "Find a name",
     [
@@ -50,28 +52,56 @@ export function page({ query, signal, go, again }) {
   ];
 }
 
-async function drawWeb(name, depth, signal) {
+async function drawWeb({ name, depth }, { signal, go, corrected }) {
   const width = Math.max(document.getElementById("main").clientWidth - 40, 280);
   const isWide = width > 820;
   const frame = { width: isWide ? width - 340 : width, height: isWide ? 620 : Math.round(Math.min(width * 1.15, 560)) };
   const limit = Math.round(Math.min(Math.max((frame.width * frame.height) / AREA, FEWEST), MOST));
-  const [d3, found] = await Promise.all([
-    load(),
+  const read = () =>
     name
       ? get("graph/neighbours", { name, depth, limit: Math.min(AROUND * depth, limit) }, { signal })
-      : get("graph", { limit }, { signal }),
-  ]);
+      : get("graph", { limit }, { signal });
+  const [d3, found] = await Promise.all([load(), read()]);
   const start = found.start ?? null;
-  const graph = new Graph(start ? [start, ...found.nodes] : found.nodes, found.edges);
+  const graph = new Graph(found);
   if (graph.nodes.size < FEWEST / 2) frame.height = Math.min(frame.height, 380);
   if (!graph.nodes.size) return null; // the list says what to do
-  const about = el("aside", { class: "about-name", "aria-label": "Chosen name", "aria-live": "polite" });
+  const about = el("aside", { class: "about-name", "aria-label": "Chosen name", "aria-live": "polite", tabindex: "-1" });
   const picture = el("div", { class: "picture" });
 
-  function draw(chosen) {
+  function draw(chosen, lit = null) {
     const nodes = [...graph.nodes.values()];
-    put(picture, web(d3, nodes, [...graph.edges.values()], { ...frame, chosen, fixed: start?.id, onChoose: choose }));
-    put(about, chosen ? drawName(graph.nodes.get(chosen), graph, expand) : drawHints(graph, found.is_cut));
+    const given = { ...frame, chosen, lit, fixed: start?.id, onChoose: choose, onEdge: showEdge };
+    put(picture, web(d3, nodes, [...graph.edges.values()], given));
+    put(about, chosen ? drawName(graph.nodes.get(chosen), graph, { expand, correct }) : drawHints(graph, found.is_cut));
+  }
+  function showEdge(edge) {
+    const ends = [graph.nodes.get(edge.source_id), graph.nodes.get(edge.target_id)];
+    draw(null, edge);
+    put(
+      about,
+      el("h2", {}, ends.map((each, at) => [at ? " and " : "", said(each.name, { most: 60 })])),
+      drawEdge(edge, ends[0], graph, correct),
+      el("p", { class: "actions" }, ends.map((each) => button(["About ", said(each.name, { most: 30 })], () => choose(each)))),
+    );
+  }
+  /** Sends a correction of `node` and says so. Returns what shows the result, for when the dialog is closed. */
+  async function correct(node, change, told) {
+    const now = await post("graph/correct", { name: node.id, ...change });
+    const isGone = change.is_removed && !change.target;
+    notice(told, "done", async () => {
+      const back = await post("graph/undo", { name: isGone ? now.name : now.id });
+      await redraw(back[0]);
+    });
+    return () => redraw(isGone ? null : now);
+  }
+  async function redraw(node) {
+    if (name && !node) return go("graph");
+    graph.replace(await read());
+    corrected();
+    if (graph.nodes.has(node?.id)) return choose(node);
+    draw(null);
+    about.focus();
   }
   function choose(node) {
     draw(node.id);
@@ -94,10 +124,18 @@ async function drawWeb(name, depth, signal) {
 
 /** Nodes and relations by what identifies them, so that more can be added. */
 class Graph {
-  constructor(nodes, edges) {
+  constructor(found) {
+    this.nodes = new Map();
+    this.replace(found);
+  }
+
+  /** Takes what was found in place of what it held. Names that stay begin where they were. */
+  replace({ start, nodes, edges }) {
+    const before = this.nodes;
     this.nodes = new Map();
     this.edges = new Map();
-    this.add(nodes, edges);
+    this.add(start ? [start, ...nodes] : nodes, edges);
+    for (const [id, { x, y }] of before) if (this.nodes.has(id)) Object.assign(this.nodes.get(id), { x, y });
   }
 
   add(nodes, edges) {
@@ -139,7 +177,7 @@ function steps(start, depth) {
   );
 }
 
-function drawName(node, graph, expand) {
+function drawName(node, graph, { expand, correct }) {
   const edges = graph.of(node.id);
   return [
     el("h2", {}, said(node.name, { most: 80 })),
@@ -158,28 +196,98 @@ function drawName(node, graph, expand) {
       link("graph", { name: node.id }, "Only this"),
       link("search", { q: node.name.slice(0, 200) }, "Search for it"),
     ),
+    el(
+      "div",
+      { class: "actions", role: "group", "aria-label": "Correct" },
+      button("Rename or retype…", () => askName(node, correct), { right: "write" }),
+      button("Merge…", () => askMerge(node, graph, correct), { right: "write" }),
+      button("Remove…", () => askRemoval(node, correct), { right: "write", class: "danger" }),
+    ),
     edges.length
       ? el(
           "ul",
           { class: "list relations" },
-          edges.map((edge) => drawEdge(edge, node, graph)),
+          edges.map((edge) => drawEdge(edge, node, graph, correct, "li")),
         )
       : el("p", { class: "hint" }, "Nothing is related to it. Relations come from sentences that name two things."),
   ];
 }
 
 /** A relation of the chosen name, and the sentences that state it. */
-function drawEdge(edge, node, graph) {
+function drawEdge(edge, node, graph, correct, tag = "div") {
   const isFrom = edge.source_id === node.id;
   const other = graph.nodes.get(isFrom ? edge.target_id : edge.source_id);
   const name = link("graph", { name: other.id }, said(other.name, { most: 60 }));
   const type = el("span", { class: "relation" }, words(edge.type.toLowerCase()));
+  const removed = { is_removed: true, relation: edge.type, target: edge.target_id };
   return el(
-    "li",
+    tag,
     {},
-    el("p", {}, isFrom ? [type, " ", name] : [name, " ", type, " this"]),
+    el(
+      "div",
+      { class: "stated" },
+      el("p", {}, isFrom ? [type, " ", name] : [name, " ", type, " this"]),
+      button("Remove", async () => (await correct(graph.nodes.get(edge.source_id), removed, "Relation removed"))(), {
+        right: "write",
+        class: "quiet",
+        "aria-label": `Remove: ${words(edge.type.toLowerCase())} ${other.name}`,
+      }),
+    ),
     el("div", { class: "quotes" }, sentences(edge)),
   );
+}
+
+/** A form in a dialog that corrects a name and closes. */
+function ask(title, fields, label, work, given = {}) {
+  const reason = field("Why (kept in the history)", "reason");
+  dialog(title, (close) =>
+    form(
+      title,
+      [fields, reason],
+      label,
+      async (typed) => {
+        const show = await work(typed);
+        close();
+        await show();
+      },
+      given,
+    ),
+  );
+}
+
+function askName(node, correct) {
+  const fields = [
+    field("Name", "rename", { value: node.name, required: true, maxlength: 255 }),
+    field("Type", "type", { value: node.type, options: TYPES }),
+  ];
+  ask("Rename or retype", fields, "Save", (given) => correct(node, given, "Corrected"));
+}
+
+/** Asks which entity a name also stands for. If two have the same name, the type shows which. */
+function askMerge(node, graph, correct) {
+  const others = [...graph.nodes.values()].filter((each) => each.id !== node.id);
+  const known = new Map();
+  for (const each of others) known.set(known.has(each.name) || each.name === node.name ? `${each.name} (${each.type})` : each.name, each.id);
+  const fields = [
+    field("Same as", "into", {
+      required: true,
+      maxlength: 300,
+      list: "names-of-graph",
+      hint: [said(node.name, { most: 80 }), " becomes another name of it, in texts read before and later."],
+    }),
+    el("datalist", { id: "names-of-graph" }, [...known.keys()].map((each) => el("option", { value: each }))),
+    field("Type of both", "type", { value: "", options: [["", "as they are"], ...TYPES] }),
+  ];
+  ask("Merge", fields, "Merge", ({ into, type, reason }) =>
+    correct(node, { merge_into: known.get(into) ?? into, ...(type ? { type } : {}), reason }, "Merged"),
+  );
+}
+
+function askRemoval(node, correct) {
+  const about = el("p", {}, said(node.name, { most: 80 }), " leaves the graph, and later texts do not bring it back. No text is changed.");
+  ask("Remove from the graph", about, "Remove", ({ reason }) => correct(node, { is_removed: true, reason }, "Removed"), {
+    class: "stacked danger",
+  });
 }
 
 function drawHints(graph) {

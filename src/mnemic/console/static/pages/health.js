@@ -150,7 +150,7 @@ function remedy({ remedy: { verb, arguments: given }, text }, again) {
   if (verb === "jobs.retry")
     return button(
       "Retry",
-      done(() => post("jobs/retry", { ids: given.ids }), "Will be tried again"),
+      done(() => post("jobs/retry", { ids: given.ids }), "Will be retried"),
       { right },
     );
   if (verb === "delete")

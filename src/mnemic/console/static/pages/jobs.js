@@ -63,7 +63,7 @@ function draw(jobs, again) {
 
 async function retry(jobs, again) {
   const amount = await post("jobs/retry", { ids: jobs.map((job) => job.id) });
-  notice(`${count(amount, "job")} will be tried again`);
+  notice(`${count(amount, "job")} will be retried`);
   again();
 }
 

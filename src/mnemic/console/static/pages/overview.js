@@ -6,9 +6,11 @@ import { count, moment, number, shortDay, words } from "../format.js";
 import { empty, entry, facts, field, fill, form, heading, meter, table } from "../parts.js";
 import { caller, isNobody, may } from "../session.js";
 import { newestSessions, sessionEntry } from "./conversations.js";
+import { turnEntry } from "./turns.js";
 
 const NEWEST = 5;
 const MOST_USERS = 200;
+const MOST_TURNS = 200; // behind the share and the time
 const MOST_COUNTED = 1000; // sessions and memories behind a line of growth
 const PARTS = 30; // points of a line
 const LINE = { width: 200, height: 36 };
@@ -23,11 +25,13 @@ export function page({ signal, choose, go }) {
   const attention = el("section", { class: "tile", "aria-label": "What needs attention" });
   const health = el("section", { class: "tile", "aria-label": "Health" });
   const speed = el("section", { class: "tile", "aria-label": "Speed" });
+  const turns = el("section", { class: "tile", "aria-label": "Prompts with memory" });
   const counts = el("section", { "aria-label": "Counts" });
   fill(growth, () => drawGrowth(signal), signal);
   fill(attention, () => drawAttention(signal), signal);
   fill(health, () => drawHealth(signal), signal);
   if (caller.is_operator) fill(speed, () => drawSpeed(signal), signal);
+  fill(turns, () => drawTurns(signal), signal);
   fill(counts, () => drawCounts(signal), signal);
   const search = form(
     "Search everything",
@@ -36,7 +40,7 @@ export function page({ signal, choose, go }) {
     ({ q }) => go("search", { q }),
     { class: "inline" },
   );
-  return [heading("Overview"), search, el("div", { class: "tiles" }, growth, attention, health, caller.is_operator ? speed : null), counts];
+  return [heading("Overview"), search, el("div", { class: "tiles" }, growth, attention, health, caller.is_operator ? speed : null, turns), counts];
 }
 
 /** How many memories and messages came over time. */
@@ -96,6 +100,26 @@ function sparkline(sums) {
   );
 }
 
+/** The last prompts: how many got something of memory, how long it took, and the newest ones. */
+async function drawTurns(signal) {
+  const { contexts } = await get("contexts", { limit: MOST_TURNS }, { signal });
+  const title = el("h2", {}, "Prompts with memory");
+  if (!contexts.length) return [title, el("p", { class: "hint" }, "No model has asked for memory yet.")];
+  const served = contexts.filter((each) => each.items.length).length;
+  const times = contexts.map((each) => each.took_ms).sort((a, b) => a - b);
+  return [
+    title,
+    el("p", { class: "score" }, el("strong", {}, `${number((100 * served) / contexts.length, 0)} %`), " got something"),
+    meter(served / contexts.length),
+    el(
+      "p",
+      {},
+      `Of the last ${count(contexts.length, "prompt")}. Half were ready after ${number(times[Math.floor(times.length / 2)], 0)} ms or less. `,
+      link("turns", {}, "All turns"),
+    ),
+  ];
+}
+
 /** How long recall takes, over all users since the server started. */
 async function drawSpeed(signal) {
   const { total, below } = (await metrics("mnemic_recall_seconds", { signal })) ?? { total: 0 };
@@ -138,10 +162,11 @@ async function drawUsers(choose, signal) {
 }
 
 async function drawCounts(signal) {
-  const [counts, newest, sessions] = await Promise.all([
+  const [counts, newest, sessions, turns] = await Promise.all([
     get("counts", {}, { signal }),
     get("memories", { limit: NEWEST }, { signal }),
     newestSessions(NEWEST, signal),
+    get("contexts", { limit: NEWEST }, { signal }),
   ]);
   if (!sessions.length && !Object.keys(counts.states).length && !Object.keys(counts.documents).length) {
     return [
@@ -158,6 +183,9 @@ async function drawCounts(signal) {
       "div",
       { class: "halves" },
       el("section", { "aria-label": "Newest conversations" }, el("h2", {}, "Newest conversations"), sessions.map(sessionEntry)),
+      turns.contexts.length
+        ? el("section", { "aria-label": "Newest turns" }, el("h2", {}, "Newest turns"), turns.contexts.map(turnEntry))
+        : null,
       el("section", { "aria-label": "Newest memories" }, el("h2", {}, "Newest memories"), newest.memories.map((each) => entry(each))),
     ),
     el("h2", {}, "Kinds and states"),

@@ -4,6 +4,7 @@ import { post } from "../api.js";
 import { el, link, said } from "../dom.js";
 import { fromField, moment, number, words } from "../format.js";
 import { empty, field, fill, form, heading, meter } from "../parts.js";
+import { TIMES } from "../slider.js";
 
 const BUDGET = 2048;
 const LARGE_BUDGET = 16_384;
@@ -17,24 +18,7 @@ export function page({ query, signal, go }) {
     "Prompt",
     [
       field("Message", "q", { value: asked, rows: 2, required: true }),
-      el(
-        "div",
-        { class: "row" },
-        field("Budget, tokens", "budget", {
-          type: "number",
-          min: 16,
-          max: LARGE_BUDGET,
-          value: query.get("budget") ?? String(BUDGET),
-        }),
-        field("Minimum relevance, %", "floor", {
-          type: "number",
-          min: 0,
-          max: 100,
-          value: query.get("floor") ?? "",
-          placeholder: "automatic",
-        }),
-        field("As of", "as_of", { type: "datetime-local", value: query.get("as_of") ?? "" }),
-      ),
+      el("div", { class: "row" }, limits(query), TIMES.map(([name, , label]) => time(label, name, query))),
     ],
     "Show the prompt",
     (given) =>
@@ -43,7 +27,7 @@ export function page({ query, signal, go }) {
         Object.entries(given).filter(([, value]) => value),
       ),
   );
-  if (asked) fill(answer, () => drawAnswer(query, signal), signal);
+  if (asked) fill(answer, () => replay(asked, query, signal), signal);
   else
     answer.append(
       empty(
@@ -54,15 +38,39 @@ export function page({ query, signal, go }) {
   return [heading("Prompt"), box, answer];
 }
 
-async function drawAnswer(query, signal) {
-  const body = { query: query.get("q"), budget_tokens: Number(query.get("budget")) || BUDGET };
-  if (query.get("floor")) body.min_relevance = Number(query.get("floor")) / 100;
-  if (query.get("as_of")) body.as_of = fromField(query.get("as_of"));
-  const { budget_tokens: _, min_relevance: __, ...question } = body;
+const time = (label, name, query) => field(label, name, { type: "datetime-local", value: query.get(name) ?? "" });
+
+/** The fields for what a prompt may hold. */
+export function limits(query) {
+  return [
+    field("Budget, tokens", "budget", {
+      type: "number",
+      min: 16,
+      max: LARGE_BUDGET,
+      value: query.get("budget") ?? String(BUDGET),
+    }),
+    field("Minimum relevance, %", "floor", {
+      type: "number",
+      min: 0,
+      max: 100,
+      value: query.get("floor") ?? "",
+      placeholder: "automatic",
+    }),
+  ];
+}
+
+/** What a model would get with a message, under the conditions of `query`. `then`: what it got, by id; `session`: where it was said; `level`: of the headings. */
+export async function replay(asked, query, signal, { then = null, session = null, level = 2 } = {}) {
+  const head = (text) => el(`h${level}`, {}, text);
+  const question = { query: asked };
+  if (query.get("floor")) question.min_relevance = Number(query.get("floor")) / 100;
+  for (const [name] of TIMES) if (query.get(name)) question[name] = fromField(query.get(name));
+  const body = { ...question, budget_tokens: Number(query.get("budget")) || BUDGET, is_dry_run: true };
+  const options = { signal, query: session ? { session } : {} };
   const [context, roomy, found] = await Promise.all([
-    post("context", body, { signal }),
-    post("context", { ...body, budget_tokens: LARGE_BUDGET }, { signal }),
-    post("recall", { ...question, limit: 50, min_relevance: 0 }, { signal }),
+    post("context", body, options),
+    post("context", { ...body, budget_tokens: LARGE_BUDGET }, options),
+    post("recall", { ...question, limit: 50, min_relevance: 0 }, options),
   ]);
   const isSilent = !Object.keys(context.blocks).some((name) => PERSONAL.includes(name));
   return [
@@ -75,33 +83,60 @@ async function drawAnswer(query, signal) {
       el(
         "section",
         { "aria-label": "Prompt" },
-        el("h2", {}, `Prompt: ${number(context.token_count, 0)} tokens of memory`),
+        head(`Prompt: ${number(context.token_count, 0)} tokens of memory`),
         isSilent ? el("p", { class: "banner" }, "This message needs no memory, so the model gets none.") : null,
-        context.messages.map((message) => [
-          el("h3", {}, words(message.role)),
-          el("pre", { tabindex: "0" }, said(message.content, { most: 50_000 })),
-        ]),
+        context.messages.filter(isMemory).map(spoken(level + 1)),
+        earlier(context.messages.filter((each) => !isMemory(each)), level + 1),
       ),
-      el("section", { "aria-label": "Sources" }, sources(context), leftOut(context, roomy, found)),
+      el("section", { "aria-label": "Sources" }, sources(context, then, head), gone(context, then, head), leftOut(context, roomy, found, head)),
     ),
   ];
 }
 
-function sources(context) {
+function sources(context, then, head) {
   const hits = new Map(context.recall.hits.map((hit) => [hit.item.id, hit]));
   return [
-    el("h2", {}, "In the prompt"),
+    head("In the prompt"),
     context.citations.length
       ? el(
           "ol",
           { class: "list" },
-          context.citations.map((each) => source(each, hits.get(each.item_id))),
+          context.citations.map((each) => source(each, hits.get(each.item_id), then && !then.has(each.item_id))),
         )
       : el("p", { class: "hint" }, "No memories, messages or documents."),
   ];
 }
 
-function source(citation, hit) {
+const isMemory = (message) => message.role === "system";
+
+const spoken = (level) => ({ role, content }) => [
+  el(`h${level}`, {}, words(role)),
+  el("pre", { tabindex: "0" }, said(content, { most: 50_000 })),
+];
+
+/** The message, after those of the conversation that the model gets too. */
+function earlier(messages, level) {
+  if (messages.length < 2) return messages.map(spoken(level));
+  const title = `The message, after ${number(messages.length - 1, 0)} earlier in the conversation`;
+  return el("details", {}, el("summary", {}, title), messages.map(spoken(level)));
+}
+
+/** What was in the prompt then, and is not now. */
+function gone(context, then, head) {
+  const shown = new Set(context.citations.map((each) => each.item_id));
+  const others = [...(then?.values() ?? [])].filter((each) => !shown.has(each.id));
+  if (!others.length) return null;
+  return [
+    head("Only in the prompt then"),
+    el(
+      "ol",
+      { class: "list" },
+      others.map((each) => el("li", {}, link(`item/${each.id}`, {}, each.text ? said(each.text, { most: 140 }) : "erased since"))),
+    ),
+  ];
+}
+
+function source(citation, hit, isNew) {
   return el(
     "li",
     {},
@@ -114,6 +149,7 @@ function source(citation, hit) {
     el(
       "p",
       { class: "about" },
+      isNew ? [el("span", { class: "tag" }, "not in the prompt then"), " "] : null,
       hit ? relevance(hit) : "beside another item · ",
       `${words(citation.kind)} · ${moment(citation.observed_at)}`,
     ),
@@ -121,20 +157,20 @@ function source(citation, hit) {
 }
 
 /** A bar and a percentage; nothing for an embedder whose relevance is not known. */
-function relevance(hit) {
+export function relevance(hit) {
   if (hit.relevance === null) return null;
   const share = Math.round(100 * hit.relevance);
   return [meter(hit.relevance), ` ${share} % relevant · `];
 }
 
 /** Hits of recall that the prompt does not contain: those that a larger budget would add, and those that are not relevant enough. */
-function leftOut(context, roomy, found) {
+function leftOut(context, roomy, found, head) {
   const shown = new Set(context.citations.map((each) => each.item_id));
   const fits = new Set(roomy.citations.map((each) => each.item_id));
   const others = found.hits.filter((hit) => !shown.has(hit.item.id)).slice(0, MOST_LEFT_OUT);
   if (!others.length) return null;
   return [
-    el("h2", {}, "Left out"),
+    head("Left out"),
     el(
       "ol",
       { class: "list" },

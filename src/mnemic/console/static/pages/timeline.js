@@ -4,14 +4,16 @@ import { get, post, route } from "../api.js";
 import { el, link, put, said } from "../dom.js";
 import { count, dayInWords, dayOf, number } from "../format.js";
 import { drawLanes, lanesOf } from "../lanes.js";
-import { button, empty, entry, field, fill, heading, notice, tags } from "../parts.js";
+import { button, empty, entry, fill, heading, notice, tags } from "../parts.js";
 import { scope } from "../session.js";
+import { TIMES, daySlider, endOf } from "../slider.js";
 
 const A_PAGE = 500;
 const MOST_LANED = 1000;
 const CARD_EDGES = 34; // its padding and border, left and right
 const DAYS_AT_ONCE = 14;
 const DAY_MS = 86_400_000;
+const SETTLES_MS = 150;
 const STATES = ["active", "disputed", "superseded", "archived"];
 const PAST_STATES = ["active", "superseded", "archived"]; // as recall has it for questions about the past
 
@@ -144,8 +146,9 @@ async function overview(first, signal, again) {
     get("memories", { states: STATES, limit: MOST_LANED }, { signal }),
     get("sessions", { limit: MOST_LANED }, { signal }),
   ]);
-  const start = Date.parse(`${first}T12:00`); // at noon, so that a change of clocks moves no day
-  const last = Math.max(Math.round((Date.parse(`${dayOf(new Date().toISOString())}T12:00`) - start) / DAY_MS), 0);
+  const chosen = { as_of: null, known_at: null };
+  const [truth, knowledge] = TIMES.map((each) => daySlider(each, { first, moved: (day) => moved(each[0], day) }));
+  const { start, last } = truth;
   const { box, move, indent } = drawLanes({
     lanes: lanesOf(page.memories),
     events: page.memories.filter((each) => each.kind === "event" && each.state === "active"),
@@ -156,54 +159,31 @@ async function overview(first, signal, again) {
     resolve: (conflict) => resolving(conflict, again),
   });
   const shown = el("div", { "aria-live": "polite" });
-  const label = el("output", {}, "now");
   let asking = new AbortController();
   let timer = 0;
-  const range = el("input", {
-    type: "range",
-    id: "as-of",
-    min: 0,
-    max: last,
-    step: 1,
-    value: String(last),
-    "aria-label": "As of the end of this day",
-    "aria-valuetext": "now",
-    oninput: moved,
-  });
-  range.style.setProperty("margin-left", `${indent}px`);
-  range.style.setProperty("width", `calc(100% - ${indent}px)`);
-  const sort = field("Ask for what was", "sort", {
-    options: [
-      ["as_of", "true in the world"],
-      ["known_at", "known to us"],
-    ],
-    value: "as_of",
-    onchange: moved,
-  });
+  for (const { box: slider } of [truth, knowledge]) slider.style.setProperty("--indent", `${indent}px`);
 
-  function moved() {
-    const day = dayOf(new Date(start + Number(range.value) * DAY_MS).toISOString());
-    const isNow = Number(range.value) === last;
-    label.textContent = isNow ? "now" : dayInWords(day);
-    range.setAttribute("aria-valuetext", isNow ? "now" : dayInWords(day));
-    move(start + Number(range.value) * DAY_MS);
+  function moved(name, day) {
+    chosen[name] = day;
+    move(start + Number(truth.range.value) * DAY_MS, start + Number(knowledge.range.value) * DAY_MS);
     clearTimeout(timer);
     asking.abort();
     asking = new AbortController();
     signal.addEventListener("abort", () => asking.abort(), { once: true });
     const own = asking.signal;
-    if (isNow) {
+    if (!chosen.as_of && !chosen.known_at) {
       put(shown);
       return;
     }
-    timer = setTimeout(() => fill(shown, () => at(day, sort.querySelector("select").value, own), own), 150);
+    timer = setTimeout(() => fill(shown, () => at(chosen, own), own), SETTLES_MS);
   }
   return el(
     "section",
-    { class: "card", "aria-label": "As of" },
-    el("div", { class: "heading" }, el("h2", {}, "As of ", label), sort),
+    { class: "card", "aria-label": "At a day" },
+    el("h2", {}, "What was true, and what Mnemic knew"),
     box,
-    range,
+    truth.box,
+    knowledge.box,
     shown,
   );
 }
@@ -236,18 +216,17 @@ function resolving([disputed, known], again) {
   );
 }
 
-async function at(day, sort, signal) {
-  const page = await get(
-    "memories",
-    { [sort]: new Date(`${day}T23:59:59`).toISOString(), limit: 100, states: PAST_STATES },
-    { signal },
-  );
+/** The memories that were true on one day, as Mnemic knew them on the other. */
+async function at({ as_of: truth, known_at: knowledge }, signal) {
+  const times = { ...(truth ? { as_of: endOf(truth) } : {}), ...(knowledge ? { known_at: endOf(knowledge) } : {}) };
+  const page = await get("memories", { ...times, limit: 100, states: PAST_STATES }, { signal });
+  const told = [
+    truth ? `what was true on ${dayInWords(truth)}` : "what is true",
+    knowledge ? `as Mnemic knew it on ${dayInWords(knowledge)}` : "as Mnemic knows it now",
+  ];
   return [
-    el(
-      "p",
-      {},
-      `${sort === "as_of" ? "True" : "Known"} at the end of ${dayInWords(day)}: ${count(page.memories.length, "memory", "memories")}${page.next ? " and more" : ""}`,
-    ),
+    el("h3", {}, `${count(page.memories.length, "memory", "memories")}${page.next ? " and more" : ""}`),
+    el("p", { class: "hint" }, `Of ${told.join(", ")}.`),
     page.memories.map((each) => entry(each)),
   ];
 }

@@ -1,0 +1,230 @@
+// Turns: what models were shown, newest first; and each as it was, beside what would be shown now or on another day.
+
+import { get, route } from "../api.js";
+import { address, el, link, put, said } from "../dom.js";
+import { count, dayOf, moment, number, words } from "../format.js";
+import { button, empty, entry, fill, form, heading } from "../parts.js";
+import { TIMES, daySlider, endOf } from "../slider.js";
+import { bubble, remembered } from "./conversations.js";
+import { limits, relevance, replay } from "./prompt.js";
+
+const A_PAGE = 50;
+const BEFORE = 6; // messages of the conversation that are shown
+const SOON_MS = 300_000; // the answer to a message comes by then
+const SETTLES_MS = 250;
+
+export function page({ id, query, signal }) {
+  const box = el("section", { "aria-label": id ? "Turn" : "Turns" });
+  if (!id) {
+    fill(box, () => drawTurns(signal), signal);
+    return [heading("Turns"), box];
+  }
+  fill(box, () => drawTurn(id, query, signal), signal);
+  return [heading("Turn", link("turns", {}, "All turns")), box];
+}
+
+async function drawTurns(signal) {
+  const list = el("ol", { class: "list" });
+  const more = el("div", {});
+  let after;
+  async function earlier() {
+    const page = await get("contexts", { limit: A_PAGE, ...(after ? { after } : {}) }, { signal });
+    after = page.next;
+    list.append(...page.contexts.map((each) => el("li", {}, turnEntry(each))));
+    put(more, after ? button("Earlier turns", earlier) : null);
+  }
+  await earlier();
+  if (!list.children.length)
+    return empty(
+      "No turns yet",
+      "A turn appears here when a model gets a prompt with memory: through the proxy, chat, hooks, MCP, REST or the library. How long turns are kept is the setting context.keep-days.",
+    );
+  return [list, more];
+}
+
+/** A turn in a list: what was asked, through which door, and how much of memory the model got. */
+export function turnEntry({ id, query, door, at, items, took_ms: took }) {
+  return el(
+    "article",
+    { class: "entry" },
+    el("p", {}, link(`turns/${id}`, {}, query ? said(query, { most: 140 }) : el("em", {}, "no message"))),
+    el(
+      "p",
+      { class: "about" },
+      el("span", { class: "tag" }, words(door)),
+      " ",
+      el("time", { datetime: at }, moment(at)),
+      ` · ${items.length ? count(items.length, "item") : "nothing"} · ${number(took, 0)} ms`,
+    ),
+  );
+}
+
+async function drawTurn(id, query, signal) {
+  const {
+    contexts: [turn],
+  } = await get("contexts", { id }, { signal });
+  if (!turn)
+    return empty("There is no such turn", "It was forgotten or erased, or it belongs to somebody else.");
+  const [items, talk, learned, oldest] = await Promise.all([
+    Promise.all(turn.items.map((each) => itemOf(each, signal))),
+    talkOf(turn, signal),
+    turn.session ? remembered(turn.session, signal) : new Map(),
+    get("memories", { order: "oldest", limit: 1, states: ["active", "superseded"] }, { signal }),
+  ]);
+  const said = talk.length ? talk : [{ role: "user", text: turn.query, observed_at: turn.at, id: "" }];
+  const own = talk.find((each) => each.id === turn.message_id)?.turn_id;
+  const kept = talk.filter((each) => each.turn_id === own).flatMap((each) => learned.get(each.id) ?? []);
+  return [
+    el(
+      "p",
+      { class: "about" },
+      el("span", { class: "tag" }, `through ${words(turn.door)}`),
+      ` ${moment(turn.at)} · ready after ${number(turn.took_ms, 0)} ms`,
+    ),
+    el(
+      "div",
+      { class: "inspector" },
+      el(
+        "section",
+        { "aria-label": "Conversation" },
+        el("h2", {}, "Conversation"),
+        el(
+          "ol",
+          { class: "chat" },
+          said.map((each) => bubble(each, { isChosen: each.id === (turn.message_id ?? "") })),
+        ),
+        turn.session ? el("p", {}, link(`conversations/${turn.session}`, { at: turn.message_id }, "The whole conversation")) : null,
+      ),
+      el(
+        "section",
+        { "aria-label": "In the prompt then" },
+        el("h2", {}, `In the prompt then: ${count(turn.tokens, "token")}`),
+        blocks(turn, items),
+      ),
+    ),
+    el(
+      "section",
+      { "aria-label": "Learned from it" },
+      el("h2", {}, "Learned from it"),
+      kept.length
+        ? kept.map((each) => entry(each))
+        : el("p", { class: "hint" }, "Nothing yet. Facts are extracted by the worker, after the answer."),
+    ),
+    again(turn, items, oldest.memories[0]?.observed_at ?? turn.at, query, signal),
+  ];
+}
+
+/** An item as it is now, with its place in the turn. Without a text where it was erased since. */
+async function itemOf({ id, block, relevance: share }, signal) {
+  const found = await get(route`memories/${id}`, {}, { signal }).catch((problem) => {
+    if (problem.status !== 404) throw problem;
+    return {};
+  });
+  return { ...found, id, block, relevance: share };
+}
+
+/** The messages before a turn, and the turn's own; none where the memory does not hold its message. */
+async function talkOf(turn, signal) {
+  if (!turn.message_id || !turn.session) return [];
+  const before = new Date(Date.parse(turn.at) + SOON_MS).toISOString();
+  const asked = { session: turn.session, in_session: true, before, limit: 5 * BEFORE };
+  const talk = (await get("messages", asked, { signal })).messages.toReversed();
+  const own = talk.find((each) => each.id === turn.message_id);
+  const last = talk.findLastIndex((each) => own && each.turn_id === own.turn_id);
+  return talk.slice(Math.max(last + 1 - BEFORE, 0), last + 1);
+}
+
+/** What was put into the prompt, block by block. */
+function blocks(turn, items) {
+  const names = Object.keys(turn.blocks);
+  if (!names.length) return el("p", { class: "hint" }, "Nothing.");
+  return names.map((name) => {
+    const own = items.filter((each) => each.block === name);
+    return [
+      el("h3", {}, `${NAMES[name] ?? name} `, el("span", { class: "hint" }, count(turn.blocks[name], "token"))),
+      own.length
+        ? el(
+            "ol",
+            { class: "list" },
+            own.map((each) => el("li", {}, shown(each))),
+          )
+        : null,
+    ];
+  });
+}
+
+const NAMES = {
+  profile: "Profile",
+  guidance: "Guidance",
+  working: "Date and user",
+  facts: "Facts and messages",
+  documents: "Documents",
+  history: "Earlier messages of the conversation",
+  recall: "Search results",
+};
+
+function shown(item) {
+  if (!item.text) return el("p", { class: "hint" }, "An item that was erased since.");
+  const isOld = item.state === "superseded" || item.state === "archived";
+  return [
+    el("p", {}, link(`item/${item.id}`, {}, said(item.text, { most: 140 }))),
+    el(
+      "p",
+      { class: "about" },
+      item.relevance === null ? "background · " : relevance(item),
+      item.kind ? words(item.kind) : item.role ? "message" : "document",
+      ` · ${moment(item.observed_at)}`,
+      isOld ? [" ", el("span", { class: `tag ${item.state}` }, `${item.state} since`)] : null,
+    ),
+  ];
+}
+
+/** The prompt of the same message under other conditions, beside what was put into it then. */
+function again(turn, items, oldest, query, signal) {
+  const answer = el("section", { "aria-label": "The prompt again" });
+  const then = new Map(items.map((each) => [each.id, each]));
+  const first = dayOf(oldest < turn.at ? oldest : turn.at);
+  const days = Object.fromEntries(TIMES.map(([name]) => [name, query.get(name)]));
+  let given = { budget: query.get("budget") ?? turn.settings.budget_tokens, floor: query.get("floor") };
+  let timer = 0;
+  let asking = new AbortController();
+  signal.addEventListener("abort", () => asking.abort(), { once: true });
+  function ask() {
+    asking.abort();
+    asking = new AbortController();
+    const own = asking.signal;
+    const times = Object.fromEntries(TIMES.map(([name]) => [name, endOf(days[name])]));
+    const asked = new URLSearchParams(Object.entries({ ...given, ...times }).filter(([, value]) => value));
+    fill(answer, () => replay(turn.query, asked, own, { then, session: turn.session, level: 3 }), own);
+  }
+  function chose() {
+    const kept = Object.entries({ ...given, ...days }).filter(([, value]) => value);
+    history.replaceState(null, "", address(`turns/${turn.id}`, kept));
+    clearTimeout(timer);
+    timer = setTimeout(ask, SETTLES_MS);
+  }
+  const sliders = TIMES.map((each) => {
+    const moved = (day) => {
+      days[each[0]] = day;
+      chose();
+    };
+    return daySlider(each, { first, day: days[each[0]], moved }).box;
+  });
+  const limited = new URLSearchParams(Object.entries(given).filter(([, value]) => value));
+  const box = form(
+    "Conditions",
+    [el("div", { class: "row" }, limits(limited)), sliders],
+    "Show the prompt",
+    (values) => {
+      given = { budget: values.budget, floor: values.floor };
+      chose();
+    },
+  );
+  if (turn.query) ask();
+  return el(
+    "section",
+    { class: "card", "aria-label": "At another time" },
+    el("h2", {}, "The same message now, or at another time"),
+    turn.query ? [box, answer] : el("p", { class: "hint" }, "The text of the message is not known."),
+  );
+}
