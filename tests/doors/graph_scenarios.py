@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemic.errors import InvalidInputError, NotFoundError
+from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.doors.scenarios import BORIS, OTHER_ORG, Ref, Scenario, Step
 
 X_DEPENDS = Step("remember", {"text": "Project X depends on the Billing Service."}, save="first")
@@ -110,6 +110,96 @@ GRAPH = (
             Step("graph.extract", {"levels": ["planet"]}, fails=InvalidInputError),
             Step("graph.extract", {"limit": 0}, fails=InvalidInputError),
             Step("recall", {"query": TWO_FACTS, "hops": 5}, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
+        "names of one person are merged, and a later message belongs to the merged one",
+        (
+            Step("remember", {"text": "John works at Acme."}),
+            Step("remember", {"text": "John Smith lives in Paris."}),
+            Step("graph.extract", expect={"items": 2}),
+            Step(
+                "graph.correct",
+                {"name": "John", "merge_into": "John Smith", "reason": "they are one"},
+                expect={"name": "John Smith", "type": "person", "other_names": ["John"], "mentions": 2},
+            ),
+            Step("remember", {"text": "John uses Redis."}),
+            Step("graph.extract", expect={"items": 1}),
+            Step("graph.neighbours", {"name": "john"}, expect={"start.name": "John Smith", "nodes.#": 3}),
+            Step("graph.correct", {"name": "John Smith", "merge_into": "John"}, fails=ConflictError),
+            Step("graph.correct", {"name": "John", "merge_into": "Paris"}, fails=ConflictError),
+            Step("graph.neighbours", {"name": "John"}, scope=BORIS, fails=NotFoundError),
+            Step("erase", expect={"counts.history": 4}),
+            Step("history", {"id": "graph"}, fails=NotFoundError),
+        ),
+    ),
+    Scenario(
+        "an entity is renamed, retyped and removed, and the history says so",
+        (
+            X_DEPENDS,
+            Step("graph.extract"),
+            Step(
+                "graph.correct",
+                {"name": "Billing Service", "rename": "<b>Ledger</b>", "type": "technology"},
+                expect={"name": "<b>Ledger</b>", "type": "technology", "other_names.0": "Billing Service"},
+            ),
+            Step("graph.entities", {"query": "ledger", "types": ["technology"]}, expect={"nodes.#": 1}),
+            Step(
+                "graph.correct",
+                {"name": "Project X", "relation": "depends_on", "target": "Billing Service", "is_removed": True},
+                expect={"name": "Project X"},
+            ),
+            Step("graph.neighbours", {"name": "Project X"}, expect={"nodes": [], "edges": []}),
+            Step("graph.correct", {"name": "Project X", "is_removed": True}, expect={"name": "Project X"}),
+            Step("remember", {"text": "Project X depends on Redis."}),
+            Step("graph.extract", expect={"items": 1}),
+            Step("graph.neighbours", {"name": "Project X"}, fails=NotFoundError),
+            Step("graph.entities", expect={"nodes.#": 2, "nodes.0.name": "<b>Ledger</b>", "nodes.1.name": "Redis"}),
+            Step(
+                "history",
+                {"id": "graph"},
+                expect={
+                    "#": 3,
+                    "0.action": "updated",
+                    "0.before.name": "Billing Service",
+                    "0.after.type": "technology",
+                    "2.action": "deleted",
+                },
+            ),
+        ),
+    ),
+    Scenario(
+        "a correction is undone, and the one before it",
+        (
+            X_DEPENDS,
+            Step("graph.extract"),
+            Step("graph.correct", {"name": "Project X", "rename": "Xylo"}),
+            Step("graph.correct", {"name": "Xylo", "is_removed": True}),
+            Step("graph.undo", {"name": "project x"}, expect={"#": 1, "0.name": "Xylo"}),
+            Step("graph.undo", {"name": "Xylo"}, expect={"#": 1, "0.name": "Project X"}),
+            Step("graph.undo", {"name": "Project X"}, fails=ConflictError),
+            Step("graph.undo", {"name": "Xylo"}, scope=BORIS, fails=ConflictError),
+        ),
+    ),
+    Scenario(
+        "a correction that says nothing, or two things at once, is refused",
+        (
+            X_DEPENDS,
+            Step("graph.extract"),
+            Step("graph.correct", {"name": "Project X"}, fails=InvalidInputError),
+            Step("graph.correct", {"name": "Nobody", "is_removed": True}, fails=NotFoundError),
+            Step("graph.correct", {"name": "Project X", "type": "planet"}, fails=InvalidInputError),
+            Step("graph.correct", {"name": "Project X", "rename": "?!"}, fails=InvalidInputError),
+            Step("graph.correct", {"name": "Project X", "rename": "Y", "is_removed": True}, fails=InvalidInputError),
+            Step("graph.correct", {"name": "Project X", "rename": "Billing Service"}, fails=ConflictError),
+            Step(
+                "graph.correct", {"name": "Project X", "relation": "USES", "is_removed": True}, fails=InvalidInputError
+            ),
+            Step(
+                "graph.correct",
+                {"name": "Project X", "relation": "USES", "target": "Billing Service", "is_removed": True},
+                fails=NotFoundError,
+            ),
         ),
     ),
 )

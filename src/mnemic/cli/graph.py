@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli import output
-from mnemic.cli.commands import command, verb_command
+from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.options import ScopeOptions
 from mnemic.errors import InvalidInputError
 
@@ -55,6 +55,22 @@ def path(found: GraphPath) -> None:
         output.show_rows(("from", "relation", "to"), rows)
     else:
         output.note("both names refer to the same entity")
+
+
+@verb_command("graph correct")
+def correct(node: Node, arguments: Arguments) -> None:
+    """Rename, retype, merge or remove an entity, or remove a relation. `graph undo` reverts it."""
+    output.show_rows(("type", "named in"), [_format_node(node)])
+    removed = "relation removed" if "target" in arguments else "entity removed"
+    done = removed if arguments.get("is_removed") else "entity corrected"
+    output.note(f"{done}; `mnemic graph undo` reverts the correction")
+
+
+@verb_command("graph undo")
+def undo(nodes: list[Node]) -> None:
+    """Revert the last correction of an entity. Run it again to revert the one before."""
+    output.show_rows(("type", "named in"), [_format_node(node) for node in nodes])
+    output.note("the correction is reverted" + ("" if nodes else "; no item mentions the entity any more"))
 
 
 @verb_command("graph extract")

@@ -1,4 +1,6 @@
-"""Finds entities, neighbours and paths in the graph. Follows only the heaviest relations of crowded nodes."""
+"""Finds entities, neighbours and paths in the graph, and corrects it. Follows only the heaviest relations of crowded
+nodes.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
-from mnemic.engine.engine import Engine
-from mnemic.engine.graph_extract import Nodes
-from mnemic.errors import NotFoundError
+from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.graph_extract import Nodes, read_corrections
+from mnemic.engine.secrets import clean_reason, redact
+from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model import graph
+from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.graph.names import name_key
+from mnemic.text.graph.names import name_key, printable_name
 
 MOST_RELATIONS = 50  # relations followed per node and direction
 MOST_NODES = 2000  # nodes visited from each side of a path
 MOST_RANKED = 5000  # names compared by their relations: read in less than a second
 CITATIONS = 3  # per relation: enough to believe it, and the answer stays short
+MOST_SIMILAR = 10_000  # relations of one type and entity, among which one to remove is looked for
 MENTIONS = 10  # per entity: enough to show where it occurs
 MOST_CITED_CHARACTERS = 300  # one or two sentences
 
@@ -44,16 +49,20 @@ def nodes(
     """Nodes whose name contains `query`, by name. Aliases are only listed with a query."""
     if query.strip() and not name_key(query):
         return graph.NodePage(())
-    asked = graph.EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
+    part = name_key(query)
     with engine.store.read() as work:
+        found = Nodes(work, scope.visibility, engine.clock.now())
+        stored = () if found.has_types else types
+        asked = graph.EntityQuery(part=part, types=stored, after=after or "", limit=limit + 1)
         rows = work.graph.entities(scope.visibility, asked)
         keys = [*dict.fromkeys(row.key for row in rows)]
-        shown, found = keys[:limit], Nodes(work, scope.visibility, engine.clock.now())
+        shown = keys[:limit]
         roots = found.of_ids([row.id for row in rows if row.key in shown])
-        told = [(row, found.node(roots[row.id])) for row in rows if row.id in roots]
-        told = [(row, node) for row, node in told if not types or node.type in types]
-        kept = [node for row, node in told if query or name_key(node.name) == row.key]
-    return graph.NodePage(tuple(dict.fromkeys(kept)), shown[-1] if len(keys) > limit else None)
+        listed = [row.id for row in rows if row.id in roots and (query or found.first_key(roots[row.id]) == row.key)]
+        renamed = found.of_keys(found.corrected_keys(part)) if query and not after else []
+        told = [found.node(root) for root in (*renamed, *(roots[own] for own in listed))]
+    kept = dict.fromkeys(node for node in told if not types or node.type in types)
+    return graph.NodePage(tuple(kept), shown[-1] if len(keys) > limit else None)
 
 
 def overview(engine: Engine, scope: Scope, walk: Walk, *, limit: int = 50) -> graph.GraphOverview:
@@ -187,6 +196,22 @@ class Walking:
             raise NotFoundError(f"this scope has no entity {name_key(name)!r}; `graph extract` updates the graph")
         return roots
 
+    def only(self, name: str) -> str:
+        """The node of a name or id. Raises `NotFoundError`, or `ConflictError` if several have the name."""
+        roots = self.starts(name)
+        if len(roots) > 1:
+            found = ", ".join(f"{self.nodes.node(root).type.value} (id {root})" for root in roots)
+            raise ConflictError(f"several entities are called {name!r}: {found}; pass the id of one")
+        return roots[0]
+
+    def states(self, source: str, target: str, type_: str) -> bool:
+        """True if a visible relation of this type leads from one node to another, at any time."""
+        query = graph.RelationQuery(types=(type_,), limit=MOST_SIMILAR)
+        found = self._work.graph.relations(self._visible, self.nodes.members(source), query)
+        places = self.nodes.of_ids([*{end: None for each in found for end in (each.source_id, each.target_id)}])
+        ends = [(places.get(each.source_id), places.get(each.target_id)) for each in found]
+        return (source, target) in ends and not self.nodes.is_cut(source, target, type_)
+
     def edges(self, roots: Sequence[str]) -> list[graph.Edge]:
         """The edges at these nodes, heaviest first, without self-loops."""
         self.check()
@@ -199,7 +224,7 @@ class Walking:
         places = self.nodes.of_ids([*{end: None for each in found for end in (each.source_id, each.target_id)}])
         edges: dict[tuple[str, str, str], graph.Edge] = {}
         for each in found:
-            if each.source_id in places and each.target_id in places:
+            if each.source_id in places and each.target_id in places and not self._is_cut(each, places):
                 edge = _edge(each, places)
                 key = (edge.source_id, edge.target_id, edge.type)
                 edges[key] = _join_edges(edges[key], edge) if key in edges else edge
@@ -207,6 +232,9 @@ class Walking:
                 ids += [each.id] if each.id not in ids else []
         kept = [edge for edge in edges.values() if edge.source_id != edge.target_id]
         return sorted(kept, key=lambda edge: (-edge.weight, edge.source_id, edge.target_id, edge.type))
+
+    def _is_cut(self, relation: graph.Relation, places: Mapping[str, str]) -> bool:
+        return self.nodes.is_cut(places[relation.source_id], places[relation.target_id], relation.type)
 
     def cited(self, edges: Iterable[graph.Edge]) -> list[graph.Edge]:
         """The edges with their evidence, newest first."""
@@ -305,3 +333,143 @@ def _join_edges(one: graph.Edge, other: graph.Edge) -> graph.Edge:
         valid_from=None if None in starts else min(start for start in starts if start is not None),
         valid_to=None if None in ends else max(end for end in ends if end is not None),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A correction as asked for. With `relation` and `target`, it removes that relation."""
+
+    rename: str = ""
+    type: graph.EntityType | None = None
+    merge_into: str = ""
+    relation: str = ""
+    target: str = ""
+    is_removed: bool = False
+
+    def check(self) -> None:
+        """Raises `InvalidInputError` if the parts do not belong together."""
+        changes = (self.rename, self.type, self.merge_into)
+        if not self.is_removed and not any(changes):
+            raise InvalidInputError("pass a new name, a type, an entity to merge into, or is_removed=True")
+        if self.is_removed and any(changes):
+            raise InvalidInputError("an entity that is removed cannot be renamed, retyped or merged as well")
+        if bool(self.relation) != bool(self.target) or (self.target and not self.is_removed):
+            raise InvalidInputError("to remove a relation, pass relation, target and is_removed=True")
+
+
+def correct(engine: Engine, scope: Scope, name: str, change: Change, *, actor: str, reason: str = "") -> graph.Node:
+    """Correct an entity, or remove one of its relations. Returns the entity as it is now, or as it was if removed. What
+    only an agent's private items mention is not found, since the correction would show its name to others.
+    """
+    change.check()
+    new_name = printable_name(redact(engine, change.rename).text)
+    with engine.store.write() as work:
+        around = Walking(work, _shared(scope), Walk(as_of=engine.clock.now()))
+        known, root = around.nodes, around.only(name)
+        old, action, after = known.node(root), Action.UPDATED, dict[str, object]()
+        joined = [root]
+        if change.merge_into:
+            action, joined = Action.MERGED, [root, around.only(change.merge_into)]
+            after["name"] = _check_mergeable(known, joined, change)
+        if change.rename:
+            _check_free(known, new_name, joined)
+            after["name"] = new_name
+        if change.type:
+            after["type"] = change.type.value
+        before = {"name": old.name, "type": old.type.value}
+        if not change.merge_into and after.items() <= before.items() and not change.is_removed:
+            return old
+        before = {name: before[name] for name in after}
+        if change.is_removed:
+            action, before, after["is_removed"] = Action.DELETED, {"name": old.name}, True
+        if change.target:
+            before, removed = _find_relation(around, root, change)
+            after |= removed
+        keys = {key for each in joined for key in known.keys(each)} | {name_key(str(after.get("name", old.name)))}
+        others = {*known.of_keys(keys)} - {*known.of_ids(joined).values()}
+        if others and not change.target:  # they have the same name
+            after["types"] = sorted({row.value for each in joined for row in known.types(each)})
+        _note(engine, work, scope, (action, actor, reason), before, {"keys": sorted(keys), **after})
+        known = Nodes(work, scope.visibility, engine.clock.now())
+        return old if change.is_removed else known.node(known.of_ids([root])[root])
+
+
+def undo_correction(engine: Engine, scope: Scope, name: str, *, actor: str) -> list[graph.Node]:
+    """Undo the last correction of an entity, given by any name that the correction knows. Returns the entities that it
+    concerned as they are now. Raises `ConflictError` if none is left.
+    """
+    with engine.store.write() as work:
+        known = Nodes(work, _shared(scope), engine.clock.now())
+        roots = known.of_ids([name.strip()]).values()
+        keys = {name_key(name)}.union(*(known.keys(root) for root in roots))
+        own = Visibility((scope.partition(scope.default_level),), None)
+        found = [each for each in read_corrections(work, own) if not keys.isdisjoint(each.keys | each.target)]
+        if not found:
+            raise ConflictError(f"the entity {name!r} has no more corrections to undo")
+        last = found[-1]
+        _note(engine, work, scope, (Action.RESTORED, actor, "undo of a correction"), {}, {"undone": last.id})
+        known = Nodes(work, scope.visibility, engine.clock.now())
+        return [known.node(root) for root in known.of_keys(last.keys)]
+
+
+def _shared(scope: Scope) -> Visibility:
+    """What every agent sees."""
+    return Visibility(scope.visibility.partitions, None)
+
+
+def _check_mergeable(known: Nodes, joined: Sequence[str], change: Change) -> str:
+    """The name of two nodes: the second's. Raises `ConflictError` if they are one, or of two types."""
+    one, into = [known.node(root) for root in joined]
+    if one == into:
+        raise ConflictError(f"{change.merge_into!r} and {one.name!r} are already the same entity")
+    types = {one.type, into.type} - {graph.EntityType.THING}
+    if len(types) > 1 and not change.type:
+        told = " and ".join(f"{each.name!r} ({each.type.value})" for each in (one, into))
+        raise ConflictError(f"{told} have different types; pass the type of the merged entity")
+    return into.name
+
+
+def _check_free(known: Nodes, name: str, joined: Sequence[str]) -> None:
+    """Raises `InvalidInputError` if a new name has no letters or digits, and `ConflictError` if it is in use."""
+    key = name_key(name)
+    if not key:
+        raise InvalidInputError("a name needs a letter or a digit")
+    if {*known.of_keys([key])} - {*known.of_ids(joined).values()}:
+        raise ConflictError(f"there is already an entity {name!r}; merge into it instead")
+    if known.was_removed(key):
+        raise ConflictError(f"the entity {name!r} was removed; undo that, or choose another name")
+
+
+def _find_relation(around: Walking, root: str, change: Change) -> tuple[dict[str, str], dict[str, object]]:
+    """The relation to remove, for people and as a correction. Raises `NotFoundError`."""
+    other, type_ = around.only(change.target), change.relation.strip().upper()
+    source, target = (around.nodes.node(each).name for each in (root, other))
+    if not around.states(root, other, type_):
+        raise NotFoundError(f"there is no relation {type_} from {source!r} to {target!r}")
+    keys = sorted(around.nodes.keys(other))
+    return {"name": f"{source} {type_} {target}"}, {"relation": type_, "target": keys}
+
+
+def _note(
+    engine: Engine,
+    work: UnitOfWork,
+    scope: Scope,
+    what: tuple[Action, str, str],
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+) -> None:
+    """Add an entry to the graph's history."""
+    action, actor, reason = what
+    now = engine.clock.now()
+    entry = HistoryEntry(
+        id=new_id(now),
+        partition=scope.partition(scope.default_level),
+        item_id=graph.GRAPH_ITEM,
+        action=action,
+        actor=actor,
+        reason=clean_reason(engine, reason),
+        at=now,
+        before=before,
+        after=after,
+    )
+    work.history.add([entry])

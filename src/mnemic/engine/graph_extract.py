@@ -1,8 +1,9 @@
 """Reads items into the graph, embeds entities, and joins entities into the nodes that a scope sees.
 
-Entities are one node if they share key and type, if one is a mere `thing` and the key has one other type, or if a
-relation names an alias. The store merges nothing, so a scope that may not see one entity sees the other alone. Rules
-read all items; a model reads only memories, which say most in the fewest words. A page is one transaction. No reader
+Entities are one node if they share key and type, if one is a mere `thing` and the key has one other type, if a relation
+names an alias, or if a person merged them. The store merges nothing, so a scope that may not see one entity sees the
+other alone. Corrections are kept by name in the history and applied here, so they outlive every reading. Rules read all
+items; a model reads only memories, which say most in the fewest words. A page is one transaction. No reader
 reads an item twice.
 """
 
@@ -11,15 +12,18 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import cast
 
 from mnemic.engine.engine import Engine
 from mnemic.errors import BackendError, ConfigError, MnemicError
 from mnemic.model import graph
+from mnemic.model.records import HistoryEntry
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
 from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
+from mnemic.text.graph.names import name_key
 from mnemic.text.wordings import edition
 
 ALIAS_ROUNDS = 3  # steps along aliases of aliases
@@ -29,11 +33,49 @@ MOST_ALIASES = 20  # aliases followed per entity: bounds the walk
 USUAL = 3  # a type told this many times as often as another of the same name is the right one of both
 
 
+def read_corrections(work: UnitOfWork, visible: Visibility) -> list[graph.Correction]:
+    """The visible corrections that were not undone, oldest first."""
+    entries = work.history.of(visible, graph.GRAPH_ITEM)
+    undone = {str(entry.after.get("undone")) for entry in entries}
+    found = [_read_correction(entry) for entry in entries if entry.id not in undone]
+    return [each for each in found if each.keys]
+
+
+def _read_correction(entry: HistoryEntry) -> graph.Correction:
+    """The correction of an entry, as far as it is usable, since it may be imported. Without keys if scrubbed."""
+    known = {each.value: each for each in graph.EntityType}
+    types, keys, target = (_texts(entry.after.get(name)) for name in ("types", "keys", "target"))
+    name, type_, relation = (str(entry.after.get(name, "")) for name in ("name", "type", "relation"))
+    return graph.Correction(
+        id=entry.id,
+        keys=keys,
+        types=frozenset(known[each] for each in types if each in known),
+        name=name[: graph.MAX_NAME_CHARS],
+        type=known.get(type_),
+        relation=relation,
+        target=target,
+        is_removed=entry.after.get("is_removed") is True,
+    )
+
+
+def _texts(value: object) -> frozenset[str]:
+    return frozenset(map(str, cast("list[object]", value) if isinstance(value, list) else ()))
+
+
 class Nodes:
-    """The nodes loaded in one unit of work. Aliases must hold at `as_of`."""
+    """The nodes loaded in one unit of work, corrected. Aliases must hold at `as_of`."""
 
     def __init__(self, work: UnitOfWork, visible: Visibility, as_of: datetime | None) -> None:
         self._work, self._visible, self._as_of = work, visible, as_of
+        self._joined: dict[str, list[graph.Correction]] = {}
+        self._removed: dict[str, list[graph.Correction]] = {}
+        self._cut: dict[str, list[graph.Correction]] = {}
+        self._age = dict[str, int]()
+        for each in read_corrections(work, visible):
+            self._age[each.id] = -len(self._age)
+            group = self._cut if each.relation else self._removed if each.is_removed else self._joined
+            for key in each.keys:
+                group.setdefault(key, []).append(each)
         self._rows: dict[str, list[graph.Entity]] = {}
         self._roots: dict[str, str] = {}
         self._members: dict[str, list[str]] = {}
@@ -63,33 +105,86 @@ class Nodes:
         """Ids of a node's entities."""
         return self._members[self._roots[root]]
 
+    def keys(self, root: str) -> set[str]:
+        """The keys of a node's entities, and those that corrections give it."""
+        rows = self._rows_of(root)
+        return {row.key for row in rows}.union(*(each.keys for each in self._corrections(rows)))
+
+    def first_key(self, root: str) -> str:
+        """The key under which a node is listed: that of its name, or its first one if no item has that name."""
+        keys, own = {row.key for row in self._rows_of(root)}, name_key(self.node(root).name)
+        return own if own in keys else min(keys)
+
+    def types(self, root: str) -> set[graph.EntityType]:
+        """The types of a node's entities as stored."""
+        return {row.type for row in self._rows_of(root)}
+
+    def corrected_keys(self, part: str) -> list[str]:
+        """Keys of corrected names that contain `part`."""
+        return sorted(key for key in self._joined if part in key)
+
+    def was_removed(self, key: str) -> bool:
+        """True if a person removed the entities with this key."""
+        return any(not each.types for each in self._removed.get(key, ()))
+
+    def is_cut(self, source: str, target: str, type_: str) -> bool:
+        """True if a person removed this relation between two nodes."""
+        found = [each for key in self.keys(source) for each in self._cut.get(key, ())] if self._cut else []
+        return any(each.relation == type_ and not each.target.isdisjoint(self.keys(target)) for each in found)
+
+    @property
+    def has_types(self) -> bool:
+        """True if a correction changes a type, so that the store cannot select by type."""
+        return any(each.type for found in self._joined.values() for each in found)
+
     def node(self, root: str) -> graph.Node:
-        """A node from all its entities, with the most mentioned name."""
-        rows = [row for each in self.members(root) for row in self._rows[each]]
+        """A node from all its entities, with the most mentioned name, or as corrected."""
+        rows = self._rows_of(root)
+        corrections = self._corrections(rows)
         votes = Counter[graph.EntityType]()
         for row in rows:
             votes[row.type] += row.mentions
         rows.sort(
             key=lambda row: (row.type is graph.EntityType.THING, -votes[row.type], -row.mentions, row.key, row.id)
         )
-        names = [name for row in rows for name in (row.name, *row.other_names)]
+        names = [each.name for each in corrections if each.name]
+        names += [name for row in rows for name in (row.name, *row.other_names)]
         return graph.Node(
             id=root,
             name=names[0],
-            type=rows[0].type,
+            type=next((each.type for each in corrections if each.type), rows[0].type),
             other_names=tuple(dict.fromkeys(name for name in names if name != names[0]))[: graph.MAX_OTHER_NAMES],
             description=next((row.description for row in rows if row.description), ""),
             mentions=sum(row.mentions for row in rows),
         )
 
+    def _rows_of(self, root: str) -> list[graph.Entity]:
+        return [row for each in self.members(root) for row in self._rows[each]]
+
+    def _corrections(self, rows: Sequence[graph.Entity]) -> list[graph.Correction]:
+        """The corrections of these entities, newest first."""
+        found = {each.id: each for row in rows for each in self._joined.get(row.key, ()) if each.covers(row)}
+        return [found[own] for own in sorted(found, key=self._age.__getitem__)]
+
+    def _widen(self, keys: Collection[str]) -> set[str]:
+        """These keys, and those that corrections join with them."""
+        found, fresh = set[str](), {*keys}
+        while fresh:
+            found |= fresh
+            fresh = {other for key in fresh for each in self._joined.get(key, ()) for other in each.keys} - found
+        return found
+
     def _load(self, keys: Collection[str]) -> None:
         """Load the entities with these keys and their aliases."""
+        loaded = set[str]()
         for _ in range(ALIAS_ROUNDS):
-            fresh = {*keys} - self._by_key.keys()
+            fresh = self._widen(keys) - self._by_key.keys()
             if not fresh:
                 break
             rows = self._work.graph.entities(self._visible, graph.EntityQuery(keys=fresh))
+            rows = [row for row in rows if not any(each.covers(row) for each in self._removed.get(row.key, ()))]
             self._by_key |= {key: [] for key in fresh}
+            loaded |= fresh
             for row in rows:
                 self._add(row)
             for key in sorted(fresh):
@@ -98,6 +193,16 @@ class Nodes:
         for each in self._other_names:
             if each.source_id in self._roots and each.target_id in self._roots:
                 self._join(each.source_id, each.target_id)
+        for each in {each.id: each for key in loaded for each in self._joined.get(key, ())}.values():
+            self._unite(each)
+
+    def _unite(self, correction: graph.Correction) -> None:
+        """Join the entities of a correction, so that each of its keys finds them."""
+        places = [self._by_key.get(key, []) for key in sorted(correction.keys)]
+        ids = dict.fromkeys(each for place in places for each in place if correction.covers(self._rows[each][0]))
+        for each in ids:
+            self._join(next(iter(ids)), each)
+        self._by_key |= {key: [*dict.fromkeys((*self._by_key.get(key, ()), *ids))] for key in correction.keys}
 
     def _add(self, row: graph.Entity) -> None:
         if row.id not in self._rows:

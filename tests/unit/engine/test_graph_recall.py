@@ -337,7 +337,7 @@ class Ticking:
 class TestDeadline:
     def asked(self, parts: Engine, watch: Watch) -> Ranked:
         question = Question(text=QUESTION, limit=5, hops=2)
-        vectors, _ = question_vectors(parts, ANNA.visibility.partitions, QUESTION, Watch(None))
+        vectors, _ = question_vectors(parts, ANNA.visibility.partitions, question, Watch(None))
         return ranked(parts, ANNA.visibility, question, vectors, watch)
 
     def test_whenever_the_time_runs_out_the_graph_is_left_out_and_named(self, mnemic: Mnemic, parts: Engine):

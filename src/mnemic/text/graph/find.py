@@ -24,7 +24,7 @@ from mnemic.text.replies import read_item
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import wording
 
-EXTRACTOR = "rules-2"  # name of the rules as a reader; changes with any rule of this package
+EXTRACTOR = "rules-3"  # name of the rules as a reader; changes with any rule of this package
 STATED, IMPLIED = 3, 2  # evidence for a type: the name or text states it, or a relation implies it
 MOST_CHARACTERS = 20_000  # read of a text: bounds the time of the rules
 MOST_NAMES = 40  # of one text: a text with more is a list
@@ -89,6 +89,10 @@ class Findings:
         """The type with the most evidence, the first of several."""
         return self.votes[key].most_common(1)[0][0] if key in self.votes else EntityType.THING
 
+    def meant(self, pronoun: str) -> list[spelling.Name]:
+        """The last subject, for a pronoun only if it is a person; "" may continue any subject."""
+        return [name for name in self.subject if not pronoun or self.type_of(name.key) is EntityType.PERSON]
+
     def relate(
         self, first: spelling.Name, second: spelling.Name, phrase: spelling.Phrase, span: tuple[int, int]
     ) -> None:
@@ -120,18 +124,20 @@ class Findings:
         return Found(tuple(names), tuple(related.values()))
 
     def _whole_name(self, key: str) -> str:
-        """The longer name that a single word is the first or last word of ("Keller", "Marta Keller"), if its type fits:
-        the first one of the text.
+        """The first longer name that ends with this single word ("Keller" for "Marta Keller"), or is a person's and
+        begins with it. Not if their types differ, one is a place, or a relation joins them.
         """
-        votes = self.votes.get(key, Counter())
-        if " " in key or votes[EntityType.PLACE] >= STATED:
+        if " " in key:
             return key
-        longer = [
-            each
-            for each in self.seen
-            if key in (each.partition(" ")[0], each.rpartition(" ")[2]) and self.type_of(each) is not EntityType.PLACE
-        ]
-        return next((each for each in longer if each != key), key)
+        joined = {frozenset(ends[:2]) for ends in self.relations}
+        for other in self.seen:
+            begins, ends = (part == key != other for part in (other.partition(" ")[0], other.rpartition(" ")[2]))
+            types = {self.type_of(key), self.type_of(other)} - {EntityType.THING}
+            is_one_type = len(types) <= 1 and EntityType.PLACE not in types
+            is_meant = is_one_type and (ends or (begins and EntityType.PERSON in types))
+            if is_meant and frozenset((key, other)) not in joined:
+                return other
+        return key
 
 
 def find(text: str, speaker: str = "", parser: TextParser | None = None) -> Found:
@@ -155,6 +161,7 @@ def find(text: str, speaker: str = "", parser: TextParser | None = None) -> Foun
             before = ()
             _read_clauses(sentence, start, speaker, clauses, findings)
         else:
+            findings.subject = []
             before = _read(shown, (start, end), speaker, before, findings)
     return findings.found()
 
@@ -186,18 +193,19 @@ def _read_clauses(sentence: str, offset: int, speaker: str, rules: ClauseRules, 
     """Read relations by clause, for scripts without capitals and blanks. `offset` is added to all places."""
     for clause in _CLAUSE.finditer(sentence):
         text = clause.group().rstrip()
-        if rules.denying.search(clause.group()):
+        is_denied = rules.denying.search(clause.group()) is not None
+        matches = () if is_denied else ((meaning, rule.fullmatch(text)) for meaning, rule in rules.relations)
+        meaning, match = next(((meaning, match) for meaning, match in matches if match is not None), ("", None))
+        if match is None:
+            findings.subject = findings.subject if rules.going_on.match(text) else []
             continue
-        for meaning, rule in rules.relations:
-            if (match := rule.fullmatch(text)) is not None:
-                begin = offset + clause.start()
-                first, second = (_names_within(match, group, begin, speaker, rules, findings) for group in ("a", "b"))
-                for one in first:
-                    for other in second:
-                        phrase = spelling.load_words().meanings[meaning]
-                        findings.relate(one, other, phrase, (begin, begin + len(text)))
-                findings.subject = first[:1] or findings.subject
-                break
+        begin, phrase = offset + clause.start(), spelling.load_words().meanings[meaning]
+        first, second = (_names_within(match, group, begin, speaker, rules, findings) for group in ("a", "b"))
+        for one in first:
+            for other in second:
+                if findings.fits(one, other, phrase):
+                    findings.relate(one, other, phrase, (begin, begin + len(text)))
+        findings.subject = first[:1]
 
 
 def _names_within(
@@ -206,14 +214,11 @@ def _names_within(
     """The names in a group of a clause's match: the last subject for a pronoun, and several if they are joined."""
     said, start = match[group].strip(), begin + match.start(group)
     if said in rules.pronouns:
-        return findings.subject if group == "a" else []
+        return findings.meant(said) if group == "a" else []
     for meaning, rule in rules.owned:
         if (owned := rule.fullmatch(said)) is not None:
-            ends = [_name_within(owned[end], start + owned.start(end), speaker, rules) for end in ("a", "b")]
-            owner, name = (
-                (findings.subject[0] if owned["a"] in rules.pronouns and findings.subject else ends[0]),
-                ends[1],
-            )
+            owner, name = (_name_within(owned[end], start + owned.start(end), speaker, rules) for end in ("a", "b"))
+            owner = next(iter(findings.meant(owned["a"])), None) if owned["a"] in rules.pronouns else owner
             if owner is not None and name is not None:
                 findings.relate(owner, name, spelling.load_words().meanings[meaning], (start, start + len(said)))
                 return [name]

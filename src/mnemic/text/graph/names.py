@@ -174,10 +174,14 @@ def name_key(name: str) -> str:
     return key if any(character.isalnum() for character in key) else ""
 
 
+def printable_name(name: str) -> str:
+    """A name for display, without invisible and control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in visible(name)).split())[:MAX_NAME_CHARS].strip()
+
+
 def clean_name(name: str) -> str:
-    """A name for display, without invisible and control characters, and punctuation around it."""
-    shown = " ".join("".join(c if c.isprintable() else " " for c in visible(name)).split())
-    return shown.strip(_EDGES.replace("+", "")).strip()[:MAX_NAME_CHARS].strip()
+    """A name for display, also without punctuation around it."""
+    return printable_name(name).strip(_EDGES.replace("+", "")).strip()
 
 
 def type_of(name: str) -> EntityType:
