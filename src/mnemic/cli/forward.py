@@ -32,6 +32,11 @@ _COMMANDS = "capture complete context hooks memory messages profile recall remem
 _NOT_FORWARDED = "clear delete install uninstall --help -h"  # they ask questions, or need no store
 _PROGRAM = "import sys; from mnemic.cli import forward; forward.stay(float(sys.argv[1]))"
 
+COLLECTED_OBJECTS = 200_000
+"""New objects after which a process that soon ends looks for cycles. With Python's default of 700, this takes a tenth
+of the time of a quick command, and finds nothing.
+"""
+
 wanted_idle_s = 0.0
 """How long a resident process of the store that this process has opened would wait for calls; 0: there is none."""
 
@@ -41,12 +46,13 @@ def is_forwarded(arguments: Sequence[str]) -> bool:
     is_able = sys.platform == "linux" and None not in (sys.stdin, sys.stdout, sys.stderr)
     first, second = (*arguments, "", "")[:2]
     is_short = first in _COMMANDS.split() and second not in _NOT_FORWARDED.split()
-    return is_able and is_short and os.environ.get(VARIABLE) != "0"
+    has_own_file = any("/fd/" in each for each in arguments)  # such as /dev/fd/63, which only this process has open
+    return is_able and is_short and not has_own_file and os.environ.get(VARIABLE) != "0"
 
 
 def describe_installation() -> list[str]:
-    """What makes two processes the same program: interpreter, package, and what Python reads from the environment."""
-    variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PYTHON"))
+    """What makes two processes the same program: interpreter, package, and variables that only act at the start."""
+    variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(("PYTHON", "LD_")))
     return [sys.executable, sys.version, __file__, sys.getfilesystemencoding(), *variables]
 
 
@@ -143,13 +149,28 @@ def page(text: str) -> None:
     pager(text)
 
 
+def may_share(status: str) -> bool:
+    """True unless a process with this /proc/PID/status may be in a sandbox that cannot be compared with others, such as
+    Landlock's rules for files. These need `NoNewPrivs`.
+    """
+    return "NoNewPrivs:\t0" in status
+
+
+def _read_status() -> str:
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        return file.read()
+
+
 def start() -> None:
     """Start a resident process if this process has opened a store that can have one. Takes a millisecond."""
+    system: Any = _signal
     nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
     command = [sys.executable, "-P", "-c", _PROGRAM, f"{wanted_idle_s}"]  # -P: no imports from the current folder
     try:
-        if wanted_idle_s:
-            os.posix_spawn(sys.executable, command, os.environ, file_actions=nothing, setsid=True)
+        if wanted_idle_s and may_share(_read_status()):
+            # Usual signals, because this process may ignore or block some.
+            settings: Any = {"setsid": True, "setsigmask": (), "setsigdef": system.valid_signals()}
+            os.posix_spawn(sys.executable, command, os.environ, file_actions=nothing, **settings)
     except OSError:  # every command works without it
         return
 
@@ -178,5 +199,7 @@ def sign(files: Iterable[str]) -> Package:
 
 
 def _list_files() -> list[str]:
+    """The package's files, and the folders in which other packages are installed."""
     folders = os.walk(os.path.dirname(os.path.dirname(__file__)))
-    return [os.path.join(path, name) for path, _, names in folders if path[-11:] != "__pycache__" for name in names]
+    files = [os.path.join(path, name) for path, _, names in folders if path[-11:] != "__pycache__" for name in names]
+    return [*files, *filter(os.path.isdir, sys.path)]

@@ -19,12 +19,13 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from mnemic.adapters.stores.sqlite.store import rest_stores
@@ -35,7 +36,9 @@ from mnemic.config import Config
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import catch_up
 from mnemic.errors import MnemicError
+from mnemic.model.candidates import Change
 from mnemic.model.scope import Partition
+from mnemic.ports.store import StaleTerms
 
 LOOK_S = 5.0  # between two checks of the socket, the package and the stores while idle
 REQUEST_S = 5.0  # for a caller to send its request
@@ -53,12 +56,15 @@ CONFINED = ("Uid:", "Gid:", "Groups:", "CapEff:", "NoNewPrivs:", "Seccomp:")
 
 
 class Kept(NamedTuple):
-    """An engine with rows in memory, and what it depends on. `held`: the open file, whose number no other file gets."""
+    """An engine with rows in memory, and what it depends on. `held`: the open file, whose number no other file gets.
+    `newest`: the newest version of each partition in memory, and the ids of its rows.
+    """
 
     config: Config
     depends: object
     engine: Engine
     held: int
+    newest: dict[Partition, tuple[int, frozenset[str]]]
 
 
 class Open(Mnemic):
@@ -86,6 +92,7 @@ class Resident:
     def serve(self) -> None:
         """Answer until idle for too long, or until this process is out of date."""
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system forgets children that end
+        gc.set_threshold(forward.COLLECTED_OBJECTS)
         _warm_up()
         self._listening.listen(128)
         while (left := self._last + self._idle_s - time.monotonic()) > 0 and self._is_current():
@@ -114,39 +121,65 @@ class Resident:
             self._last, self._calls = time.monotonic(), self._calls + 1
             if os.fork() == 0:
                 self._listening.close()
+                self._lessons.close()
                 os.close(self._lock)
                 about: dict[str, Any] = {"pid": os.getppid(), "since": self._since, "calls": self._calls}
                 about |= {"idle_s": self._idle_s, "stores": [each.config.store for each in self._kept]}
                 os._exit(Child(connection, self._teaching, self._kept).answer(about))
 
     def _learn(self, config: Config, partitions: tuple[Partition, ...]) -> None:
-        """Read the rows that a child had to read."""
+        """Read the rows that a child had to read, and wait for calls as long as its configuration says."""
         self._idle_s = config.resident_idle_s
-        self._drop()
+        if not self._idle_s:
+            return
         kept = _find_kept(self._kept, config)
+        self._drop(None if kept else config)
         if kept is None and (depends := _find_dependencies(config)) is not None:
             held = os.open(str(config.sqlite_path), os.O_RDONLY | os.O_CLOEXEC)
-            self._kept.append(kept := Kept(config, depends, build(config), held))
+            self._kept.append(kept := Kept(config, depends, build(config), held, {}))
             for embedder in kept.engine.embedders:
                 embedder.embed_queries(["a text that makes it load"])
         if kept is not None:
-            catch_up(kept.engine, partitions)
+            kept.newest.update(_list_newest(kept.engine, catch_up(kept.engine, partitions)))
             if threading.active_count() > 1:  # a graph is being built
                 kept.engine.index.close()
         _settle()
 
-    def _drop(self) -> None:
-        """Drop the rows of stores that were deleted or replaced, and of the oldest if there are too many."""
+    def _drop(self, config: Config | None = None) -> None:
+        """Drop the rows of `config`, of deleted or replaced stores, and of the oldest if there are too many."""
         for place, each in enumerate(self._kept[::-1]):
-            if place >= MOST_KEPT or each.depends != _find_dependencies(each.config):
+            if place >= MOST_KEPT or each.config == config or each.depends != _find_dependencies(each.config):
                 self._kept.remove(each)
                 Mnemic(each.engine, has_worker=False).close()
                 os.close(each.held)
+                gc.unfreeze()  # so that the next collection finds its cycles
 
 
 def _find_kept(kept: list[Kept], config: Config) -> Kept | None:
     depends = _find_dependencies(config)
-    return next((each for each in kept if each.depends == depends and each.config == config), None)
+    same = (each for each in kept if each.depends == depends and each.config == config and _has_same_rows(each))
+    return next(same, None)
+
+
+def _has_same_rows(kept: Kept) -> bool:
+    """False if another store's content was copied into the file, such as a backup's: versions mean other rows there."""
+    known = kept.engine.index.version
+    try:
+        found = _list_newest(kept.engine, {p: version for p, (version, _) in kept.newest.items() if known(p)})
+    except MnemicError:
+        return False
+    return all(ids >= kept.newest[partition][1] for partition, (_, ids) in found.items())
+
+
+def _list_newest(engine: Engine, versions: Mapping[Partition, int]) -> dict[Partition, tuple[int, frozenset[str]]]:
+    """The ids of the rows that were written in these versions of the partitions, or later."""
+    with engine.store.read() as work:
+        found = {p: work.partitions.changes(p, v - 1, engine.readings[0]) for p, v in versions.items() if v}
+        return {p: (versions[p], frozenset(map(_find_id, changes))) for p, changes in found.items()}
+
+
+def _find_id(change: Change | StaleTerms) -> str:
+    return change.item_id if isinstance(change, Change) else change.change.item_id
 
 
 def _find_dependencies(config: Config) -> object:
@@ -168,6 +201,7 @@ class Child:
         self._connection, self._teaching, self._kept = connection, teaching, kept
         self._opened: list[tuple[Config, Engine, dict[Partition, int]]] = []
         self._has_ended, self._paged = False, threading.Event()
+        self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
 
     def answer(self, about: dict[str, Any]) -> int:
         """Run the caller's command, and send its exit code. A hook's caller does not wait for the store to close."""
@@ -178,15 +212,19 @@ class Child:
             threading.Thread(target=self._watch_caller, daemon=True).start()
             self._connection.sendall(forward.BEGUN)
             code = _run_command()
-            lessons = [(c, e.passage_places.known) for c, e, before in self._opened if before != _list_versions(e)]
+            lessons = [
+                (config, engine.passage_places.known)
+                for config, engine, before in self._opened
+                if before != _list_versions(engine) or config.resident_idle_s != about["idle_s"]
+            ]
             is_hook = sys.argv[1:2] == ["hooks"]
-            if not is_hook:  # a store that is copied or replaced after a command must not be in use
+            if is_hook:  # its caller may wait for the end of its output
+                for number in range(3):
+                    os.dup2(self._nothing, number)
+            else:  # a store that is copied or replaced after a command must not be in use
                 self._close()
             for lesson in lessons:
-                done, held = os.pipe()
-                socket.send_fds(self._teaching, [pickle.dumps(lesson)], [held])
-                os.close(held)
-                select.select([done], [], [], 0 if is_hook else TEACH_S)
+                self._teach(lesson, 0 if is_hook else TEACH_S)
             self._has_ended = True
             self._connection.sendall(forward.ENDED + bytes([code & 0xFF]))
             self._connection.shutdown(socket.SHUT_WR)
@@ -195,6 +233,14 @@ class Child:
         if is_hook:
             self._close()
         return 0
+
+    def _teach(self, lesson: object, wait_s: float) -> None:
+        """Let the resident process read what this one had to read, if it is still there."""
+        done, held = os.pipe()
+        with suppress(OSError):
+            socket.send_fds(self._teaching, [pickle.dumps(lesson)], [held])
+        os.close(held)
+        select.select([done], [], [], wait_s)
 
     def _take_place(self, about: dict[str, Any]) -> bool:
         """Take the caller's streams, environment and folder. False if it only asks `about` the resident process, or is
@@ -215,15 +261,17 @@ class Child:
         os.environ.clear()
         os.environ.update(environment)
         time.tzset()
+        tempfile.tempdir = None  # depends on the environment
         sys.argv = [program, *arguments]
         for number, (name, (encoding, errors)) in enumerate(zip(("stdin", "stdout", "stderr"), forms, strict=True)):
             os.dup2(streams[number], number)
-            lines = 1 if name == "stderr" or os.isatty(number) else -1
-            stream = os.fdopen(number, "w" if number else "r", lines, encoding=encoding, errors=errors, closefd=False)
+            os.close(streams[number])
+            lines, mode = 1 if name == "stderr" or os.isatty(number) else -1, "w" if number else "r"
+            stream = os.fdopen(number, mode, lines, encoding=encoding, errors=errors, newline="\n", closefd=False)
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
         options.open_memory, forward.page = self._open_memory, self._show_page
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        gc.enable()
         return True
 
     def _open_memory(self, config: Config) -> Mnemic:
@@ -259,29 +307,34 @@ def _list_versions(engine: Engine) -> dict[Partition, int]:
 
 
 def _run_command() -> int:
-    """Run the command of `sys.argv` to its end, as the interpreter would."""
+    """Run the command of `sys.argv` to its end, as the interpreter would. Ctrl-C only interrupts the command itself."""
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         code = app.run()
-        sys.stdout.flush()
     except KeyboardInterrupt:
-        return failures.INTERRUPTED
+        code = failures.INTERRUPTED
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:  # noqa: BLE001 -- as the interpreter does
         sys.excepthook(type(error), error, error.__traceback__)
-        return failures.UNEXPECTED
+        code = failures.UNEXPECTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError):
+        sys.stdout.flush()
     return code
 
 
 def _is_equal(connection: socket.socket) -> bool:
-    """True if the other side has the account, rights, files and network of this process."""
+    """True if the other side has the account, rights, files and network of this process, as far as that can be seen."""
     caller = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
     limits: list[list[str]] = []
     for pid in (caller, os.getpid()):
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
         places = [os.readlink(f"/proc/{pid}/{name}") for name in ("root", "ns/mnt", "ns/net", "ns/user")]
+        with suppress(OSError):  # AppArmor's or SELinux's label
+            places.append(Path(f"/proc/{pid}/attr/current").read_text(encoding="utf-8"))
         limits.append([*places, *(line for line in status if line.startswith(CONFINED))])
-    return limits[0] == limits[1]
+    return limits[0] == limits[1] and forward.may_share("\n".join(limits[0]))
 
 
 def _warm_up() -> None:
@@ -290,7 +343,7 @@ def _warm_up() -> None:
         del os.environ[name]
     os.environ["XDG_CONFIG_HOME"] = os.devnull
     commands, event = json.loads(Path(__file__).with_name("warm_up.json").read_bytes())
-    with suppress(MnemicError, OSError), TemporaryDirectory(prefix="mnemic-") as folder:
+    with suppress(MnemicError, OSError), tempfile.TemporaryDirectory(prefix="mnemic-") as folder:
         opened = Open(f"{folder}/memory.db", has_worker=False)
         options.open_memory = lambda _: opened
         for given in commands:
@@ -303,7 +356,7 @@ def _warm_up() -> None:
 
 
 def _settle() -> None:
-    """Get ready to fork. In a child, a garbage collection would copy the pages of everything loaded."""
+    """Get ready to fork. In a child, a garbage collection would copy the pages of everything loaded, unless frozen."""
     rest_stores()
     gc.collect()
     gc.freeze()
