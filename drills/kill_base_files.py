@@ -40,17 +40,20 @@ FIRST_ROWS, MOST_LINES, MOST_LISTED = 300, 12, 1000
 class StandingClock:
     """Answers depend on the time, so it stands still."""
 
+    def __init__(self, at: datetime = NOW) -> None:
+        self.at = at
+
     def now(self) -> datetime:
-        """Always the same."""
-        return NOW
+        """The same until it is set."""
+        return self.at
 
 
-def opened(path: Path, *, has_files: bool = True) -> Mnemic:
+def opened(path: Path, *, has_files: bool = True, clock: StandingClock | None = None) -> Mnemic:
     """A Mnemic for which partitions are large soon."""
     base_files.LEAST_ROWS, base_files.STALE_ROWS = 100, 1
     base_files._STALE_SHARE = 0.0  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- every change is worth a file
     parts = build(Config(store=str(path), embedder="none", base_files=has_files, lock_wait_s=60.0))
-    return Mnemic(replace(parts, embedder=SyntheticEmbedder(), clock=StandingClock()), has_worker=False)
+    return Mnemic(replace(parts, embedder=SyntheticEmbedder(), clock=clock or StandingClock()), has_worker=False)
 
 
 def text(chance: random.Random, number: int) -> str:
