@@ -1,4 +1,4 @@
-"""Answers a question from everything the scope may see, or says where a memory was lost on its way to an answer.
+"""Answers a question from everything the scope may see.
 
 The best candidates get a second look, by a reranker and for variety. Both may be missing without harm. How relevant an
 item is, as a probability, is computed in `ranking.relevance`.
@@ -6,8 +6,9 @@ item is, as a probability, is computed in `ranking.relevance`.
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import inf, isnan
@@ -17,19 +18,18 @@ from numpy.typing import NDArray
 
 from mnemic.engine import links
 from mnemic.engine import score as scoring
-from mnemic.engine.dependants import told
 from mnemic.engine.engine import Engine
 from mnemic.engine.fields import as_known
 from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
 from mnemic.engine.inputs import Question, Selection, Watch
 from mnemic.engine.links import SearchSide as Side
-from mnemic.engine.passages import admits, passage_query, quote_of
-from mnemic.errors import BackendError, ConfigError, NotFoundError, TimedOutError, UnsupportedError
+from mnemic.engine.passages import passage_query
+from mnemic.errors import BackendError, ConfigError, TimedOutError, UnsupportedError
 from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.filter import EVERYTHING
 from mnemic.model.graph import GraphPath
-from mnemic.model.item import Chunk, Item, Memory, Message, State
+from mnemic.model.item import Item, Memory, Message, State
 from mnemic.model.recall import SHOWN_RELEVANCE, Contribution, Hit, MemoryQuery, Order, Recall
 from mnemic.model.scope import Scope, Visibility, to_microseconds
 from mnemic.ports.models import Reranker, Scores
@@ -41,6 +41,7 @@ from mnemic.ranking.relevance import Doubles, Evidence, Floats, relevances
 from mnemic.ranking.silence import logit, share_of
 from mnemic.text.asking import Asking
 from mnemic.text.normalise import dedup_key
+from mnemic.text.slots import Relation, relation
 
 READING_MS = 4.0
 """Kept of a deadline for ordering and reading the hits."""
@@ -290,7 +291,7 @@ def answer(engine: Engine, scope: Scope, question: Question, asked: Asked | None
         scored, missing = refined(engine, visible, question, found.scored, watch)
         degraded += (*found.scored.candidates.missing, *found.missing, *missing)
         searched = sum(behind.items for behind in scored.backdrops)
-        hits = _hits(engine, visible, question, scored)
+        hits = hits_of(engine, visible, question, scored)
         paths = links.paths_of(engine, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
     hits = hits or background(engine, visible, question)
     if question.known_at is not None:
@@ -303,7 +304,7 @@ def answer(engine: Engine, scope: Scope, question: Question, asked: Asked | None
 def ask(engine: Engine, visible: Visibility, question: Question) -> Asked:
     """The vectors of a question, for one answer or several from what is visible."""
     watch = Watch(question.deadline_ms)
-    return Asked(*question_vectors(engine, visible.partitions, question.search_text, watch), watch.start)
+    return Asked(*question_vectors(engine, visible.partitions, question, watch), watch.start)
 
 
 def ranked(engine: Engine, visible: Visibility, question: Question, vectors: ItemVectors, watch: Watch) -> links.Ranked:
@@ -399,14 +400,20 @@ def _messages_until(question: Question) -> int | None:
     return to_microseconds(min(at for at in (question.as_of, question.known_at) if at is not None))
 
 
-def _hits(engine: Engine, visible: Visibility, question: Question, scored: scoring.Scored) -> tuple[Hit, ...]:
-    """The best candidates that are relevant enough and that the store still shows, within the limits."""
+def hits_of(
+    engine: Engine,
+    visible: Visibility,
+    question: Question,
+    scored: scoring.Scored,
+    outdated: frozenset[str] = frozenset(),
+) -> tuple[Hit, ...]:
+    """The best candidates that are relevant enough, current and still shown by the store, within the limits."""
     order = relevant_enough(engine, scored, question.min_relevance)
     if question.is_judged:
         order = _without_noise(engine, scored, order)
     limit = len(order) if question.limit is None else question.limit
     now, chosen, hits, room = engine.clock.now(), Selection(question), list[Hit](), question.room
-    asked, is_asking, terms = AskedBefore(question.text, engine), is_question(question.text), _terms(engine, question)
+    asked, is_asking = AskedBefore(question.text, engine), is_question(question.text)
     step = limit if room == inf else min(limit, ROWS_AT_ONCE)
     cosines = scored.candidates.similarities
     for start in range(0, len(order), step or 1):
@@ -416,27 +423,35 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
         items = rows_of(engine, visible, [str(i) for i in scored.candidates.ids[places]])
         for place, sure in zip(places, relevances_of(engine, scored, places), strict=True):
             item = items.get(str(scored.candidates.ids[place]))
-            if item is None or (is_asking and question.limit is not None and asked.is_repeated_by(item)):
+            if (
+                item is None
+                or item.id in outdated
+                or (is_asking and question.limit is not None and asked.is_repeated_by(item))
+            ):
                 continue
             if len(hits) < limit and chosen.takes(item, now):
-                hit = _hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure))
-                hits.append(replace(hit, quote=quote_of(engine, terms, item)) if isinstance(item, Chunk) else hit)
+                hits.append(_hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure)))
                 room -= shortened_tokens(engine.analyser.token_count(item.text))
-    return tuple(hits) if question.is_about_the_past else _without_outdated(engine, visible, hits)
+    more = frozenset[str]() if question.is_about_the_past else _outdated(engine, visible, hits)
+    return hits_of(engine, visible, question, scored, outdated | more) if more else tuple(hits)
 
 
-def _without_outdated(engine: Engine, visible: Visibility, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Leaves out messages whose fact was superseded by one of the memories found: "I live in Lisbon" beside "User moved
-    to Porto".
+def _outdated(engine: Engine, visible: Visibility, hits: Sequence[Hit]) -> frozenset[str]:
+    """The messages that say little but what one of the memories found supersedes: "I live in Lisbon" beside "User moved
+    to Porto". A long message that mentions Lisbon is none of them.
     """
-    current = {hit.id for hit in hits if isinstance(hit.item, Memory) and slot_in(hit.item.bookkeeping)}
-    if not current or not any(isinstance(hit.item, Message) for hit in hits):
-        return tuple(hits)
+    current = {hit.id: slot_in(hit.item.bookkeeping) for hit in hits if isinstance(hit.item, Memory)}
+    if not any(current.values()) or not any(isinstance(hit.item, Message) for hit in hits):
+        return frozenset()
     query = MemoryQuery(now=engine.clock.now(), states=(State.SUPERSEDED,), limit=MOST_SUPERSEDED)
+    said = Counter[str]()
     with engine.store.read() as work:
-        old = [memory for memory in work.memories.list(visible, query) if memory.other_id in current]
-    outdated = {span.source_id for memory in old for span in memory.provenance}
-    return tuple(hit for hit in hits if hit.id not in outdated)
+        for memory in work.memories.list(visible, query):
+            new, old = current.get(memory.other_id or ""), slot_in(memory.bookkeeping)
+            if new and old and relation(new[0], new[1], old[1]) is Relation.OTHER:
+                for span in memory.provenance:
+                    said[span.source_id] += span.end - span.start
+    return frozenset(hit.id for hit in hits if isinstance(hit.item, Message) and 2 * said[hit.id] >= len(hit.text))
 
 
 class AskedBefore:
@@ -495,101 +510,3 @@ def background(engine: Engine, visible: Visibility, question: Question) -> tuple
 
 def _importance(memory: Memory) -> tuple[Contribution, ...]:
     return (Contribution("importance", memory.present_importance, 1.0, memory.present_importance),)
-
-
-@dataclass(frozen=True, slots=True)
-class WhyNot:
-    """`reason` in a sentence; `stage` is where it was lost: state, time, filter, level, index, threshold, rank, or
-    found.
-
-    `rank` (from 1) among all `candidates`, its score and what each feature added, as far as it was scored.
-    """
-
-    stage: str
-    reason: str
-    rank: int | None = None
-    candidates: int = 0
-    score: float | None = None
-    contributions: tuple[Contribution, ...] = ()
-
-
-def why_not(engine: Engine, scope: Scope, item_id: str, question: Question) -> WhyNot:
-    """Why `question` does not show this item, or its rank. Raises `NotFoundError` outside the scope."""
-    visible = scope.visibility
-    item = rows_of(engine, visible, [item_id]).get(item_id)
-    if item is None:
-        raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
-    query = question.memory_query(engine.clock.now())
-    meets_filter = _meets(engine, visible, item, question, query)
-    lost = _before_scoring(visible, item, question, query, meets_filter=meets_filter)
-    return lost or _with_flags(_score_of_one(engine, visible, item, question), item, question)
-
-
-def _meets(engine: Engine, visible: Visibility, item: Item, question: Question, query: MemoryQuery) -> bool:
-    """True when neither the kinds nor the filter of a question leave the item out."""
-    if isinstance(item, Memory):
-        with engine.store.read() as work:
-            return item.id in work.memories.ids(visible, query)
-    if isinstance(item, Chunk):
-        return question.asks_documents and admits(engine, visible, question.filter, item)
-    return question.filter == EVERYTHING and (not question.kinds or MESSAGE in question.kinds)
-
-
-def _before_scoring(
-    visible: Visibility, item: Item, question: Question, query: MemoryQuery, *, meets_filter: bool
-) -> WhyNot | None:
-    if item.state not in query.states:
-        other = f" by {item.other_id}" if isinstance(item, Memory) and item.other_id else ""
-        return WhyNot("state", f"it is {item.state.value}{other}; only {_names(query.states)} ones are recalled")
-    if item.partition not in visible.at(*question.levels).partitions:
-        return WhyNot("level", f"it is of the {item.partition.level.value} level, which was not asked for")
-    if not Selection(Question(text="", as_of=question.as_of, known_at=question.known_at)).takes(item, query.now):
-        return WhyNot("time", "it has expired, or was not valid or not known at the time asked about")
-    if not meets_filter:
-        return WhyNot("filter", "it does not meet the kinds, the filter or the time of the question")
-    if not question.text.strip():
-        return WhyNot("rank", "a blank question is answered with the most important memories only")
-    return None
-
-
-def _score_of_one(engine: Engine, visible: Visibility, item: Item, question: Question) -> WhyNot:
-    asked = visible.at(*question.levels)
-    vectors, _ = question_vectors(engine, asked.partitions, question.search_text, Watch(None))
-    found = ranked(engine, asked, question, vectors, Watch(None)).scored
-    scored, _ = refined(engine, asked, question, found, Watch(question.deadline_ms))
-    total = len(scored.order)
-    places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
-    if not places:
-        reason = "it shares no word with the question, and its vector is not among the nearest"
-        return WhyNot("index", reason if _has_vector(engine, item) else f"{reason}: it has no vector yet", None, total)
-    ranks = [rank for rank, place in enumerate(scored.order, start=1) if place == places[0]]
-    score, contributions = scored.score(places[0]), scored.contributions(places[0])
-    if not ranks:
-        reason = f"its similarity is below the threshold of {question.min_similarity}"
-        return WhyNot("threshold", reason, None, total, score, contributions)
-    (sure,) = relevances_of(engine, scored, np.array(places[:1]))
-    if sure < question.min_relevance:  # false where it cannot be told
-        reason = f"its relevance of {sure:.2f} is below the threshold of {question.min_relevance}"
-        return WhyNot("threshold", reason, ranks[0], total, score, contributions)
-    if question.limit is not None and ranks[0] > question.limit:
-        reason = f"{ranks[0] - 1} others score higher, and the limit is {question.limit}"
-        return WhyNot("rank", reason, ranks[0], total, score, contributions)
-    return WhyNot("found", f"it is found, at rank {ranks[0]}", ranks[0], total, score, contributions)
-
-
-def _with_flags(why: WhyNot, item: Item, question: Question) -> WhyNot:
-    """Where a memory was put back for its flags, the reason says why it has them."""
-    if not isinstance(item, Memory) or not item.flags or question.is_about_the_past:
-        return why
-    flags = "; ".join(told(flag) for flag in item.flags)
-    return replace(why, reason=f"{why.reason}; it is flagged and put back: {flags}")
-
-
-def _has_vector(engine: Engine, item: Item) -> bool:
-    spaces = [embedder.space.id for embedder in engine.known_embedders]
-    with engine.store.read() as work:
-        return any(work.vectors.get(item.partition, [item.id], MAIN_VIEW, space) for space in spaces)
-
-
-def _names(states: tuple[State, ...]) -> str:
-    return " and ".join(state.value for state in states)

@@ -7,9 +7,11 @@ import re
 import time
 from dataclasses import replace
 
+from mnemic.engine.context_records import note_recall
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
+from mnemic.engine.passages import with_quotes
 from mnemic.engine.profile import get_profile
 from mnemic.engine.recall import answer, tell
 from mnemic.model.item import Memory
@@ -34,12 +36,14 @@ _LEAST_CHARS = 2  # a single letter is no name
 
 def recall(engine: Engine, scope: Scope, question: Question) -> Recall:
     """As `answer`, with the user's id and the names in the profile read as "User": a second search for names that are
-    only in facts would cost as much as the first. The memories found count as accessed.
+    only in facts would cost as much as the first. Passages have quotes. The memories found count as accessed.
     """
     with engine.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
-        found = answer(engine, scope, with_user_named(engine, scope, question, is_searched=False))
+        question = with_user_named(engine, scope, question, is_searched=False)
+        found = answer(engine, scope, question)
+        found = replace(found, hits=with_quotes(engine, question, found.hits))
         tell(span, found)
-    engine.accesses.note(engine.store, found.hits, engine.clock.now())
+    note_recall(engine, scope, question, found)
     return found
 
 

@@ -292,6 +292,37 @@ def test_a_move_is_found_by_the_question_and_the_old_home_is_not(real: Mnemic, q
     assert any("Lisbon" in text for text in past)
 
 
+def test_a_message_stays_unless_it_says_little_but_what_was_superseded(real: Mnemic):
+    berta, asked = Scope(user="berta"), "Where do I live?"
+    long = (
+        "I live in Lisbon. The kitchen has blue tiles from the old market, my piano barely fits through the door, and"
+        " the neighbour below practises the tuba from six to eight."
+    )
+    for session, said in (("s1", "I live in Lisbon."), ("s2", long), ("s3", "Last week I moved to Porto.")):
+        real.capture(Scope(user="berta", session=session), user=said, assistant="Noted.")
+        real.work()
+    hits = real.recall(berta, asked, limit=3).hits
+    assert len(hits) == 3
+    assert [hit.text for hit in hits if "Lisbon" in hit.text] in ([], [long])
+    talk = real.messages(Scope(user="berta", session="s1"), in_session=True).messages
+    outdated = next(message for message in talk if message.role == "user")
+    assert real.why_not(berta, outdated.id, asked).stage == "state"
+
+
+def test_messages_that_confirm_a_fact_are_not_outdated(real: Mnemic):
+    berta = Scope(user="berta")
+    for n, said in enumerate(("I live in Porto.", "I'm based in Porto.", "My home is in Porto.")):
+        real.capture(Scope(user="berta", session=f"s{n}"), user=said, assistant="Noted.")
+        real.work()
+    assert len(real.recall(berta, "Where do I live?", kinds=["message", "fact"]).hits) >= 4
+
+
+def test_a_text_is_fully_similar_to_itself_though_it_is_in_the_first_person(real: Mnemic):
+    real.remember(ANNA, "Where do I keep my red bicycle?")
+    (hit,) = real.recall(ANNA, "Where do I keep my red bicycle?", min_similarity=0.999)
+    assert hit.similarity == pytest.approx(1.0, abs=1e-4)
+
+
 def test_asking_again_makes_the_answer_no_less_relevant(real: Mnemic):
     berta, asked = Scope(user="berta"), "Where do I live?"
     real.remember_many(berta, ["User lives in Lisbon with their dog Pip.", "User's aunt collects old maps."])
