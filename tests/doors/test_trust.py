@@ -37,6 +37,7 @@ def models(tmp_path: Path) -> Iterator[McpDoor]:
     opened.close()
 
 
+@pytest.mark.requirement("P-46")
 def test_a_message_has_at_most_the_trust_of_its_role(door: Door):
     said = [
         {"role": role, "content": f"A {role} says {trust}.", "trust": trust}
@@ -61,6 +62,7 @@ def test_a_memory_keeps_its_low_trust_when_a_change_claims_a_higher_one(door: Do
     assert door.call("get", ANA, {"id": kept["id"]})["trust"] == "imported"
 
 
+@pytest.mark.requirement("P-46")
 def test_an_edited_export_raises_nothing(door: Door):
     turn = door.call("capture", ANA, {"messages": [{"role": "tool", "content": "It rains in Graz."}]})
     lines: list[object] = door.call("export", ANA, {})

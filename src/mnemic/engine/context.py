@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from mnemic.engine.context_filling import Filling
+from mnemic.engine.context_records import note_context
 from mnemic.engine.context_silence import LEAST_MESSAGE, deserves_memory, strong_enough
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
@@ -45,7 +46,7 @@ _PARTS_OF_PATH = re.compile(r"[/\\]+")
 class ContextRequest:
     """The model's next question and the layout of its context. `question` holds caps, times and deadline.
     `budget_tokens` bounds what memory adds, `history_messages` the session history, `documents` the excerpts.
-    `language` None follows the question: Chinese for a Chinese one, else English.
+    `language` None follows the question: Chinese for a Chinese one, else English. `is_dry_run`: note nothing.
     """
 
     question: Question
@@ -58,6 +59,7 @@ class ContextRequest:
     role: str | None = None
     model: str | None = None
     language: Language | None = None
+    is_dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +175,7 @@ class Assembly:
         chunk = passage.chunk
 
         def of(text: str) -> Excerpt:
-            section = "" if not chunk.headings or chunk.headings[-1] in text else chunk.heading
-            return Excerpt(_name(chunk), text, chunk.page, passage.last_page, number, section)
+            return Excerpt(_name(chunk), text, chunk.page, passage.last_page, number, chunk.section_of(text))
 
         if _tokens_of(room, of(passage.text)) <= room.left:
             return of(passage.text)
@@ -328,7 +329,8 @@ _SHOWN_ROLES = (Role.USER, Role.ASSISTANT)
 
 
 def context(engine: Engine, scope: Scope, request: ContextRequest) -> Context:
-    """Build the context in an observed span, and count its memories as accessed."""
+    """Build the context in an observed span, count its memories as accessed, and record it."""
+    start = time.perf_counter()
     with engine.observer.span("mnemic.context", question_chars=len(request.question.text)) as span:
         built = put_together(engine, scope, request)
         span.note(
@@ -338,7 +340,9 @@ def context(engine: Engine, scope: Scope, request: ContextRequest) -> Context:
             tokens=built.token_count,
             degraded=tuple(each.partition(":")[0] for each in built.degraded),
         )
-    engine.accesses.note(engine.store, built.recall.hits, engine.clock.now())
+    if not request.is_dry_run:
+        settings = {"budget_tokens": request.budget_tokens, "documents": request.documents}
+        note_context(engine, scope, request.question, built, settings, (time.perf_counter() - start) * 1e3)
     return built
 
 

@@ -7,6 +7,7 @@ grouped by conversation in order of time, with the neighbours that explain them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -15,7 +16,7 @@ from itertools import pairwise
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
 from mnemic.engine.recall import AskedBefore
-from mnemic.model.item import Item, Memory, Message, Role, Trust
+from mnemic.model.item import Chunk, Item, Kind, Memory, Message, Role, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Level
 from mnemic.ranking.digest import (
@@ -69,6 +70,8 @@ MOST_BESIDE = 12  # messages read as neighbours of the chosen ones
 BESIDE_TOKENS = 40
 """Longer neighbours are shortened or left out: they explain, they are no evidence."""
 
+_SEVERAL_SENTENCES = re.compile(r"[.!?:][\"')\]]*\s+\S|[。！？]\S|\n")
+_DERIVED = frozenset({Kind.SUMMARY, Kind.REFLECTION})
 _SECTION_OF: Mapping[Level, Section] = {Level.AGENT: AGENT, Level.ORG: ORGANISATION, Level.SESSION: SESSION}
 
 
@@ -175,9 +178,9 @@ class Filling:
             section = None if hit.is_fallback else _SECTION_OF.get(item.partition.level)
             is_flagged = isinstance(item, Memory) and bool(item.flags)
             lead = TO_BE_CONFIRMED[self._language] if is_flagged else ""
-            if isinstance(item, Memory) and _is_quoted(item):
-                lead += f"{item.trust.value}: "
-        frame = self._count(f'- [1] {lead}""' if _is_quoted(item) else f"- [1] {lead}")
+            if is_quoted(item):
+                lead += f"{source_of(item)}: "
+        frame = self._count(f'- [1] {lead}""' if is_quoted(item) else f"- [1] {lead}")
         return Line(hit, rank, section, lead, item.text, item.text, tokens + frame, worth)
 
     def _take(self, line: Line) -> bool:
@@ -282,9 +285,9 @@ class Filling:
                 group = line.group
                 hits.append(line.hit)
                 bullet = "" if section in (None, CONVERSATION) else "- "
-                lead, is_quoted = "" if line.group else line.lead, _is_quoted(line.hit.item)
-                text = sanitise(line.text) if lead or is_quoted else line.text  # as a quotation it would seem harmless
-                lines.append(f"{bullet}[{len(hits)}] {lead}{quote(text) if is_quoted else text}")
+                lead, quotes = "" if line.group else line.lead, is_quoted(line.hit.item)
+                text = sanitise(line.text) if lead or quotes else line.text  # as a quotation it would seem harmless
+                lines.append(f"{bullet}[{len(hits)}] {lead}{quote(text) if quotes else text}")
             blocks.append(
                 self._facts(lines, is_fallback=is_fallback)
                 if section is None
@@ -311,11 +314,34 @@ def _worth(text: str, names: frozenset[str]) -> float:
     return 0.0 if found < LEAST_CONTENT else LEAST_WORTH + (1.0 - LEAST_WORTH) * found / FULL_CONTENT
 
 
-def _is_quoted(item: Item) -> bool:
-    """True for text of a tool or a document. An order in it is shown as a quotation."""
+def is_quoted(item: Item) -> bool:
+    """True for text of a tool or a document, and for text of several sentences, which may contain that of others. An
+    order in it is shown as a quotation.
+    """
+    if isinstance(item, Chunk) or _SEVERAL_SENTENCES.search(item.text):
+        return True
     if isinstance(item, Message):
         return item.role is Role.TOOL
-    return isinstance(item, Memory) and item.trust in (Trust.TOOL, Trust.DOCUMENT)
+    return item.trust in (Trust.TOOL, Trust.DOCUMENT)
+
+
+def source_of(item: Item) -> str:
+    """Who or what an item's text is quoted from: an author, a document, a summary, or the memory's trust."""
+    if isinstance(item, Message):
+        return item.author
+    if isinstance(item, Chunk):
+        return item.title or item.source
+    if item.trust is Trust.DOCUMENT and item.source:
+        return f"{item.trust.value} {item.source}"
+    return item.kind.value if item.kind in _DERIVED else item.trust.value
+
+
+def tell_item(item: Item) -> str:
+    """An item's text for the result of a tool: sanitised, and quoted with its source unless it is one plain fact."""
+    text = sanitise(item.text)  # before it is quoted, as a quotation would seem harmless
+    if isinstance(item, Message):
+        return f"{item.author} said: {quote(text)}"
+    return f"{source_of(item)}: {quote(text)}" if is_quoted(item) else text
 
 
 def _by_rank(line: Line) -> tuple[date, str, int]:

@@ -392,7 +392,7 @@ def _put_together(words: Mapping[str, Any]) -> Iterator[Pattern]:
 _PART = re.compile(r"@(\w+)@")
 
 MARKERS = late_pattern(
-    r"(?:begin|end)[\W_]{0,6}(?:of[\W_]{0,6})?(?:the[\W_]{0,6})?"
+    r"(?<![^\W_])(?:begin|end)[\W_]{0,6}(?:of[\W_]{0,6})?(?:the[\W_]{0,6})?"
     r"(?:(?:user|stored|retrieved|recalled|session|agent|organi[sz]ation)[\W_]{0,6})?"
     r"(?:facts?|documents?|messages?|conversations?|memor(?:y|ies)|profile|history|context|working[\W_]{0,6}memory)(?![^\W_])"
 )
@@ -447,12 +447,22 @@ _FOR_A_THING = re.compile(
 """Whose instructions they were: "for the old dishwasher", "on the box"."""
 
 
-def is_own_wish(clause: str, *, is_cut: bool = False) -> bool:
+_RULES_OF_A_MODEL = re.compile(
+    r"(?:ignor|disregard|overrid|bypass|missacht|umgeh|игнорир|忽略|无视|無視)[^.]{0,60}?"
+    r"(?:instruc|anweisung|consigne|istruzion|инструкци|指令|指示|prompt)\w*+"
+    r"(?! ?(?:of|from|by|for|on|in|about|von|vom|mein|unser|de|del|des|du|di|da|от|的))"
+)
+"""Instructions to the model: "ignore the instructions", but not "ignore the instructions of my doctor"."""
+
+
+def is_own_wish(clause: str, rest: str | None = None) -> bool:
     """Whether a folded clause says what its speaker wants to do himself ("I want to forget everything"), which is no
-    order. `is_cut`: the clause is given up to its verb.
+    order. `rest`: what follows, if the clause ends before its verb. "We need to ignore all instructions" is none.
     """
     whole, cut, you = _load_wishes()
-    return (cut.search(clause) if is_cut else whole.match(clause)) is not None and you.search(clause) is None
+    told = whole.match(clause) if rest is None else cut.search(clause)
+    about = clause if rest is None else rest
+    return told is not None and you.search(clause) is None and _RULES_OF_A_MODEL.search(about) is None
 
 
 @cache
@@ -469,9 +479,8 @@ def addresses_model(text: str, start: int, end: int, address: Address) -> bool:
     before = _words_before(text, start)
     if address != "role" and _FOR_A_THING.match(text, end):
         return False
-    if address == "unreported" and is_own_wish(
-        _CLAUSE_END.split(text[max(0, start - REACH_CHARACTERS) : start])[-1], is_cut=True
-    ):
+    around = text[max(0, start - REACH_CHARACTERS) : start], text[start : end + REACH_CHARACTERS]
+    if address == "unreported" and is_own_wish(_CLAUSE_END.split(around[0])[-1], _CLAUSE_END.split(around[1])[0]):
         return False
     if address == "order":
         return _is_order(before)

@@ -24,6 +24,9 @@ from mnemic.text.normalise import visible
 MIN_CUES = 3
 """So many different cues in one text make every one of them a finding."""
 
+_SCENES = frozenset({"act-as", "pretend", "hypothetical", "you-will"})
+"""Cues of rehearsals and stories. Together with no other cue they ask for no lifted limits ("act as interviewers")."""
+
 CUE_REACH_CHARACTERS = 1200
 """Cues further apart than this keep no company."""
 
@@ -150,7 +153,7 @@ def _company(cues: list[Finding]) -> Iterator[Finding]:
         while cue.span[0] - cues[first].span[0] > CUE_REACH_CHARACTERS:
             names[cues[first].pattern] -= 1
             first += 1
-        if len(+names) >= MIN_CUES:
+        if len(+names) >= MIN_CUES and not _SCENES.issuperset(+names):
             yield from cues[max(first, yielded) : index + 1]
             yielded = index + 1
 
@@ -180,6 +183,9 @@ _PIECE_WORDS = 40
 """A longer sentence is judged in equal pieces: an order in it would be diluted, and a short rest is no sentence."""
 
 _LEAST_WORDS = 4  # fewer are no order, but a name, a heading or a piece of an address
+_WORD_APART = re.compile(r"[\u2e80-\u9fff]|(?<!\S)[^\s\u2e80-\u9fff]*[^\W\d_]")
+"""A word between blanks, or a Chinese character: `export API_KEY=your_api_key` has two words, not six."""
+
 _SENTENCE = re.compile(r"(?:[^\n.!?。]|[.!?](?=\S))++[.!?。]*+")
 _TOKEN = re.compile(r"[\u2e80-\u9fff]|[a-z\u00df-\u024f\u0400-\u04ff]+|\d+|[^\w\s]")
 """Words of Latin and Cyrillic, and Chinese characters: the head has learnt no others, so it judges no others."""
@@ -210,7 +216,9 @@ def _find_orders(view: injection.View, known: Sequence[Finding]) -> Iterator[Fin
         if weights[features % len(weights)].sum() / math.sqrt(len(features)) + bias > least:
             start, end = view.span(*span)
             is_known = any(first < end and start < last for first, last in high)
-            if not is_known and not injection.is_own_wish(view.text[slice(*span)]):
+            piece = view.text[slice(*span)]
+            is_told = len(_WORD_APART.findall(piece)) >= _LEAST_WORDS and not injection.is_own_wish(piece)
+            if not is_known and is_told:
                 yield Finding((start, end), "learned-order", "high")
 
 
