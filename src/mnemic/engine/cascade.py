@@ -35,7 +35,7 @@ from mnemic.text.sentences import sentences
 TAKEN_OUT = "[REDACTED: deleted]"
 """Text of a memory that has no supported text left until it is remade."""
 
-_ALL_GONE = "all that it was made of is deleted"
+_ALL_GONE = "all of its sources were deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _flag(hand: Hand, loss: _Loss) -> None:
     for flag in flags:
         memory = with_flag(memory, flag)
     memory = take_out(hand, memory)
-    reason = f"it was made of {', '.join(sorted(loss.entries)[:5])}, which is erased, and of other things"
+    reason = f"some of its sources were erased: {', '.join(sorted(loss.entries)[:5])}"
     memory = hand.put(old, memory, Action.FLAGGED, reason)
     for flag in flags:
         for made in flag_all(hand, (memory.partition, memory.id), flag) if flag in memory.flags else ():

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from mnemic.engine.access import forget_answers
 from mnemic.engine.cascade import cascade
+from mnemic.engine.context_records import find_records
 from mnemic.engine.dependants import Hand
 from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
 from mnemic.engine.fields import deletion, erase_memories
@@ -21,6 +22,7 @@ from mnemic.engine.indexing import forget, reached
 from mnemic.engine.lasting_facts import profile_job, take_back, told_in
 from mnemic.engine.secrets import clean_reason
 from mnemic.errors import NotFoundError
+from mnemic.model.graph import GRAPH_ITEM
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import HistoryEntry, Receipt
 from mnemic.model.scope import Level, Partition, Scope, Visibility
@@ -35,15 +37,19 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing had expired by then, so 
 
 def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: str = "") -> Receipt:
     """Erase the text, vectors and history of an item, and memories made of it alone. Memories with other sources are
-    flagged, and a job remakes them. Raises `NotFoundError` if the item does not exist.
+    flagged, and a job remakes them. `GRAPH_ITEM` stands for the corrections of the graph. Raises `NotFoundError` if the
+    item does not exist.
     """
     now, reason = engine.clock.now(), clean_reason(engine, reason)
     with engine.store.write(is_erasing=True) as work:
         memories = work.memories.get(scope.visibility, [item_id])
         messages = work.messages.get(scope.visibility, [item_id])
-        if not memories and not messages:
+        places = [each.partition for each in (*memories, *messages)]
+        if item_id == GRAPH_ITEM and work.history.of(scope.visibility, item_id):
+            places.append(scope.partition(scope.default_level))
+        if not places:
             raise NotFoundError(f"there is no memory or message {item_id!r} in this scope")
-        partition = (memories or messages)[0].partition
+        partition = places[0]
         counts = {
             "memories": work.memories.erase(partition, [item_id], now) if memories else 0,
             "messages": work.messages.erase(partition, [item_id]) if messages else 0,
@@ -56,6 +62,7 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
         counts["memories"] += followed.erased
         if messages and (taken := take_back(hand, messages)):
             counts["profiles"] = taken
+        work.contexts.erase(partition, [each for _, each in find_records(work, [partition], message_id=item_id)])
         forget_answers(work, [partition])
     is_gone = not messages or engine.window is None or engine.window.clear(partition, messages[0].session)
     left = (*engine.store.scrub(), *reached(engine, [partition]), *(() if is_gone else (COPIES_LEFT,)))
@@ -95,6 +102,8 @@ class Plan:
     messages: list[Place] = field(default_factory=list[Place])
     memories: list[Place] = field(default_factory=list[Place])
     documents: list[Place] = field(default_factory=list[Place])
+    contexts: list[Place] = field(default_factory=list[Place])
+    """Records of contexts: no copy of the store holds them, so receipts need no hashes of them."""
 
     @property
     def items(self) -> list[Place]:
@@ -134,6 +143,7 @@ def counted(work: UnitOfWork, plan: Plan) -> dict[str, int]:
         _add(counts, work.erasure.count(partition).items())
     _add(counts, (("messages", len(plan.messages)), ("memories", len(plan.memories))))
     _add(counts, (("documents", len(plan.documents)), ("profiles", len(_derived_facts(work, plan)))))
+    _add(counts, (("context_records", len(plan.contexts)),))
     return counts
 
 
@@ -152,6 +162,8 @@ def carried_out(work: UnitOfWork, plan: Plan, now: datetime) -> dict[str, int]:
     for partition, ids in _group_places(plan.documents).items():
         _add(counts, (("documents", work.documents.erase(partition, ids, now)),))
         work.history.scrub(partition, ids)
+    for partition, ids in _group_places(plan.contexts).items():
+        _add(counts, (("context_records", work.contexts.erase(partition, ids)),))
     for partition in plan.partitions:
         _add(counts, work.erasure.wipe(partition).items())
     forget_answers(work, {*plan.partitions, *(partition for partition, _ in plan.items)})
@@ -188,12 +200,13 @@ def _add(counts: dict[str, int], more: Iterable[tuple[str, int]]) -> None:
 
 def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = False) -> Receipt:
     """Erase everything of the owner of `level`, with derivatives, in one transaction. A dry run returns the plan.
-    Session: its messages and memories. User: all sessions. Agent: its level and private items. Org: all but its API
-    keys, audit log and data keys of sealed backups; nothing if the keyring fails. Raises `InvalidInputError` if the
-    scope lacks that part.
+    Session: its messages and memories. User: all sessions. Agent: its level and private items. Org: all but its audit
+    log and data keys of sealed backups; nothing if the keyring fails. API keys of a user, agent or org are revoked, and
+    the names in them removed. Raises `InvalidInputError` if the scope lacks that part.
     """
     owner = scope.partition(level)
     now = engine.clock.now()
+    engine.accesses.flush(engine.store)  # so that nothing is recorded of it afterwards
     keyring = engine.keyring if level is Level.ORG else None
     if is_dry_run:
         keys = () if keyring is None else keyring.of([scope.org])[scope.org]
@@ -208,6 +221,7 @@ def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = Fals
         plan = _plan_erasure(work, scope, level)
         key = work.erasure.key()
         counts = carried_out(work, plan, now)
+        _add(counts, (("api_keys", _revoke_keys(work, scope, level, now)),))
         receipt = Receipt(
             at=now,
             counts=_with_keys(counts, destroy(scope.org, now, None)),
@@ -218,6 +232,16 @@ def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = Fals
         )
         work.erasure.add(receipt)
     return replace(receipt, notes=_clean_caches(engine, plan))
+
+
+def _revoke_keys(work: UnitOfWork, scope: Scope, level: Level, now: datetime) -> int:
+    """Revoke and blank the API keys that act for the user, agent or org. Returns the number of those that were open."""
+    if level is Level.SESSION:
+        return 0
+    held = [key for key in work.keys.list(scope.org) if getattr(key, level.value) == getattr(scope, level.value)]
+    for key in held:
+        work.keys.blank(scope.org, key.id, now)
+    return sum(key.revoked_at is None for key in held)
 
 
 def receipts(engine: Engine, scope: Scope) -> Sequence[Receipt]:
@@ -244,7 +268,10 @@ def _plan_erasure(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
     if level is Level.SESSION and scope.session is not None and scope.message_partition != owner:
         said = _session_messages(work, scope.message_partition, scope.session)
         plan.messages = [(scope.message_partition, message_id) for message_id in said]
+        plan.contexts = find_records(work, [scope.message_partition], session=scope.session)
     if level is Level.AGENT:
+        others = [each for each in everywhere if each not in plan.partitions]
+        plan.contexts = find_records(work, others, agent=owner.owner)
         plan.memories, plan.documents = _private(work, scope.org, owner.owner, plan.partitions)
     plan.memories += derived(work, scope.org, plan)
     return plan

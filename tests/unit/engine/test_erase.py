@@ -251,3 +251,23 @@ def test_what_an_erased_session_put_into_the_profile_goes_with_it_unless_it_was_
     assert memory.profile.get(ANA) == {"drink": "tea"}
     memory.work()
     assert memory.profile.get(ANA) == {"drink": "tea", "name": "Ana"}
+
+
+@pytest.mark.requirement("P-07")
+@pytest.mark.parametrize("level", [Level.USER, Level.AGENT, Level.ORG])
+def test_an_erasure_revokes_the_keys_of_the_erased_and_blanks_their_names(level: Level):
+    erased, other = Scope(org="acme", user="zoe", agent="tuner"), Scope(org="acme", user="bo", agent="scout")
+    name, apart = level.value, Scope(org="globex", user="bo")
+    with Mnemic.open("memory://", has_worker=False) as mnemic:
+        for scope in (erased, other, apart):
+            parts = {"org": scope.org, name: getattr(scope, name)}
+            mnemic.keys.create(Scope(**parts), name=f"phone of {scope.user}")
+        receipt = mnemic.erase(erased, level=level)
+        keys = {key.name: (key.user or key.agent, key.revoked_at) for key in mnemic.keys.list(Scope(org="acme"))}
+        (kept,) = mnemic.keys.list(Scope(org="globex"))
+    assert receipt.counts["api_keys"] == (2 if level is Level.ORG else 1)
+    assert [key.revoked_at for key in (kept,)] == [None]
+    if level is Level.ORG:
+        assert {*keys} == {""}
+    else:
+        assert keys == {"": ("(erased)", receipt.at), "phone of bo": (getattr(other, name), None)}
