@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mnemic import Mnemic, Scope
-from mnemic.compat.mem0 import Memory, find_owners, matches
+from mnemic.compat.mem0 import IDS, Memory, check_filters, find_owners, matches
 from mnemic.errors import InvalidInputError, NotFoundError
 
 
@@ -87,6 +88,7 @@ def test_users_agents_and_runs_are_apart_and_what_names_none_is_refused(memory: 
         ({"status": {"nin": ["old", "gone"]}}, True),
         ({"memory": {"icontains": "MORNING"}}, True),
         ({"memory": {"contains": "MORNING"}}, False),
+        ({"memory": {"contains": 5}}, False),
         ({"priority": "*"}, True),
         ({"missing": "*"}, False),
         ({"archived": {"ne": True}}, True),
@@ -106,17 +108,97 @@ def test_filters_are_those_of_mem0(conditions: dict[str, Any], *, expected: bool
         "created_at": "2026-07-01T10:00:00+00:00",
         "metadata": {"priority": 7, "status": "active", "archived": False},
     }
-    assert matches(record, conditions) is expected
+    assert matches(record, check_filters(conditions)) is expected
 
 
 def test_an_unknown_operator_is_refused_with_those_that_exist():
     with pytest.raises(InvalidInputError, match="'near' is not a filter operator; use eq, ne"):
-        matches({"metadata": {"n": 1}}, {"n": {"near": 1}})
+        check_filters({"user_id": "ana", "n": {"near": 1}})
+
+
+@pytest.mark.parametrize(
+    "filters, told",
+    [
+        ({"AND": {"user_id": "ana"}}, r"AND takes a list of filters, such as \{'AND': \["),
+        ({"OR": "ana"}, "OR takes a list"),
+        ({"AND": ["ana"]}, "filters must be a mapping"),
+        ({"NOT": 5}, "NOT takes a list"),
+        ({"user_id": "ana", "n": {"in": 5}}, r"'in' takes a list, such as \{'n': "),
+        ({"user_id": 7}, "user_id must be a text such as 'ana', not 7"),
+        ({"user_id": {"in": ["ana", 7]}}, "user_id must be a text"),
+        (["ana"], "filters must be a mapping"),
+    ],
+)
+def test_filters_of_another_form_are_refused_with_the_right_one(memory: Memory, filters: Any, told: str):
+    with pytest.raises(InvalidInputError, match=told):
+        memory.get_all(filters=filters)
+    with pytest.raises(InvalidInputError, match=told):
+        memory.search("boats", filters=filters)
+
+
+def test_an_id_that_is_no_text_is_refused(memory: Memory):
+    with pytest.raises(InvalidInputError, match="user_id must be a text such as 'ana', not 7"):
+        memory.add("x", user_id=7)
+    with pytest.raises(InvalidInputError, match="user_id must be a text"):
+        memory.get_all(user_id={"in": ["ana", "bob"]})
+
+
+def test_an_id_that_is_a_star_reaches_nobody_else(memory: Memory):
+    memory.add("Ana sails", user_id="ana", infer=False)
+    verbs: list[Any] = [partial(memory.search, "sails"), partial(memory.add, "x"), memory.get_all, memory.delete_all]
+    for verb in verbs:
+        for name in IDS:
+            with pytest.raises(InvalidInputError, match=r"not '\*'; only filters take '\*'"):
+                verb(**{name: "*"})
+    assert [each["memory"] for each in memory.get_all(filters={"user_id": "*"})["results"]] == ["Ana sails"]
+
+
+def test_memories_of_agents_and_runs_are_found_by_their_id_alone_and_reset_erases_them(memory: Memory):
+    named: list[dict[str, Any]] = [{"agent_id": "helper"}, {"run_id": "monday"}]
+    for ids in named:
+        (kept,) = memory.add("Answers briefly", infer=False, **ids)["results"]
+        assert {name: kept[name] for name in IDS if name in kept} == ids
+        fresh = Memory(mnemic=memory.mnemic)
+        assert fresh.get(kept["id"]) == {name: value for name, value in kept.items() if name != "event"}
+        fresh.update(kept["id"], "Answers at length", metadata={"source": "chat"})
+        assert (memory.get(kept["id"]) or {})["metadata"] == {"source": "chat"}
+        assert memory.get_all(**ids)["results"][0]["memory"] == "Answers at length"
+        fresh.delete(kept["id"])
+        assert fresh.get(kept["id"]) is None
+        memory.add("Answers once more", infer=False, **ids)
+    memory.add("Ana sails", user_id="ana", infer=False)
+    memory.mnemic.remember(Scope(org="other", user="ana"), "Another org's")
+    (gone,) = memory.get_all(agent_id="helper")["results"]
+    memory.reset()
+    found = [memory.get_all(filters={name: "*"})["results"] for name in IDS]
+    assert (found, memory.get(gone["id"])) == ([[], [], []], None)
+    assert len(memory.mnemic.list(Scope(org="other", user="ana")).memories) == 1
+
+
+def test_a_run_is_no_agent(memory: Memory):
+    memory.add("Talks about boats", run_id="monday", infer=False)
+    memory.add("Answers briefly", agent_id="run monday", infer=False)
+    (run,), (agent,) = (memory.get_all(filters={name: "*"})["results"] for name in ("run_id", "agent_id"))
+    assert (run["memory"], run["run_id"], "agent_id" in run) == ("Talks about boats", "monday", False)
+    assert (agent["memory"], agent["agent_id"], "run_id" in agent) == ("Answers briefly", "run monday", False)
+    with pytest.raises(InvalidInputError, match="use run_id"):
+        memory.get_all(agent_id="mem0 run monday")
+
+
+def test_a_users_memory_stays_in_its_run_when_it_changes(memory: Memory):
+    (kept,) = memory.add("Ana sails", user_id="ana", run_id="monday", infer=False)["results"]
+    memory.update(kept["id"], "Ana rows", metadata={"source": "chat"})
+    assert memory.get_all(filters={"metadata": {"source": "mail"}}, user_id="ana")["results"] == []
+    (found,) = memory.get_all(filters={"metadata": {"source": "chat"}}, user_id="ana", run_id="monday")["results"]
+    assert (found["memory"], found["metadata"]) == ("Ana rows", {"source": "chat"})
 
 
 def test_owners_are_found_in_every_join():
     filters = {"AND": [{"user_id": {"in": ["ana", "bob"]}}, {"OR": [{"run_id": "a"}, {"run_id": "b"}]}, {"n": 1}]}
-    assert find_owners(filters) == [{"user_id": user, "run_id": run} for user in ("ana", "bob") for run in ("a", "b")]
+    assert find_owners(check_filters({"user_id": ["ana", "bob"]})) == [{"user_id": "ana"}, {"user_id": "bob"}]
+    assert find_owners(check_filters(filters)) == [
+        {"user_id": user, "run_id": run} for user in ("ana", "bob") for run in ("a", "b")
+    ]
 
 
 def test_what_was_added_is_mnemics_own_memory(memory: Memory):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +17,14 @@ from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.item import Kind, Verdict
 from mnemic.model.item import Memory as Kept
 from mnemic.model.records import Action, HistoryEntry
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Level, Scope
 
 IDS = ("user_id", "agent_id", "run_id")
 ANY = "*"
 SESSION = "mem0"
 """The session of messages that name no run."""
+
+RUN = "mem0 run "  # begins the name of the agent that owns a run's memories if the run has no user or agent
 
 REASON = "through mem0's interface"
 KINDS = tuple(kind for kind in Kind if kind is not Kind.DOCUMENT)
@@ -70,7 +72,7 @@ class Memory:
         **ids: object,
     ) -> dict[str, Any]:
         """Store the facts in messages. With `infer=False` each message is stored as it is. Returns the new memories."""
-        owner = _join(None, ids)
+        (owner,) = find_owners(_join(None, ids))
         scope, notes = (
             _find_scope(owner),
             {**(metadata or {}), **{name: owner[name] for name in IDS[1:] if name in owner}},
@@ -133,7 +135,9 @@ class Memory:
 
     def update(self, memory_id: str, data: str, metadata: Fields | None = None) -> dict[str, Any]:
         """Change a memory's text, and its metadata if given. Raises `NotFoundError` if there is none."""
-        changes: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
+        known = self.get(memory_id) or {}
+        notes = {name: known[name] for name in IDS[1:] if name in known}
+        changes: dict[str, Any] = {} if metadata is None else {"metadata": {**metadata, **notes}}
         self.mnemic.update(self._owned(memory_id), memory_id, text=data, reason=REASON, **changes)
         return {"message": "Memory updated successfully!"}
 
@@ -160,9 +164,10 @@ class Memory:
         return told
 
     def reset(self) -> None:
-        """Erase every user."""
-        for user in self.mnemic.users():
-            self.mnemic.erase(Scope(org=user.org, user=user.user))
+        """Erase every user, agent and run that this interface can reach."""
+        for scope in self._owners():
+            self.mnemic.erase(scope)
+        self._known.clear()
 
     def _matching(self, conditions: Fields) -> Iterator[dict[str, Any]]:
         for scope in self._scopes(conditions):
@@ -179,19 +184,23 @@ class Memory:
         """The scopes that conditions can match. Raises `InvalidInputError` if they name no owner."""
         scopes: dict[Scope, None] = {}
         for owner in find_owners(conditions):
-            if owner.get("user_id") == ANY:
-                scopes |= {Scope(user=each.user): None for each in self.mnemic.users()}
-            else:
-                scopes[_find_scope(owner)] = None
+            scope = _find_scope(owner)
+            ((name, value),) = _name_owner(scope).items()
+            every = (each for each in self._owners() if name in _name_owner(each))
+            scopes |= dict.fromkeys(every if value == ANY else [scope])
         return list(scopes)
+
+    def _owners(self) -> list[Scope]:
+        """Every user, agent and run."""
+        names = {Level.USER: "user", Level.AGENT: "agent"}
+        places = [each for each in self.mnemic.partitions if each.org == Scope().org and each.level in names]
+        return [Scope(**{names[each.level]: each.owner}) for each in places]
 
     def _told(self, scope: Scope, memory: Kept) -> dict[str, Any]:
         """A memory as mem0 returns it."""
         self._known[memory.id] = scope
         while len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
-        ids = {name: memory.metadata.get(name) for name in IDS}
-        ids["user_id"], ids["agent_id"] = scope.user, ids["agent_id"] or scope.agent
         return {
             "id": memory.id,
             "memory": memory.text,
@@ -199,7 +208,8 @@ class Memory:
             "categories": list(memory.categories),
             "created_at": memory.created_at.isoformat(),
             "updated_at": memory.updated_at.isoformat(),
-            **{name: value for name, value in ids.items() if value},
+            **{name: memory.metadata[name] for name in IDS[1:] if memory.metadata.get(name)},
+            **_name_owner(scope),
         }
 
     def _get(self, scope: Scope, id: str) -> Kept | None:
@@ -217,8 +227,7 @@ class Memory:
 
     def _owner(self, id: str) -> Scope | None:
         """The scope of a memory, perhaps a deleted one. None if there is none."""
-        users = (Scope(user=each.user) for each in self.mnemic.users())
-        for scope in (self._known[id],) if id in self._known else users:
+        for scope in (self._known[id],) if id in self._known else self._owners():
             try:
                 if self.mnemic.history(scope, id):
                     return scope
@@ -236,7 +245,15 @@ def _find_scope(ids: Fields) -> Scope:
         return Scope(agent=agent)
     if not run:
         raise InvalidInputError("name at least one of user_id, agent_id and run_id")
-    return Scope(agent=f"run {run}")
+    return Scope(agent=f"{RUN}{run}")
+
+
+def _name_owner(scope: Scope) -> dict[str, str]:
+    """The id whose memories are in a scope."""
+    if scope.user is not None:
+        return {"user_id": scope.user}
+    agent = scope.agent or ""
+    return {"run_id": agent.removeprefix(RUN)} if agent.startswith(RUN) else {"agent_id": agent}
 
 
 def _change(entry: HistoryEntry) -> dict[str, Any] | None:
@@ -251,16 +268,52 @@ def _change(entry: HistoryEntry) -> dict[str, Any] | None:
 
 
 def _join(filters: Fields | None, ids: Fields) -> Fields:
-    """The filters with the ids that are given. Other arguments have no counterpart here."""
-    return {**(filters or {}), **{name: ids[name] for name in IDS if ids.get(name)}}
+    """The filters with the ids that are given. Other arguments have no counterpart here. Raises `InvalidInputError` for
+    an id that is no text, or is `*`, which only filters may have: an argument may come from a user of the program.
+    """
+    given = {name: ids[name] for name in IDS if ids.get(name) not in (None, "")}
+    for name, value in given.items():
+        if not isinstance(value, str) or value == ANY:
+            raise InvalidInputError(
+                f"{name} must be a text such as 'ana', not {value!r:.64}; only filters take {ANY!r}"
+            )
+    return {**check_filters(filters or {}), **check_filters(given)}
+
+
+def check_filters(conditions: object) -> Fields:
+    """The filters with conditions as operators. Raises `InvalidInputError` if they do not have the form of mem0's."""
+    if not isinstance(conditions, Mapping):
+        raise InvalidInputError(f"filters must be a mapping such as {{'user_id': 'ana'}}, not {conditions!r:.64}")
+    return {name: _check_filter(name, wanted) for name, wanted in cast("Fields", conditions).items()}
+
+
+def _check_filter(name: str, wanted: Any) -> list[Fields] | Fields:
+    is_mapping, is_list = (isinstance(cast("object", wanted), kind) for kind in (Mapping, list))
+    if name in JOINS or (name == "metadata" and is_mapping):
+        several = [wanted] if name not in ("AND", "OR") and is_mapping else wanted
+        if not isinstance(several, list):
+            raise InvalidInputError(f"{name} takes a list of filters, such as {{{name!r}: [{{'user_id': 'ana'}}]}}")
+        return [check_filters(each) for each in cast("list[object]", several)]
+    tests: Fields = wanted if is_mapping else {"in" if is_list else "eq": wanted}
+    for test, operand in tests.items():
+        if test not in TESTS:
+            raise InvalidInputError(f"{test!r} is not a filter operator; use {', '.join([*TESTS, *JOINS])}")
+        values = cast("list[object]", operand if isinstance(operand, list) else [operand])
+        if test in ("in", "nin") and values is not operand:
+            raise InvalidInputError(f"{test!r} takes a list, such as {{{name!r}: {{{test!r}: ['a', 'b']}}}}")
+        if name in IDS and not all(isinstance(each, str | None) for each in values):
+            raise InvalidInputError(f"{name} must be a text such as 'ana', not {operand!r:.64}")
+        if name == "agent_id" and any(str(each).startswith(RUN) for each in values):
+            raise InvalidInputError(f"an agent_id cannot begin with {RUN!r}; use run_id")
+    return tests
 
 
 def find_owners(conditions: Fields) -> list[dict[str, str]]:
-    """The alternatives of user, agent and run that conditions can match."""
+    """The alternatives of user, agent and run that checked filters can match."""
     owners: list[dict[str, str]] = [{}]
     for name, wanted in conditions.items():
         if name in IDS:
-            more = [{name: value} for value in _values(wanted)] or [{}]
+            more = [{name: value} for value in wanted.get("in", [wanted.get("eq")]) if value] or [{}]
         elif name == "AND":
             more = find_owners({})
             for each in wanted:
@@ -273,35 +326,19 @@ def find_owners(conditions: Fields) -> list[dict[str, str]]:
     return owners
 
 
-def _values(wanted: object) -> list[str]:
-    """The texts that a condition on an id accepts."""
-    tests = cast("Fields", wanted) if isinstance(wanted, Mapping) else {"eq": wanted}
-    found: object = tests.get("in", [tests.get("eq")])
-    return [each for each in cast("list[object]", found) if isinstance(each, str)] if isinstance(found, list) else []
-
-
 def matches(record: Fields, conditions: Fields) -> bool:
-    """True if a memory meets mem0's filters: `AND`, `OR`, `NOT` and conditions on its fields and metadata. Raises
-    `InvalidInputError` for an unknown operator.
-    """
+    """True if a memory meets checked filters: `AND`, `OR`, `NOT` and conditions on its fields and metadata."""
     return all(_meets(record, name, wanted) for name, wanted in conditions.items())
 
 
 def _meets(record: Fields, name: str, wanted: Any) -> bool:
-    if name in JOINS:
-        alternatives = cast("Iterable[Fields]", [wanted] if isinstance(wanted, Mapping) else wanted)
-        return JOINS[name]([matches(record, each) for each in alternatives])
-    if name == "metadata" and isinstance(wanted, Mapping):
-        return matches(record, cast("Fields", wanted))
+    if isinstance(wanted, list):
+        return JOINS.get(name, all)([matches(record, each) for each in cast("list[Fields]", wanted)])
     notes = cast("Fields", record["metadata"] or {})
     held: Any = record[name] if name in record else notes.get(name.removeprefix("metadata."))
-    if wanted == ANY:
+    if wanted == {"eq": ANY}:
         return held not in (None, [], "")
-    simple: dict[str, Any] = {"in" if isinstance(wanted, list) else "eq": wanted}
-    tests = cast("Fields", wanted) if isinstance(wanted, Mapping) else simple
-    if unknown := [test for test in tests if test not in TESTS]:
-        raise InvalidInputError(f"{unknown[0]!r} is not a filter operator; use {', '.join([*TESTS, *JOINS])}")
-    return all(TESTS[test](held, operand) for test, operand in tests.items())
+    return all(TESTS[test](held, operand) for test, operand in wanted.items())
 
 
 def _is_equal(held: Any, wanted: Any) -> bool:
@@ -320,7 +357,7 @@ def _compare(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def _contains(held: Any, wanted: Any) -> bool:
-    return isinstance(held, str | list) and wanted in held
+    return wanted in held if isinstance(held, list) else f"{wanted}" in held if isinstance(held, str) else False
 
 
 def _contains_folded(held: Any, wanted: Any) -> bool:
