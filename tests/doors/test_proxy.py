@@ -441,6 +441,23 @@ class TestResponses:
             ("user", "Yes"),
         ]
 
+    def test_a_session_that_is_named_once_is_that_of_the_conversation_for_its_caller_alone(
+        self, upstream: ChatServer, proxied: Proxied
+    ):
+        def session(user: str, **given: Any) -> str:
+            upstream.scripted.append(respond("Fine.", f"resp_{len(upstream.requests)}"))
+            headers = {"Mnemic-User": user, **given.pop("headers", {})}
+            answer = httpx2.post(
+                f"{proxied.url}/responses", json={"model": "m", "input": "Hi", **given}, headers=headers
+            )
+            return answer.headers["mnemic-session"]
+
+        assert session("ana", conversation="conv_1", headers={"Mnemic-Session": "sailing"}) == "sailing"
+        assert session("ana", conversation={"id": "conv_1"}) == "sailing"
+        assert session("ana", previous_response_id="resp_0") == "sailing"
+        assert session("bob", previous_response_id="resp_0").startswith("chat-")
+        assert session("bob", conversation="conv_1").startswith("chat-")
+
     def test_a_stream_and_its_tools_are_passed_on_and_the_texts_are_captured(
         self, upstream: ChatServer, proxied: Proxied
     ):

@@ -95,6 +95,35 @@ class TestSecrets:
         assert token not in json.dumps(upstream.headers)
 
 
+class TestPaths:
+    """A path leads to the route of the upstream that it names here, and to no other."""
+
+    @pytest.mark.requirement("P-17", "P-22")
+    @pytest.mark.parametrize("rest", ["%2e%2e/files/f1", "..%2Ffiles", "a/%2E%2e/%2e%2e/x", "%2e", "..%5Cfiles"])
+    @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+    def test_dots_lead_nowhere(self, upstream: ChatServer, proxied: Proxied, method: str, rest: str):
+        for route in ("responses", "models")[: 2 if method == "GET" else 1]:
+            answer = httpx2.request(method, f"{proxied.url}/{route}/{rest}")
+            assert (answer.status_code, answer.json()["error"]["type"]) == (422, "invalid_input")
+        assert upstream.paths == []
+
+    @pytest.mark.parametrize("name", ["a%3Fb=1", "a%23b", "a%252e%252e", "org/m:8b", "Caf%C3%A9"])
+    def test_a_name_reaches_the_upstream_as_it_was_sent(self, upstream: ChatServer, proxied: Proxied, name: str):
+        httpx2.post(f"{proxied.url}/responses/{name}?limit=2", json={})
+        assert upstream.paths == [f"/v1/responses/{name}?limit=2"]
+
+    @pytest.mark.requirement("P-17")
+    def test_a_key_that_only_reads_changes_nothing_at_the_upstream(self, upstream: ChatServer, proxied: Proxied):
+        reader = {"X-API-Key": proxied.mnemic.keys.create(Scope(user="ana"), rights=[Right.READ]).token}
+        for method, route in (("DELETE", "r1"), ("POST", "r1/cancel")):
+            assert httpx2.request(method, f"{proxied.url}/responses/{route}", headers=reader).status_code == 403
+        assert upstream.paths == []
+        writer = {"X-API-Key": proxied.mnemic.keys.create(Scope(user="ana"), rights=[Right.READ, Right.WRITE]).token}
+        httpx2.post(f"{proxied.url}/responses/r1/cancel", json={}, headers=writer)
+        httpx2.post(f"{proxied.url}/embeddings", json={}, headers=reader)
+        assert upstream.paths == ["/v1/responses/r1/cancel", "/v1/embeddings"]
+
+
 class TestHeaders:
     def test_headers_in_other_letters_go_through_both_ways(self, upstream: ChatServer, proxied: Proxied):
         upstream.scripted.append(
@@ -179,3 +208,19 @@ def test_what_nobody_foresaw_around_a_chat_is_logged_by_place_and_without_texts(
     assert record.getMessage() == "unexpected ValueError while handling a chat"
     assert "test_proxy_hostile.py" in record.__dict__["where"][-1]
     assert "Lisbon" not in json.dumps(record.__dict__, default=str)
+
+
+@pytest.mark.requirement("P-63")
+def test_what_the_upstream_was_shown_is_recorded_with_the_message(home: Path):
+    ana = Scope(user="ana")
+    with ChatServer(lambda _request: "Miso.") as upstream:
+        running = Proxied(upstream.url, home / "memory.db")
+        kept = running.mnemic.remember(ana, "My cat is called Miso")
+        running.client().chat.completions.create(
+            model="m", user="ana", messages=[{"role": "user", "content": "What is my cat called?"}]
+        )
+        running.stop()
+        (shown,) = running.mnemic.contexts(ana).contexts
+        assert (shown.door, [each.id for each in shown.items]) == ("proxy", [kept.id])
+        assert shown.message_id in [each.id for each in running.mnemic.messages(ana).messages]
+        running.close()

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 from starlette.background import BackgroundTask
@@ -200,7 +201,9 @@ class Proxy:
 
     async def pass_on(self, request: Request) -> Response:
         """Pass a request through that memory has no part in."""
-        await self._entry.admit(request)
+        caller = await self._entry.admit(request)
+        if request.method in ("POST", "DELETE") and request.scope["path"].startswith("/v1/responses/"):
+            caller.require(Right.WRITE)  # it changes what the upstream stored
         return await self._pass_through(request, await self._content(request))
 
     async def _content(self, request: Request) -> bytes:
@@ -258,7 +261,7 @@ class Proxy:
         if VIA in request.headers.get("via", ""):
             return _make_failure(request, 508, "proxy.upstream leads back to this proxy", "upstream_loop")
         query = [(name, value) for name, value in request.query_params.multi_items() if name not in OWN_QUERY]
-        url = httpx2.URL(upstream.rstrip("/") + request.url.path.removeprefix(ANTHROPIC).removeprefix(V1), params=query)
+        url = httpx2.URL(upstream.rstrip("/") + _upstream_path(request), params=query)
         headers = sent_headers(request.headers.raw, key)
         try:
             sent = self._client.build_request(request.method, url, headers=headers, content=content)
@@ -332,6 +335,14 @@ async def _refuse_route(request: Request) -> Response:
 
 def _is_anthropic(request: Request) -> bool:
     return request.url.path.startswith(ANTHROPIC)
+
+
+def _upstream_path(request: Request) -> str:
+    """The quoted path below the upstream's base URL. Refuses `.` and `..`, which lead to routes of other kinds."""
+    path: str = request.scope["path"]
+    if not {".", ".."}.isdisjoint(path.replace("\\", "/").split("/")):
+        raise InvalidInputError("the path must not have '.' or '..' as a part")
+    return quote(path.removeprefix(ANTHROPIC).removeprefix(V1), safe="/:@+,=")
 
 
 def _choose_upstream(request: Request, settings: ProxySettings) -> tuple[str | None, tuple[str, str]]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from mnemic.api import Mnemic
 from mnemic.api.doors import acting_as
-from mnemic.errors import MnemicError, places
+from mnemic.errors import attempt
 from mnemic.model.bookkeeping import note_answer
 from mnemic.model.item import NotedDraft, Role, Turn
 from mnemic.model.scope import Scope
@@ -62,7 +62,7 @@ class ChatMemory:
     def __init__(self, mnemic: Mnemic, settings: ProxySettings) -> None:
         self._mnemic, self._settings = mnemic, settings
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="mnemic-proxy")
-        self._threads: OrderedDict[str, str] = OrderedDict()
+        self._threads: OrderedDict[tuple[Scope, str], str] = OrderedDict()
 
     def close(self) -> None:
         """Wait for pending captures."""
@@ -91,15 +91,18 @@ class ChatMemory:
 
     def in_session(self, scope: Scope, chat: Chat) -> Scope:
         """The scope with the session, by default that of the answer which the chat continues, else the chat's own."""
-        session = scope.session or self._threads.get(chat.thread) or chat.session
-        return replace(scope, session=session)
+        known = self._threads.get((replace(scope, session=None), chat.thread))
+        return replace(scope, session=scope.session or known or chat.session)
 
     def note_thread(self, around: Around, id: str) -> None:
-        """Note the session of an answer, or of a conversation, for the requests that continue it."""
-        if around.scope is not None and around.scope.session is not None and id:
-            self._threads[id] = around.scope.session
-            while len(self._threads) > MAX_THREADS:
-                self._threads.popitem(last=False)
+        """Note the session of an answer, and of the conversation that it belongs to, for the caller's next requests."""
+        if around.scope is None or around.scope.session is None:
+            return
+        conversation = around.chat.thread if around.chat.body.get("conversation") else ""
+        for each in filter(None, (id, conversation)):
+            self._threads[replace(around.scope, session=None), each] = around.scope.session
+        while len(self._threads) > MAX_THREADS:
+            self._threads.popitem(last=False)
 
     def refused(self, around: Around) -> None:
         """Note that the upstream refused the request with memory, so that it is sent without."""
@@ -154,16 +157,13 @@ class ChatMemory:
     ) -> tuple[_Answer | None, str]:
         """A verb's result, run on a thread for the caller, or None and the reason."""
 
-        def acted() -> _Answer:
-            with acting_as(around.actor):
-                return verb()
+        def acted() -> _Answer | Exception:
+            with acting_as(around.actor, "proxy"):
+                return attempt(verb, _log.error, "while handling a chat")
 
         loop = asyncio.get_running_loop()
         try:
-            return await asyncio.wait_for(loop.run_in_executor(self._pool, acted), timeout_s), ""
-        except TimeoutError:
-            return None, "timeout"
-        except Exception as error:  # noqa: BLE001 -- whatever is wrong with memory, the chat goes on
-            if not isinstance(error, MnemicError):
-                _log.error("unexpected %s while handling a chat", type(error).__name__, extra={"where": places(error)})
-            return None, type(error).__name__
+            answer = await asyncio.wait_for(loop.run_in_executor(self._pool, acted), timeout_s)
+        except (TimeoutError, RuntimeError) as error:  # or the pool was closed
+            return None, "timeout" if isinstance(error, TimeoutError) else type(error).__name__
+        return (None, type(answer).__name__) if isinstance(answer, Exception) else (answer, "")
