@@ -71,7 +71,7 @@ def test_over_stdio_a_client_remembers_recalls_corrects_and_forgets(home: Path):
             )
             context = said(await client.call_tool("context", {"query": "Where did I move? And my cat?"}))
             assert "Nori" in context
-            assert "user: I moved to Lisbon" in context
+            assert 'user: "I moved to Lisbon"' in context
             assert "deleted" in said(await client.call_tool("forget", {"id": memory_id}))
             assert said(await client.call_tool("calculator", {"expression": "2847*391"})).endswith("1,113,177")
             wrong = await client.call_tool("recall", {"limit": 5})

@@ -11,9 +11,13 @@ from typing import Any, cast
 import pytest
 from mcp import Client
 
-from mnemic import Mnemic, Scope, tool
-from mnemic.errors import NotFoundError
-from mnemic.mcp.server import DOCUMENTS, MOST_CHARS, RESULT, Access, all_tools, make_server, read, safe, structured
+from mnemic import Config, Mnemic, Scope, tool
+from mnemic.build import build
+from mnemic.errors import InvalidInputError, NotFoundError
+from mnemic.mcp.server import MOST_CHARS, RESULT, Access, all_tools, make_server, read, safe, structured
+from mnemic.mcp.verbs import DOCUMENTS
+from mnemic.model.chat import AssistantSettings, ToolCall, ToolContext
+from mnemic.model.settings import Settings
 from tests.doors.mcp_door import McpDoor
 from tests.doors.review_scenarios import ORDER
 
@@ -44,6 +48,43 @@ class TestTheGate:
             assert [(each.text, each.trust.value) for each in mnemic.list(ANA).memories] == [
                 ("User prefers dark mode", "assistant")
             ]
+
+
+@pytest.mark.requirement("P-62")
+class TestTheGraph:
+    def test_a_model_corrects_it_as_the_user_asks(self, door: McpDoor, tmp_path: Path):
+        with Mnemic.open(tmp_path / "memory.db") as mnemic:
+            mnemic.remember_many(ANA, ["John works at Acme.", "John Smith lives in Paris."])
+            mnemic.graph.extract(ANA)
+
+            def correct(name: str, change: str, **given: str) -> Any:
+                return door.call("graph.correct", ANA, {"name": name, "change": change, **given})
+
+            assert correct("John", "merge_into", value="John Smith")["other_names"] == ["John"]
+            assert correct("Acme", "rename", value="Acme Ltd")["name"] == "Acme Ltd"
+            assert correct("Acme", "type", value="product")["type"] == "product"
+            correct("John", "remove_relation", value="Paris", relation="LIVES_IN")
+            assert [edge.type for edge in mnemic.graph.neighbours(ANA, "John").edges] == ["WORKS_AT"]
+            correct("Paris", "remove")
+            assert [node.name for node in mnemic.graph.entities(ANA).nodes] == ["Acme Ltd", "John Smith"]
+            with pytest.raises(InvalidInputError, match="nothing was changed"):
+                correct("Acme", "rename", value=ORDER)
+            with pytest.raises(NotFoundError):
+                correct("Nobody", "remove")
+
+
+@pytest.mark.requirement("P-63")
+def test_what_a_model_is_shown_is_recorded(door: McpDoor, tmp_path: Path):
+    kept = door.call("remember", ANA, {"text": "User drinks green tea"})
+    for verb in ("recall", "context"):
+        door.call(verb, ANA, {"query": "What do I drink?"})
+    door.call("list", ANA, {})
+    door.close()
+    with Mnemic.open(tmp_path / "memory.db") as mnemic:
+        found = mnemic.contexts(ANA).contexts
+    assert [(each.door, each.query, [(item.id, item.block) for item in each.items]) for each in found] == [
+        ("mcp", "What do I drink?", [(kept["id"], block)]) for block in ("facts", "recall")
+    ]
 
 
 class TestNouns:
@@ -113,6 +154,29 @@ class TestConnectors:
             kept = mnemic.remember(ANA, 'Ana said "rye"\n' * 2000)
             whole = self.call(mnemic, "fetch", id=kept.id)
         assert (len(json.dumps(whole)) <= 8000, "30000 characters" in whole["metadata"]["cut"]) == (True, True)
+
+    def test_search_leaves_out_results_that_do_not_fit_and_stays_valid_json(self):
+        with self.open_with(600) as mnemic:
+            for number in range(20):
+                mnemic.remember(ANA, f"Ana bakes rye bread number {number}")
+            results = self.call(mnemic, "search", query="rye bread")["results"]
+            assert 1 < len(results) < 5
+            assert self.call(mnemic, "search", query="zebra") == {"results": []}
+
+    @pytest.mark.parametrize("tool", ["search", "fetch"])
+    def test_a_limit_in_which_no_result_fits_is_named(self, tool: str):
+        with self.open_with(100) as mnemic:
+            kept = mnemic.remember(ANA, "Ana bakes rye bread")
+            outcome = all_tools(mnemic).run(
+                ToolCall("c", tool, json.dumps({"query": "rye"} if tool == "search" else {"id": kept.id})),
+                ToolContext(ANA, mnemic.now, "mcp"),
+            )
+        assert (outcome.is_error, outcome.text.partition(";")[0]) == (True, "one result does not fit in 100 characters")
+
+    @staticmethod
+    def open_with(most: int) -> Mnemic:
+        assistant = AssistantSettings(max_tool_result_chars=most)
+        return Mnemic(build(Config(store="memory://", embedder="none", settings=Settings(assistant=assistant))))
 
     def test_an_application_keeps_its_own_tool_of_the_same_name(self):
         @tool

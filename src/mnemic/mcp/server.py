@@ -22,9 +22,10 @@ from mcp.server.lowlevel.server import Server
 from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.api.doors import acting_as
+from mnemic.engine.context_records import MCP
 from mnemic.engine.tools import Toolbox
 from mnemic.errors import BackendError, InvalidInputError, MnemicError, NotFoundError, error_kind
-from mnemic.mcp.verbs import CONNECTOR, MEMORIES, ConnectorTool, connector_tools, verb_tools
+from mnemic.mcp.verbs import CONNECTOR, DOCUMENTS, MEMORIES, ConnectorTool, connector_tools, verb_tools
 from mnemic.model.chat import ToolCall, ToolContext, ToolOutcome
 from mnemic.model.item import Role
 from mnemic.model.records import Right
@@ -144,35 +145,23 @@ def _one(text: str) -> types.GetPromptResult:
     return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
 
-PROFILE, DOCUMENTS = "mnemic://profile", "mnemic://documents"
+PROFILE = "mnemic://profile"
 PLAIN, JSON = "text/plain", "application/json"
-RESOURCES = (
-    types.Resource(
-        uri=PROFILE, name="profile", title="Profile", description="Hard facts of the user.", mime_type=PLAIN
-    ),
-    types.Resource(
-        uri=DOCUMENTS,
-        name="documents",
-        title="Documents",
-        description="The documents that can be searched, as JSON.",
-        mime_type=JSON,
-    ),
+RESOURCES = tuple(
+    types.Resource(uri=uri, name=name, title=name.capitalize(), description=about, mime_type=kind)
+    for uri, name, about, kind in (
+        (PROFILE, "profile", "Hard facts of the user.", PLAIN),
+        (DOCUMENTS, "documents", "The documents that can be searched, as JSON.", JSON),
+    )
 )
-TEMPLATES = (
+TEMPLATES = tuple(
     types.ResourceTemplate(
-        uri_template=DOCUMENTS + "/{id}",
-        name="document",
-        title="Document",
-        description="The text of one document; its id is in the list.",
-        mime_type=PLAIN,
-    ),
-    types.ResourceTemplate(
-        uri_template=MEMORIES + "{id}",
-        name="memory",
-        title="Memory",
-        description="The text of one memory or message.",
-        mime_type=PLAIN,
-    ),
+        uri_template=f"{above}/{{id}}", name=name, title=name.capitalize(), description=about, mime_type=PLAIN
+    )
+    for above, name, about in (
+        (DOCUMENTS, "document", "The text of one document; its id is in the list."),
+        (MEMORIES, "memory", "The text of one memory or message."),
+    )
 )
 
 
@@ -187,8 +176,8 @@ def read(mnemic: Mnemic, scope: Scope, uri: str) -> types.ReadResourceResult:
         text = json.dumps([safe(to_wire(document)) for document in documents], ensure_ascii=False)
     elif uri.startswith(f"{DOCUMENTS}/"):
         text = sanitise(mnemic.documents.text(scope, unquote(uri.removeprefix(f"{DOCUMENTS}/"))))
-    elif uri.startswith(MEMORIES):
-        text = sanitise(mnemic.get(scope, unquote(uri.removeprefix(MEMORIES))).text)
+    elif uri.startswith(f"{MEMORIES}/"):
+        text = sanitise(mnemic.get(scope, unquote(uri.removeprefix(f"{MEMORIES}/"))).text)
     else:
         raise NotFoundError(f"there is no resource {uri[:200]!r}")
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
@@ -363,7 +352,7 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
         raise
     told: list[object] = []
     call = ToolCall("call", params.name, json.dumps(arguments))
-    with acting_as(access.actor):
+    with acting_as(access.actor, MCP):
         outcome = box.run(call, ToolContext(access.scope, mnemic.now, access.actor, told.append))
     if not found.is_read_only:
         access.note(params.name, not outcome.is_error)
