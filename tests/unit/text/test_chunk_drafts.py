@@ -7,7 +7,8 @@ from itertools import accumulate
 import pytest
 
 from mnemic.model.document import Heading
-from mnemic.text.chunking import ChunkConfig, ChunkDraft, Chunking, draft_chunks
+from mnemic.text.chunking import MOST_NESTED, ChunkConfig, ChunkDraft, Chunking, draft_chunks
+from mnemic.text.outline import MAX_HEADING_CHARS
 
 SENTENCES, STRUCTURE = Chunking.SENTENCES, Chunking.STRUCTURE
 GUIDE = """Intro words stand here.
@@ -195,6 +196,35 @@ def test_every_passage_of_a_long_table_names_its_columns():
     assert {draft.headings for draft in numbers} == {()}
 
 
+def test_a_bar_in_prose_makes_no_table():
+    sentence = "Run ps aux | grep foo to list the processes that the service started. "
+    prose = draft_chunks(sentence * 40)
+    assert {draft.headings for draft in prose} == {()}
+    assert {draft.text[-8:] for draft in prose} == {"started."}
+    line = draft_chunks(f"The first line stands here.\n{sentence}\nThe last line stands here.")
+    assert [draft.headings for draft in line] == [()]
+
+
+def test_a_table_over_several_pages_names_its_columns_on_each():
+    pages = ["Employee | Town | Boss\n", "Ana | Porto | Bo\n" * 60, "Cy | Rome | Di\n" * 60, "Ed | Bern | Flo\n"]
+    starts = [0, len(pages[0] + pages[1]), len("".join(pages[:3]))]
+    drafts = draft_chunks("".join(pages), page_starts=starts)
+    assert {draft.page for draft in drafts} == {1, 2, 3}
+    assert {draft.headings for draft in drafts} == {("Employee | Town | Boss",)}
+
+
+def test_rows_may_lack_cells_at_their_end():
+    rows = "\n".join(f"region {number} | {number * 10}" for number in range(120))
+    drafts = draft_chunks(f"Region | Amount | Remark\n{rows}")
+    assert {draft.headings for draft in drafts} == {("Region | Amount | Remark",)}
+
+
+@pytest.mark.parametrize("header", ["Region | 第1季度", "Region | Этап 1", "Region | Q1"])
+def test_a_number_in_a_name_of_a_column_keeps_the_header(header: str):
+    rows = "\n".join(f"region {number} | {number * 10}" for number in range(120))
+    assert {draft.headings for draft in draft_chunks(f"{header}\n{rows}")} == {(header,)}
+
+
 @pytest.mark.parametrize(
     "code, names",
     [
@@ -216,3 +246,12 @@ def test_methods_are_named_with_their_class_and_small_functions_together():
     assert [draft.headings for draft in drafts] == [("Store",), ("Store", "save")]
     small = draft_chunks("def one():\n    return 1\n\ndef two():\n    return 2\n", is_code=True)
     assert [draft.headings for draft in small] == [("one, two",)]
+
+
+def test_headings_of_code_have_a_limit():
+    body = "    total = total + 1\n" * 400
+    (headings,) = {draft.headings for draft in draft_chunks(f"def {'a' * 9000}():\n{body}", is_code=True)}
+    assert headings == ("a" * MAX_HEADING_CHARS,)
+    nested = "".join(f"{' ' * depth}class Level{depth}:\n" for depth in range(60))
+    deepest = draft_chunks(nested + f"{' ' * 60}total = 1\n" * 400, is_code=True)[-1]
+    assert deepest.headings == tuple(f"Level{depth}" for depth in range(60 - MOST_NESTED, 60))

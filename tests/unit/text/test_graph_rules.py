@@ -189,6 +189,33 @@ def test_a_surname_is_the_person_named_before():
 @pytest.mark.parametrize(
     "text, expected",
     [
+        ("Siemens owns Siemens Energy.", {("Siemens", "MANAGES", "Siemens Energy")}),
+        ("Acme Labs is part of Acme.", {("Acme Labs", "PART_OF", "Acme")}),
+        ("The service Mercury depends on Mercury Cloud.", {("Mercury", "DEPENDS_ON", "Mercury Cloud")}),
+        ("Google acquired Google Maps.", {("Google Maps", "PART_OF", "Google")}),
+        (
+            "Anna works at Siemens. Bob works at Siemens Energy.",
+            {("Anna", "WORKS_AT", "Siemens"), ("Bob", "WORKS_AT", "Siemens Energy")},
+        ),
+    ],
+)
+def test_a_name_stays_beside_a_longer_one_that_begins_with_it(text: str, expected: set[tuple[str, str, str]]):
+    assert relations(text) == expected
+
+
+NONE: set[tuple[str, str, str]] = set()
+
+
+def test_a_first_name_is_the_person_named_before():
+    assert relations("Marta Keller works at Acme Corp. Marta reports to Tom Okafor.") == {
+        ("Marta Keller", "WORKS_AT", "Acme Corp"),
+        ("Marta Keller", "REPORTS_TO", "Tom Okafor"),
+    }
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
         ("李明的经理是王芳。", {("李明", "REPORTS_TO", "王芳")}),
         ("赵强的妻子是陈静。她来自成都。", {("赵强", "FAMILY_OF", "陈静")}),
         ("刘洋以前在百度工作，现在在云峰集团工作。", {("刘洋", "WORKED_AT", "百度"), ("刘洋", "WORKS_AT", "云峰集团")}),
@@ -200,3 +227,26 @@ def test_chinese_clauses_relate_owners_joined_names_and_the_last_subject(
     text: str, expected: set[tuple[str, str, str]]
 ):
     assert relations(text) >= expected
+
+
+@pytest.mark.parametrize(
+    "clauses, expected",
+    [
+        ("张伟住在上海，在百度工作。", {("张伟", "WORKS_AT", "百度")}),
+        ("张伟住在上海。他很聪明，在百度工作。", {("张伟", "WORKS_AT", "百度")}),
+        ("张伟住在上海。2019年，他加入了百度。", {("张伟", "WORKS_AT", "百度")}),
+        ("张伟住在上海。李娜很聪明。她在百度工作。", NONE),
+        ("张伟住在上海。李娜不住在北京。她在百度工作。", NONE),
+        ("张伟住在上海。现在李娜很聪明，在百度工作。", NONE),
+        ("张伟住在上海。他的妻子很聪明，在百度工作。", NONE),
+        ("张伟住在上海。我住在北京，在百度工作。", NONE),
+        ("张伟住在上海。Anna is clever. 她在百度工作。", NONE),
+        ("张伟住在上海。它依赖于PostgreSQL。", NONE),
+        ("百度公司位于北京。他住在上海。", {("百度公司", "LOCATED_IN", "北京")}),
+        ("百度公司位于北京，在上海工作。", {("百度公司", "LOCATED_IN", "北京")}),
+    ],
+)
+def test_a_chinese_pronoun_or_empty_subject_means_only_the_last_subject(
+    clauses: str, expected: set[tuple[str, str, str]]
+):
+    assert relations(clauses) - {("张伟", "LIVES_IN", "上海")} == expected

@@ -52,7 +52,9 @@ class When:
 
 
 def find_time(text: str, said_at: datetime, words: DateRules) -> When | None:
-    """The first time that a statement names, or None. No string raises; what lies outside the calendar is None."""
+    """The time that a statement names, or None: a relative one first ("last week"), unless a date says it more exactly.
+    No string raises; what lies outside the calendar is None.
+    """
     today = said_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     folded = text.casefold().replace("’", "'")
     try:
@@ -60,10 +62,22 @@ def find_time(text: str, said_at: datetime, words: DateRules) -> When | None:
             if (match := expression.search(folded)) is not None:
                 found = _READERS[name](match, today, words)
                 if found is not None:
-                    return found
+                    return _date_within(found, folded, today, words) or found
         return _read_date(folded, today, words)
     except (KeyError, OverflowError, ValueError):  # a count that the language has no word for is not in its numbers
         return None
+
+
+_NEARBY = timedelta(weeks=1)
+"""A date so near a vaguer time tells of the same event: "last weekend, on June 18th", which people say on the 27th."""
+
+
+def _date_within(vague: When, folded: str, today: datetime, words: DateRules) -> When | None:
+    """The day that a statement names beside a vaguer time, if both are past or both to come."""
+    day = None if vague.unit == "day" else _read_date(folded, today, words)
+    if day is None or day.unit != "day" or (day.start > today) is not (vague.start > today):
+        return None
+    return day if vague.start - _NEARBY <= day.start < vague.end + _NEARBY else None
 
 
 def _read_day(match: re.Match[str], today: datetime, words: DateRules) -> When:

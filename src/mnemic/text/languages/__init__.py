@@ -267,14 +267,16 @@ class NameRules:
 class ClauseRules:
     """Rules for names in scripts without capitals, by the words around a phrase within a clause. `relations`: patterns
     for a whole clause with the groups `a` and `b`, by phrase name; an empty `a` and `pronouns` stand for the last
-    subject. `owned` are patterns for a name told with its owner's. `before_name` and `typed` words are cut off a name,
-    `nobody` words are none, `joined` splits several, and `endings` give a name's type. A clause that matches `denying`
-    is skipped.
+    subject, pronouns only for a person. After a clause that matches none, the subject is unknown unless it is
+    `going_on`. `owned` are patterns for a name told with its owner's. `before_name` and `typed` words are cut off a
+    name, `nobody` words are none, `joined` splits several, and `endings` give a name's type. A clause that matches
+    `denying` relates nothing.
     """
 
     relations: Rules
     owned: Rules
     pronouns: tuple[str, ...]
+    going_on: re.Pattern[str]
     joined: re.Pattern[str]
     speakers: tuple[str, ...]
     before_name: re.Pattern[str]
