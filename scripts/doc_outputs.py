@@ -96,12 +96,11 @@ def read_examples(text: str) -> list[Example]:
 def run_examples(text: str, folder: Path) -> list[Example]:
     """The examples of a document with their output. Ends at the first that fails."""
     folders = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"), str(folder))
-    environment = (
-        os.environ
-        | folders
-        | {"LOGNAME": "ana", "COLUMNS": str(COLUMNS), "TERM": "dumb", "PYDANTIC_AI_NO_BANNER": "1"}
-        | {"MNEMIC_RESIDENT_IDLE_S": "0"}
-    )
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("MNEMIC_")}
+    environment |= folders | {"LOGNAME": "ana", "COLUMNS": str(COLUMNS), "TERM": "dumb", "PYDANTIC_AI_NO_BANNER": "1"}
+    environment["XDG_RUNTIME_DIR"] = (
+        os.devnull
+    )  # leaves no resident process behind, and shows the default configuration
     examples = read_examples(text)
     for example in examples:
         command = [str(PROGRAMS / "python"), "-c", example.code]

@@ -61,6 +61,7 @@ class Newcomer:
             if name in os.environ
         }
         self.environment = kept | {"HOME": str(self.home), "TERM": "xterm", "COLUMNS": str(COLUMNS), "LINES": "40"}
+        self.environment["MNEMIC_RESIDENT_IDLE_S"] = "0"  # leaves no process behind
         self.steps: list[str] = []
         self.failed: list[str] = []
 

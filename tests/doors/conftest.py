@@ -12,14 +12,15 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from tests.doors.browser import Site
+    from tests.doors.browser import Console, Site
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of its own, and no `MNEMIC_…` variables."""
+    """A home folder of its own, and no `MNEMIC_…` variables but the one that allows no resident process."""
     for name in [name for name in os.environ if name.startswith("MNEMIC_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("MNEMIC_RESIDENT_IDLE_S", "0")
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     return tmp_path
@@ -42,3 +43,15 @@ def site(tmp_path: Path) -> Iterator[Site]:
     opened = Site(tmp_path / "memory.db")
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def console(browser: Browser, site: Site) -> Iterator[Console]:
+    """A tab on the console that complains of nothing, and whose policy refuses nothing."""
+    from tests.doors.browser import Console
+
+    opened = Console(browser, site.url)
+    yield opened
+    seen = (opened.complaints, opened.violations())
+    opened.close()
+    assert seen == ([], [])

@@ -32,6 +32,7 @@ OPTION_NAMES = {
     "is_dry_run": "--dry-run",
     "is_flush": "--flush",
     "is_pruning": "--prune",
+    "is_removed": "--remove",
     "is_quick": "--quick",
     "is_again": "--again",
     "statuses": "--status",
@@ -43,10 +44,23 @@ UNASKED = {"clear", "erase"}
 COMMANDS = {
     verb.name: [*verb.command.split(), *(["--yes"] if verb.name in UNASKED else [])] for verb in VERBS if verb.command
 }
-POSITIONAL = ("text", "id", "document", "ids", "turn_id", "query", "question", "name", "verdict", "source", "target")
+POSITIONAL = (
+    "text",
+    "id",
+    "document",
+    "ids",
+    "turn_id",
+    "query",
+    "question",
+    "name",
+    "verdict",
+    "source",
+    "target",
+    "command",
+)
 WITHOUT_SCOPE = ("doctor", "work", "tools.list")
 OPTIONS = {
-    *(("update", "text"), ("merge", "text"), ("complete", "name")),
+    *(("update", "text"), ("merge", "text"), ("complete", "name"), ("graph.correct", "target")),
     *(("ingest", "name"), ("import_", "name"), ("ingest", "source"), ("remember", "source")),
 }
 """Arguments that are options of their commands, although others give them as operands."""

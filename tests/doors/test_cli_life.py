@@ -224,7 +224,7 @@ class TestUpkeep:
         monkeypatch.setenv("MNEMIC_EMBEDDER", "none")
         code, out, _ = run(["doctor"], [])
         assert code == 1
-        assert "to do: name an embedder" in out
+        assert "to do: set embedder.name" in out
 
     def test_work_tells_what_came_of_the_jobs(self):
         assert answer("work") == {"done": 0, "retried": 0, "dead": 0}

@@ -499,8 +499,8 @@ def test_serve_opens_the_console_once_it_listens(monkeypatch: pytest.MonkeyPatch
 def test_config_show_lists_what_differs_and_all_with_the_option(home: Path):
     (home / "mine.toml").write_text("[recall]\nlimit = 7\n", encoding="utf-8")
     _, out, err = run(["config", "show", "--config", str(home / "mine.toml")], [])
-    assert [line.split("\t")[0] for line in out.splitlines()] == ["store", "recall.limit"]
-    assert re.search(r"\d+ settings have their default; --all shows them", err)
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["store", "recall.limit", "resident.idle-s"]
+    assert re.search(r"\d+ settings have default values; use --all to show them", err)
     assert len(run(["config", "show", "--all"], [])[1].splitlines()) > 100
 
 
@@ -533,7 +533,8 @@ def test_config_set_says_what_overrides_the_file(home: Path, monkeypatch: pytest
         ("", "recall.limit", "many", "recall.limit must be"),
         ('[app]\nuser = "eve"\n', "user", "ana", "cannot be set"),
         ("recall = { limit = 7 }\n", "recall.limit", "8", "cannot be set"),
-        ("[recall\n", "user", "ana", "cannot be set"),
+        ("[recall\n", "user", "ana", "is not TOML: Expected ']'"),
+        ("[recall]\nlimt = 7\n", "user", "ana", "recall.limt is not a known key; did you mean recall.limit?"),
         ('store = """\nuser = "eve"\n"""\n', "user", "ana", "cannot be set"),
     ],
 )
@@ -546,6 +547,27 @@ def test_config_set_leaves_a_file_alone_that_it_cannot_change(
     assert code != 0
     assert refusal in err
     assert path.read_text(encoding="utf-8") == content
+
+
+@pytest.mark.parametrize(
+    "content, changed",
+    [
+        ('embedder.name = "none"\n', 'embedder.name = "minilm"\n'),
+        ('\ufeff[embedder]\nname = "none"\n', '[embedder]\nname = "minilm"\n'),
+    ],
+)
+def test_config_set_keeps_the_spelling_of_a_key(home: Path, content: str, changed: str):
+    path = home / "mine.toml"
+    path.write_text(content, encoding="utf-8")
+    assert run(["config", "set", "embedder.name", "minilm", "--config", str(path)], [])[:1] == (0,)
+    assert path.read_text(encoding="utf-8") == changed
+
+
+def test_config_set_changes_a_key_in_another_place_of_the_file(home: Path):
+    path = home / "mine.toml"
+    path.write_text('[memory]\ndb_path = "a.db"\n', encoding="utf-8")
+    assert run(["config", "set", "tools.storage.db_path", "b.db", "--config", str(path)], [])[0] == 0
+    assert path.read_text(encoding="utf-8") == '[memory]\ndb_path = "b.db"\n'
 
 
 def test_config_set_keeps_comments_and_other_lines(home: Path):

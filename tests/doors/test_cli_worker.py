@@ -140,7 +140,7 @@ def test_the_doctor_tells_when_schedules_ran_and_run_next(monkeypatch: pytest.Mo
         return next(each for each in findings if each["part"] == "schedules" and each["message"].startswith("evict "))
 
     monkeypatch.setenv("MNEMIC_MEMORY_SCHEDULE_TIME_ZONE", "Europe/Berlin")
-    assert schedule()["message"].startswith("evict (0 0 3 * * ?, Europe/Berlin): no worker has looked yet; next 20")
+    assert schedule()["message"].startswith("evict (0 0 3 * * ?, Europe/Berlin): no worker has checked it yet; next 20")
     assert run(["worker", "--once"], [])[0] == 0
     assert "last 20" in schedule()["message"]
     assert schedule()["condition"] == "ok"
@@ -151,7 +151,7 @@ def test_a_schedule_that_is_overdue_is_a_finding_with_a_remedy(store: SqliteStor
         assert unit.upkeep.start_run("evict", None, NOW - timedelta(days=5))
     findings = json.loads(run(["doctor", "--json"], [])[1])["findings"]
     found = next(each for each in findings if each["part"] == "schedules" and each["message"].startswith("evict "))
-    assert (found["condition"], found["remedy"]) == ("degraded", "let `mnemic worker` run")
+    assert (found["condition"], found["remedy"]) == ("degraded", "start `mnemic worker`")
 
 
 @pytest.mark.requirement("R-11")

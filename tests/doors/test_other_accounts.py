@@ -226,10 +226,15 @@ class TestToken:
 
 def test_files_of_a_store_are_for_its_account_alone(tmp_path: Path):
     home = tmp_path / "home"
-    program = "from mnemic import Mnemic, Scope; m = Mnemic.open(); m.remember(Scope(user='ana'), 'Tea.'); m.work()"
+    program = (
+        "from mnemic import Mnemic, Scope; from mnemic.adapters.indexes import base_files as b\n"
+        "b.LEAST_ROWS, b.STALE_ROWS, b._STALE_SHARE = 1, 0, 0.0\n"
+        "with Mnemic.open(has_worker=False) as m: m.remember(Scope(user='ana'), 'Tea.'); m.work()\n"
+        "with Mnemic.open(has_worker=False) as m: m.recall(Scope(user='ana'), 'tea')"
+    )
     own = {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "PATH": os.environ["PATH"]}
     own["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
     subprocess.run(["/bin/sh", "-c", 'umask 000; exec "$@"', "sh", sys.executable, "-c", program], env=own, check=True)
     files = [path for path in home.rglob("*") if path.is_file()]
-    assert any(path.suffix == ".db" for path in files)
+    assert {".db", ".base"} <= {path.suffix for path in files}
     assert [path for path in files if path.stat().st_mode & 0o077] == []

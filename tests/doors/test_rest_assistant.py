@@ -79,6 +79,21 @@ def answer_kept(served: Served) -> Message:
     raise AssertionError("the answer was not kept")
 
 
+@pytest.mark.requirement("P-63")
+def test_what_a_model_is_shown_is_recorded_with_the_door(served: Served, remote: RemoteMnemic):
+    kept = remote.remember(ANA, "User drinks green tea")
+    remote.context(ANA, "What do I drink?")
+    remote.chat(ANA, "What do I drink in the morning?")
+    remote.context(ANA, "unrecorded", is_dry_run=True)
+    page = remote.contexts(ANA)
+    assert page == served.mnemic.contexts(ANA)
+    assert [(each.door, each.query, [item.id for item in each.items]) for each in page.contexts] == [
+        ("chat", "What do I drink in the morning?", [kept.id]),
+        ("rest", "What do I drink?", [kept.id]),
+    ]
+    assert page.contexts[0].message_id in [each.id for each in served.mnemic.window(ANA)]
+
+
 @pytest.mark.requirement("D-35")
 class TestStreams:
     def test_whoever_leaves_a_stream_ends_it_and_what_was_said_is_kept(self, served: Served, remote: RemoteMnemic):

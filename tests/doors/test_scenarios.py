@@ -16,6 +16,7 @@ from tests.doors.chat_scenarios import CHATS, TOOLS, speak
 from tests.doors.curate_scenarios import CURATION
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
 from tests.doors.erase_scenarios import ERASURE
+from tests.doors.file_scenarios import FILES
 from tests.doors.health_scenarios import HEALTH
 from tests.doors.http_doors import AsyncRemoteDoor, RemoteDoor, RestDoor
 from tests.doors.life_scenarios import LIFE_SCENARIOS
@@ -38,7 +39,7 @@ DOORS: dict[str, tuple[str, Callable[[str], Door]]] = {
 }
 """Each door that is tested, and which of the table it is."""
 
-LIFE = (*LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE, *HEALTH, *CHANGES, *STORIES)
+LIFE = (*LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE, *HEALTH, *CHANGES, *STORIES, *FILES)
 ALL_SCENARIOS = (*SCENARIOS, *LIFE, *MODEST, *TOOLS)
 ENOUGH = 10
 """So many scenarios go through MCP too."""

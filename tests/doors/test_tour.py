@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from mnemic.api import Mnemic
 from mnemic.cli import tour
 from tests.doors.doors import run
 
@@ -68,7 +74,7 @@ def test_the_demo_store_answers_the_commands_that_are_printed_and_is_used_again(
     lines = [shlex.split(line) for line in out.splitlines() if line.startswith("  ")]
     name, _, store = lines[0][1].partition("=")
     assert lines[0][0] == "export"
-    assert store == str(tmp_path / "mnemic" / "demo.db")
+    assert store == str(tmp_path / "mnemic" / "demo" / "memory.db")
     monkeypatch.setenv(name, store)
     told: dict[str, str] = {}
     for words in lines[1:-1]:
@@ -89,3 +95,29 @@ def test_the_demo_store_answers_the_commands_that_are_printed_and_is_used_again(
     assert "hazelnuts" not in run(["memory", "list", "--user", "ana"], [])[1]
     assert run(["demo", "--no-serve", "--new"], [])[0] == 0
     assert "hazelnuts" in run(["memory", "list", "--user", "ana"], [])[1]
+
+
+def test_a_demo_that_is_interrupted_leaves_no_half_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+    def fail_halfway(mnemic: Mnemic) -> None:
+        mnemic.remember(tour.SAM, "half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tour, "seed_demo", fail_halfway)
+    assert run(["demo", "--no-serve"], [])[0] != 0
+    assert list((tmp_path / "mnemic").iterdir()) == []
+
+
+def test_the_demo_opens_the_console_on_its_store(tmp_path: Path):
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "BROWSER": "true"}
+    command = [sys.executable, "-m", "mnemic", "demo", "--serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as demo:
+        assert demo.stderr is not None
+        try:
+            told = next(line for line in demo.stderr if " on http" in line)
+            url = told.split(" on ")[1].split(";")[0].strip()
+            with httpx2.Client(transport=httpx2.HTTPTransport(retries=20)) as client:
+                assert client.get(f"{url}/health/live", timeout=60).status_code == 200
+        finally:
+            demo.send_signal(signal.SIGTERM)

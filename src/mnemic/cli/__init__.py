@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _STAYING = ("serve", "mcp", "worker", "chat")
-_COLLECTED_OBJECTS = 200_000
-"""New objects after which a process that soon ends looks for cycles; with 700, Python's own number, that is a tenth of
-the time of a quick command, and finds nothing.
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_whole_process = arguments is None
     is_forwarded = is_whole_process and forward.is_forwarded(sys.argv[1:])
     if is_whole_process and sys.argv[1:2] not in ([name] for name in _STAYING):
-        gc.set_threshold(_COLLECTED_OBJECTS)
+        gc.set_threshold(forward.COLLECTED_OBJECTS)
     try:
         if is_forwarded and (code := forward.run_there(sys.argv[1:])) is not None:
             return code

@@ -260,5 +260,5 @@ def _has_failed(worker: Worker | None) -> bool:
 def _check_worker(worker: Worker | None) -> list[Finding]:
     if worker is None or worker.failure is None:
         return []
-    message = f"the last time it looked for work: {type(worker.failure).__name__}"
+    message = f"failed to look for jobs: {type(worker.failure).__name__}"
     return [Finding("worker", Condition.DEGRADED, message, "run `mnemic doctor`")]

@@ -51,7 +51,7 @@ def show(
     shown = [each for each in values if is_whole or each["origin"] != "default" or each["key"] == "store"]
     show_rows(("key",), [Row((str(v["key"]),), _format_value(v["value"]), (str(v["origin"]),)) for v in shown])
     if len(shown) < len(values):
-        note(f"{len(values) - len(shown)} settings have their default; --all shows them")
+        note(f"{len(values) - len(shown)} settings have default values; use --all to show them")
     for name, nearest in slips(os.environ).items():
         note(f"the environment variable {name} is unknown; did you mean {nearest}?")
     if effective.file is None:
@@ -71,7 +71,7 @@ def set_(
     path = _file(config)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = path.read_text(encoding="utf-8") if path.exists() else ""
+        content = path.read_text(encoding="utf-8-sig") if path.exists() else ""
         _write_whole(path, with_setting(content, key, value, path), replaces=True)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be changed: {error}; choose another file with --config") from error
@@ -86,7 +86,7 @@ def init(
     config: ConfigFile = None,
     is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     is_for_prompts: Annotated[
-        bool, typer.Option("--prompts", help="Write the prompts for you to edit, not the configuration.")
+        bool, typer.Option("--prompts", help="Write editable prompts instead of the configuration.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemic.engine.reflect import ReflectReport
     from mnemic.engine.summaries import SummariseReport
     from mnemic.model.item import Message, Turn
-    from mnemic.model.recall import MessagePage
+    from mnemic.model.recall import ContextPage, MessagePage
     from mnemic.model.records import SessionSummary, UserSummary
 
 MAX_PAGE = 1000  # messages of one answer; more are asked for page by page
@@ -53,6 +53,21 @@ def messages(page: MessagePage, arguments: Arguments) -> None:
         _show_messages(page.messages)
     elif "after" not in arguments:
         output.note("no messages in this scope")
+    if page.next:
+        output.note(f"more results available; continue with --after {page.next}")
+
+
+@verb_command("contexts")
+def contexts(page: ContextPage) -> None:
+    """List what contexts showed to models, newest first: for which message, through which door, and how many items."""
+    rows = [
+        output.Row((output.format_time(each.at), each.door, f"{len(each.items)}", f"{each.tokens:,}"), each.query, ())
+        for each in page.contexts
+    ]
+    if rows:
+        output.show_rows(("at", "through", "items", "tokens"), rows)
+    else:
+        output.note("no context was built for this scope, or `context.keep-days` is 0")
     if page.next:
         output.note(f"more results available; continue with --after {page.next}")
 

@@ -163,7 +163,7 @@ class AnswerChoices:
 
     llm: Annotated[str | None, typer.Option(help="The model that answers. Default: the configured one.")] = None
     llm_url: Annotated[str | None, typer.Option(help="URL of the OpenAI-compatible server.", metavar="URL")] = None
-    judge: Annotated[str, typer.Option(help="The model that judges the answers: none, same, or a name.")] = "none"
+    judge: Annotated[str, typer.Option(help="The judge: none, same (the answering model), or a model name.")] = "none"
     embedder: EmbedderName = "minilm"
     ways: Annotated[str, typer.Option(help="What to show the model, comma-separated.")] = "memory,everything,nothing"
     budget: Annotated[int, typer.Option(help="Maximum number of tokens that memory adds to a prompt.")] = 2048

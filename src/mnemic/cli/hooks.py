@@ -95,6 +95,7 @@ def run(
 ) -> None:
     """Handle one event from standard input. Coding assistants call this command; you do not need to."""
     event = _read_event()
+    from mnemic.engine.context_records import through
     from mnemic.integrations.hooks import HOOKS
 
     if program not in HOOKS:
@@ -103,7 +104,7 @@ def run(
     limit = timeout_s or (TIMEOUT_S if is_asked else CAPTURE_TIMEOUT_S)
 
     def answer() -> str:
-        with _open_memory(options) as mnemic:
+        with _open_memory(options) as mnemic, through("hooks"):
             return HOOKS[program](mnemic, options.personal_scope, event)
 
     if answered := _run_within(limit, answer):

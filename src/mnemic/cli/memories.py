@@ -21,7 +21,7 @@ from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
-    from mnemic.engine.recall import WhyNot
+    from mnemic.engine.why_not import WhyNot
     from mnemic.model.item import Review
     from mnemic.model.scope import Scope
 
@@ -39,7 +39,20 @@ ID_CHARS = 36
 SHOWN_CHARS = 200
 """Characters of a memory's text in a remark."""
 
-TECHNICAL = frozenset({"dedup_key", "undone", "updated_at", "last_accessed_at", "access_count"})
+TECHNICAL = frozenset(
+    {
+        "keys",
+        "types",
+        "target",
+        "relation",
+        "is_removed",
+        "dedup_key",
+        "undone",
+        "updated_at",
+        "last_accessed_at",
+        "access_count",
+    }
+)
 """Fields of a change that mean nothing to a person."""
 
 _REDACTED = re.compile(r"\[REDACTED: ([^\]\n]{1,40})\]")

@@ -294,7 +294,7 @@ class Flag:
 
 
 _ALL_HITS = (Flag("--all", "limit", None, "Return all hits."),)
-_ALL_LEVELS = (Flag("--all", "limits", None, "Lift the limits per level. The token budget still applies."),)
+_ALL_LEVELS = (Flag("--all", "limits", None, "Remove the limits per level. The token budget still applies."),)
 FLAGS: Mapping[str, Sequence[Flag]] = {
     "recall": (Flag("--all", "limit", None, "Return all hits, even weak ones."),),
     "why_not": _ALL_HITS,

@@ -105,31 +105,33 @@ def tour(as_json: AsJson = False) -> None:
 
 @command("demo")
 def demo(
-    is_new: Annotated[bool, typer.Option("--new", help="Make the demo store again, and lose changes to it.")] = False,
+    is_new: Annotated[bool, typer.Option("--new", help="Recreate the demo store, losing changes to it.")] = False,
     is_served: Annotated[
-        bool, typer.Option("--serve/--no-serve", help="Open the console on it. Default: on a terminal only.")
-    ] = sys.stdout.isatty(),
+        bool | None, typer.Option("--serve/--no-serve", help="Open the demo in the console. Default: on a terminal.")
+    ] = None,
 ) -> None:
-    """Make a store with two months of three people's conversations, next to your own, and open the console on it.
+    """Create a demo store with two months of three people's conversations, and open it in the console.
 
-    Your own store stays as it is. If the demo store exists, it is used again.
+    It is separate from your own store, which does not change. An existing demo store is reused.
     """
     from mnemic.api import Mnemic
     from mnemic.config.values import own_store
 
-    path = Path(own_store(os.environ)).with_name("demo.db")
-    if is_new:
-        for file in path.parent.glob(f"{path.name}*"):
-            file.unlink() if file.is_file() else shutil.rmtree(file)
-    is_made = not path.exists()
-    with Mnemic.open(path, actor=ACTOR, has_worker=False) as mnemic:
-        if is_made:
-            note("Making the demo store …")
-            seed_demo(mnemic)
+    path = Path(own_store(os.environ)).with_name("demo") / "memory.db"
+    if is_new and path.parent.exists():
+        shutil.rmtree(path.parent)
+    if not path.exists():
+        note("Creating the demo store …")
+        path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".demo-", dir=path.parent.parent, ignore_cleanup_errors=True) as folder:
+            with Mnemic.open(Path(folder) / path.name, actor=ACTOR, has_worker=False) as mnemic:
+                seed_demo(mnemic)
+            Path(folder).rename(path.parent)  # whole or not at all
     before = (datetime.now(UTC) - timedelta(days=40)).date()
     write(DEMO_NEXT.format(path=path, before=before))
-    if is_served:
-        os.execv(sys.executable, [sys.executable, "-m", "mnemic", "serve", "--store", str(path), "--open"])  # noqa: S606
+    if is_served or (is_served is None and sys.stdout is not None and sys.stdout.isatty()):
+        command = [sys.executable, "-m", "mnemic", "serve", "--store", str(path), "--port", "0", "--open"]
+        os.execv(sys.executable, command)  # noqa: S606 - our own program, with no shell
 
 
 def seed_demo(mnemic: Mnemic) -> None:

@@ -1,0 +1,5 @@
+"""The command `mnemic`, as `python -m mnemic`."""
+
+from mnemic.cli import main
+
+raise SystemExit(main())
