@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test quick style prose types layers proof house check fix requirements surface reference bench drill docs site site-check shots constraints clean
+.PHONY: help setup run serve test quick style prose types layers proof house check fix requirements surface reference bench drill docs ts site site-check shots constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -63,7 +63,14 @@ house: .venv/.dev ## how large and how split the package is, beside the limits
 	@$(BIN)/python scripts/house.py --check
 
 check: SAMPLE = 4
-check: style prose types layers proof house test site-check ## what CI runs: all of these, and a few pages of the site in a browser
+check: style prose types layers proof house test ts site-check ## what CI runs: all of these, and a few pages of the site in a browser
+
+ts: .venv/.dev ## lint the OpenAPI description, and build and test the TypeScript client; without npm, say so
+	@if command -v npm >/dev/null; then \
+	  $(BIN)/python scripts/typescript_client.py --description clients/typescript/build/openapi.json \
+	  && cd clients/typescript && npm ci --silent && npm run --silent build && npm run --silent lint \
+	  && npm run --silent types && npm run --silent test; \
+	else echo "npm is missing, so the TypeScript client was not built and the OpenAPI description not linted"; fi
 
 quick: .venv/.dev ## style, layers, sizes, and the types and tests of what changed, within two minutes
 	@$(BIN)/python scripts/quick.py
@@ -81,6 +88,7 @@ surface: .venv/.dev ## write down the public surface, after a change of it that 
 reference: .venv/.dev surface ## write down the commands and the public surface, after a change of them that is meant
 	@$(BIN)/python scripts/command_options.py --write
 	@$(BIN)/python scripts/cli_reference.py --write
+	@$(BIN)/python scripts/typescript_client.py --write
 
 bench: .venv/.dev ## run every script under benchmarks/; results are written beside them
 	@for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done

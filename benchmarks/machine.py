@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+os.environ.setdefault("MNEMIC_RESIDENT_IDLE_S", "0")  # benchmarks and drills leave none, unless they are about it
 
 
 def provenance(command: str) -> str:

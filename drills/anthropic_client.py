@@ -90,7 +90,8 @@ def check_tool(anthropic: Any, server: StandIn, store: Path) -> list[str]:
         shown = files.run({"command": "view", "path": "/memories/boat.md"})
         sent = str(server.prompts[-1]["messages"][-1])
     problems = [] if NAME in shown else [f"the file was not written: {shown}"]
-    return problems if "created /memories/boat.md" in sent else [*problems, f"the model was told {sent[-300:]}"]
+    is_told = "File created successfully at: /memories/boat.md" in sent
+    return problems if is_told else [*problems, f"the model was told {sent[-300:]}"]
 
 
 def _check_error(anthropic: Any, error: type[Exception], call: Callable[[], object]) -> list[str]:

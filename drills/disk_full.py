@@ -159,7 +159,7 @@ def mounted(folder: Path) -> Generator[None]:
     try:
         yield
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @contextmanager

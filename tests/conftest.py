@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from typing import cast
@@ -14,6 +15,9 @@ from mnemic.api.background import OwnWorker
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Whatever a shell starts in the background ignores it, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Commands that a test starts neither use a developer's resident process nor leave one behind.
+os.environ["MNEMIC_RESIDENT_IDLE_S"] = "0"
 
 # The first example of a property may compile patterns or load a model, and a timing is never asserted.
 settings.register_profile("untimed", deadline=None)

@@ -146,10 +146,10 @@ class _Asking:
         self, space: Space, text: str, asked: LabelledQuestion, rows: dict[str, str]
     ) -> Iterator[tuple[str, Shown]]:
         visible = Scope(user=space.user).visibility.at()
-        watch = Watch(None)
-        vectors, _ = question_vectors(self._engine, visible.partitions, text, watch)
+        question, watch = Question(text=text, limit=100), Watch(None)
+        vectors, _ = question_vectors(self._engine, visible.partitions, question, watch)
         with self._clock.at(asked.time):
-            scored = ranked(self._engine, visible, Question(text=text, limit=100), vectors, watch).scored
+            scored = ranked(self._engine, visible, question, vectors, watch).scored
         for behind, end in zip(scored.backdrops, [*scored.backdrops[1:], None], strict=True):
             last = len(scored.scores) if end is None else end.start
             places = np.array([each for each in scored.order[:HITS] if behind.start <= each < last], dtype=np.intp)

@@ -155,7 +155,7 @@ def _of_space(
             continue
         asked = Question(text=question.text, limit=HITS)
         watch = Watch(None)
-        vectors, _ = question_vectors(parts, visible.partitions, question.text, watch)
+        vectors, _ = question_vectors(parts, visible.partitions, asked, watch)
         with clock.at(question.time):
             scored = ranked(parts, visible, asked, vectors, watch).scored
         yield _candidates(question.id, scored, rows)

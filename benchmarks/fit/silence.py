@@ -201,9 +201,10 @@ def _talks(
 
 def _example(parts: Engine, scope: Scope, told: tuple[str, str, str, int]) -> Example:
     source, kind, text, label = told
-    vectors, _ = question_vectors(parts, scope.visibility.partitions, text, Watch(None))
+    question = Question(text=text, limit=HITS)
+    vectors, _ = question_vectors(parts, scope.visibility.partitions, question, Watch(None))
     vector = next((each for each in vectors if each is not None), None)
-    found = answer(parts, scope, Question(text=text, limit=HITS))
+    found = answer(parts, scope, question)
     return Example(source, kind, text, label, vector, features(text, 0.0, sights(found.hits), found.searched))
 
 

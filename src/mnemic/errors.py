@@ -21,6 +21,10 @@ table from these classes to its exit code, HTTP status or protocol code.
 
 import re
 import traceback
+from collections.abc import Callable
+from typing import TypeVar
+
+_Result = TypeVar("_Result")
 
 
 class MnemicError(Exception):
@@ -103,3 +107,16 @@ def error_kind(error: type[BaseException]) -> str:
 def places(error: BaseException, most: int = 6) -> list[str]:
     """File and line of an error's frames, innermost last, for a log. Never the message, which may hold memories."""
     return [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)][-most:]
+
+
+def attempt(work: Callable[[], _Result], log_error: Callable[..., object], where: str) -> _Result | Exception:
+    """The result of `work`, or its error, for callers that outlive whatever goes wrong in foreign code. An error that
+    Mnemic did not raise on purpose is logged with `where` and its places.
+    """
+    try:
+        return work()
+    except MnemicError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 -- see tests/architecture/test_sizes.py
+        log_error("unexpected %s %s", type(error).__name__, where, extra={"where": places(error)})
+        return error

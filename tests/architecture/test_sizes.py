@@ -22,9 +22,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "src/mnemic/cli/hooks.py::harmless": "whatever is wrong with memory, the session of the hook goes on",
     "src/mnemic/cli/resident.py::_run_command": "a child of the resident process reports what the interpreter would",
     "src/mnemic/web/doors.py::Front::__call__": "the last resort of the doors over HTTP: an answer without details",
-    "src/mnemic/engine/tools/toolbox.py::_attempt": "a tool of somebody else that breaks must not end the chat",
-    "src/mnemic/proxy/memory.py::ChatMemory::_try_verb": "whatever is wrong with memory, the chat goes on",
-    "src/mnemic/rest/events.py::events::run": "a thread of its own, which would print texts",
+    "src/mnemic/errors.py::attempt": "a model's tool, a chat's memory or a stream that breaks must not end the caller",
     "src/mnemic/engine/jobs.py::Worker::_round": "a worker that dies of one handler leaves all other jobs",
 }
 

@@ -22,6 +22,7 @@ TABLES = (
     "mentions",
     "entity_vectors",
     "entities",
+    "context_records",
     "research_steps",
     "read_items",
     "receipts",

@@ -35,6 +35,7 @@ from mnemic.testing.samples import (
     fill_document,
 )
 from mnemic.testing.store_access import a_key, a_note, add_keys
+from mnemic.testing.store_contexts import a_record
 from mnemic.testing.store_entity_vectors import an_entity_vector
 from mnemic.testing.store_graph import a_sheet, named
 from mnemic.testing.store_requests import a_request
@@ -83,6 +84,7 @@ def fill(store: PostgresStore, scope: Scope) -> None:
         work.audit.add([a_note(org=scope.org)])
         work.erasure.add(Receipt(NOW, {}, id="r1", org=scope.org))
         work.research.put(partition, document, [a_step(said, reply=said)])
+        work.contexts.add([a_record(partition=partition, query=said)])
         work.requests.add(a_request(org=scope.org, key=scope.org, user=scope.org), NOW)
         work.graph.put(partition, [a_sheet(memory.id, named(scope.org), named("tea"))])
         work.entity_vectors.put(partition, [an_entity_vector(scope.org)])
@@ -165,7 +167,16 @@ def test_a_statement_without_a_condition_changes_and_deletes_nothing_of_another_
         asked.see("acme")
         assert asked.write("UPDATE memories SET text = 'gone'", {}).rowcount == 1
         assert asked.write("UPDATE api_keys SET revoked_at = 1", {}).rowcount == 1
-        order = ("research_steps", "supports", "relations", "mentions", "entity_vectors", "entities", "read_items")
+        order = (
+            "context_records",
+            "research_steps",
+            "supports",
+            "relations",
+            "mentions",
+            "entity_vectors",
+            "entities",
+            "read_items",
+        )
         order += ("vectors", "chunks", "document_texts", "documents", "messages", "memories", "conversations", "jobs")
         for table in (
             *order,

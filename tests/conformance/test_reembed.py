@@ -164,7 +164,7 @@ def test_the_vectors_of_before_are_kept_until_they_are_pruned_and_do_not_come_ba
     over(store, before).remember(BERT, "a boat of pine")
     beside, mnemic = over(store, now, before), over(store, now, before)
     assert mnemic.reembed(is_pruning=True, is_dry_run=True).removed == {before.space.id: len(THINGS) + 1}
-    assert about(mnemic, "spaces")[0].message.startswith(f"{len(THINGS) + 1} vectors are of words, the embedder before")
+    assert about(mnemic, "spaces")[0].message.startswith(f"{len(THINGS) + 1} vectors are from words, the previous")
     report = mnemic.reembed(is_pruning=True)
     assert (report.filled, report.removed, report.kept) == (len(THINGS) + 1, {before.space.id: len(THINGS) + 1}, {})
     for each in (mnemic, beside):
@@ -199,7 +199,7 @@ def test_a_dry_run_tells_how_much_there_is_and_writes_nothing(store: Store, befo
         assert work.vectors.spaces() == {before.space.id: len(THINGS)}
     finding = about(mnemic, "vectors")[0]
     assert (finding.condition, finding.remedy) == (Condition.DEGRADED, "run `mnemic reembed`")
-    assert f"(0 of {len(THINGS)} have it, 0%)" in finding.message
+    assert f"(0 of {len(THINGS)} have one, 0%)" in finding.message
     mnemic.reembed()
     assert mnemic.reembed(is_dry_run=True).estimate == type(report.estimate)(0, 0, 0.0)
 

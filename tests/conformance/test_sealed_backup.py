@@ -270,7 +270,7 @@ class TestWithoutTheKeys:
             fill(other, GLOBEX, WORDS[GLOBEX])
             other.backup(tmp_path / "b.zip")
         ring.write_bytes(copy)
-        self.refused(memory, tmp_path / "b.zip", "has no keys of 1 orgs")
+        self.refused(memory, tmp_path / "b.zip", "has no keys for 1 orgs")
         with opened(tmp_path / "new.db", backup_keyring=ring) as empty:
             report = empty.restore(tmp_path / "b.zip")
             assert [each.destroyed_at for each in report.lost] == [None]

@@ -98,6 +98,13 @@ def test_the_program_answers_as_claude_code_calls_it(store: Config, tmp_path: Pa
     ran = hooked(asked, *options)
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert "My boat is blue" in json.loads(ran.stdout)["hookSpecificOutput"]["additionalContext"]
+    later = transcript(tmp_path, entry("user", "u9", "My boat?"))
+    assert hooked(stop | {"session_id": "s2", "transcript_path": str(later)}, *options).returncode == 0
+    with Mnemic.open(store) as mnemic:
+        (shown,) = mnemic.contexts(ANA).contexts
+        message = mnemic.get(ANA, shown.message_id or "")
+    assert (shown.door, shown.session, len(shown.items)) == ("hooks", "s2", 1)
+    assert message.text == "My boat?"
 
 
 PROMPT = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "x"}

@@ -28,8 +28,8 @@ from mnemic.api.parts import TOOL_ACTOR, ToolVerbs
 from mnemic.engine.context import DOCUMENTS, ContextRequest, context
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, check_choice, check_fraction, check_id, check_line, check_text
-from mnemic.engine.recall import WhyNot, why_not
 from mnemic.engine.recall_naming import recall, with_user_named
+from mnemic.engine.why_not import WhyNot, why_not
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.chat import Answer, ChatEvent, Replied, Reply
@@ -124,6 +124,7 @@ class AskingVerbs:
         rerank: bool | None = None,
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
+        is_dry_run: bool = False,
     ) -> Context:
         """Build the chat messages that help a model answer `query`: memory, documents and history, with
         citations.
@@ -146,6 +147,8 @@ class AskingVerbs:
             limits: Maximum number of memories per level. Default: only the budget, or if `context.caps` is "levels":
                 10 for session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined. None removes
                 these limits and the minimum importance.
+            is_dry_run: Only show what a model would receive. The memories do not count as accessed, and the context
+                is not recorded.
         """
         fields = given_arguments(locals(), "query")
         return context(self._engine, scope, context_request_of(query, fields, self._engine.settings))
@@ -431,6 +434,7 @@ def context_request_of(query: str, fields: Fields, settings: Settings) -> Contex
         role=fields.get("role"),
         model=fields.get("model"),
         language=language,
+        is_dry_run=check_flag(fields.get("is_dry_run", False), "is_dry_run") or False,
     )
 
 

@@ -22,6 +22,7 @@ from mnemic.engine import access as requests
 from mnemic.engine.access import Claim
 from mnemic.engine.backup import check, receive
 from mnemic.engine.context import is_waiting
+from mnemic.engine.context_records import LIBRARY, through
 from mnemic.engine.engine import Engine
 from mnemic.model.backup import BackupReport, RescueReport
 from mnemic.model.records import ApiKey, AuditEntry, KeptRequest, Outcome
@@ -119,11 +120,12 @@ _acting: ContextVar[str | None] = ContextVar("mnemic_acting", default=None)
 
 
 @contextmanager
-def acting_as(actor: str) -> Generator[None]:
-    """Attribute everything done in the block, and in what it awaits, to `actor`."""
+def acting_as(actor: str, door: str = LIBRARY) -> Generator[None]:
+    """Attribute everything done in the block, and in what it awaits, to `actor`, who came through `door`."""
     before = _acting.set(actor)
     try:
-        yield
+        with through(door):
+            yield
     finally:
         _acting.reset(before)
 

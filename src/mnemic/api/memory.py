@@ -15,6 +15,7 @@ from mnemic.api.views import Scoping
 from mnemic.build import build
 from mnemic.config import Config, load_config
 from mnemic.engine.engine import Engine
+from mnemic.model.scope import Partition
 from mnemic.model.settings import Settings
 from mnemic.ports.observer import Observer
 
@@ -95,6 +96,12 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
     def now(self) -> datetime:
         """The current time by the injected clock: aware, in UTC."""
         return self._engine.clock.now()
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The owners of everything in the store. For operators: no scope limits it."""
+        with self._engine.store.read() as work:
+            return work.partitions.all()
 
     def close(self) -> None:
         """Close the store, index and models. Idempotent. Waits at most five seconds for background jobs; the next

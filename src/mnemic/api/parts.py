@@ -14,7 +14,7 @@ from mnemic.engine import access as keys
 from mnemic.engine import documents
 from mnemic.engine.engine import Engine
 from mnemic.engine.export import OWN_LEVELS
-from mnemic.engine.graph import Walk, neighbours, nodes, overview, path
+from mnemic.engine.graph import Change, Walk, correct, neighbours, nodes, overview, path, undo_correction
 from mnemic.engine.graph_extract import extract_graph
 from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS
 from mnemic.engine.inputs import check_choice, check_id, check_line
@@ -61,17 +61,17 @@ class ProfileVerbs:
             facts: Values by key, such as {"city": "Lisbon"}. Pass None to remove a key.
         """
         engine = self._engine
-        return or_empty(engine, scope, lambda: set_profile(engine, scope, facts, source=self._actor), [])
+        return or_empty(engine, lambda: set_profile(engine, scope, facts, source=self._actor), [])
 
     def get(self, scope: Scope) -> builtins.dict[str, str]:
         """Return the facts, sorted by key. The result is empty if there are none or the store is unavailable."""
         empty = list[ProfileEntry]()
-        entries = or_empty(self._engine, scope, lambda: get_profile(self._engine, scope), empty)
+        entries = or_empty(self._engine, lambda: get_profile(self._engine, scope), empty)
         return {entry.key: entry.value for entry in entries}
 
     def all(self, scope: Scope) -> Profile:
         """Return the profile's facts, and the user's most important and newest memories."""
-        return or_empty(self._engine, scope, lambda: whole_profile(self._engine, scope), Profile((), ()))
+        return or_empty(self._engine, lambda: whole_profile(self._engine, scope), Profile((), ()))
 
     def format(self, scope: Scope, *, language: Language = "en") -> str:
         """Format the facts for a system prompt: a heading and "key: value" lines. Returns "" if there are none.
@@ -166,8 +166,8 @@ class GraphVerbs:
     Raises `NotFoundError` for entities outside the scope.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, actor: str) -> None:
+        self._engine, self._actor = engine, actor
 
     def entities(
         self,
@@ -243,8 +243,8 @@ class GraphVerbs:
         types: Iterable[str] = (),
         as_of: datetime | str | None = None,
     ) -> graph.GraphPath:
-        """Find a shortest path between two entities, with the sentence behind each step. Without a path, the result
-        has no nodes.
+        """Find a shortest path between two entities, with the sentence behind each step. If there is no path, the
+        result has no nodes.
 
         Args:
             source: The name of the first entity, or its node id.
@@ -286,6 +286,62 @@ class GraphVerbs:
         if not chosen:
             raise InvalidInputError("pass at least one level")
         return extract_graph(self._engine, scope, chosen, limit=limit, is_dry_run=is_dry_run)
+
+    def correct(
+        self,
+        scope: Scope,
+        name: str,
+        *,
+        rename: str | None = None,
+        type: graph.EntityType | str | None = None,
+        merge_into: str | None = None,
+        is_removed: bool = False,
+        relation: str | None = None,
+        target: str | None = None,
+        reason: str = "",
+    ) -> graph.Node:
+        """Rename, retype, merge or remove an entity, or remove one of its relations. Returns the entity as it is now.
+
+        Items keep their text. The correction applies to names read before or later, until `graph.undo` reverts it. A
+        later message that mentions a merged name belongs to the merged entity, and what you remove does not come back.
+        Corrections belong to the scope's user, or else to its agent or session. `history(scope, "graph")` lists them.
+
+        Args:
+            name: The name of the entity, or its node id.
+            rename: The new name. The old one still finds the entity.
+            type: The new type, such as person.
+            merge_into: The entity, by name or node id, that it is the same as. The merged entity has its name.
+            is_removed: Remove the entity and its relations or, with `relation` and `target`, that relation only.
+            relation: The type of the relation to remove, such as DEPENDS_ON.
+            target: The entity that the relation leads to.
+            reason: The reason, recorded in the history.
+
+        Raises:
+            NotFoundError: The scope has no such entity or relation.
+            ConflictError: Several entities have this name, the new name is in use, both are the same entity, or their
+                types differ and you pass none.
+        """
+        change = Change(
+            rename="" if rename is None else _named(rename, "rename"),
+            type=None if type is None else check_choice(graph.EntityType, type, "type"),
+            merge_into="" if merge_into is None else _named(merge_into, "merge_into"),
+            is_removed=is_removed,
+            relation="" if relation is None else _named(relation, "relation", graph.MAX_TYPE_CHARS),
+            target="" if target is None else _named(target, "target"),
+        )
+        return correct(self._engine, scope, _named(name, "name"), change, actor=self._actor, reason=reason)
+
+    def undo(self, scope: Scope, name: str) -> builtins.list[graph.Node]:
+        """Revert the last correction of an entity. Call it again to revert the correction before that. Returns the
+        entities that it concerned: both after a merge, and none if no item mentions them any more.
+
+        Args:
+            name: A name of the entity, also a former or a removed one.
+
+        Raises:
+            ConflictError: No correction is left.
+        """
+        return undo_correction(self._engine, scope, _named(name, "name"), actor=self._actor)
 
     def _walk(self, types: Iterable[str], as_of: datetime | str | None) -> Walk:
         if isinstance(types, str):

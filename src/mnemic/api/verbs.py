@@ -19,6 +19,7 @@ from mnemic.api.arguments import (
     message_query_of,
 )
 from mnemic.api.asking import AskingVerbs
+from mnemic.api.files import FileCommand, MemoryTree
 from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs
 from mnemic.api.upkeep import UpkeepVerbs
 from mnemic.engine import browse, edit
@@ -29,7 +30,7 @@ from mnemic.engine.remember import remember
 from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, State, Trust, Turn
-from mnemic.model.recall import Counts, MessagePage, Order, Page
+from mnemic.model.recall import ContextPage, ContextQuery, Counts, MessagePage, Order, Page
 from mnemic.model.records import HistoryEntry, Receipt, SessionSummary, UserSummary
 from mnemic.model.scope import Level, Scope, as_utc
 
@@ -291,7 +292,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         list them.
 
         Args:
-            id: The memory or message.
+            id: The memory or message, or "graph" for all corrections of the graph.
             reason: The reason, recorded in the history.
         """
         return delete(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
@@ -313,6 +314,44 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             id: The memory.
         """
         return browse.history(self._engine, scope, check_id(id))
+
+    def run_file_command(
+        self,
+        scope: Scope,
+        command: FileCommand,
+        *,
+        path: str | None = None,
+        view_range: Sequence[int] | None = None,
+        file_text: str | None = None,
+        old_str: str | None = None,
+        new_str: str | None = None,
+        insert_line: int | None = None,
+        insert_text: str | None = None,
+        old_path: str | None = None,
+        new_path: str | None = None,
+        trust: Trust | str = Trust.ASSISTANT,
+    ) -> str:
+        """Run a command of Anthropic's memory tool on memory as files, and return the text for the model.
+
+        The files are below "/memories": profile.md, a page for each kind of memory with one item per memory, and the
+        files that were created, each of which is one memory. Errors have the words that models know.
+
+        Args:
+            command: "view", "create", "str_replace", "insert", "delete" or "rename".
+            path: The path of a file or folder, such as "/memories/facts.md". For all commands except "rename".
+            view_range: For "view": the first and last line, such as [1, 20]. -1 stands for the end.
+            file_text: For "create": the content.
+            old_str: For "str_replace": the text to replace, which must occur once.
+            new_str: For "str_replace": the new text. Default: empty.
+            insert_line: For "insert": the line to insert after, 0 for the start.
+            insert_text: For "insert": the text.
+            old_path: For "rename": the present path.
+            new_path: For "rename": the new path.
+            trust: The origin of the text. Default: "assistant".
+        """
+        given = given_arguments(locals(), "command", "trust")
+        tree = MemoryTree(self, scope, self._engine.settings.quarantine, check_choice(Trust, trust, "trust"))
+        return tree.run(command, {name: value for name, value in given.items() if value is not None})
 
     def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
         """Return the last messages of the scope's session, oldest first. The result is empty if the session is unknown
@@ -348,6 +387,32 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """
         return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
 
+    def contexts(
+        self,
+        scope: Scope,
+        *,
+        id: str | None = None,
+        message: str | None = None,
+        in_session: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> ContextPage:
+        """List what contexts showed to models, newest first, one page at a time: when and where, for which message,
+        which memories, and how relevant they were. Records are kept for 30 days (the setting `context.keep-days`).
+
+        Args:
+            id: Only the record with this id.
+            message: Only the contexts that were built for this message, by its id.
+            in_session: Only those of the scope's session.
+            limit: Records per page, 1 to 1000. Default: 50.
+            after: The `next` value of the previous page.
+        """
+        page = message_query_of(scope, {"in_session": in_session, "limit": limit, "after": after})
+        ids = {"message_id": message, "id": id}
+        named = {name: check_id(each, name) for name, each in ids.items() if each is not None}
+        query = ContextQuery(session=page.session, limit=page.limit, after=page.after, **named)
+        return browse.list_contexts(self._engine, scope, query)
+
     def sessions(self, scope: Scope, *, limit: int = 50) -> builtins.list[SessionSummary]:
         """List a user's sessions with their first message, most recently active first.
 
@@ -372,8 +437,8 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
     @property
     def graph(self) -> GraphVerbs:
-        """Verbs for the graph: entities, neighbours, path, extract."""
-        return GraphVerbs(self._engine)
+        """Verbs for the graph: entities, neighbours, path, correct, undo, extract."""
+        return GraphVerbs(self._engine, self._actor)
 
     @property
     def jobs(self) -> JobVerbs:

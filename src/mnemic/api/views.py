@@ -142,6 +142,8 @@ class GraphView(View[_Way]):
     overview = Verb(GraphVerbs.overview)
     neighbours = neighbors = Verb(GraphVerbs.neighbours)
     path = Verb(GraphVerbs.path)
+    correct = Verb(GraphVerbs.correct)
+    undo = Verb(GraphVerbs.undo)
     extract = Verb(GraphVerbs.extract)
 
 
@@ -195,8 +197,10 @@ class ViewVerbs(View[_Way]):
     review = Verb(MnemicVerbs.review)
     trust = Verb(MnemicVerbs.trust)
     reject = Verb(MnemicVerbs.reject)
+    run_file_command = Verb(MnemicVerbs.run_file_command)
     window = Verb(MnemicVerbs.window)
     messages = Verb(MnemicVerbs.messages)
+    contexts = Verb(MnemicVerbs.contexts)
     sessions = Verb(MnemicVerbs.sessions)
     summarise = summarize = Verb(MnemicVerbs.summarise)
     end = Verb(MnemicVerbs.end)

@@ -240,5 +240,5 @@ def _make_like(example: Message | None, text: str) -> Message:
         return cast("Any", type(example))(role=system, content=text)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"cannot create a system message with {type(example).__name__}(role=…, content=…); pass your own first"
+            f"cannot create {type(example).__name__}(role=…, content=…); add your own system message at the start"
         ) from error

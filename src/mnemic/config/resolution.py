@@ -75,19 +75,21 @@ def read_file(path: Path) -> dict[str, Told]:
     unknown key (with the nearest one).
     """
     try:
-        content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        content = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8: {error}") from error
+    return _parse(content, path)
+
+
+def _parse(content: str, path: Path) -> dict[str, Told]:
+    try:
+        tables = tomllib.loads(content)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
-    return _told(content, path)
-
-
-def _told(content: Mapping[str, object], path: Path) -> dict[str, Told]:
     told: dict[str, Told] = {}
-    for place, value in _flatten(_merge_app_table(content, path), "", path):
+    for place, value in _flatten(_merge_app_table(tables, path), "", path):
         key = keys.SPELLINGS.get(place, place)
         if key in told:
             raise ConfigError(f"{path}: {told[key].spelling} and {place} are the same setting; keep only one of them")
@@ -137,31 +139,33 @@ def first_file() -> str:
 
 def with_setting(content: str, name: str, given: str, path: Path) -> str:
     """The text of the file at `path` with one key set, and every other line as it was. Raises `ConfigError` for an
-    unknown key, an invalid value, or a file in which the key cannot be set without changing something else.
+    unknown key, an invalid value or file, or a file in which the key cannot be set without changing something else.
     """
     if (key := keys.KEY_OF.get(name)) is None:
         raise ConfigError(f"{name} is not a known key{_nearest(name)}")
     value = _from_text(key, given)
     _check_value(key, value, "argument", Rank.ARGUMENT)
+    wanted = {key: told.value for key, told in _parse(content, path).items()} | {name: value}
     section, _, own = name.rpartition(".")
     lines, here, first, place = content.splitlines(), "", None, None
     for number, line in enumerate(lines):
         if header := _HEADER.match(line):
             here, first = header[1].strip(), number if first is None else first
             place = number + 1 if here == section else place
-        elif (said := _SETTING.match(line)) and ".".join(filter(None, (here, said[1]))) == name:
-            lines[number : number + 1] = []
-            place = number
-            break
+        elif said := _SETTING.match(line):
+            at = ".".join(filter(None, (here, said[1])))
+            if name == keys.SPELLINGS.get(at, at):
+                lines[number : number + 1] = []
+                place, own = number, said[1]
+                break
     if place is None and section:
         lines += [*([""] if lines else []), f"[{section}]"]
     place = place if place is not None else first if first is not None and not section else len(lines)
     gap = [""] if lines[place : place + 1] and _HEADER.match(lines[place]) else []
     changed = "\n".join([*lines[:place], f"{own} = {as_toml(value)}", *gap, *lines[place:]]) + "\n"
     try:
-        wanted = {**_told(tomllib.loads(content), path), name: Told(value, name)}
-        is_safe = _told(tomllib.loads(changed), path) == wanted
-    except (tomllib.TOMLDecodeError, ConfigError):
+        is_safe = {key: told.value for key, told in _parse(changed, path).items()} == wanted
+    except ConfigError:
         is_safe = False
     if not is_safe:
         raise ConfigError(f"{name} cannot be set in {path} without changing something else; edit the file by hand")

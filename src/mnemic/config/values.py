@@ -178,7 +178,7 @@ class Config:
     window_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     observer: Literal["counter", "prometheus"] = "counter"
     processes: int = 1
-    resident_idle_s: int = 0
+    resident_idle_s: int = 600
     traces: str = "off"
     settings: Settings = field(default_factory=Settings)
     injects_context: bool = True
@@ -353,7 +353,7 @@ def days_by_kind(value: object) -> Mapping[str, float]:
     try:
         days = {name: positive(number) for name, number in given.items()}
     except ValueError as error:
-        raise ValueError("a table of positive numbers of days") from error
+        raise ValueError("a table that maps memory kinds to positive numbers of days") from error
     return {**HALF_LIVES_BY_KIND, **days}
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.fields import filled_of, held_key
+from mnemic.engine.fields import filled_of, held_key, slot_notes
 from mnemic.engine.importance import raise_importance
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors, search
-from mnemic.engine.remember import Neighbours, Settler, is_mergeable, slot_notes
+from mnemic.engine.remember import Neighbours, Settler, is_mergeable
 from mnemic.engine.secrets import gated
 from mnemic.errors import BackendError, ConfigError, InvalidInputError
 from mnemic.model.candidates import Candidates, IndexQuery

@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from mnemic.engine.context import ContextRequest, context
+from mnemic.engine.context_records import through
 from mnemic.engine.conversation import capture, complete
 from mnemic.engine.engine import Engine, Metered
 from mnemic.engine.tools.toolbox import Toolbox, read_arguments
@@ -288,7 +289,8 @@ class _ChatTurn:
             if not share:
                 shown = _bare_context(wanted)
             elif self.request.injects:
-                shown = context(self.engine, self.scope, wanted)
+                with through("chat"):
+                    shown = context(self.engine, self.scope, wanted)
             else:
                 shown = self._history_alone(wanted)
         except BackendError as error:

@@ -497,7 +497,7 @@ def _check_lost(lost: Sequence[LostOrg], held: _Held, wish: Wish) -> None:
     missing = [each.key for each in lost if each.destroyed_at is None]
     if missing and held.partitions and not wish.is_dry_run:
         raise errors.ConfigError(
-            f"the keyring has no keys of {len(missing)} orgs ({', '.join(missing[:3])}); use its latest copy. "
+            f"the keyring has no keys for {len(missing)} orgs ({', '.join(missing[:3])}); use its latest copy. "
             "The other orgs can be restored into an empty store"
         )
 

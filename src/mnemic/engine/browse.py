@@ -13,7 +13,7 @@ from mnemic.engine.recall import rows_of
 from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.item import Item, Memory, Review, State
-from mnemic.model.recall import Counts, MemoryQuery, MessagePage, MessageQuery, Page
+from mnemic.model.recall import ContextPage, ContextQuery, Counts, MemoryQuery, MessagePage, MessageQuery, Page
 from mnemic.model.records import Action, HistoryEntry, SessionSummary, UserSummary
 from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -115,6 +115,18 @@ def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessageP
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
     page = tuple(found[: query.limit])
     return MessagePage(page, page[-1].id if len(found) > query.limit else None)
+
+
+def list_contexts(engine: Engine, scope: Scope, query: ContextQuery) -> ContextPage:
+    """One page of what contexts showed to models, as far as the scope sees it, newest first, with their messages."""
+    _check_limit(query.limit)
+    engine.accesses.flush(engine.store)
+    with engine.store.read() as work:
+        found = work.contexts.list(scope.visibility, replace(query, limit=query.limit + 1))
+        said = work.messages.get(scope.visibility, [each.message_id for each in found if each.message_id])
+    texts = {message.id: message.text for message in said}
+    page = tuple(replace(each, query=texts.get(each.message_id or "", each.query)) for each in found[: query.limit])
+    return ContextPage(page, page[-1].id if len(found) > query.limit else None)
 
 
 def history(engine: Engine, scope: Scope, item_id: str) -> list[HistoryEntry]:

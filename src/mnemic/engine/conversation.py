@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from mnemic.engine.context_records import link_messages
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.extract import add_if_said
 from mnemic.engine.fields import archive, is_lasting
@@ -116,6 +117,7 @@ def _store_exchanges(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[
         ]
         written = [message for _, message, _ in writer.rows]
         work.messages.add([(message, terms) for _, message, terms in writer.rows])
+        link_messages(work, written)
         items = [(message.partition, message.id) for message in written]
         put_vectors(engine, work, items, [line.vectors for line, _, _ in writer.rows] if vectors else None, now)
         if written:

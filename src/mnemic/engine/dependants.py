@@ -137,7 +137,7 @@ def clear_below(hand: Hand, memory: Memory, flags: Collection[Flag]) -> None:
             if gone and (each.partition, each.id) not in seen:
                 seen.add((each.partition, each.id))
                 places.setdefault(each.partition, []).append(each.id)
-                clear(hand, each, gone, f"{memory.id}, which it was made of, was trusted")
+                clear(hand, each, gone, f"its source {memory.id} was trusted")
 
 
 def clear(hand: Hand, memory: Memory, flags: Iterable[Flag], reason: str) -> Memory:
@@ -149,7 +149,7 @@ def clear(hand: Hand, memory: Memory, flags: Iterable[Flag], reason: str) -> Mem
 
 def told(flag: Flag) -> str:
     """A flag in words."""
-    return f"it was made of {flag.source_id}, which is {flag.cause.value}"
+    return f"its source {flag.source_id} is {flag.cause.value}"
 
 
 def is_believed(memory: Memory, now: datetime) -> bool:

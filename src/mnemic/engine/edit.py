@@ -8,13 +8,13 @@ from typing import Any, cast
 
 from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.fields import differences, held_key, with_fields
+from mnemic.engine.fields import differences, with_fields, with_key, with_text
 from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.model.bookkeeping import key_in, merged_in, note_merged
+from mnemic.model.bookkeeping import merged_in, note_merged
 from mnemic.model.item import Kind, Memory, Provenance, State, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import MICROSECOND, Scope, Visibility
@@ -121,16 +121,14 @@ def update(
     """
     changes, redacted = fields_without_secrets(engine, changes)
     tell_redacted(engine, redacted)
-    ready = _Ready.of(engine, scope, memory_id, lambda _, memory: replace(memory, **changes))
+    ready = _Ready.of(engine, scope, memory_id, lambda _, memory: _changed(memory, changes))
     said_by = changes.get("trust", Trust.USER)
     with engine.store.write() as work:
         editor = Editor(engine, work, scope.visibility, actor)
         old = editor.get(memory_id)
-        new = replace(old, **{**changes, "trust": Trust.lowest(old.trust, said_by)})
+        new = _changed(old, {**changes, "trust": Trust.lowest(old.trust, said_by)})
         if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
-        if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
-            new = replace(new, dedup_key=_held_key(new, new.text))
         if new.text != old.text:
             new = replace(new, flags=())  # the editor of the text answers for it
         changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
@@ -168,17 +166,16 @@ def merge(
         return editor.get(first.id)
 
 
-def _held_key(memory: Memory, text: str) -> str:
-    return held_key(text, memory.kind, memory.valid_from, key_in(memory.bookkeeping))
+def _changed(memory: Memory, changes: Mapping[str, Any]) -> Memory:
+    new = with_text(replace(memory, **{**changes, "text": memory.text}), changes.get("text", memory.text))
+    return new if (new.kind, new.valid_from) == (memory.kind, memory.valid_from) else with_key(new)
 
 
 def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
     """The first memory (with `text`, if given), extended by the others. Its bookkeeping names them for `undo`."""
-    memories = (first, *others)
+    memories, first = (first, *others), first if text is None else with_text(first, text)
     return replace(
         first,
-        text=first.text if text is None else text,
-        dedup_key=first.dedup_key if text is None else _held_key(first, text),
         importance=max(memory.importance for memory in memories),
         categories=tuple(dict.fromkeys(tag for memory in memories for tag in memory.categories)),
         provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),
@@ -300,7 +297,7 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
     is_waiting = held.state is State.QUARANTINED and memory.state is State.ACTIVE
     if is_waiting and any(editor.was_quarantined_for(held, cause) for cause in causes):
         gained = replace(gained, state=State.ACTIVE, trust=memory.trust)
-    reason = "it is known in the same words"
+    reason = "a memory with the same wording exists"
     if gained == held:
         notes: dict[str, object] = {"text": memory.text} if memory.text != held.text else {}
         if memory.provenance:

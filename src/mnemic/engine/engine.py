@@ -26,7 +26,7 @@ from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.candidates import Scale, Terms
 from mnemic.model.chat import Completion, Piece, Prompt, Usage
 from mnemic.model.item import Memory
-from mnemic.model.recall import Hit
+from mnemic.model.recall import ContextRecord, Hit
 from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.model.settings import Settings
 from mnemic.ports.files import ClosableReader, Files, Keyring
@@ -40,44 +40,55 @@ from mnemic.text.normalise import Writing, writing_of
 
 PAGE_ROWS = 500  # read at once when all rows are walked: bounds memory
 MAX_PENDING = 1000  # memories: bounds what a crash loses; lower means more separate writes
+MAX_RECORDS = 100  # contexts: each keeps its texts until it is written
 _log = logging.getLogger("mnemic.accesses")
 
 
 class AccessLog:
-    """Accesses not yet written, by memory. Thread-safe."""
+    """Accesses not yet written, by memory, and records of contexts, made when they are written. Thread-safe."""
 
     def __init__(self) -> None:
         self._pending: Counter[tuple[Partition, str]] = Counter()
+        self._records: list[Callable[[], ContextRecord]] = []
         self._at: datetime | None = None
         self._guard = threading.Lock()
 
-    def note(self, store: Store, hits: Iterable[Hit], at: datetime) -> None:
+    def note(
+        self, store: Store, hits: Iterable[Hit], at: datetime, record: Callable[[], ContextRecord] | None = None
+    ) -> None:
         """Count the memories among the hits, except general background. Writes when there are many."""
         keys = [(h.item.partition, h.id) for h in hits if isinstance(h.item, Memory) and not h.is_fallback]
         with self._guard:
             self._pending.update(keys)
             self._at = at if self._at is None else max(self._at, at)
-            is_full = len(self._pending) >= MAX_PENDING
+            self._records += () if record is None else (record,)
+            is_full = len(self._pending) >= MAX_PENDING or len(self._records) >= MAX_RECORDS
         if is_full:
             self.flush(store)
 
     def drain(self, work: UnitOfWork) -> None:
         """Write all accesses in this unit of work. They are dropped even if it fails."""
         with self._guard:
-            pending, at = self._pending, self._at
-            self._pending, self._at = Counter(), None
+            pending, makers, at = self._pending, self._records, self._at
+            self._pending, self._records, self._at = Counter(), [], None
         if at is None:
             return
-        by_partition: dict[Partition, dict[str, int]] = {}
+        counts: dict[Partition, dict[str, int]] = {}
+        records: dict[Partition, list[ContextRecord]] = {}
         for (partition, item_id), count in pending.items():
-            by_partition.setdefault(partition, {})[item_id] = count
-        for partition in sorted(by_partition):
-            work.memories.touch(partition, by_partition[partition], at)
+            counts.setdefault(partition, {})[item_id] = count
+        for made in (make() for make in makers):
+            records.setdefault(made.partition, []).append(made)
+        for partition in sorted({*counts, *records}):  # each locks its partition: always in the same order
+            if partition in counts:
+                work.memories.touch(partition, counts[partition], at)
+            if partition in records:
+                work.contexts.add(records[partition])
 
     def flush(self, store: Store) -> None:
         """Write all accesses in their own unit of work. If the store fails, they are lost (logged)."""
         with self._guard:
-            if not self._pending:
+            if not (self._pending or self._records):
                 return
         try:
             with store.write() as work:

@@ -1,8 +1,8 @@
 """Exports everything that a scope owns as JSON lines, and reads and checks such records for `imports`.
 
 After the header: the profile, messages by id, cursors (so that no summary is made twice), memories oldest first, and
-documents by source with text and passages as spans. Memories and documents include their history. Vectors and erased
-rows are left out.
+documents by source with text and passages as spans. Memories and documents include their history. The graph is read
+again from them, so only its corrections are included. Vectors and erased rows are left out.
 """
 
 import json
@@ -22,6 +22,7 @@ from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.bookkeeping import check_bookkeeping, key_in
 from mnemic.model.columns import field_types
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading, ReadDocument, ReadLimits
+from mnemic.model.graph import GRAPH_ITEM
 from mnemic.model.item import CURSORS, Chunk, Flag, Memory, Message, ProfileEntry, Provenance, State, Trust
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, HistoryEntry
@@ -300,6 +301,14 @@ def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS)
         yield _line("document", {**_place(whole.document.partition), **document_record(whole)})
         for entry in history:
             yield _line("history", {**_place(entry.partition), **_values(entry)})
+    yield from _corrections(engine, visible)
+
+
+def _corrections(engine: Engine, visible: Visibility) -> list[str]:
+    """The lines of the graph's corrections."""
+    with engine.store.read() as work:
+        entries = work.history.of(visible, GRAPH_ITEM)
+    return [_line("history", {**_place(entry.partition), **_values(entry)}) for entry in entries]
 
 
 def _cursors(

@@ -303,7 +303,7 @@ class Extracting(SessionRun):
             self._fill_profile(work, [each.message for each in found], believed)
         self._engine.observer.count("mnemic.extract.messages", len(found))
         self._engine.observer.count("mnemic.extract.facts", len(entries))
-        _log.info("session %s: %d facts in %d messages", self._session, len(entries), len(found))
+        _log.debug("session %s: %d facts in %d messages", self._session, len(entries), len(found))
         return entries
 
     def _fill_profile(self, work: UnitOfWork, messages: Sequence[Message], facts: Sequence[Fact]) -> None:

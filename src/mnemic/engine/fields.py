@@ -12,14 +12,14 @@ from typing import Any
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import indexed_text
-from mnemic.model.bookkeeping import slot_in
+from mnemic.model.bookkeeping import key_in, note_slot, slot_in, without_slot
 from mnemic.model.columns import field_types, plain_reader, to_plain
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.records import Action, HistoryEntry
-from mnemic.model.scope import MICROSECOND, Partition
+from mnemic.model.scope import MICROSECOND, Level, Partition
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
-from mnemic.text.slots import Filled
+from mnemic.text.slots import Filled, canonical, slot_of
 
 _NO_CONTENT = ("id", "partition", "agent", "created_at", "updated_at", "last_accessed_at", "access_count", "faded")
 
@@ -88,6 +88,29 @@ def filled_of(memory: Memory) -> Filled | None:
     """A memory's slot and value, from its bookkeeping."""
     found = slot_in(memory.bookkeeping)
     return None if found is None else Filled(*found)
+
+
+def slot_notes(text: str, slot: str = "", value: str = "") -> dict[str, object]:
+    """Bookkeeping of the slot that a memory fills: as given, or by its text; empty if it fills none."""
+    if slot:
+        return note_slot(canonical(slot), value)
+    filled = slot_of(text)
+    return {} if filled is None else note_slot(filled.slot, filled.value)
+
+
+def with_text(memory: Memory, text: str) -> Memory:
+    """The memory with another text, its key and its slot: after "Porto" was corrected to "Faro", it fills that."""
+    if text == memory.text:
+        return memory
+    has_slot = memory.level in (Level.USER, Level.SESSION) and not key_in(memory.bookkeeping)
+    notes = {**without_slot(memory.bookkeeping), **(slot_notes(text) if has_slot else {})}
+    return with_key(replace(memory, text=text, bookkeeping=notes))
+
+
+def with_key(memory: Memory) -> Memory:
+    """The memory with the dedup key of its present fields."""
+    key = held_key(memory.text, memory.kind, memory.valid_from, key_in(memory.bookkeeping))
+    return replace(memory, dedup_key=key)
 
 
 EXPIRED = "it had expired"

@@ -97,7 +97,7 @@ def _renew_summaries(engine: Engine, partition: Partition) -> None:
     try:
         renew_summaries(engine, partition, kinds.SUMMARISE)
     except MnemicError as error:
-        _log.warning("failed to rewrite summaries for %s (%s)", partition.owner, type(error).__name__)
+        _log.warning("failed to rewrite summaries (%s)", type(error).__name__)
 
 
 def _consolidate_summary(engine: Engine, asked: ConsolidationRequest, _: Job) -> FollowUp:
@@ -117,7 +117,7 @@ def _reflect(engine: Engine, asked: ReflectionRequest, job: Job) -> FollowUp:
     except MnemicError as error:
         if engine.llm is None or job.attempts < engine.settings.life.llm_tries:
             raise
-        _log.warning("reflection for %s failed (%s); retrying at the next summary", asked.partition.owner, error)
+        _log.warning("a reflection failed (%s); retrying at the next summary", error)
         engine.observer.count("mnemic.reflect.failures")
     return lambda _: ()
 
@@ -148,7 +148,7 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
     except MnemicError as error:
         if engine.llm is None or not is_last:
             raise
-        _log.warning("curation for %s failed (%s); the rest is done next night", job.partition.owner, error)
+        _log.warning("curation failed (%s); the rest is done next night", error)
         engine.observer.count("mnemic.curate.failures")
         return _follow_with_nothing
     payload = {**job.payload, HELD: sorted(run.held)}

@@ -211,11 +211,11 @@ class _Examination:
     def notes(self) -> list[str]:
         found: list[str] = []
         if self._engine.embedder is None:
-            found.append("without an embedder, duplicates are found by their words alone")
+            found.append("without an embedder, only duplicates with similar wording are found")
         if self._pairs.is_capped:
-            found.append(f"of more than {MAX_VECTORS:,} memories the rest was not compared by vector")
+            found.append(f"only {MAX_VECTORS:,} memories were compared by vector")
         found += [
-            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} were counted, not listed and not ended; run it again"
+            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} were counted, but not listed or fixed; run it again"
             for kind in WEIGHTS
             if self._counts[kind] > MAX_KEPT
         ]

@@ -17,6 +17,7 @@ from mnemic.engine.inputs import check_line
 from mnemic.engine.profile import get_profile
 from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.document import DocumentQuery
+from mnemic.model.graph import GRAPH_ITEM
 from mnemic.model.item import Memory, Message, ProfileEntry, Remembered, State
 from mnemic.model.records import HistoryEntry
 from mnemic.model.scope import Partition, Scope, Visibility, unique_keys
@@ -195,6 +196,7 @@ class _Restoring:
         for numbered_document in documents:
             of_it = history.get(numbered_document[1].document.id, ())
             restore_document(self._engine, self._scope, self._report, numbered_document, of_it)
+        self._correct_graph(history.pop(GRAPH_ITEM, []))
         new = self._select_new(batch)
         if self._report.is_dry_run:
             self._count(new)
@@ -205,6 +207,15 @@ class _Restoring:
         self._write(new, history, dict(zip(ids, vectors, strict=True)) if vectors else {})
         for talk in talks:
             self._move(talk)
+
+    def _correct_graph(self, corrections: Sequence[HistoryEntry]) -> None:
+        """Store the graph's corrections that are not here."""
+        if not corrections or self._report.is_dry_run:
+            return
+        places = Visibility(tuple({entry.partition for entry in corrections}), self._scope.agent)
+        with self._engine.store.write() as work:
+            here = {entry.id for entry in work.history.of(places, GRAPH_ITEM)}
+            work.history.add([entry for entry in corrections if entry.id not in here])
 
     def _move(self, talk: Cursors) -> None:
         """Take over cursors that were never moved here if all messages before them are the export's. They move at most

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.inputs import Watch
+from mnemic.engine.inputs import Question, Watch
 from mnemic.engine.kinds import EMBED
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError, UnavailableError
 from mnemic.model.bookkeeping import slot_in
@@ -246,12 +246,14 @@ def _column(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Vectors
 
 
 def question_vectors(
-    engine: Engine, partitions: Sequence[Partition], text: str, watch: Watch
+    engine: Engine, partitions: Sequence[Partition], question: Question, watch: Watch
 ) -> tuple[ItemVectors, tuple[str, ...]]:
     """A question's vectors, one per embedder or None, and the embedders that failed or were late. The retired space's
-    vector comes last if needed. Blank questions cost no call. With a deadline all embedders run at once.
+    vector comes last if needed. Blank questions cost no call. With a deadline all embedders run at once. A search by
+    similarity uses the question's own words only.
     """
-    asking = [_QueryEmbedding(engine, embedder, text, watch) for embedder in _asked_embedders(engine, partitions)]
+    texts = (question.search_text,) if question.min_similarity is not None else _in_both_persons(question.search_text)
+    asking = [_QueryEmbedding(engine, embedder, texts, watch) for embedder in _asked_embedders(engine, partitions)]
     vectors = tuple(each.answer() for each in asking)
     return vectors, tuple(each.failure for each in asking if each.failure)
 
@@ -280,10 +282,10 @@ class Asked:
 class _QueryEmbedding:
     """One embedder's answer to a question."""
 
-    def __init__(self, engine: Engine, embedder: Embedder, text: str, watch: Watch) -> None:
+    def __init__(self, engine: Engine, embedder: Embedder, texts: Sequence[str], watch: Watch) -> None:
         self.failure = ""
-        self._engine, self._embedder, self._text, self._watch = engine, embedder, text, watch
-        is_asked = bool(text.strip()) and watch.deadline_ms is not None
+        self._engine, self._embedder, self._texts, self._watch = engine, embedder, texts, watch
+        is_asked = bool(texts[0].strip()) and watch.deadline_ms is not None
         self._waiting = engine.pool.submit(self._vector) if is_asked else None
 
     def answer(self) -> NDArray[np.float32] | None:
@@ -303,14 +305,15 @@ class _QueryEmbedding:
         return None
 
     def _vector(self) -> NDArray[np.float32] | None:
-        parts, embedder, text = self._engine, self._embedder, self._text
-        if not text.strip() or not parts.reads(embedder, text):
+        cache, embedder, texts = self._engine.queries, self._embedder, self._texts
+        if not texts[0].strip() or not self._engine.reads(embedder, texts[0]):
             return None
-        vector = parts.queries.get(embedder.space.id, text)
-        if vector is None:
-            vector = _embed_in_both_persons(embedder, text)
-            parts.queries.put(embedder.space.id, text, vector)
-        return vector
+        vectors = {text: vector for text in texts if (vector := cache.get(embedder.space.id, text)) is not None}
+        if new := [text for text in texts if text not in vectors]:
+            for text, vector in zip(new, embedder.embed_queries(new), strict=True):
+                cache.put(embedder.space.id, text, vector)
+                vectors[text] = vector
+        return _mixed([vectors[text] for text in texts])
 
 
 AS_FACTS_SAY = 0.25
@@ -320,11 +323,14 @@ the other one). With half, contexts show more that is not needed; without it, th
 """
 
 
-def _embed_in_both_persons(embedder: Embedder, text: str) -> NDArray[np.float32]:
-    """The vector of a question, moved towards the same question about "User", of length 1."""
-    texts = list(dict.fromkeys((text, detect(text).third_person(text))))
-    vectors = embedder.embed_queries(texts)
-    if len(texts) == 1:
+def _in_both_persons(text: str) -> Sequence[str]:
+    """A question as it is asked, and the same about "User" if that differs."""
+    return tuple(dict.fromkeys((text, detect(text).third_person(text))))
+
+
+def _mixed(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The vector of a question, moved towards the one of its words in facts, of length 1."""
+    if len(vectors) == 1:
         return vectors[0]
     both = (1.0 - AS_FACTS_SAY) * vectors[0] + AS_FACTS_SAY * vectors[1]
     return (both / max(float(np.linalg.norm(both)), 1e-9)).astype(np.float32)

@@ -21,6 +21,7 @@ from typing import Self, cast
 from cronsim import CronSim, CronSimError
 
 from mnemic.engine.access import KEPT
+from mnemic.engine.context_records import MOST_OF_PARTITION
 from mnemic.engine.engine import Engine, Metered, new_id
 from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, EXTRACT, GRAPH, HEALTH, SUMMARISE
 from mnemic.engine.summaries import ask_for_summary
@@ -207,6 +208,7 @@ def _run(engine: Engine, at: Timetable) -> int:
         added = unit.jobs.add([_job(place, first, at.schedule.name, {THEN: then}, now) for place in places])
         unit.upkeep.forget_jobs(_days_before(now, engine.settings.life.done_jobs_days))
         unit.audit.forget(_days_before(now, engine.settings.life.audit_days))
+        unit.contexts.forget(_days_before(now, engine.settings.life.context_days), MOST_OF_PARTITION)
         unit.requests.forget(now - KEPT)
         unit.research.forget(now - STEPS_KEPT)
     _schedule_log.info("schedule %s, due at %s, added %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
@@ -384,9 +386,9 @@ class _Lease:
                 unit.jobs.add(following(job, self.follow_up(unit) if self.follow_up else (), now))
         if self._outcome is JobState.DONE:
             self.engine.observer.count("mnemic.jobs.done", kind=job.kind)
-            _job_log.info("%s for %s: job %s succeeded", job.kind, _describe_owner(job), job.id)
+            _job_log.info("%s: job %s succeeded", job.kind, job.id)
         else:
-            _job_log.warning("%s for %s: job %s was taken by another worker", job.kind, _describe_owner(job), job.id)
+            _job_log.warning("%s: job %s was taken by another worker", job.kind, job.id)
 
     def _fail(self, error: BaseException) -> None:
         """The reason holds the words of Mnemic's own errors only: others may quote what is stored."""
@@ -399,8 +401,8 @@ class _Lease:
                 self._outcome = JobState.DEAD if is_last else JobState.PENDING
         is_quiet = job.kind == EXTRACT
         level = logging.DEBUG if is_quiet else logging.ERROR if is_last else logging.WARNING
-        told = (job.kind, _describe_owner(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
-        _job_log.log(level, "%s for %s: job %s failed on attempt %d: %s", *told)
+        told = (job.kind, job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
+        _job_log.log(level, "%s: job %s failed on attempt %d: %s", *told)
         self.engine.observer.count("mnemic.jobs.failed", kind=job.kind)
 
     def _add_cost(self) -> Job:
@@ -423,12 +425,7 @@ def _claim(engine: Engine, handlers: Mapping[str, Handler], worker: str) -> Job 
             if job.attempts <= TRY_LIMIT:
                 return job
             unit.jobs.fail(job, f"failed permanently: its worker died {TRY_LIMIT} times", None)
-            _job_log.error(
-                "%s for %s: job %s failed permanently: its worker died on every attempt",
-                job.kind,
-                _describe_owner(job),
-                job.id,
-            )
+            _job_log.error("%s: job %s failed permanently: its worker died on every attempt", job.kind, job.id)
     return None
 
 
@@ -438,7 +435,7 @@ def _wait_s(job: Job, error: BaseException) -> float:
 
 
 def _describe_owner(job: Job) -> str:
-    """The session of a job, else its partition, for the log; never what anybody said."""
+    """The session of a job, else its partition. Only for the level `debug`: ids may be names of people."""
     session = job.payload.get("session")
     return f"session {session}" if session else f"{job.partition.level} {job.partition.owner}"
 

@@ -34,7 +34,7 @@ def put_fitting(
     kept, gone = fitting(there, new, engine.settings.max_profile_facts)
     if gone:
         work.profiles.remove(partition, gone)
-        _log.info("the profile of %s is full: removing %d derived facts", partition.owner, len(gone))
+        _log.info("a profile is full: removing %d derived facts", len(gone))
         engine.observer.count("mnemic.profile.displaced", len(gone))
     work.profiles.put(kept)
     written = {entry.key for entry in kept}

@@ -133,7 +133,7 @@ class Judge:
             return
         is_machine = (bool(memory.provenance) or "\n" in memory.text) and is_machine_text(memory.text)
         if is_machine or (is_worthless and not says_more):
-            reason = "it is code, data or a log" if is_machine else "it says nothing that is worth keeping"
+            reason = "it is code, data or a log" if is_machine else "it says nothing worth keeping"
             yield finding(
                 Ailment.JUNK, [memory], reason, self.remedies.delete(memory.id, is_safe=bool(memory.provenance))
             )
@@ -156,14 +156,14 @@ class Judge:
             reason = f"it expired on {memory.expires_at:%Y-%m-%d}"
             yield finding(Ailment.STALE, [memory], reason, self.remedies.evict())
         elif memory.valid_to is not None and memory.valid_to <= old and not memory.is_pinned:
-            reason = f"it has not held since {memory.valid_to:%Y-%m-%d}; only questions about the past find it"
+            reason = f"it has not been true since {memory.valid_to:%Y-%m-%d}; only questions about the past find it"
             yield finding(Ailment.STALE, [memory], reason, self.remedies.delete(memory.id))
         elif memory.created_at < old and not is_lasting(memory) and memory.kind not in _UNUSED_KINDS:
             if memory.importance < life.kept_importance and importance < life.evict_below:
                 reason = f"its importance has faded to {importance:.2f}, and it is old"
                 yield finding(Ailment.STALE, [memory], reason, self.remedies.evict())
             elif not memory.access_count and memory.last_accessed_at is None:
-                reason = f"nothing has recalled it since {memory.created_at:%Y-%m-%d}"
+                reason = f"it has not been recalled since {memory.created_at:%Y-%m-%d}"
                 yield finding(Ailment.STALE, [memory], reason, self.remedies.outdated(memory.id))
 
     def _find_named(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
@@ -178,20 +178,20 @@ class Judge:
         for memory in naming:
             other = others.get(memory.other_id or "")
             if other is None and memory.state is State.SUPERSEDED:
-                reason = "what superseded it was deleted, so nothing says it now"
+                reason = "the memory that superseded it was deleted, so nothing replaces it"
                 yield finding(Ailment.ORPHANED, [memory], reason, self.remedies.undo(memory.id))
             elif memory.state is State.DISPUTED and is_live(memory, self.now):
                 yield from self._find_dispute(memory, other)
 
     def _find_dispute(self, memory: Memory, other: Memory | None) -> Iterator[HealthFinding]:
         if other is None:
-            reason = "it is in dispute with something that was deleted"
+            reason = "it is disputed by a memory that was deleted"
             yield finding(Ailment.ORPHANED, [memory], reason, self.remedies.judge(memory.id))
             return
         pair = frozenset((memory.id, other.id))
         if pair not in self._pairs:
             self._pairs.add(pair)
-            reason = f"it contradicts {shortened(other.text)!r}, and nobody has decided between them"
+            reason = f"it contradicts {shortened(other.text)!r}; decide which is right"
             yield finding(Ailment.CONTRADICTORY, [memory, other], reason, self.remedies.judge(memory.id))
 
     def _unsupported(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
@@ -207,7 +207,7 @@ class Judge:
             if not named.isdisjoint(seen) or self._was_trusted(work, memory):
                 continue
             if named.isdisjoint(source.id for source in work.dependants.sources(memory)):
-                reason = "all that it was derived from is gone"
+                reason = "all of its sources are gone"
                 yield finding(Ailment.UNSUPPORTED, [memory], reason, self.remedies.delete(memory.id, is_safe=True))
 
     def _was_trusted(self, work: UnitOfWork, memory: Memory) -> bool:
@@ -374,11 +374,11 @@ class Pairs:
                 yield finding(Ailment.DUPLICATE, [best, *group], told, remedy)
         for other in same:
             if other not in here:
-                reason = f"the same is kept at {other.level.value} level too"
+                reason = f"it is also stored at {other.level.value} level"
                 yield finding(Ailment.DUPLICATE, [best, other], reason, self.remedies.delete(other.id))
 
     def _contradiction(self, older: Memory, newer: Memory) -> HealthFinding:
-        reason = f"{shortened(newer.text)!r} cannot hold beside it"
+        reason = f"it contradicts the newer {shortened(newer.text)!r}"
         return finding(Ailment.CONTRADICTORY, [older, newer], reason, self.remedies.outdated(older.id, is_safe=True))
 
     def _read(self, ids: Sequence[str]) -> Mapping[str, Memory]:

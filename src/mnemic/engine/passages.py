@@ -12,7 +12,7 @@ from mnemic.model.filter import EVERYTHING, Filter, field_at, meets
 from mnemic.model.item import Chunk, Kind, ResearchQuote, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Visibility
-from mnemic.text.outline import lines
+from mnemic.text import outline
 from mnemic.text.sentences import sentences
 
 _GAP = 8  # characters: successive chunks within this gap belong together, since it is white space
@@ -73,12 +73,24 @@ def _field(document: Document, path: Sequence[str]) -> object:
     return field_at(values.get(path[0]), path[1:])
 
 
-def quote_of(engine: Engine, asked: Collection[str], chunk: Chunk) -> ResearchQuote | None:
+def with_quotes(engine: Engine, question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The hits with a quote for each passage."""
+    asked = {term for text in {question.text, question.search_text} for term in engine.analyser.query_terms(text)}
+    return tuple(
+        replace(hit, quote=_quote(engine, asked, hit.item)) if isinstance(hit.item, Chunk) else hit for hit in hits
+    )
+
+
+def _quote(engine: Engine, asked: Collection[str], chunk: Chunk) -> ResearchQuote | None:
     """The sentence, or row of a table, with the most of the terms in question, which count more the fewer sentences of
     the passage have them; None if no sentence has any.
     """
-    is_table = " | " in chunk.text
-    spans = list(lines(chunk.text, 0, len(chunk.text))) if is_table else sentences(chunk.text)
+    spans: list[tuple[int, int]] = []
+    for block in outline.blocks(chunk.text):
+        inner = chunk.text[block.start : block.end]
+        is_table = block.kind is outline.BlockKind.TABLE
+        found = outline.lines(inner, 0, len(inner)) if is_table else sentences(inner)
+        spans += ((block.start + start, block.start + end) for start, end in found)
     shared = [{*engine.analyser.terms(chunk.text[start:end])}.intersection(asked) for start, end in spans]
     known = Counter(term for terms in shared for term in terms)
     if not known:

@@ -85,12 +85,12 @@ def whole_profile(engine: Engine, scope: Scope) -> Profile:
 _Answer = TypeVar("_Answer")
 
 
-def or_empty(engine: Engine, scope: Scope, ask: Callable[[], _Answer], empty: _Answer) -> _Answer:
+def or_empty(engine: Engine, ask: Callable[[], _Answer], empty: _Answer) -> _Answer:
     """The result of `ask`. If the store fails, logs a warning and returns `empty`."""
     try:
         return ask()
     except BackendError as error:
-        _log.warning("continuing without the profile of %s (%s)", scope.user or scope.session, type(error).__name__)
+        _log.warning("continuing without the profile (%s)", type(error).__name__)
         engine.observer.count("mnemic.profile.failure", kind=type(error).__name__)
         return empty
 

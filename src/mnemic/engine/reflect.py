@@ -121,7 +121,7 @@ class Reflecting(SessionRun):
             is_new = digest.add_derived(self._engine, work, memory, vectors, actor=self._actor, reason=reason)
             if is_new and made is not None and made.is_by_rules:
                 self._replace_last(work, memory)
-        _reflect_log.info("%s: reflected on %d summaries, %d facts", self._partition.owner, len(episodes), len(facts))
+        _reflect_log.debug("%s: reflected on %d summaries, %d facts", self._partition.owner, len(episodes), len(facts))
         self._engine.observer.count("mnemic.reflect.reflections", int(is_new))
         known = "" if is_new else "it says what another memory says"
         return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known)

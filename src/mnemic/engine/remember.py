@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from mnemic.engine.dependants import said_again
 from mnemic.engine.edit import Editor, gives_way, merged, restate
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.fields import EXPIRED, archive, filled_of, held_key, is_lasting
+from mnemic.engine.fields import EXPIRED, archive, filled_of, held_key, is_lasting, slot_notes
 from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import Kinds, gated, noted, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError
-from mnemic.model.bookkeeping import fills_slot, key_in, note_key, note_slot
+from mnemic.model.bookkeeping import fills_slot, key_in, note_key
 from mnemic.model.item import TRUST_ORDER, Decision, Judgement, Kind, Memory, MemoryDraft, State, Verdict
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, HistoryEntry
@@ -22,7 +22,7 @@ from mnemic.model.scope import MICROSECOND, Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 from mnemic.text.sameness import denials, may_be_same, same_statement
-from mnemic.text.slots import Relation, canonical, is_single, relation, slot_of
+from mnemic.text.slots import Relation, is_single, relation, slot_of
 
 MAX_RIVALS = 32  # memories with the same slot to compare, newest first
 _LIVE = (State.ACTIVE, State.DISPUTED)
@@ -117,27 +117,27 @@ class Settler:
         return self._dispute(memory, known)
 
     def _supersede(self, memory: Memory, known: Memory) -> Decision:
-        reason = "it was said later and says otherwise"
+        reason = "it is newer and contradicts the other"
         ended = _end_memory(known, memory, self._editor.now)
-        self._editor.put(known, ended, Action.SUPERSEDED, f"{memory.id} was said later and says otherwise")
+        self._editor.put(known, ended, Action.SUPERSEDED, f"{memory.id} is newer and contradicts it")
         return Decision(Verdict.SUPERSEDE, memory.id, known.id, reason)
 
     def _supersede_new(self, memory: Memory, known: Memory) -> Decision:
-        reason = "what was said later was known already"
+        reason = "a newer memory that contradicts it is already stored"
         ended = _end_memory(memory, known, self._editor.now)
-        self._editor.put(memory, ended, Action.SUPERSEDED, f"{known.id} was said later and says otherwise")
+        self._editor.put(memory, ended, Action.SUPERSEDED, f"{known.id} is newer and contradicts it")
         return Decision(Verdict.SUPERSEDE, known.id, memory.id, reason)
 
     def _dispute(self, memory: Memory, known: Memory) -> Decision:
-        reason = "they contradict each other, and which came later is not clear"
+        reason = "they contradict each other, and it is unclear which is newer"
         for one, other in ((known, memory), (memory, known)):
             disputed = replace(one, state=State.DISPUTED, other_id=other.id)
-            self._editor.put(one, disputed, Action.DISPUTED, f"contradicts {other.id}; which came later is not clear")
+            self._editor.put(one, disputed, Action.DISPUTED, f"contradicts {other.id}; it is unclear which is newer")
         return Decision(Verdict.DISPUTE, memory.id, known.id, reason)
 
     def _challenge(self, memory: Memory, known: Memory) -> Decision:
         """Dispute only the new memory, whose source is less trusted. The known one stays active and links to it."""
-        reason = "it contradicts what a source of higher trust says"
+        reason = "it contradicts a more trusted memory"
         disputed = replace(memory, state=State.DISPUTED, other_id=known.id)
         self._editor.put(
             memory, disputed, Action.DISPUTED, f"contradicts {known.id}, which has a source of higher trust"
@@ -151,14 +151,6 @@ def may_settle(memory: Memory) -> bool:
     """True if a memory's words alone can contradict another."""
     is_compared = _is_about_one_user(memory) and not key_in(memory.bookkeeping)
     return is_compared and (filled_of(memory) is not None or bool(denials(memory.text)))
-
-
-def slot_notes(text: str, slot: str = "", value: str = "") -> dict[str, object]:
-    """Bookkeeping of the slot that a memory fills: as given, or by its text; empty if it fills none."""
-    if slot:
-        return note_slot(canonical(slot), value)
-    filled = slot_of(text)
-    return {} if filled is None else note_slot(filled.slot, filled.value)
 
 
 def _value(memory: Memory) -> str:
@@ -307,7 +299,7 @@ def _keep_small(engine: Engine, work: UnitOfWork, session: Visibility, actor: st
     ranked = work.memories.list(session, MemoryQuery(now=now, order=Order.IMPORTANCE))
     for memory in sorted(ranked, key=lambda memory: not is_lasting(memory))[most:]:
         if not is_lasting(memory):
-            archive(engine, work, memory, actor=actor, reason=f"the session keeps {most} at most")
+            archive(engine, work, memory, actor=actor, reason=f"the session's limit is {most}")
 
 
 def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> Memory:

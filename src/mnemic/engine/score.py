@@ -95,11 +95,11 @@ class Backdrop:
     space: int | None
 
     @classmethod
-    def of(cls, candidates: Candidates) -> Backdrop:
-        """The backdrop of all these candidates."""
+    def of(cls, candidates: Candidates, repeats: NDArray[np.bool_]) -> Backdrop:
+        """The backdrop of all these candidates but the `repeats` of the question."""
         space = next((place for place, near in enumerate(candidates.nearness) if near.vectors), None)
         likeness = _shares(candidates) if space is None else candidates.similarities
-        answers = likeness[~_repeats(candidates)]
+        answers = likeness[~repeats]
         nearest = float(np.fmax.reduce(answers)) if answers.shape[0] else np.nan
         return cls(0, candidates.items, likeness, nearest, space)
 
@@ -131,8 +131,9 @@ class Scored:
 
 def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTHING_MORE) -> Scored:
     """Scores from all features. `asking`: signals of the question besides its words."""
-    candidates = _measured_without_repeats(candidates)
-    keyword, dense = _keyword(candidates, asking), _dense(candidates)
+    repeats = _repeats(candidates)
+    candidates = _measured_without(candidates, repeats)
+    keyword, dense = _keyword(candidates, asking, repeats), _dense(candidates)
     features = {
         "keyword": keyword,
         "dense": dense,
@@ -147,12 +148,13 @@ def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTH
     if where is not None and "brief" in features and (where.sessions < 0).any():
         features[BESIDE_FACTS] = (where.sessions >= 0).astype(np.float32)
         used[BESIDE_FACTS] = -used["brief"] * exp(-TYPICAL_TERMS / SAYS_LITTLE_TERMS)
-    return replace(_scored(candidates, features, used), backdrops=(Backdrop.of(candidates),))
+    return replace(_scored(candidates, features, used), backdrops=(Backdrop.of(candidates, repeats),))
 
 
-def _measured_without_repeats(candidates: Candidates) -> Candidates:
-    """The candidates, with statistics that leave out the messages that ask the question again."""
-    again = _repeats(candidates)
+def _measured_without(candidates: Candidates, again: NDArray[np.bool_]) -> Candidates:
+    """The candidates, with statistics that leave out the messages that ask the question again. `keyword_sums` stay:
+    they are of the shortlist of a large partition, in which a few messages change little.
+    """
     count = int(again.sum())
     if not count or count >= min(candidates.items, candidates.vectors):
         return candidates
@@ -319,13 +321,13 @@ def _scored(candidates: Candidates, features: dict[str, Floats], weights: dict[s
     return Scored(candidates, scores, order, features, weights)
 
 
-def _keyword(candidates: Candidates, asking: Asking) -> Floats:
+def _keyword(candidates: Candidates, asking: Asking, repeats: NDArray[np.bool_]) -> Floats:
     statistics = CollectionStatistics.of(candidates.items, candidates.total_length, candidates.document_frequencies)
     bm25 = Bm25()
     scores = bm25.scores(candidates.counts, candidates.lengths, statistics)
     if candidates.items == 0:
         return scores
-    answers = scores[~_repeats(candidates)]
+    answers = scores[~repeats]
     sums = candidates.keyword_sums or (
         float(answers.sum(dtype=np.float64)),
         float(np.square(answers, dtype=np.float64).sum()),

@@ -210,7 +210,7 @@ class Summarising(SessionRun):
             if not self._may_fall_back:
                 raise
             reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
-            _summarise_log.warning("session %s: using the raw text as the summary (%s)", self._session, reason)
+            _summarise_log.warning("using the raw text as the summary (%s)", reason)
             self._engine.observer.count("mnemic.summarise.fallback")
             derived = self._derive(prompts.raw_lines(messages), messages, provenance=digest.raw(SUMMARISE, sources))
             importance = self._engine.settings.life.raw_importance
@@ -272,7 +272,7 @@ class Summarising(SessionRun):
 
     def _report_summary(self, place: Pending, memory: Memory | None) -> Summarised:
         first, last = place.after + 1, place.until
-        _summarise_log.info("session %s: summarised messages %d to %d", self._session, first, last)
+        _summarise_log.debug("session %s: summarised messages %d to %d", self._session, first, last)
         self._engine.observer.count("mnemic.summarise.messages", place.count)
         if memory is None:
             return Summarised(first, last)
@@ -327,7 +327,7 @@ def _renew(engine: Engine, old: Memory, actor: str) -> bool:
             return False
         holder = work.memories.holder(old.partition, None, fresh.dedup_key)
         if holder is not None and holder.id != old.id:
-            reason = f"merged into {holder.id}: the model says the same of both"
+            reason = f"merged into {holder.id}: the model found that they say the same"
             editor.supersede(old, holder.id, Action.MERGED, reason)
             return True
         names = ("text", "dedup_key", "importance", "provenance")
@@ -368,7 +368,7 @@ class SummarisingAgain:
             if not _all_left(unit, self.partition, messages):
                 return False
             if not self._is_there(unit):
-                reason = f"summary of what is left of the messages {self.first} to {self.last} of {self.session}"
+                reason = f"summary of the remaining messages {self.first} to {self.last} of {self.session}"
                 digest.add_derived(self.engine, unit, memory, vectors, actor=self.actor, reason=reason)
         return True
 

@@ -48,7 +48,7 @@ def compact_partition(engine: Engine, partition: Partition) -> int:
         removed += count
         if not count:
             break
-    _compact_log.info("%s %s: removed %d passage tombstones", partition.level, partition.owner, removed)
+    _compact_log.info("%s: removed %d passage tombstones", partition.level, removed)
     engine.observer.count("mnemic.compact.passages", removed)
     return removed
 

@@ -21,7 +21,7 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
+from mnemic.engine.indexing import document_vectors, indexed_text, passage_terms, put_vectors
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import (
     CorpusRow,
@@ -47,8 +47,8 @@ def keep_passages(engine: Engine, scope: Scope, rows: Sequence[CorpusRow]) -> li
     texts = [indexed_text(chunk) for chunk in chunks]
     vectors = document_vectors(engine, texts)
     with engine.store.write() as work:
-        for document, row, chunk, text in zip(documents, rows, chunks, texts, strict=True):
-            work.documents.fill(document, row.text, [(chunk, engine.terms(text))])
+        for document, row, chunk in zip(documents, rows, chunks, strict=True):
+            work.documents.fill(document, row.text, [(chunk, passage_terms(engine, chunk))])
         put_vectors(engine, work, [(chunk.partition, chunk.id) for chunk in chunks], vectors, now)
     return [(chunk.id, row.id) for chunk, row in zip(chunks, rows, strict=True)]
 

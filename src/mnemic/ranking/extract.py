@@ -23,7 +23,7 @@ SAID_ALREADY = 0.7
 
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|we|our)\b|我|咱", re.IGNORECASE)
 _SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
-_QUESTION = re.compile(r"[?？]\W*$|[吗呢]\W*$")
+_QUESTION = re.compile(r"(?:^|(?<=\w))[^\w?？]*[?？]\W*$|[吗呢]\W*$")
 _SMALL_TALK = stored_pattern(__name__, "small_talk")
 
 

@@ -101,7 +101,7 @@ def mmr_order(relevance: ArrayLike, vectors: ArrayLike, lambda_: float, limit: i
             f"relevance and vectors must have the shapes (n,) and (n, dims), not {scores.shape} and {rows.shape}"
         )
     if not 0.0 <= lambda_ <= 1.0 or limit < 0:
-        raise InvalidInputError(f"lambda must be from 0 to 1 and the limit not negative, not {lambda_} and {limit}")
+        raise InvalidInputError(f"lambda is {lambda_} but must be from 0 to 1; limit is {limit} but must be at least 0")
     unit = _unit(rows)
     nearest = np.zeros_like(scores)
     is_left = np.ones(scores.shape, dtype=np.bool_)

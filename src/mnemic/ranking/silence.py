@@ -50,7 +50,7 @@ _TASK = _pattern("task")
 _YOU = _pattern("you")
 _PIECE = re.compile(r"[\u3400-\u9fff]|[^\W_]+|[?!{}()=]")
 FIRST_PIECES = 24  # a prompt shows what it wants in its first sentences
-_CALCULATION = re.compile(r"[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*\d[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
+_CALCULATION = re.compile(r"(?=\D*\d)[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
 _CODE = _pattern("code")
 _ABOUT_USER = _pattern("about_user")
 _SEVERAL = _pattern("several")

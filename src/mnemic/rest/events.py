@@ -9,7 +9,7 @@ from contextvars import copy_context
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from mnemic.errors import MnemicError, places
+from mnemic.errors import attempt
 from mnemic.rest.asking import line
 from mnemic.web.limits import BUSY
 from mnemic.web.problems import ProblemError, problem_of
@@ -41,11 +41,8 @@ def events(work: Callable[[Tell], object]) -> StreamingResponse:
 
     def run() -> None:
         try:
-            told.put({"event": "done", "report": work(told.put)})
-        except Exception as error:  # noqa: BLE001 -- nobody is above this thread; see tests/architecture/test_sizes.py
-            if not isinstance(error, MnemicError):
-                _log.error("unexpected %s", type(error).__name__, extra={"where": places(error)})
-            told.put(failed(error))
+            done = attempt(lambda: work(told.put), _log.error, "in a stream")
+            told.put(failed(done) if isinstance(done, Exception) else {"event": "done", "report": done})
         finally:
             _places.release()
             told.put(None)

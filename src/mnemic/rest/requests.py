@@ -38,7 +38,7 @@ MOST_TOGETHER = 1000
 """Items per request. One transaction of this size delays others only briefly."""
 
 Time = Annotated[str, Field(description="ISO 8601. UTC unless it names a zone.", examples=["2026-05-01T09:30:00Z"])]
-Fraction = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
+Fraction = Annotated[StrictFloat, Field(ge=0, le=1)]
 Count = Annotated[StrictInt, Field(ge=0, le=MOST)]
 FRACTION: Mapping[str, Any] = {"ge": 0, "le": 1}
 COUNT: Mapping[str, Any] = {"ge": 0, "le": MOST}
@@ -72,6 +72,7 @@ BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "question": {"min_length": 1},
     "document": {"min_length": 1, "max_length": 4096},
     **dict.fromkeys(("graph.neighbours.name", "graph.path.source", "graph.path.target"), NAME),
+    **dict.fromkeys(("graph.correct.name", "graph.undo.name"), NAME),
     "graph.entities.query": {"max_length": MAX_NAME_CHARS},
     "graph.entities.after": {"max_length": MAX_NAME_CHARS},
     "import_.name": {"max_length": 255},
@@ -255,7 +256,7 @@ def _plain_form_of(hint: Any, *, is_strict: bool) -> Any:
         return dict.__class_getitem__(tuple(inner))
     if inner and issubclass(origin, Iterable):
         return list.__class_getitem__(inner[0])
-    strict = {bool: StrictBool, int: StrictInt, float: StrictFloat | StrictInt}
+    strict = {bool: StrictBool, int: StrictInt, float: StrictFloat}
     return Any if hint is object else strict.get(hint, hint) if is_strict else hint
 
 

@@ -202,6 +202,14 @@ def _check_health(_mnemic: Mnemic, asked: Asked, request: Request, given: Argume
             asked.caller.require_level(*(given.get("levels") or OWN_LEVELS))
 
 
+def _check_files(_mnemic: Mnemic, asked: Asked, request: Request, given: Arguments) -> None:
+    """Only viewing files needs no right to write."""
+    if given["command"] != "view":
+        request.state.is_audited = True
+        asked.caller.require(Right.WRITE)
+        asked.caller.require_level(asked.scope.default_level)
+
+
 def _read_file(_mnemic: Mnemic, _asked: Asked, _request: Request, given: Arguments) -> None:
     """Replace an upload by its content. Its file name is the default name."""
     file = given.pop("file")
@@ -217,6 +225,7 @@ CHECKS: Mapping[str, Callable[[Mnemic, Asked, Request, Arguments], None]] = {
     "receipts": _check_receipts,
     "import_": _check_import,
     "health": _check_health,
+    "run_file_command": _check_files,
     "ingest": _read_file,
 }
 """Checks of single verbs, besides those from the signature."""

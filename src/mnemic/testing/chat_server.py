@@ -45,17 +45,18 @@ class ChatReply:
 
 class ChatServer:
     """Serves what `speak` makes of each request at `url` while the `with` block runs, whole or streamed as asked.
-    `requests` holds the parsed bodies of all calls in order, `headers` their headers; `scripted` replies are given
-    first, one a call.
+    `requests` holds the parsed bodies of all calls in order, `headers` their headers, `paths` the paths of all
+    requests; `scripted` replies are given first, one a call.
     """
 
     def __init__(self, speak: Callable[[dict[str, Any]], str | ChatReply]) -> None:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.scripted: deque[ChatReply] = deque()
         self._speak = speak
         self._ended = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), self.answer, self._ended)
+        self._server = _Server(("127.0.0.1", 0), self.answer, self._ended, self.paths)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property
@@ -120,8 +121,10 @@ class _Server(ThreadingHTTPServer):
         address: tuple[str, int],
         answer: Callable[[dict[str, Any], dict[str, str]], ChatReply],
         ended: threading.Event,
+        paths: list[str],
     ) -> None:
         self.answer = answer
+        self.paths = paths
         self.ended = ended
         super().__init__(address, _Handler)
 
@@ -129,6 +132,13 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 0.5
+
+    def parse_request(self) -> bool:
+        """Note the path, also of a method that is not taken."""
+        is_read = super().parse_request()
+        if is_read:
+            cast("_Server", self.server).paths.append(self.path)
+        return is_read
 
     def do_POST(self) -> None:
         """Answer a call as told."""

@@ -24,6 +24,7 @@ from mnemic.testing.machine import MachineContract
 from mnemic.testing.store_access import AuditContract, KeysContract
 from mnemic.testing.store_chunks import ChunksContract
 from mnemic.testing.store_compaction import CompactionContract
+from mnemic.testing.store_contexts import ContextsContract
 from mnemic.testing.store_conversations import ConversationsContract, SaidContract
 from mnemic.testing.store_dependants import DependantsContract
 from mnemic.testing.store_documents import DocumentsContract
@@ -67,6 +68,7 @@ class StoreContract(
     KeysContract,
     AuditContract,
     RequestsContract,
+    ContextsContract,
     ResearchStepsContract,
     ErasureContract,
     DependantsContract,

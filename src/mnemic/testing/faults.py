@@ -30,23 +30,7 @@ from mnemic.testing.samples import (
 from mnemic.testing.store_entity_vectors import an_entity_vector
 from mnemic.testing.store_graph import a_sheet, named
 
-PORTS = (
-    "partitions",
-    "messages",
-    "conversations",
-    "upkeep",
-    "memories",
-    "documents",
-    "erasure",
-    "dependants",
-    "requests",
-    "graph",
-    "entity_vectors",
-    "vectors",
-    "jobs",
-    "history",
-    "profiles",
-)
+PORTS = tuple(name for name, part in vars(UnitOfWork).items() if isinstance(part, property))
 
 
 @dataclass(slots=True)

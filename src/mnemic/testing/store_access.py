@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemic.errors import ConflictError, UnsupportedError
-from mnemic.model.records import ALL_RIGHTS, ApiKey, AuditEntry, Right
+from mnemic.model.records import ALL_RIGHTS, ERASED, ApiKey, AuditEntry, Right
 from mnemic.ports.store import Store
 from mnemic.testing.samples import MINUTE, NOW, new_id
 
@@ -83,6 +83,17 @@ class KeysContract:
             assert work.keys.end(ORG, key.id, revoked_at=NOW)
             assert work.keys.end(ORG, key.id, revoked_at=NOW + MINUTE)
         assert keys_of(store) == [replace(key, expires_at=NOW + MINUTE, revoked_at=NOW)]
+
+    def test_a_blanked_key_is_revoked_and_names_nobody(self, store: Store):
+        key, other = a_key(user="ana", name="phone of Ana"), a_key(OTHER, user="ana")
+        add_keys(store, key, other)
+        with store.write() as work:
+            work.keys.blank(ORG, key.id, NOW)
+            work.keys.blank(ORG, key.id, NOW + MINUTE)
+            work.keys.blank(ORG, other.id, NOW)
+        assert keys_of(store) == [replace(key, name="", user=ERASED, revoked_at=NOW)]
+        with store.read() as work:
+            assert work.keys.get(other.id) == other
 
     def test_nobody_ends_a_key_of_another_org(self, store: Store):
         key = a_key()

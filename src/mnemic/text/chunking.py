@@ -216,6 +216,8 @@ def _stripped(text: str, start: int, end: int) -> Span:
     return begin, max(begin, start + len(piece.rstrip()))
 
 
+MOST_NESTED = 8  # definitions named around a line of code, the innermost: deeper ones are made by machines
+
 CHARS_A_TOKEN = 40
 """Minimum weight: one token per this many non-blank characters, so that endless words do not make endless chunks."""
 
@@ -400,7 +402,7 @@ def _definitions(layout: _Layout) -> Iterator[list[_Piece]]:
                 if is_first or not any(each[0] < indent for each in above):
                     above = [*(each for each in above if each[0] < indent), (indent, name)]
                 is_first, place = False, place + 1
-            names = tuple(name for _, name in above)
+            names = tuple(name for _, name in above[-MOST_NESTED:])
             if group and group[-1].headings != names:
                 yield group
                 group = []
@@ -426,12 +428,19 @@ def _prose(layout: _Layout) -> list[_Piece]:
 
 
 def _cut(layout: _Layout, block: Block) -> list[_Piece]:
-    """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk and a page."""
-    text, config = layout.text, layout.config
+    """The pieces of a block, by page. Those of a table that has several have its header as a heading."""
     turns = layout.pages[bisect_right(layout.pages, block.start) : bisect_left(layout.pages, block.end)]
-    if turns:  # a list or table that continues on the next page
-        parts = [replace(block, start=start, end=end) for start, end in pairwise([block.start, *turns, block.end])]
-        return [piece for part in parts for piece in _cut(layout, part)]
+    parts = [replace(block, start=start, end=end) for start, end in pairwise([block.start, *turns, block.end])]
+    pieces = [piece for part in parts for piece in _cut_page(layout, part)]
+    if block.kind is BlockKind.TABLE and len(pieces) > 1:
+        header = outline.table_header(layout.text, block.start, block.end)
+        return [replace(each, headings=(*block.headings, header)) for each in pieces] if header else pieces
+    return pieces
+
+
+def _cut_page(layout: _Layout, block: Block) -> list[_Piece]:
+    """The pieces of a page's part of a block: sentences of prose; of the rest the largest parts that fit a chunk."""
+    text, config = layout.text, layout.config
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.HEADING):
         inner = text[block.start : block.end]
         spans = [(block.start + start, block.start + end) for start, end in sentences(inner)]
@@ -444,9 +453,6 @@ def _cut(layout: _Layout, block: Block) -> list[_Piece]:
         for first, last in _fitting(text, stripped, config):
             weight, page = _weight(text[first:last]), page_of(layout.pages, first)
             pieces.append(_Piece(first, last, weight, block.headings, repeats=is_prose, page=page))
-    if block.kind is BlockKind.TABLE and len(pieces) > 1:
-        header = outline.table_header(text, block.start, block.end)
-        return [replace(each, headings=(*block.headings, header)) for each in pieces] if header else pieces
     return pieces
 
 

@@ -59,8 +59,7 @@ _WIKI = re.compile(r"(=(?: ?=){0,5}) ?([^=\s](?:.*[^=\s])?) ?(=(?: ?=){0,5})$")
 _UNDERLINE = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,9}[.)])[ \t]+\S")
 _FRONT_MATTER = re.compile(r"---[ \t]*$")
-_ROW = re.compile(r"[ \t]*\||[^|]*\S \| ")
-_NUMBER = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
+_ROW = re.compile(r"[ \t]*\||.* \| ")
 _DEFINITION = re.compile(
     r"^(?P<indent>[ \t]*+)(?:"
     r"(?:\w+[ \t]+){0,4}?(?:def|class|func|function|fn|struct|interface|trait|impl|enum|module|type)[ \t]+"
@@ -146,15 +145,17 @@ def table_header(text: str, start: int, end: int) -> str:
     """
     line = text[start:end].split("\n", 1)[0].strip().strip("|")
     cells = [cell.strip() for cell in line.split("|")]
-    is_header = len(cells) > 1 and all(cell.strip("*_ ") and not _NUMBER.fullmatch(cell) for cell in cells)
+    is_header = len(cells) > 1 and all(
+        any(map(str.isalpha, cell)) or (cell.strip("*_ ") and not any(map(str.isdigit, cell))) for cell in cells
+    )
     return " | ".join(cells)[:MAX_HEADING_CHARS] if is_header else ""
 
 
 def definitions(text: str) -> list[tuple[int, int, str]]:
-    """The functions, classes and the like that source code defines: offset, indentation and name."""
+    """The functions, classes and the like that source code defines: offset, indentation and name, cut if too long."""
     found = _DEFINITION.finditer(text)
     named = [(match.start(), len(match["indent"]), match["a"] or match["b"] or match["c"]) for match in found]
-    return [(start, indent, name) for start, indent, name in named if name not in _CONTROL]
+    return [(start, indent, name[:MAX_HEADING_CHARS]) for start, indent, name in named if name not in _CONTROL]
 
 
 def code_blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
@@ -243,11 +244,21 @@ def _extent(lines: list[_Line], number: int) -> tuple[BlockKind, int]:
         closing = next((n for n in range(1, min(len(lines), 100)) if _FRONT_MATTER.match(lines[n].text)), 0)
         if closing:
             return BlockKind.CODE, closing + 1
-    if _ROW.match(text):
-        return BlockKind.TABLE, _after(lines, number + 1, lambda line: _ROW.match(line) is not None)
+    if _begins_table(lines, number):
+        return BlockKind.TABLE, _after(lines, number + 1, lambda after: _ROW.match(lines[after].text) is not None)
     if _ITEM.match(text):
         return BlockKind.LIST, _after_list(lines, number + 1)
-    return BlockKind.PARAGRAPH, _after(lines, number + 1, lambda line: not (_ITEM.match(line) or _ROW.match(line)))
+    return BlockKind.PARAGRAPH, _after(
+        lines, number + 1, lambda after: not (_ITEM.match(lines[after].text) or _begins_table(lines, after))
+    )
+
+
+def _begins_table(lines: list[_Line], number: int) -> bool:
+    """True for a row that begins with a bar, or has another below: prose may quote a command with bars."""
+    text = lines[number].text
+    below = lines[number + 1].text if number + 1 < len(lines) else ""
+    has_next = _ROW.match(below) is not None and below.count("|") <= text.count("|")  # without blank cells at its end
+    return _ROW.match(text) is not None and (has_next or text.lstrip().startswith("|"))
 
 
 def _after_fence(lines: list[_Line], number: int, fence: str) -> int:
@@ -275,10 +286,9 @@ def _goes_on(line: str) -> bool:
     return line.startswith(("  ", "\t")) or _ITEM.match(line) is not None
 
 
-def _after(lines: list[_Line], number: int, belongs: Callable[[str], bool]) -> int:
+def _after(lines: list[_Line], number: int, belongs: Callable[[int], bool]) -> int:
     while number < len(lines):
-        line = lines[number]
-        if line.is_blank or _breaks(lines, number) or not belongs(line.text):
+        if lines[number].is_blank or _breaks(lines, number) or not belongs(number):
             break
         number += 1
     return number

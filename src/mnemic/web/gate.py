@@ -244,7 +244,7 @@ class Guarded:
         """Answer one request."""
         if scope["type"] in ("http", "websocket") and not str(scope["path"]).startswith(self._open):
             caller = scope[_CALLER] = await self._gate.admit(HTTPConnection(scope))
-            with acting_as(caller.actor):
+            with acting_as(caller.actor, "rest"):
                 await self._app(scope, receive, send)
             return
         await self._app(scope, receive, send)

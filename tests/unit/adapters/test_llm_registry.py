@@ -129,7 +129,7 @@ class TestDoctor:
         return finding
 
     def test_none_is_fine(self):
-        assert self.found() == Finding("llm", Condition.OK, "none: summaries and their like are made by rules")
+        assert self.found() == Finding("llm", Condition.OK, "none: summaries and similar tasks use rules")
 
     def test_one_that_answers_is_told_with_its_time(self):
         with ChatServer(lambda _: "yes") as server:

@@ -176,7 +176,7 @@ class TestReview:
         mnemic.feedback(ANNA, home.id, "outdated")
         found = mnemic.review(ANNA)
         assert {each.memory.id for each in found} == {later.id, derived.id}
-        assert {each.reason for each in found} == {f"it was made of {home.id}, which is outdated"}
+        assert {each.reason for each in found} == {f"its source {home.id} is outdated"}
         assert mnemic.trust(ANNA, derived.id, reason="she still does").flags == ()
         assert mnemic.review(ANNA) == []
         assert causes(mnemic, later) == []
@@ -234,7 +234,7 @@ class TestErased:
         for gone in (fact, gem):
             with pytest.raises(NotFoundError):
                 mnemic.get(ANNA, gone.id)
-            assert mnemic.history(ANNA, gone.id)[-1].reason == "all that it was made of is deleted"
+            assert mnemic.history(ANNA, gone.id)[-1].reason == "all of its sources were deleted"
         assert ids(mnemic, "kidney") == [other.id]
 
     def test_what_has_other_sources_is_flagged_at_once_and_kept_when_they_carry_it(self, mnemic: Mnemic, parts: Engine):

@@ -164,14 +164,14 @@ def test_a_schema_of_a_newer_version_is_told_also_when_it_changes_under_an_open_
 
 @pytest.mark.requirement("P-20")
 def test_no_embedder_and_one_that_fails_are_told(opened: Open):
-    assert "keyword alone" in faults(opened(embedder=None).doctor())["embedder"].message
+    assert "keywords only" in faults(opened(embedder=None).doctor())["embedder"].message
     assert "nobody answers" in faults(opened(embedder=Down()).doctor())["embedder"].message
 
 
 @pytest.mark.requirement("P-20")
 def test_an_embedder_without_a_calibrated_relevance_is_told_with_the_command(opened: Open, tmp_path: Path):
     (finding,) = [each for each in opened().doctor().findings if each.part == "relevance"]
-    assert "hits show none" in finding.message
+    assert "hits have no relevance" in finding.message
     assert finding.remedy == "run `mnemic calibrate`"
     for name in ("minilm", "none"):
         with Mnemic.open(Config(store=str(tmp_path / f"{name}.db"), embedder=name)) as mnemic:
@@ -205,7 +205,7 @@ def test_jobs_that_nobody_runs_are_told(opened: Open, tmp_path: Path):
     with closing(SqliteStore(tmp_path / "m.db")) as store, store.write() as work:
         work.jobs.add([Job(id=new_id(at), partition=place, kind=EMBED, key=EMBED, created_at=at, run_at=at)])
     told = faults(mnemic.doctor())["worker"]
-    assert told.message == "1 jobs should have run since 2026-05-01 10:00Z, and nobody ran them"
+    assert told.message == "overdue jobs: 1, the oldest since 2026-05-01 10:00Z; no worker is running them"
     assert "mnemic worker" in told.remedy
 
 
@@ -237,7 +237,7 @@ def test_an_index_that_cannot_hold_what_is_there_is_told(opened: Open):
     mnemic = opened(index=ScanIndex(budget_bytes=1 << 20))
     mnemic.remember_many(ANNA, [f"User keeps bee number {number}" for number in range(600)])
     told = faults(mnemic.doctor())["index"]
-    assert "1 MiB may be used" in told.message
+    assert "the limit is 1 MiB" in told.message
     assert "memory.index.budget-mb" in told.remedy
 
 

@@ -42,6 +42,19 @@ def test_an_updated_text_is_found_by_its_new_words_and_no_longer_by_its_old_ones
     assert all("violin" not in hit.text for hit in mnemic.recall(ANNA, "violin"))
 
 
+def test_a_corrected_text_fills_its_slot_with_the_new_value(mnemic: Mnemic):
+    memory = mnemic.remember(ANNA, "User moved to Porto.")
+    mnemic.update(ANNA, memory.id, text="User moved to Faro.")
+    (corrected,) = mnemic.list(ANNA).memories
+    assert corrected.bookkeeping["value"] == "Faro"
+    assert mnemic.remember(ANNA, "User moved to Porto.").id != memory.id
+    assert mnemic.get(ANNA, memory.id).state is State.SUPERSEDED
+    other = mnemic.remember(ANNA, "User lives near Porto in a mill.")
+    joined = mnemic.merge(ANNA, [other.id, mnemic.remember(ANNA, "User rents a mill.").id], text="User lives in Braga.")
+    assert joined.bookkeeping["value"] == "Braga"
+    assert "value" not in mnemic.undo(ANNA, joined.id).bookkeeping
+
+
 def test_an_update_that_changes_nothing_leaves_no_trace(mnemic: Mnemic):
     memory = mnemic.remember(ANNA, "Anna likes tea")
     assert mnemic.update(ANNA, memory.id, text="Anna likes tea") == memory

@@ -123,7 +123,7 @@ class TestDuplicates:
         mnemic = Mnemic(make_parts(None))
         mnemic.remember(ANNA, "User currently keeps bees and two hens behind the house")
         mnemic.remember(ANNA, "Behind the house User keeps bees and two hens")
-        assert told(mnemic).notes == ("without an embedder, duplicates are found by their words alone",)
+        assert told(mnemic).notes == ("without an embedder, only duplicates with similar wording are found",)
 
     def test_a_very_long_list_is_found_by_index(self, mnemic: Mnemic, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("mnemic.ranking.near_pairs.EXACT_TO", 0)

@@ -91,6 +91,20 @@ def test_a_hit_quotes_the_sentence_of_the_passage_with_its_page_and_place(mnemic
     assert text[quote.start : quote.end] == quote.text
     mnemic.remember(ANNA, "Ana owns a cat")
     assert all(hit.quote is None for hit in mnemic.recall(ANNA, "cat", kinds=["fact"]).hits)
+    assert {hit.quote for hit in mnemic.context(ANNA, "who holds the deposit?").recall.hits} == {None}
+
+
+def test_a_bar_in_a_passage_leaves_its_sentences_whole(mnemic: Mnemic, tmp_path: Path):
+    prose = "List them with ps aux | grep tea. The kettle stands in the cellar. It is cleaned on Fridays."
+    put(tmp_path, {"tea.md": f"{prose}\n\n| Tea | Price |\n|---|---|\n| Assam. First flush. | 12 |\n".encode()})
+    mnemic.ingest(ANNA, tmp_path / "tea.md")
+    for question, sentence in (
+        ("Where is the kettle?", "The kettle stands in the cellar."),
+        ("What does Assam cost?", "| Assam. First flush. | 12 |"),
+    ):
+        quote = mnemic.recall(ANNA, question, kinds=["document"]).hits[0].quote
+        assert quote is not None
+        assert quote.text == sentence
 
 
 def test_no_passage_begins_or_ends_with_what_every_page_repeats(mnemic: Mnemic, tmp_path: Path):

@@ -146,7 +146,7 @@ def test_a_session_keeps_a_hundred_memories_and_archives_the_least_important(mne
     assert dull.id not in live
     assert {dear.id, pinned.id} <= live
     entry = mnemic.history(ANNA, dull.id)[-1]
-    assert (entry.action.value, entry.actor, entry.reason) == ("archived", "tester", "the session keeps 100 at most")
+    assert (entry.action.value, entry.actor, entry.reason) == ("archived", "tester", "the session's limit is 100")
     mnemic.remember_many(ANNA, [{"text": f"fact {n}"} for n in range(120)])
     assert len(mnemic.list(ANNA, levels=["user"], limit=1000).memories) == 120
 

@@ -137,14 +137,15 @@ class TestModel:
         assert [memory.bookkeeping["positions"] for memory in made(mnemic)] == [[1, 2]]
 
     @pytest.mark.requirement("D-53")
-    def test_every_step_is_logged_with_its_session_and_nothing_that_was_said(
+    def test_every_step_is_logged_and_nothing_that_was_said_nor_a_session_above_debug(
         self, store: Store, clock: Clock, caplog: pytest.LogCaptureFixture
     ):
         caplog.set_level(logging.DEBUG, "mnemic")
         failed(store, clock, [UnavailableError("away"), "Anna bought two boats."])
         told = [record for record in caplog.records if record.name in ("mnemic.summarise", "mnemic.jobs")]
         assert {record.name for record in told} == {"mnemic.summarise", "mnemic.jobs"}
-        assert all("session s1" in record.getMessage() for record in told)
+        ids = [(record.levelno == logging.DEBUG, "s1" in record.getMessage()) for record in told]
+        assert {(True, True), (False, False)} == set(ids)  # an id may be a name, so only the level debug shows it
         assert not any("harbour" in record.getMessage() for record in told)
 
     @pytest.mark.requirement("R-29")

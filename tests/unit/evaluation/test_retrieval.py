@@ -95,6 +95,12 @@ def test_what_nothing_matches_is_answered_with_nothing_instead_of_background():
     assert by_question(Dataset(SHELF, (question,)), KEYWORDS) == {"q": []}
 
 
+def test_a_passage_is_found_by_its_file_name_as_in_the_product():
+    row = replace(SHELF[0], id="recipes/focaccia.md", text="Knead, then wait two hours.")
+    question = LabelledQuestion(id="q", group="shelf", text="focaccia", gold={row.id: 1})
+    assert by_question(Dataset((row, *SHELF[1:]), (question,)), KEYWORDS) == {"q": [row.id]}
+
+
 def test_the_limit_bounds_the_answer_and_batches_do_not_change_it():
     whole = by_question(DATASET, RetrievalOptions(store="memory"))
     cut = by_question(DATASET, RetrievalOptions(store="memory", limit=1, batch=1))

@@ -299,7 +299,7 @@ class GraphKeeper:
                 if graph is not None and not task.stop.is_set():
                     task.done(graph)
             except (RuntimeError, MemoryError) as error:  # from usearch: the exact scan continues without a graph
-                _log.error("cannot build the graph of a large partition: %s", error)
+                _log.error("cannot build the HNSW graph of a large partition: %s", error)
             finally:
                 with self._guard:
                     del self._asked[task.partition]
@@ -324,7 +324,7 @@ class GraphKeeper:
                 if best is not None and best is not held and self._is_worth_writing(path, best):
                     self._write(path, best, task)
         except OSError as error:
-            _log.warning("cannot save the graph of a large partition to a file: %s", error)
+            _log.warning("cannot save the HNSW graph of a large partition to a file: %s", error)
         return best if best is not None or task.stop.is_set() else _choose_graph(task, None)
 
     def _read(self, path: Path, source: Source) -> Graph | None:

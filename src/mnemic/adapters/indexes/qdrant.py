@@ -71,7 +71,7 @@ class QdrantIndex:
         try:
             self._link.ask(lambda _: None)
         except BackendError as error:
-            _log.info("starting without the index in Qdrant: %s", error)
+            _log.info("starting without the Qdrant index: %s", error)
 
     def version(self, partition: Partition) -> int:
         held = self._words.version(partition)

@@ -305,7 +305,7 @@ class QdrantLink:
     def _ready(self) -> QdrantClient:
         """The client, once the collection has been checked."""
         if self._closing.is_set():
-            raise UnavailableError(f"the index in Qdrant ({self.address}) is closed")
+            raise UnavailableError(f"the Qdrant index ({self.address}) is closed")
         client = self._client
         if client is not None and self._is_ready:
             return client

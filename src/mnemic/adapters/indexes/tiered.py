@@ -102,7 +102,7 @@ class TieredIndex:
         try:
             return call()
         except BackendError as error:
-            _log.warning("%s; keeping the words of a large partition in memory instead", error)
+            _log.warning("%s; keeping the keyword index of a large partition in memory", error)
             with self._guard:
                 self._whole.add(partition)
                 self._large.discard(partition)

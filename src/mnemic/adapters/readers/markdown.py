@@ -14,6 +14,8 @@ _HASHES = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"\s*$|\s{4}|\s*(?:[-*+>|]|\d+[.)])(?:\s|$)")
 _FRONT_FIELD = re.compile(r"^([A-Za-z_][\w-]{0,40}):(.*(?:\n[ \t]*-[ \t].*)*)$", re.MULTILINE)
+_LIST = re.compile(r"\s*\[([^\[\]]*)\]\s*")
+_QUOTED = re.compile(r"\A([\"'])(.*)\1\Z")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -44,8 +46,10 @@ def _front_fields(front: str) -> dict[str, str]:
     """The simple fields of front matter, by name in lower case. The items of a list are separated by commas."""
     fields: dict[str, str] = {}
     for key, value in _FRONT_FIELD.findall(front):
-        items = re.split(r"\n[ \t]*-[ \t]|,", value.strip().strip("[]"))
-        fields[key.lower()] = ", ".join(filter(None, (item.strip().strip("\"'") for item in items)))
+        first, *items = re.split(r"\n[ \t]*-[ \t]", value)
+        if listed := _LIST.fullmatch(first):
+            first, items = "", listed[1].split(",")
+        fields[key.lower()] = ", ".join(filter(None, (_QUOTED.sub(r"\2", each.strip()) for each in (first, *items))))
     return fields
 
 

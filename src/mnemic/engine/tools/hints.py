@@ -33,8 +33,8 @@ def form_of(hint: object, place: str, within: tuple[object, ...] = ()) -> Form:
     form = _PLAIN.get(hint) or _made_of(hint, place, within) or _of_class(hint, place, within)
     if form is None:
         raise InvalidInputError(
-            f"{place}: the type {getattr(hint, '__name__', hint)} cannot be described to a model; use texts, numbers, "
-            "booleans, Literal, enums, dataclasses (not within themselves), lists of one type, or dicts from str"
+            f"{place}: the type {getattr(hint, '__name__', hint)} has no JSON schema; use str, int, float, bool, "
+            "datetime, Literal, an enum, a non-recursive dataclass, list[T] or dict[str, T]"
         )
     return form
 

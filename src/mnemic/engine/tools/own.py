@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import Literal
 
 from mnemic.engine.browse import get
+from mnemic.engine.context_filling import tell_item
 from mnemic.engine.engine import Engine
 from mnemic.engine.erase import delete
 from mnemic.engine.inputs import Question, check_id, memory_draft
@@ -122,9 +123,9 @@ def memory_tools(engine: Engine) -> Sequence[Tool]:
         item = get(engine, context.scope, check_id(id))
         if isinstance(item, Chunk):
             raise InvalidInputError("this is a passage of a document; tools cannot delete documents")
-        text = item.text
+        told = tell_item(item)
         context.tell(delete(engine, context.scope, item.id, actor=context.actor, reason=reason[:200]))
-        return facts_block([f"deleted: {text}"])
+        return facts_block([f"deleted: {told}"])
 
     return remember, recall, forget
 
@@ -195,14 +196,12 @@ def _make_question(engine: Engine, query: str, limit: int, kinds: frozenset[str]
 
 
 def _format_hit(hit: Hit) -> str:
-    item = hit.item
-    said = f"{item.author} said: " if isinstance(item, Message) else ""
-    return f"{item.observed_at:%Y-%m-%d} {said}{item.text} (id {item.id})"
+    return f"{hit.item.observed_at:%Y-%m-%d} {tell_item(hit.item)} (id {hit.id})"
 
 
 def _make_excerpt(item: Item) -> Excerpt:
     if isinstance(item, Chunk):
-        section = "" if not item.headings or item.headings[-1] in item.text else item.heading
+        section = item.section_of(item.text)
         return Excerpt(item.title or item.source, item.text, item.page, item.last_page, section=section)
     return Excerpt("memory" if isinstance(item, Message) else item.source or "memory", item.text)
 

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from mnemic.engine.access import reach_out
-from mnemic.errors import ConfigError, InvalidInputError, MnemicError, places
+from mnemic.errors import ConfigError, InvalidInputError, MnemicError, attempt
 from mnemic.model.chat import AssistantSettings, ToolCall, ToolContext, ToolOutcome, ToolSpec
 from mnemic.ports.models import Tool
 from mnemic.text.replies import json_values
@@ -77,7 +77,7 @@ class Toolbox:
         if len(text) > limit:
             text = text[:limit] + CUT.format(len(text))
         seconds = time.perf_counter() - begin
-        _log.info("tool %s: %s after %.2f s", call.name[:64], "failed" if is_error else "done", seconds)
+        _log.debug("tool %s: %s after %.2f s", call.name[:64], "failed" if is_error else "done", seconds)
         return ToolOutcome(call, text, is_error, seconds)
 
     def _run(self, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
@@ -138,15 +138,14 @@ def read_arguments(written: str) -> Mapping[str, object]:
 
 
 def _attempt(tool: Tool, context: ToolContext, arguments: Mapping[str, object]) -> tuple[str, bool]:
-    try:
-        return tool.call(context, arguments), False
-    except MnemicError as error:
-        context.tell(error)
-        return str(error), True
-    except Exception as error:  # noqa: BLE001 -- whatever a tool does, the chat goes on
-        kind = type(error).__name__
-        _log.error("unexpected %s in tool %s", kind, tool.spec.name, extra={"where": places(error)})
-        return f"{tool.spec.name} failed ({type(error).__name__}); go on without it", True
+    name = tool.spec.name
+    answer = attempt(lambda: tool.call(context, arguments), _log.error, f"in tool {name}")
+    if isinstance(answer, MnemicError):
+        context.tell(answer)
+        return str(answer), True
+    if isinstance(answer, Exception):
+        return f"{name} failed ({type(answer).__name__}); go on without it", True
+    return answer, False
 
 
 def find_tools(modules: Iterable[str] = ()) -> tuple[Tool, ...]:

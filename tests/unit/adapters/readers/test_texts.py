@@ -142,6 +142,27 @@ def test_what_stands_outside_the_page_of_a_pdf_is_left_out():
     assert read(two, "a.pdf").text.strip() == "shown"
 
 
+@pytest.mark.parametrize(
+    "field, shown",
+    [
+        ("title: [draft] Plan", "[draft] Plan"),
+        ("title: Guide to 1,000 birds", "Guide to 1,000 birds"),
+        ('title: The "Great"', 'The "Great"'),
+        ('title: "The Great"', "The Great"),
+        ("title: '", "'"),
+        ("title: Rock 'n' roll", "Rock 'n' roll"),
+        ("title: 'tis late", "'tis late"),
+        ("tags: [a, 'b c', \"d\"]", "a, b c, d"),
+        ("tags:\n  - a\n  - 'b c'", "a, b c"),
+        ("tags:\n- 1,000\n- b", "1,000, b"),
+    ],
+)
+def test_front_matter_keeps_brackets_commas_and_quotes_of_texts_and_splits_lists(field: str, shown: str):
+    document = read(f"---\n{field}\nauthor: Ada\n---\n\n# Waves\n".encode(), "a.md")
+    told = document.title if field.startswith("title") else document.metadata["tags"]
+    assert (told, document.metadata["author"]) == (shown, "Ada")
+
+
 def test_a_title_that_a_program_made_up_gives_way_to_the_name_of_the_file():
     assert read(files.pdf(["text"], title="untitled"), "minutes.pdf").title == "minutes"
 
