@@ -80,7 +80,7 @@ WORDS: Mapping[str, str] = {
 }
 """Messages for an unknown argument that names a field."""
 
-SCOPE_HELP = "    scope: Who the memory belongs to: a user, agent, session or org."
+SCOPE_HELP = "    scope: The user, agent, session or org that owns the memory."
 ERRORS: Mapping[str, str] = {
     "NotFoundError": "    NotFoundError: Nothing in the scope has this id.\n",
     "InvalidInputError": "    InvalidInputError: An argument is invalid. Nothing was done.\n",

@@ -74,22 +74,22 @@ class AskingVerbs:
     ) -> Recall:
         """Find the messages and memories that answer `query`, best first.
 
-        If nothing matches or the query is blank, it returns up to 5 of the most important memories as background
-        (`Hit.is_fallback`). `Recall.degraded` lists unavailable sources.
+        If nothing matches or the query is blank, returns up to 5 of the most important memories as background, marked
+        with `Hit.is_fallback`. `Recall.degraded` lists unavailable sources.
 
         Args:
-            query: The question, in any words.
+            query: The question, in natural language.
             limit: Maximum number of hits. None returns all. Default: the setting `recall.limit` (5).
             limits: Maximum number of hits per level, such as {"user": 3}.
             levels: Include only these levels. Default: all.
             kinds: Include only these kinds: memory kinds, or "message". Default: all.
             filter: Conditions on fields and metadata, such as {"categories": "work"}.
-            min_relevance: Drop hits with a relevance below this value, 0 to 1; see `Hit.relevance`. Default: the
-                setting `recall.min-relevance` (0).
-            min_similarity: Rank by cosine similarity alone and drop hits below this value, 0 to 1.
-            as_of: Use what was true in the world at this time (ISO 8601). Default: now.
-            known_at: Use what was known at this time (ISO 8601). Default: now.
-            deadline_ms: Time limit in milliseconds. Returns the results found by then.
+            min_relevance: Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting
+                `recall.min-relevance` (0).
+            min_similarity: Rank by cosine similarity alone, and drop hits below this value, 0 to 1.
+            as_of: Use only information that was true in the world at this time (ISO 8601). Default: now.
+            known_at: Use only information that was known at this time (ISO 8601). Default: now.
+            deadline_ms: Time limit in milliseconds, after which the results found so far are returned.
             rerank: Rerank the best hits. Default: True if a reranker is configured.
             diversity: How much to favour hits that differ from each other, 0 to 1. At 0, hits are ranked by score
                 alone. Default: 0.
@@ -126,14 +126,13 @@ class AskingVerbs:
         hops: int | Configured = CONFIGURED,
         is_dry_run: bool = False,
     ) -> Context:
-        """Build the chat messages that help a model answer `query`: memory, documents and history, with
-        citations.
+        """Build chat messages that help a model answer `query`, from memory, documents and history, with citations.
 
         The other arguments are the same as for `recall`.
 
         Args:
             query: The user's current message.
-            system: Your own system prompt. It comes first.
+            system: Your own system prompt, placed first.
             budget_tokens: Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens`
                 (2048).
             placement: Where to put memory: "leading" or "before_last_user". Default: leading.
@@ -144,11 +143,10 @@ class AskingVerbs:
             model: The model's name, shown to the model.
             language: The language of the headings, "en" or "zh". Default: the query's language.
             limit: Maximum number of memories. Default: as many as `limits` and the budget allow.
-            limits: Maximum number of memories per level. Default: only the budget, or if `context.caps` is "levels":
-                10 for session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined. None removes
-                these limits and the minimum importance.
-            is_dry_run: Only show what a model would receive. The memories do not count as accessed, and the context
-                is not recorded.
+            limits: Maximum number of memories per level. Default: limited only by the budget. If `context.caps` is
+                "levels", the default is 10 for session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent
+                combined. None removes these limits and the minimum importance.
+            is_dry_run: Do not record the context or count the memories as accessed.
         """
         fields = given_arguments(locals(), "query")
         return context(self._engine, scope, context_request_of(query, fields, self._engine.settings))
@@ -173,12 +171,12 @@ class AskingVerbs:
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
     ) -> WhyNot:
-        """Explain why a memory or message is not among the hits for `query`, or return its rank if it is.
+        """Explain why a memory or message is missing from the hits for `query`, or return its rank among them.
 
         The other arguments are the same as for `recall`.
 
         Args:
-            id: The memory or message that you expected.
+            id: The id of the memory or message that you expected.
             query: The question.
         """
         question = question_of(query or "", given_arguments(locals(), "id", "query"), self._engine.settings)
@@ -218,8 +216,8 @@ class AskingVerbs:
     ) -> Reply:
         """Answer the user's message with memory and tools, then store both messages.
 
-        The worker extracts facts from them later. Without a session in the scope, a new conversation starts. Its id is
-        `Reply.session`. The other arguments are the same as for `context`.
+        The worker extracts facts from both messages later. Without a session in the scope, a new conversation starts,
+        with its id in `Reply.session`. The other arguments are the same as for `context`.
 
         Args:
             message: The user's message.
@@ -309,7 +307,7 @@ class AskingVerbs:
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
     ) -> Answer:
-        """Answer a question from memories and documents alone, with citations. Stores nothing.
+        """Answer a question only from memories and documents, with citations. Stores nothing.
 
         The other arguments are the same as for `context`.
 

@@ -166,8 +166,8 @@ def check_backup(
 
 
 def rescue_store(store: str | Path, new: str | Path) -> RescueReport:
-    """Save every readable row of a damaged store's file into a new store at `new`; the damaged one stays as it is.
-    Raises `DamagedError` if not even the list of its tables can be read, `ConflictError` if there is a file at `new`.
+    """Save every readable row of a damaged store's file to a new store at `new`. The damaged store is not changed.
+    Raises `DamagedError` if not even the list of its tables can be read, `ConflictError` if a file exists at `new`.
     """
     return save_rows(Path(store), Path(new))
 
@@ -175,7 +175,7 @@ def rescue_store(store: str | Path, new: str | Path) -> RescueReport:
 def receive_backup(
     path: str | Path, pieces: Iterable[bytes], *, is_replacing: bool = False, progress: Progress | None = None
 ) -> BackupReport:
-    """Save a backup that a server sends, verified and never left incomplete. Raises the errors of `backup`."""
+    """Save and verify a backup sent by a server. The file is never left incomplete. Raises the errors of `backup`."""
     told = progress or ignore_backup_progress
     return receive(archive(), path, pieces, is_replacing=is_replacing, told=told)
 

@@ -57,7 +57,7 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
         Args:
             store: A path, `sqlite:///path`, `postgresql://…` or `memory://`. Default: the user's own store. All other
                 settings come from the environment and the user's configuration file. A `Config` is used as it is.
-            actor: The name to write into the history of changes.
+            actor: The name to record in the history of changes.
             has_worker: Run background jobs, such as extracting facts, in a thread that starts with the first job.
                 False leaves them to `work`, to `worker` and to other processes. Default: True.
         """
@@ -74,7 +74,7 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
 
     @property
     def repeats(self) -> Repeats:
-        """Recognises repeated requests for HTTP servers."""
+        """Detects repeated requests for HTTP servers."""
         return Repeats(self._engine)
 
     @property
@@ -104,8 +104,8 @@ class Mnemic(MnemicVerbs, Scoping, AbstractContextManager["Mnemic"]):
             return work.partitions.all()
 
     def close(self) -> None:
-        """Close the store, index and models. Idempotent. Waits at most five seconds for background jobs; the next
-        program that opens the store does those left.
+        """Close the store, index and models. Idempotent. Waits at most five seconds for background jobs. Unfinished
+        jobs run when a program next opens the store.
         """
         if self._own_worker is not None:
             self._own_worker.close()

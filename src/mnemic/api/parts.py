@@ -1,4 +1,4 @@
-"""Groups of verbs: the profile, documents, the graph, tools, jobs and keys."""
+"""Groups of verbs: profile, documents, graph, tools, jobs and keys."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ProfileVerbs:
         self._engine, self._actor = engine, actor
 
     def set(self, scope: Scope, facts: Mapping[str, str | None]) -> builtins.list[ProfileEntry]:
-        """Set facts by key, and return all facts of the profile. If the store is unavailable, the facts are lost,
+        """Set facts by key, and return all facts in the profile. If the store is unavailable, the facts are not saved,
         a warning is logged, and the result is empty.
 
         Args:
@@ -64,7 +64,7 @@ class ProfileVerbs:
         return or_empty(engine, lambda: set_profile(engine, scope, facts, source=self._actor), [])
 
     def get(self, scope: Scope) -> builtins.dict[str, str]:
-        """Return the facts, sorted by key. The result is empty if there are none or the store is unavailable."""
+        """Return the facts, sorted by key. The result is empty if the profile is empty or the store is unavailable."""
         empty = list[ProfileEntry]()
         entries = or_empty(self._engine, lambda: get_profile(self._engine, scope), empty)
         return {entry.key: entry.value for entry in entries}
@@ -74,7 +74,7 @@ class ProfileVerbs:
         return or_empty(self._engine, lambda: whole_profile(self._engine, scope), Profile((), ()))
 
     def format(self, scope: Scope, *, language: Language = "en") -> str:
-        """Format the facts for a system prompt: a heading and "key: value" lines. Returns "" if there are none.
+        """Format the facts for a system prompt: a heading and "key: value" lines. An empty profile returns "".
 
         Args:
             language: The language of the heading, "en" or "zh". Default: en.
@@ -106,7 +106,7 @@ class DocumentVerbs:
         Args:
             levels: Include only these levels. Default: all.
             statuses: Include only these statuses. Default: all.
-            under: List only sources that start with this text.
+            under: List only documents whose source starts with this text.
             limit: Documents per page. Default: 50.
             after: The `after` value of the previous page.
         """
@@ -155,7 +155,7 @@ class DocumentVerbs:
 
         Args:
             id: The id or source of the document.
-            reason: The reason, recorded in the history.
+            reason: The reason to record in the history.
         """
         return documents.delete_document(self._engine, scope, _reference(id), actor=self._actor, reason=reason)
 
@@ -194,7 +194,7 @@ class GraphVerbs:
     def overview(
         self, scope: Scope, *, as_of: datetime | str | None = None, limit: int = LISTED
     ) -> graph.GraphOverview:
-        """Return the best-connected entities and the relations between them, with the sentences they come from.
+        """Return the best-connected entities and the relations between them, with their source sentences.
 
         Args:
             as_of: Use relations that were true at this time (ISO 8601). Default: now.
@@ -213,11 +213,11 @@ class GraphVerbs:
         as_of: datetime | str | None = None,
         limit: int = LISTED,
     ) -> graph.Neighbourhood:
-        """Return the entities around an entity, nearest first, with the sentences they come from. Follows relations
-        in both directions.
+        """Return the entities around an entity, nearest first, with their source sentences. Follows relations in both
+        directions.
 
         Args:
-            name: The name of the entity, or its node id.
+            name: The entity's name or node id.
             depth: Maximum number of relations to follow, 1 to 4. Default: 1.
             types: Follow only relations of these types, such as DEPENDS_ON. Default: all.
             as_of: Use relations that were true at this time (ISO 8601). Default: now.
@@ -243,13 +243,13 @@ class GraphVerbs:
         types: Iterable[str] = (),
         as_of: datetime | str | None = None,
     ) -> graph.GraphPath:
-        """Find a shortest path between two entities, with the sentence behind each step. If there is no path, the
+        """Find a shortest path between two entities, with the source sentence of each step. If there is no path, the
         result has no nodes.
 
         Args:
-            source: The name of the first entity, or its node id.
-            target: The name of the second entity, or its node id.
-            max_hops: Maximum number of relations, 1 to 8. Default: 4.
+            source: The first entity's name or node id.
+            target: The second entity's name or node id.
+            max_hops: Maximum number of relations in the path, 1 to 8. Default: 4.
             types: Follow only relations of these types, such as DEPENDS_ON. Default: all.
             as_of: Use relations that were true at this time (ISO 8601). Default: now.
 
@@ -300,26 +300,28 @@ class GraphVerbs:
         target: str | None = None,
         reason: str = "",
     ) -> graph.Node:
-        """Rename, retype, merge or remove an entity, or remove one of its relations. Returns the entity as it is now.
+        """Rename, retype, merge or remove an entity, or remove one of its relations. Returns the corrected or removed
+        entity.
 
-        Items keep their text. The correction applies to names read before or later, until `graph.undo` reverts it. A
-        later message that mentions a merged name belongs to the merged entity, and what you remove does not come back.
-        Corrections belong to the scope's user, or else to its agent or session. `history(scope, "graph")` lists them.
+        Stored texts do not change. The correction applies to past and future mentions until `graph.undo` reverts it.
+        Later mentions of a merged name belong to the merged entity. Removed entities and relations stay removed.
+        Corrections belong to the scope's user, or else to its agent or session. `history(scope, "graph")` lists all
+        corrections.
 
         Args:
-            name: The name of the entity, or its node id.
-            rename: The new name. The old one still finds the entity.
+            name: The entity's name or node id.
+            rename: The new name. The old name still finds the entity.
             type: The new type, such as person.
-            merge_into: The entity, by name or node id, that it is the same as. The merged entity has its name.
-            is_removed: Remove the entity and its relations or, with `relation` and `target`, that relation only.
+            merge_into: The entity to merge into, by name or node id. The merged entity keeps this entity's name.
+            is_removed: Remove the entity and its relations. With `relation` and `target`, remove only that relation.
             relation: The type of the relation to remove, such as DEPENDS_ON.
-            target: The entity that the relation leads to.
-            reason: The reason, recorded in the history.
+            target: The entity that the relation points to.
+            reason: The reason to record in the history.
 
         Raises:
             NotFoundError: The scope has no such entity or relation.
             ConflictError: Several entities have this name, the new name is in use, both are the same entity, or their
-                types differ and you pass none.
+                types differ and `type` is missing.
         """
         change = Change(
             rename="" if rename is None else _named(rename, "rename"),
@@ -332,14 +334,14 @@ class GraphVerbs:
         return correct(self._engine, scope, _named(name, "name"), change, actor=self._actor, reason=reason)
 
     def undo(self, scope: Scope, name: str) -> builtins.list[graph.Node]:
-        """Revert the last correction of an entity. Call it again to revert the correction before that. Returns the
-        entities that it concerned: both after a merge, and none if no item mentions them any more.
+        """Revert the last correction of an entity. Call again to revert earlier corrections. Returns the affected
+        entities: both after a merge, and none if no item mentions them any more.
 
         Args:
-            name: A name of the entity, also a former or a removed one.
+            name: A name of the entity, including a former or removed one.
 
         Raises:
-            ConflictError: No correction is left.
+            ConflictError: There is no correction left to revert.
         """
         return undo_correction(self._engine, scope, _named(name, "name"), actor=self._actor)
 
@@ -352,7 +354,7 @@ class GraphVerbs:
 
 @check_arguments("tools.")
 class ToolVerbs:
-    """Tools that a model may call: Mnemic's own, those of installed packages and configured modules, and added ones."""
+    """Tools that a model may call: Mnemic's own, those from installed packages and configured modules, and added tools."""
 
     def __init__(self, toolbox: Callable[[], Toolbox], add: Callable[[Iterable[Tool]], None], engine: Engine) -> None:
         self._toolbox, self._add, self._engine = toolbox, add, engine
@@ -367,10 +369,10 @@ class ToolVerbs:
         return [*self._toolbox().specs]
 
     def add(self, *tools: Tool) -> None:
-        """Let models also call these tools, until this `Mnemic` is closed.
+        """Make these tools available to models until this `Mnemic` is closed.
 
         Args:
-            tools: Tools made with `tool`, or your own objects with the same methods.
+            tools: Tools created with `tool`, or your own objects with the same methods.
 
         Raises:
             ConfigError: A name is already in use.
@@ -378,11 +380,11 @@ class ToolVerbs:
         self._add(tools)
 
     def call(self, scope: Scope, name: str, arguments: Mapping[str, object] | None = None) -> ToolOutcome:
-        """Call a tool as a model would, with limits on time and size. Failures are in the outcome, not raised.
+        """Call a tool as a model would, with limits on time and size. Failures are returned in the outcome, not raised.
 
         Args:
             name: The tool's name, as returned by `list`.
-            arguments: The tool's arguments. `list` returns their schema.
+            arguments: The tool's arguments, which must match the schema from `list`.
         """
         call = ToolCall("call", name, json.dumps(dict(arguments or {}), default=str))
         return self._toolbox().run(call, ToolContext(scope, self._engine.clock.now(), acting() or TOOL_ACTOR))
@@ -408,7 +410,7 @@ class JobVerbs:
         return list_jobs(self._engine, scope, states=wanted, limit=limit)
 
     def retry(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Retry jobs that failed permanently. Returns how many were found.
+        """Retry jobs that failed permanently. Returns the number of jobs found.
 
         Args:
             ids: The ids of the jobs.
@@ -431,12 +433,12 @@ class KeyVerbs:
         rights: Collection[Right | str] = DEFAULT_RIGHTS,
         expires_at: datetime | str | None = None,
     ) -> IssuedKey:
-        """Create a key for the scope's org, restricted to the scope's user and agent, if any. Its `token` is shown
-        only once.
+        """Create a key for the scope's org, restricted to the scope's user and agent, if any. The `token` is shown only
+        once.
 
         Args:
-            name: A label for people, such as "laptop".
-            rights: Any of "read", "write" and "admin". No right includes another. Default: read and write.
+            name: A label for the key, such as "laptop".
+            rights: Any of "read", "write" and "admin". No right implies another. Default: read and write.
             expires_at: When the key expires (ISO 8601). Default: never.
         """
         asked = keys.KeyRequest(
@@ -449,10 +451,10 @@ class KeyVerbs:
         return keys.list_keys(self._engine, scope)
 
     def revoke(self, scope: Scope, id: str) -> ApiKey:
-        """Revoke a key. This takes effect immediately in every process.
+        """Revoke a key. Every process rejects the key immediately.
 
         Args:
-            id: The key.
+            id: The key's id.
         """
         return keys.revoke_key(self._engine, scope, check_id(id), actor=self._actor)
 
@@ -460,7 +462,7 @@ class KeyVerbs:
         """Create a replacement key with the same rights, restrictions and expiry.
 
         Args:
-            id: The key.
+            id: The key's id.
             overlap_s: Seconds until the old key stops working. Default: 3600.
         """
         return keys.rotate_key(self._engine, scope, check_id(id), overlap_s=overlap_s, actor=self._actor)

@@ -103,22 +103,22 @@ class UpkeepVerbs(Acting):
 
         Args:
             content: The path of a file or folder, or the bytes of a file.
-            level: The level of the documents. Default: the first of user, agent and session that the scope names.
+            level: The level of the documents. Default: the first of user, agent and session that the scope sets.
             source: The name to store instead of the path. Default: the absolute path.
-            name: The file name for bytes. Its extension determines how they are read.
+            name: The file name for bytes. The extension determines how the bytes are read.
             is_private: Make the documents visible only to the scope's agent.
-            is_dry_run: Report what would be read without changing anything.
+            is_dry_run: Report which files would be read, without changing anything.
             is_pruning: Remove documents whose files are no longer in the folder.
-            is_again: Also read unchanged files again.
+            is_again: Re-read unchanged files.
             chunking: How to split text: "structure", "sentences" or "paragraphs". Default: structure.
-            config: The sizes of passages. Default: from the configuration.
+            config: The passage sizes. Default: from the configuration.
             secrets: Use "refuse" to reject files that contain secrets, or "redact" to remove them. Default: refuse.
-            metadata: Your own data for filters, such as {"team": "core"}. Default: keep what a document has.
+            metadata: Your own data for filters, such as {"team": "core"}. Default: keep each document's metadata.
             include: Names of folders to read that are skipped by default, such as "build".
             progress: Progress callback: `(files done, total files, current source)`.
 
         Raises:
-            InvalidInputError: Nothing exists at the path.
+            InvalidInputError: No file or folder exists at the path.
         """
         request = IngestRequest(
             level=None if level is None else check_choice(Level, level, "level"),
@@ -153,28 +153,28 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: ResearchProgress | None = None,
     ) -> ResearchReport:
-        """Answer a question from one whole document, of any length, with the configured language model.
+        """Answer a question from a whole document of any length, with the configured language model.
 
         The model reads the document piece by piece and combines its notes into an answer with quotes, pages and
         offsets. If the limits are too low for the whole document, the passages that recall finds are read first, and
-        the answer states what was left out. Finished pieces are kept, so asking again resumes where it stopped. Without
-        a model, the report contains only the best passages.
+        the answer states which parts were not read. Finished pieces are kept, so repeating the question resumes the
+        work. Without a model, the report contains only the best passages.
 
         Args:
             document: The id or source of the document.
             question: At most 4,000 characters.
             max_calls: Maximum number of model calls. Default: 256.
-            max_tokens: Maximum number of tokens in all prompts and replies. Default: 4,000,000.
+            max_tokens: Maximum total number of tokens in prompts and replies. Default: 4,000,000.
             deadline_s: Time limit in seconds. Default: 1800.
             parallel: Number of parallel calls. Default: 4 for a model on a server, 1 for a model in this process.
-            piece_tokens: Maximum number of tokens per piece. Default: what the model allows, at most 16,000.
+            piece_tokens: Maximum number of tokens per piece. Default: the model's limit, at most 16,000.
             language: The language of the prompts, "en" or "zh". Default: the question's language.
-            is_dry_run: Report the cost without calling the model.
+            is_dry_run: Estimate the cost without calling the model.
             progress: Progress callback: `(done, total, step)`.
 
         Raises:
             NotFoundError: The document is not in the scope.
-            ConflictError: The document changed in the meantime.
+            ConflictError: The document changed while it was read.
             BackendError: The model failed.
         """
         if language is not None and language not in LANGUAGES:
@@ -196,11 +196,11 @@ class UpkeepVerbs(Acting):
         return research(self._engine, scope, check_line(document, "document", limit=MAX_SOURCE_CHARS), request)
 
     def review(self, scope: Scope, *, limit: int = REVIEW_LIMIT, after: str | None = None) -> builtins.list[Review]:
-        """List the memories that need a person's judgement, newest first, each with the reason.
+        """List the memories that need review, newest first, with the reason for each.
 
         Quarantined memories contain instructions that the user did not write, or claims that their sources do not
-        support. Flagged memories have a source that was erased, corrected or is no longer trusted. The others are
-        disputed. Until you judge these memories, they are ranked low or not recalled at all.
+        support. Flagged memories have a source that was erased or corrected, or is no longer trusted. Disputed memories
+        contradict other memories. Until you review a memory, it ranks low or is not recalled at all.
 
         Args:
             limit: Memories per page, 1 to 1000. Default: 50.
@@ -210,11 +210,11 @@ class UpkeepVerbs(Acting):
 
     def trust(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
         """Accept a memory that needs review: clear its flags and make it available for recall. Recall still removes
-        unsafe text from it.
+        unsafe text from the memory.
 
         Args:
-            id: The memory.
-            reason: The reason, recorded in the history.
+            id: The memory's id.
+            reason: The reason to record in the history.
 
         Raises:
             ConflictError: The memory does not need review.
@@ -222,11 +222,11 @@ class UpkeepVerbs(Acting):
         return trust(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def reject(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
-        """Archive a memory that needs review. It is deleted later. Until then, `undo` restores it.
+        """Archive a memory that needs review. `undo` restores the memory until it is deleted later.
 
         Args:
-            id: The memory.
-            reason: The reason, recorded in the history.
+            id: The memory's id.
+            reason: The reason to record in the history.
 
         Raises:
             ConflictError: The memory does not need review.
@@ -259,8 +259,8 @@ class UpkeepVerbs(Acting):
     def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
         """Write a reflection on the user's newest summaries and add long-term facts to the profile.
 
-        The worker does this after every ten summaries of a user, counted across all sessions. Without a language
-        model, the reflection contains the user's long-term facts. If none is written, the report gives the reason.
+        The worker does this after every ten summaries of a user, counted across all sessions. Without a language model,
+        the reflection contains the user's long-term facts. If no reflection is written, the report gives the reason.
 
         Args:
             is_dry_run: Report what would happen without changing anything.
@@ -271,12 +271,13 @@ class UpkeepVerbs(Acting):
         return reflect(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
-        """Review the days that have not been curated yet, and store what will still matter in six months as gems.
+        """Review the days that have not been curated yet, and store as gems any information that will still matter in
+        six months.
 
-        The worker does this every night, up to yesterday.
+        The worker does this every night, up to the previous day.
 
         Args:
-            day: The last day to review, such as 2026-05-01, in the schedules' time zone. It can be today. Default:
+            day: The last day to review, at the latest today, such as 2026-05-01, in the schedules' time zone. Default:
                 yesterday.
             is_dry_run: Change nothing, but still call the language model.
 
@@ -286,13 +287,14 @@ class UpkeepVerbs(Acting):
         return curate(self._engine, scope, actor=self._actor, day=_date(day), is_dry_run=is_dry_run)
 
     def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
-        """Merge a choice that was made at least three times over two months into a general preference.
+        """Merge choices made at least three times over two months into general preferences.
 
-        The worker does this every week, for choices at least a month old. The preference supersedes the memories
-        and lists them in its context. Call `undo` on the preference to restore them. A second run changes nothing.
+        The worker does this every week, for choices at least a month old. Each preference supersedes the original
+        memories and lists them in its context. Call `undo` on a preference to restore the originals. A second run
+        changes nothing.
 
         Args:
-            is_dry_run: Change nothing, and skip the model call that puts the preferences into words.
+            is_dry_run: Change nothing, and do not call the model to word the preferences.
         """
         return consolidate(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
@@ -305,7 +307,7 @@ class UpkeepVerbs(Acting):
             is_dry_run: Change nothing, but still call the language model.
 
         Raises:
-            BackendError: The language model failed. Facts found before are kept.
+            BackendError: The language model failed. Facts already found are kept.
         """
         return extract(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
@@ -315,7 +317,7 @@ class UpkeepVerbs(Acting):
         """Compute how far the importance of memories has faded since their last access. The stored `importance` does
         not change.
 
-        The worker does this every night. Running it again immediately changes nothing.
+        The worker does this every night. A second run immediately afterwards changes nothing.
 
         Args:
             levels: Include only these levels of the scope. Default: all except org.
@@ -326,7 +328,7 @@ class UpkeepVerbs(Acting):
     def evict(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
     ) -> EvictReport:
-        """Archive memories that have expired or are old and faded, and delete those archived long ago.
+        """Archive memories that have expired or are old and faded, and delete memories that were archived long ago.
 
         The worker does this every night. Pinned memories and reflections are kept. `undo` restores an archived memory.
 
@@ -338,25 +340,25 @@ class UpkeepVerbs(Acting):
         return evict(self._engine, scope, chosen, actor=self._actor, is_dry_run=is_dry_run)
 
     def erase(self, scope: Scope, *, level: Level | str | None = None, is_dry_run: bool = False) -> Receipt:
-        """Permanently erase all data belonging to the scope's session, user, agent or org, and all derived data.
+        """Permanently erase all data of the scope's session, user, agent or org, and all derived data.
 
-        Removes messages, memories, documents, vectors, profile, jobs and history, including from indexes. The receipt
-        is kept. It contains counts and keyed hashes. Its `notes` list what software cannot guarantee.
+        Removes messages, memories, documents, vectors, profile, jobs, history and index entries. A receipt with counts
+        and keyed hashes is kept. The receipt's `notes` list what software cannot guarantee.
 
         Args:
-            level: What to erase. Default: the first of user, agent and session that the scope names. An org is
-                erased only if you pass "org".
-            is_dry_run: Change nothing. The receipt shows the plan.
+            level: What to erase. Default: the first of user, agent and session that the scope sets. An org is erased
+                only if you pass "org".
+            is_dry_run: Return the plan as a receipt, without changing anything.
         """
         chosen = scope.default_level if level is None else check_choice(Level, level, "level")
         return erase(self._engine, scope, chosen, is_dry_run=is_dry_run)
 
     def receipts(self, scope: Scope) -> Sequence[Receipt]:
-        """Return the receipts of all erasures in the scope's org, oldest first. They contain no names and no text."""
+        """Return the receipts of all erasures in the scope's org, oldest first. Receipts contain no names or text."""
         return receipts(self._engine, scope)
 
     def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
-        """Yield everything the scope owns as JSON Lines. `import_` can read them back without loss.
+        """Yield everything the scope owns as JSON Lines, which `import_` can read back without loss.
 
         Args:
             levels: Include only these levels of the scope. Default: all except org.
@@ -376,12 +378,12 @@ class UpkeepVerbs(Acting):
     ) -> ImportReport:
         """Import a Mnemic export, or chats or memories from another program. Importing twice changes nothing.
 
-        Broken records are reported, not raised.
+        Invalid records are reported in the result and do not raise an error.
 
         Args:
             text: The file's content: text, UTF-8 bytes, or mem0's history database.
             format: The format of the content. Default: detected.
-            name: The file's name. It determines how `.md` files are read, and is stored as the source.
+            name: The file's name, which is stored as the source and determines how `.md` files are read.
             is_dry_run: Report what would happen without changing anything.
             include_tools: Also import the results of tool calls.
             progress: Progress callback after each batch: `(records done, total records or None)`.
@@ -405,7 +407,7 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: HealthProgress | None = None,
     ) -> HealthReport:
-        """Check the quality of the scope's memories: a score from 0 to 100, and findings, each with its reason and fix.
+        """Check the quality of the scope's memories. Returns a score from 0 to 100 and findings with reasons and fixes.
 
         Nothing is deleted, and `undo` reverts each fix. Scores are stored, and later runs return them in `scores`. To
         check the installation, use `doctor`.
@@ -432,8 +434,8 @@ class UpkeepVerbs(Acting):
         return health(self._engine, scope, request, actor=self._actor)
 
     def doctor(self, *, is_quick: bool = False) -> Diagnosis:
-        """Check every part of the installation: what works, what is degraded and what to do. Never raises for a
-        broken part.
+        """Check every part of the installation, and report which parts work or are degraded and how to fix them. Broken
+        parts are reported without raising an error.
 
         Args:
             is_quick: Check only whether the store responds, for health probes.
@@ -445,8 +447,8 @@ class UpkeepVerbs(Acting):
     ) -> ReembedReport:
         """Re-embed the whole store after changing the embedder. The store stays available.
 
-        Until it is done, search uses the vectors from `embedder.previous` (not needed if that was the default,
-        minilm). Old vectors are kept, so you can switch back. Call again to resume after an interruption.
+        Meanwhile, search uses the vectors of the embedder in `embedder.previous`, which you need not set for the
+        default, minilm. Old vectors are kept, so you can switch back. Call again to resume after an interruption.
 
         Args:
             is_dry_run: Estimate the work and the time by embedding a few texts, without changing anything.
@@ -468,9 +470,8 @@ class UpkeepVerbs(Acting):
         is_sealed: bool | None = None,
         progress: BackupProgress | None = None,
     ) -> BackupReport:
-        """Write all rows of all orgs to one file, as one consistent snapshot. The store stays available.
-        SQLite and PostgreSQL can both restore it. The file is verified, readable only by its owner, and never left
-        incomplete.
+        """Write all rows of all orgs to one file, as a consistent snapshot. The store stays available. SQLite and
+        PostgreSQL can both restore it. The file is verified, readable only by its owner, and never left incomplete.
 
         Args:
             path: The file to write.
@@ -485,7 +486,7 @@ class UpkeepVerbs(Acting):
             InvalidInputError: The path cannot be a file.
             UnavailableError: The disk or the store failed.
             UnsupportedError: The store is in memory.
-            ConfigError: It should be sealed, but no keyring is configured or it cannot be opened.
+            ConfigError: The backup should be sealed, but no keyring is configured or the keyring cannot be opened.
         """
         order = Order(check_choice(Contents, contents, "contents"), is_replacing, is_sealed)
         return backup(self._engine, archive(self._engine.keyring), path, order, progress or ignore_backup_progress)
@@ -499,23 +500,23 @@ class UpkeepVerbs(Acting):
         is_dry_run: bool = False,
         progress: BackupProgress | None = None,
     ) -> RestoreReport:
-        """Replace the content of the whole store with a backup, in one transaction. Other processes continue with
-        the new rows.
+        """Replace the content of the whole store with a backup, in one transaction. Other processes continue with the
+        restored rows.
 
-        Erasures that are recorded only in this store are repeated. Its API keys and audit log are kept, if it has any.
-        Orgs of a sealed backup that have since been erased are reported as `lost`. The others are restored.
+        Erasures that are recorded only in this store are applied again. The store's API keys and audit log are kept. If
+        the backup is sealed, orgs erased since then are reported as `lost`, and the others are restored.
 
         Args:
             path: The backup.
-            receipts: Another backup, or one with receipts only. Its erasures are applied again too.
-            is_replacing: Replace everything in the store.
+            receipts: Another backup, or one with receipts only, whose erasures are also applied again.
+            is_replacing: Replace the content of a store that is not empty.
             is_dry_run: Check the backup without changing anything.
             progress: Progress callback: `(step, done, total)`.
 
         Raises:
             ConflictError: The store is not empty and `is_replacing` is False.
             InvalidInputError: The file is damaged or not a backup.
-            ConfigError: A newer Mnemic wrote it, or it was sealed with another keyring.
+            ConfigError: A newer Mnemic wrote the backup, or it was sealed with another keyring.
             BackendError: The disk or the store failed. Nothing was changed.
         """
         wish = Wish(receipts, is_replacing, is_dry_run)
@@ -541,7 +542,7 @@ class UpkeepVerbs(Acting):
         Stop the worker before you close this `Mnemic`.
 
         Args:
-            poll_s: Maximum seconds between two checks for work. Default: 5.
+            poll_s: Maximum number of seconds between checks for due jobs. Default: 5.
             on_run: Callback for each finished job, called on the worker's thread.
         """
         if not poll_s > 0:

@@ -52,27 +52,27 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
     ) -> Turn:
         """Store one exchange, word for word.
 
-        Without a session in the scope, a new conversation starts. Its id is `Turn.session`. A message whose external id
-        is already stored is not stored again.
+        Without a session in the scope, a new conversation starts, with its id in `Turn.session`. Messages whose
+        external id is already stored are skipped.
 
         Args:
-            messages: Messages, each a `MessageDraft`, a message or response from the OpenAI or Anthropic client, or a
-                mapping with role, content and, optionally, name, observed_at, external_id, trust and metadata. `trust`
-                can only lower the trust of the role.
+            messages: Messages as `MessageDraft` objects, OpenAI or Anthropic client objects, or mappings. A mapping has
+                a role, content and, optionally, a name, observed_at, external_id, trust and metadata. `trust` can lower
+                the role's trust, but not raise it.
             user: The user's message. Shorthand for one message with the role "user".
             assistant: The assistant's answer. Shorthand for one message with the role "assistant".
-            observed_at: The time of messages that have none of their own (ISO 8601). Default: now.
+            observed_at: The time of messages that do not set their own (ISO 8601). Default: now.
         """
         return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
 
     def capture_many(
         self, scope: Scope, exchanges: Iterable[Iterable[MessageLike]], *, observed_at: datetime | str | None = None
     ) -> builtins.list[Turn]:
-        """Store many exchanges of one conversation, in order, in one durable transaction with batched embedding.
+        """Store many exchanges of one conversation in order, with one durable transaction and batched embedding.
 
         Args:
             exchanges: The messages of each exchange, as in `capture`.
-            observed_at: The time of messages that have none of their own (ISO 8601). Default: now.
+            observed_at: The time of messages that do not set their own (ISO 8601). Default: now.
         """
         at = None if observed_at is None else as_utc(observed_at, "observed_at")
         drafts = [message_drafts(exchange, self._engine.settings) for exchange in exchanges]
@@ -88,10 +88,10 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         name: str | None = None,
         observed_at: datetime | str | None = None,
     ) -> Turn:
-        """Add the assistant's answer to a turn that was captured without it.
+        """Add the assistant's answer to a turn that was captured without one.
 
         Args:
-            turn_id: `Turn.id` of the captured turn.
+            turn_id: The `Turn.id` of the captured turn.
             assistant: The answer. Several texts are joined with newlines, and the result is trimmed.
             name: The assistant's name.
             observed_at: When the answer was given (ISO 8601). Default: now.
@@ -125,16 +125,16 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         metadata: Mapping[str, object] | None = None,
         key: str = "",
     ) -> Memory:
-        """Store one memory. If the same text is already stored at this level, that memory is returned instead.
+        """Store one memory. If this level already has a memory with the same text, returns that memory.
 
         Args:
             text: One statement, such as "User prefers dark mode".
             kind: The kind of statement. Default: "fact".
-            level: The level to store at. Default: the first of user, agent and session that the scope names.
+            level: The level to store at. Default: the first of user, agent and session that the scope sets.
             importance: Importance, from 0 to 1, or "low", "medium" or "high". Default: 0.8.
             confidence: Confidence, from 0 to 1. Default: 1.
             categories: Your own tags, at most 32.
-            context: Background that helps you understand the statement later.
+            context: Background information that helps to understand the statement later.
             snippet: The original words that the memory is based on.
             source: Where the memory came from.
             observed_at: When the statement was made (ISO 8601). Default: now.
@@ -144,19 +144,20 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             is_private: Make the memory visible only to the scope's agent.
             is_pinned: Protect the memory from fading and eviction.
             trust: The origin of the text. Default: "user".
-            metadata: Your own data, at most 64 KiB of JSON. It is stored, returned and available to filters, but never
-                interpreted.
-            key: Your own name for the memory. Memories with different keys are never merged, even if their texts agree.
+            metadata: Your own data, at most 64 KiB of JSON. You can filter by this data, but Mnemic never interprets
+                it.
+            key: Your own name for the memory. Memories with different keys are never merged, even if their texts match.
         """
         return self.remember_many(scope, [given_arguments(locals())])[0]
 
     def remember_many(
         self, scope: Scope, memories: Iterable[str | MemoryDraft | Mapping[str, object]]
     ) -> builtins.list[Memory]:
-        """Store many memories in one durable transaction with batched embedding.
+        """Store many memories with one durable transaction and batched embedding.
 
         Args:
-            memories: Memories, each a text, a `MemoryDraft` or a mapping with "text" and the arguments of `remember`.
+            memories: Memories as strings, `MemoryDraft` objects, or mappings with "text" and other arguments of
+                `remember`.
         """
         drafts = [self._draft(memory) for memory in memories]
         return remember(self._engine, scope, drafts, actor=self._actor) if drafts else []
@@ -165,7 +166,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """Return a memory or message.
 
         Args:
-            id: The id of the memory or message, or at least the last six characters of it.
+            id: The id of the memory or message, or at least its last six characters.
         """
         return browse.get(self._engine, scope, check_id(id))
 
@@ -194,14 +195,14 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             limit: Memories per page, 1 to 1000. Default: 50.
             after: The `next` value of the previous page.
             as_of: List memories that were true in the world at this time (ISO 8601).
-            known_at: List memories that were known at this time, with their wording at that time (ISO 8601).
+            known_at: List memories that were known at this time (ISO 8601), with their wording at the time.
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
         return browse.list_memories(self._engine, scope, query, wanted)
 
     def count(self, scope: Scope) -> Counts:
-        """Count the scope's memories by state (active ones also by kind) and its documents by status."""
+        """Count the scope's memories by state, active memories also by kind, and documents by status."""
         return browse.count(self._engine, scope)
 
     def update(
@@ -227,13 +228,13 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
     ) -> Memory:
         """Correct a memory. The history keeps both versions, and `undo` reverts the change.
 
-        The fields are those of `remember`. Pass None to remove a time.
+        The fields are those of `remember`. Pass None to clear a time.
 
         Args:
-            id: The memory.
+            id: The memory's id.
             text: The new text, which is embedded again.
-            trust: The origin of the change. It can only lower the memory's trust.
-            reason: The reason, recorded in the history.
+            trust: The origin of the change. The change can lower the memory's trust, but not raise it.
+            reason: The reason to record in the history.
         """
         changes = changes_of(given_arguments(locals(), "id", "reason"), self._engine.settings)
         return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
@@ -242,9 +243,9 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """Protect a memory from fading and eviction, or end the protection.
 
         Args:
-            id: The memory.
+            id: The memory's id.
             is_pinned: If False, end the protection. Default: True.
-            reason: The reason, recorded in the history.
+            reason: The reason to record in the history.
         """
         changes = {"is_pinned": is_pinned}
         return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
@@ -255,7 +256,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         Args:
             ids: The ids of at least two memories.
             text: The merged text. Default: the first memory's text.
-            reason: The reason, recorded in the history.
+            reason: The reason to record in the history.
         """
         wanted = None if text is None else check_text(text, "text", self._engine.settings)
         return edit.merge(
@@ -263,10 +264,10 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         )
 
     def undo(self, scope: Scope, id: str) -> Memory:
-        """Revert the last change to a memory, including a merge. Call it again to revert the change before that.
+        """Revert the last change to a memory, including a merge. Call again to revert earlier changes.
 
         Args:
-            id: The memory.
+            id: The memory's id.
         """
         return edit.undo(self._engine, scope, check_id(id), actor=self._actor)
 
@@ -274,9 +275,9 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """Mark a memory as relevant or outdated.
 
         Args:
-            id: The memory.
-            verdict: Use "relevant" to refresh the memory, or "outdated" to end its validity now.
-            reason: The reason, recorded in the history.
+            id: The memory's id.
+            verdict: "relevant" refreshes the memory, and "outdated" ends its validity now.
+            reason: The reason to record in the history.
         """
         if verdict not in VERDICTS:
             raise InvalidInputError(f"a verdict must be one of {', '.join(VERDICTS)}, not {verdict!r}")
@@ -286,32 +287,31 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         )
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
-        """Delete the text, vectors and history of one memory or message, and everything derived from it alone.
+        """Delete the text, vectors and history of one memory or message, and everything derived only from that item.
 
-        Memories that are also derived from other sources are flagged, and a job derives them again. The receipt's notes
-        list them.
+        Memories that also have other sources are flagged, derived again by a job, and listed in the receipt's notes.
 
         Args:
-            id: The memory or message, or "graph" for all corrections of the graph.
-            reason: The reason, recorded in the history.
+            id: The id of the memory or message, or "graph" for all corrections of the graph.
+            reason: The reason to record in the history.
         """
         return delete(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def clear(self, scope: Scope, *, levels: Iterable[Level | str] = (), reason: str = "") -> Receipt:
-        """Delete every memory, but no messages, at the given levels of the scope.
+        """Delete all memories at the given levels of the scope. Messages are kept.
 
         Args:
-            levels: The levels. Default: the first of user, agent and session that the scope names.
-            reason: The reason, recorded in the history.
+            levels: The levels. Default: the first of user, agent and session that the scope sets.
+            reason: The reason to record in the history.
         """
         wanted = tuple(check_choice(Level, level, "levels") for level in levels) or (scope.default_level,)
         return clear(self._engine, scope, wanted, actor=self._actor, reason=reason)
 
     def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
-        """Return every change to a memory, oldest first, including its deletion.
+        """Return every change to a memory, including its deletion, oldest first.
 
         Args:
-            id: The memory.
+            id: The memory's id.
         """
         return browse.history(self._engine, scope, check_id(id))
 
@@ -333,19 +333,19 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
     ) -> str:
         """Run a command of Anthropic's memory tool on memory as files, and return the text for the model.
 
-        The files are below "/memories": profile.md, a page for each kind of memory with one item per memory, and the
-        files that were created, each of which is one memory. Errors have the words that models know.
+        The folder "/memories" contains profile.md and a page per kind of memory, with one item per memory. Every other
+        file in the folder is one memory. Error messages use the wording that models expect.
 
         Args:
             command: "view", "create", "str_replace", "insert", "delete" or "rename".
             path: The path of a file or folder, such as "/memories/facts.md". For all commands except "rename".
-            view_range: For "view": the first and last line, such as [1, 20]. -1 stands for the end.
+            view_range: For "view": the first and last line, such as [1, 20]. Use -1 for the end.
             file_text: For "create": the content.
-            old_str: For "str_replace": the text to replace, which must occur once.
+            old_str: For "str_replace": the text to replace, which must occur exactly once.
             new_str: For "str_replace": the new text. Default: empty.
-            insert_line: For "insert": the line to insert after, 0 for the start.
+            insert_line: For "insert": the line to insert after, or 0 for the start.
             insert_text: For "insert": the text.
-            old_path: For "rename": the present path.
+            old_path: For "rename": the current path.
             new_path: For "rename": the new path.
             trust: The origin of the text. Default: "assistant".
         """
@@ -358,7 +358,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         or has been inactive for two hours (`memory.window.ttl-minutes`).
 
         Args:
-            limit: Maximum number of messages. Default: the window's size, 20.
+            limit: Maximum number of messages. Default: the window size, 20.
             include_closed: Return messages regardless of their age.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 1):
@@ -376,11 +376,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         after: str | None = None,
     ) -> MessagePage:
         """List messages, newest first, one page at a time. Pass `MessagePage.next` as `after` to get the next page.
-        Imported messages are ordered by when they were said, not by when they were imported.
+        Imported messages are ordered by their original time, not by their import time.
 
         Args:
-            since: Include only what was said at or after this time (ISO 8601).
-            before: Include only what was said before this time (ISO 8601).
+            since: Include only messages from this time or later (ISO 8601).
+            before: Include only messages from before this time (ISO 8601).
             in_session: List only messages from the scope's session.
             limit: Messages per page. Default: 50.
             after: The `next` value of the previous page.
@@ -397,13 +397,14 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         limit: int = 50,
         after: str | None = None,
     ) -> ContextPage:
-        """List what contexts showed to models, newest first, one page at a time: when and where, for which message,
-        which memories, and how relevant they were. Records are kept for 30 days (the setting `context.keep-days`).
+        """List the contexts shown to models, newest first, one page at a time. Each record has the time, the interface,
+        the message, and the memories with their relevance. Records are kept for 30 days (the setting
+        `context.keep-days`).
 
         Args:
-            id: Only the record with this id.
-            message: Only the contexts that were built for this message, by its id.
-            in_session: Only those of the scope's session.
+            id: List only the record with this id.
+            message: List only the contexts for the message with this id.
+            in_session: List only records from the scope's session.
             limit: Records per page, 1 to 1000. Default: 50.
             after: The `next` value of the previous page.
         """
@@ -437,7 +438,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
     @property
     def graph(self) -> GraphVerbs:
-        """Verbs for the graph: entities, neighbours, path, correct, undo, extract."""
+        """Verbs for the graph: entities, overview, neighbours, path, correct, undo, extract."""
         return GraphVerbs(self._engine, self._actor)
 
     @property

@@ -270,11 +270,11 @@ class Scoping(Named):
     def for_user(
         self, user: str | None = None, *, agent: str | None = None, session: str | None = None, org: str = DEFAULT_ORG
     ) -> ScopedMnemic:
-        """Return the same verbs without the scope argument, for a user, an agent, a session, or several of them.
+        """Return the same verbs without the scope argument, for a user, agent or session, or a combination of them.
 
         Args:
-            user: The user whose memory it is.
-            agent: The agent that asks.
+            user: The user whose memory to use.
+            agent: The agent that makes the requests.
             session: The conversation.
             org: The tenant. Default: default.
         """

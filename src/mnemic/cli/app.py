@@ -15,7 +15,7 @@ from mnemic.cli.menu import ALL, MODULES, NAMES, Menu
 from mnemic.cli.output import write
 from mnemic.errors import InvalidInputError, MnemicError
 
-HELP = "Long-term memory for AI assistants: store what was said, and find it again by meaning."
+HELP = "Long-term memory for AI assistants: store conversations and find them again by meaning."
 EPILOG = """\b
 Choose whose memory to use with --user or MNEMIC_USER. Default: your own.
 mnemic help COMMAND shows options and examples. mnemic help all lists all.

@@ -56,9 +56,9 @@ LISTED = 10  # memories; fits one screen
 
 @command("chat")
 def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> None:
-    """Chat with an assistant that remembers. It answers each line that you type; /help lists the commands. Use
-    --session to continue an earlier conversation. With --json, or if the input is not a terminal, each input line is
-    one message. With --json, the exit code is that of the last failure.
+    """Chat with an assistant that remembers. Type one message per line, or /help for a list of commands. Use --session
+    to continue an earlier conversation. With --json, or if the input is not a terminal, each input line is one message.
+    With --json, the exit code is that of the last failure.
     """
     scope = options.scope
     arguments.setdefault("tools", True)
@@ -78,7 +78,7 @@ def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> No
 
 @verb_command("tools list")
 def list_tools(tools: Sequence[ToolSpec]) -> None:
-    """List the tools that a model can use: Mnemic's own, and those from installed packages and configured modules."""
+    """List the tools that a model can use: Mnemic's own and those from installed packages and configured modules."""
     output.show_rows(("tool",), [output.Row((tool.name,), tool.description, ()) for tool in tools])
 
 

@@ -37,8 +37,8 @@ def show(
         bool, typer.Option("--all", help="Show all settings, including those with default values.")
     ] = False,
 ) -> None:
-    """Show the store and the settings that differ from their defaults, with their source: an argument, the environment
-    or the configuration file. Passwords, keys and tokens are masked. --all and --json show all settings.
+    """Show the store and the settings that differ from their defaults. The source of each is an argument, the
+    environment or the configuration file. Passwords, keys and tokens are masked. --all and --json show all settings.
     """
     from mnemic.config import resolve
     from mnemic.config.keys import slips
@@ -61,10 +61,10 @@ def show(
 @command("config set")
 def set_(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key, such as user or embedder.name.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value. Lists and tables are JSON.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value. Write lists and tables as JSON.")],
     config: ConfigFile = None,
 ) -> None:
-    """Set a key in the configuration file, which is created if it is missing. Other lines stay as they are."""
+    """Set a key in the configuration file, and create the file if it is missing. Other lines are not changed."""
     from mnemic.config import resolve
     from mnemic.config.resolution import with_setting
 
@@ -90,11 +90,11 @@ def init(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create a starter configuration file in your configuration folder. It lists every key as a comment with its
+    """Create a starter configuration file in your configuration folder. The file lists every key in a comment, with its
     meaning and default. Use --force to replace an existing file.
 
-    With --prompts, write a `prompts` folder in the same place instead, with the prompts sent to language models, one
-    file per language. Edit the files and set llm.prompts to the folder. If you delete a prompt, its default is used.
+    With --prompts, create a `prompts` folder there instead, with the language model prompts in one file per language.
+    Edit the files, and set llm.prompts to the folder. If you delete a prompt, its default is used.
     """
     from mnemic.config.resolution import first_file
     from mnemic.text import wordings
@@ -125,9 +125,10 @@ def init(
 
 @verb_command("keys create", is_stated=True)
 def create(issued: IssuedKey) -> None:
-    """Create an API key for the org, or with --user or --agent for one user or agent. The key is shown only once.
+    """Create an API key for the org. Use --user or --agent to restrict the key to one user or agent. The key is shown
+    only once.
 
-    From then on, every request to `mnemic serve` needs a key.
+    Once a key exists, every request to `mnemic serve` needs one.
     """
     note(f"key {issued.key.id} (copy it now; it will not be shown again):")
     write(issued.token)
@@ -144,13 +145,13 @@ def list_keys(keys: Sequence[ApiKey]) -> None:
 
 @verb_command("keys revoke", is_stated=True)
 def revoke(key: ApiKey) -> None:
-    """Revoke a key. This takes effect immediately, even on running servers."""
+    """Revoke a key. Running servers reject the key immediately."""
     note(f"key {one_line(key.id)} has been revoked")
 
 
 @verb_command("keys rotate", is_stated=True)
 def rotate(issued: IssuedKey) -> None:
-    """Replace a key with a new one that has the same rights. The old key stops working after --overlap."""
+    """Replace a key with a new one that has the same rights. The old key keeps working for the --overlap period."""
     create(issued)
 
 

@@ -30,9 +30,9 @@ SESSIONS = 50
 
 @verb_command("capture")
 def capture(turn: Turn) -> None:
-    """Store one exchange. Messages on standard input are JSON objects, one per line or in a list, with role, content
-    and, optionally, name, observed_at, external_id, trust and metadata. Without --session, a new conversation starts,
-    and its id is printed.
+    """Store one exchange. Messages on standard input are JSON objects, one per line or in a list. Each has a role,
+    content and, optionally, a name, observed_at, external_id, trust and metadata. Without --session, the command starts
+    a new conversation and prints its id.
     """
     output.write(turn.id)
     output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")
@@ -59,7 +59,7 @@ def messages(page: MessagePage, arguments: Arguments) -> None:
 
 @verb_command("contexts")
 def contexts(page: ContextPage) -> None:
-    """List what contexts showed to models, newest first: for which message, through which door, and how many items."""
+    """List the contexts shown to models, newest first, with the interface, the size and the query of each."""
     rows = [
         output.Row((output.format_time(each.at), each.door, f"{len(each.items)}", f"{each.tokens:,}"), each.query, ())
         for each in page.contexts
@@ -87,7 +87,9 @@ def users(found: Sequence[UserSummary]) -> None:
 
 @verb_command("sessions")
 def sessions(found: Sequence[SessionSummary], arguments: Arguments) -> None:
-    """List a user's sessions with their first message, most recently active first. `mnemic show SESSION` prints one."""
+    """List a user's sessions with their first message, most recently active first. `mnemic show SESSION` prints a
+    session.
+    """
     rows = [output.Row((s.session, f"{s.messages:,}"), s.text, (output.format_last(s.last_at),)) for s in found]
     if rows:
         output.show_rows(("session", "messages"), rows)
@@ -102,7 +104,7 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            help="The session's id, or its first characters.", metavar="SESSION", autocompletion=list_sessions
+            help="The session's id or its first characters.", metavar="SESSION", autocompletion=list_sessions
         ),
     ],
     options: ScopeOptions,
@@ -127,7 +129,7 @@ def show(
 
 @verb_command("window")
 def window(found: Sequence[Message]) -> None:
-    """Show the last messages of a session, oldest first. Shows nothing after two hours of inactivity."""
+    """Show the last messages of a session, oldest first. Nothing is shown after two hours of inactivity."""
     if found:
         _show_messages(found)
     output.note(output.format_count(len(found), "messages"))
@@ -165,7 +167,7 @@ def summarise(report: SummariseReport, arguments: Arguments) -> None:
 
 @verb_command("end")
 def end(report: EndReport) -> None:
-    """End a session. Its session-level memories expire, and a job summarises its messages."""
+    """End a session. The session's own memories expire, and a job summarises its messages."""
     expired, pending = (
         output.format_count(len(report.expired), "memories"),
         output.format_count(report.pending, "messages"),

@@ -52,8 +52,8 @@ def ingest(
     ] = None,
 ) -> None:
     """Read files and folders, split them into passages and store them for recall. Unchanged files are skipped, and
-    changed files are replaced. Run an interrupted command again to resume it. Files that cannot be read are listed with
-    the reason, and the command exits with code 14. Files that are skipped on purpose do not count as failures.
+    changed files are replaced. To resume after an interruption, run the command again. Files that cannot be read are
+    listed with the reason, and the command exits with code 14. Intentionally skipped files do not count as failures.
     """
     if len(paths) > 1 and "source" in arguments:
         raise InvalidInputError("--source works with only one path; ingest the others separately")
@@ -153,8 +153,9 @@ def delete_document(receipt: Receipt) -> None:
 
 @command("research")
 def research(options: ScopeOptions, arguments: Arguments) -> None:
-    """Answer a question from one whole document of any length. The language model reads it piece by piece, within
-    limits, and cites it. Run an interrupted command again to resume it. Without a model, shows only the best passages.
+    """Answer a question from a whole document of any length. The language model reads the document piece by piece,
+    within limits, and cites its passages. To resume after an interruption, run the command again. Without a model, only
+    the best passages are shown.
     """
     try:
         with output.show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:

@@ -33,7 +33,7 @@ Corpus = Annotated[Path, typer.Option(help="The conversations: JSON Lines, optio
 Haystacks = Annotated[
     Path | None, typer.Option(help="JSON file that maps each question's id to the sessions to search.", metavar="FILE")
 ]
-EmbedderName = Annotated[str, typer.Option(help="The embedder, named as in the configuration.")]
+EmbedderName = Annotated[str, typer.Option(help="The embedder's name, as in the configuration.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class RetrievalFiles:
     run: Annotated[
         Path | None,
         typer.Option(
-            help="Write each question's ranking and time to this file, or resume from it (.gz compresses).",
+            help="Write each question's ranking and time to this file, or resume from it (use .gz to compress).",
             metavar="FILE",
         ),
     ] = None
-    by: Annotated[str, typer.Option(help="The question field to group the table by.")] = "category"
+    by: Annotated[str, typer.Option(help="The question field by which to group the table.")] = "category"
     gold: Annotated[str, typer.Option(help="The question field that lists the expected results.")] = "gold"
 
 
@@ -58,11 +58,11 @@ class RetrievalFiles:
 class RetrievalChoices:
     """How the test set is run."""
 
-    store: Annotated[str, typer.Option(help="Store: sqlite (temporary), memory, or the URL of an empty store.")] = (
+    store: Annotated[str, typer.Option(help="The store: sqlite (temporary), memory, or the URL of an empty store.")] = (
         "sqlite"
     )
     embedder: EmbedderName = "minilm"
-    rerank: Annotated[str, typer.Option(help="The reranker, named as in the configuration.", metavar="NAME")] = "none"
+    rerank: Annotated[str, typer.Option(help="The reranker's name, as in the configuration.", metavar="NAME")] = "none"
     limit: Annotated[int, typer.Option("--limit", "-n", help="Number of hits per question.")] = 100
     as_json: AsJson = False
 
@@ -71,7 +71,7 @@ class RetrievalChoices:
 class SpeedChoices:
     """What is measured."""
 
-    sizes: Annotated[str, typer.Option(help="Numbers of memories to test with, separated by commas.")] = "1000,10000"
+    sizes: Annotated[str, typer.Option(help="Comma-separated numbers of memories to test with.")] = "1000,10000"
     real: Annotated[
         bool,
         typer.Option("--real-embeddings/--synthetic", help="Embed texts, or use random vectors (for large sizes)."),
@@ -86,7 +86,7 @@ class ExtractionFiles:
     """A test set, and where what is produced goes."""
 
     corpus: Corpus
-    memories: Annotated[Path, typer.Option(help="The memories that should be extracted.", metavar="FILE")]
+    memories: Annotated[Path, typer.Option(help="The expected memories.", metavar="FILE")]
     produced: Annotated[
         Path | None, typer.Option(help="Write all extracted memories to this file, or resume from it.", metavar="FILE")
     ] = None
@@ -97,7 +97,7 @@ class ExtractionChoices:
     """How the test set is run."""
 
     embedder: EmbedderName = "minilm"
-    llm: Annotated[str, typer.Option(help="The model, named as in the configuration.", metavar="NAME")] = "none"
+    llm: Annotated[str, typer.Option(help="The model's name, as in the configuration.", metavar="NAME")] = "none"
     as_json: AsJson = False
 
 
@@ -106,10 +106,10 @@ class GuardFiles:
     """A test set, and where the run goes."""
 
     attacks: Annotated[Path, typer.Option(help="Hostile texts: JSON Lines, optionally gzipped.", metavar="FILE")]
-    benign: Annotated[Path, typer.Option(help="Harmless texts that must not be changed.", metavar="FILE")]
+    benign: Annotated[Path, typer.Option(help="Harmless texts that must stay unchanged.", metavar="FILE")]
     carriers: Annotated[Path | None, typer.Option(help="Harmless documents to test with.", metavar="FILE")] = None
     run: Annotated[
-        Path | None, typer.Option(help="Write the outcome for each text to this file (.gz compresses).", metavar="FILE")
+        Path | None, typer.Option(help="Write each text's outcome to this file (use .gz to compress).", metavar="FILE")
     ] = None
 
 
@@ -118,7 +118,7 @@ class GuardChoices:
     """How the test set is run."""
 
     trust: Annotated[Trust, typer.Option(help="The origin to assume for the texts.")] = Trust.DOCUMENT
-    are_misses_shown: Annotated[bool, typer.Option("--misses", help="Show the texts that were misjudged.")] = False
+    are_misses_shown: Annotated[bool, typer.Option("--misses", help="Show the misjudged texts.")] = False
     as_json: AsJson = False
 
 
@@ -131,7 +131,7 @@ class AnswerFiles:
     haystacks: Haystacks = None
     run: Annotated[
         Path | None,
-        typer.Option(help="Append each answer to this file. Questions already in it are skipped.", metavar="FILE"),
+        typer.Option(help="Append answers to this file. Questions already answered are skipped.", metavar="FILE"),
     ] = None
 
 
@@ -143,7 +143,7 @@ class ContextFiles:
     queries: Annotated[Path, typer.Option(help="The questions and their supporting evidence.", metavar="FILE")]
     haystacks: Haystacks = None
     unrelated: Annotated[
-        Path | None, typer.Option(help="Prompts that no memory answers, asked in every group.", metavar="FILE")
+        Path | None, typer.Option(help="Prompts that no memory answers, used in every group.", metavar="FILE")
     ] = None
     run: Annotated[Path | None, typer.Option(help="Write every context block to this file.", metavar="FILE")] = None
 
@@ -161,14 +161,14 @@ class ContextChoices:
 class AnswerChoices:
     """Who answers, and how."""
 
-    llm: Annotated[str | None, typer.Option(help="The model that answers. Default: the configured one.")] = None
-    llm_url: Annotated[str | None, typer.Option(help="URL of the OpenAI-compatible server.", metavar="URL")] = None
+    llm: Annotated[str | None, typer.Option(help="The model that answers. Default: the configured model.")] = None
+    llm_url: Annotated[str | None, typer.Option(help="The URL of the OpenAI-compatible server.", metavar="URL")] = None
     judge: Annotated[str, typer.Option(help="The judge: none, same (the answering model), or a model name.")] = "none"
     embedder: EmbedderName = "minilm"
-    ways: Annotated[str, typer.Option(help="What to show the model, comma-separated.")] = "memory,everything,nothing"
+    ways: Annotated[str, typer.Option(help="Comma-separated sources to show the model.")] = "memory,everything,nothing"
     budget: Annotated[int, typer.Option(help="Maximum number of tokens that memory adds to a prompt.")] = 2048
     questions: Annotated[
-        int | None, typer.Option("--questions", "-n", help="Number of questions to sample evenly. Default: all.")
+        int | None, typer.Option("--questions", "-n", help="Number of questions to ask, sampled evenly. Default: all.")
     ] = None
     as_json: AsJson = False
 
@@ -198,8 +198,8 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
 
 @command("eval context")
 def context(files: ContextFiles, choices: ContextChoices) -> None:
-    """Store a test set group by group, build the context for each question, and measure how much of the evidence it
-    contains. With --unrelated, also measure how often nothing is added to prompts that no memory answers.
+    """Store a test set group by group, build the context for each question, and measure how much of the evidence the
+    context contains. With --unrelated, also measure how often unrelated prompts get no memory.
     """
     from mnemic.evaluation.blocks import load_prompts, run_blocks, score_blocks, write_blocks
     from mnemic.evaluation.dataset import load_dataset
@@ -234,7 +234,7 @@ def speed(choices: SpeedChoices) -> None:
 
 @command("eval extraction")
 def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
-    """Process a test set session by session, and count the correct and incorrect memories that are extracted."""
+    """Extract memories from a test set session by session, and count the correct and incorrect ones."""
     from mnemic.evaluation.dataset import load_corpus
     from mnemic.evaluation.extraction import ExtractionOptions, extract_by_group, run_extraction
     from mnemic.evaluation.extraction_score import load_gold, score_extraction
@@ -258,7 +258,7 @@ def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
 
 @command("eval guard")
 def guard(files: GuardFiles, choices: GuardChoices) -> None:
-    """Store hostile and harmless texts, and count those excluded from recall, redacted or shown unchanged."""
+    """Store hostile and harmless texts, and count how many are excluded from recall, redacted or returned unchanged."""
     from mnemic.evaluation.guard import load_texts, run_guard, tally, write_run
 
     given = {"attacks": files.attacks, "benign": files.benign, "carriers": files.carriers}
@@ -280,7 +280,7 @@ def guard(files: GuardFiles, choices: GuardChoices) -> None:
 
 @command("eval answers")
 def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
-    """Ask a language model the questions of a test set, and score its answers by token F1 and, optionally, a judge."""
+    """Ask a language model the questions in a test set, and score its answers by token F1 and optionally a judge."""
     from mnemic.evaluation.answers import Failures, append_answer, means_by_way, read_answers, run_answers
     from mnemic.evaluation.dataset import load_dataset
 

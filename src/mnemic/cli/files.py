@@ -51,16 +51,16 @@ Folder = Annotated[Path, typer.Argument(help="The folder.", metavar="FOLDER")]
 
 @verb_command("files run", fixed={"trust": Trust.USER})
 def run(told: str) -> None:
-    """Run a command of the memory tool: view, create, str_replace, insert, delete or rename. The files are those that a
-    model sees below /memories. `mnemic files export` writes them into a folder.
+    """Run a command of the memory tool: view, create, str_replace, insert, delete or rename. The command works on the
+    files that a model sees under /memories. `mnemic files export` writes these files to a folder.
     """
     output.write(told)
 
 
 @command("files export")
 def export(options: ScopeOptions, folder: Folder) -> None:
-    """Write memory into a new folder of Markdown files: profile.md, facts.md and others, one memory per line. Edit,
-    add and delete lines with any program, then run `mnemic files sync FOLDER`.
+    """Write memory to a new folder of Markdown files, such as profile.md and facts.md, with one memory per line. Edit,
+    add and delete lines in any editor, then run `mnemic files sync FOLDER`.
     """
     place = folder.expanduser()
     if place.exists() and not place.is_dir():
@@ -74,8 +74,8 @@ def export(options: ScopeOptions, folder: Folder) -> None:
 
 @command("files sync")
 def sync(options: ScopeOptions, folder: Folder, is_dry_run: IsDryRun = False, is_sure: IsSure = False) -> None:
-    """Take edited, added and deleted lines and files of an exported folder into memory, and write what is new in memory
-    into the folder. What changed in both stays in both forms. Syncing twice changes nothing.
+    """Apply the changes in an exported folder to memory, and the changes in memory to the folder. If a memory changed
+    in both, both versions are kept. A second sync changes nothing.
     """
     place = folder.expanduser()
     if not (place / STATE).is_file() or (place / STATE).is_symlink():

@@ -59,7 +59,7 @@ def path(found: GraphPath) -> None:
 
 @verb_command("graph correct")
 def correct(node: Node, arguments: Arguments) -> None:
-    """Rename, retype, merge or remove an entity, or remove a relation. `graph undo` reverts it."""
+    """Rename, retype, merge or remove an entity, or remove a relation. `graph undo` reverts the correction."""
     output.show_rows(("type", "named in"), [_format_node(node)])
     removed = "relation removed" if "target" in arguments else "entity removed"
     done = removed if arguments.get("is_removed") else "entity corrected"
@@ -68,14 +68,14 @@ def correct(node: Node, arguments: Arguments) -> None:
 
 @verb_command("graph undo")
 def undo(nodes: list[Node]) -> None:
-    """Revert the last correction of an entity. Run it again to revert the one before."""
+    """Revert the last correction of an entity. Run the command again to revert earlier corrections."""
     output.show_rows(("type", "named in"), [_format_node(node) for node in nodes])
     output.note("the correction is reverted" + ("" if nodes else "; no item mentions the entity any more"))
 
 
 @verb_command("graph extract")
 def extract(report: GraphReport) -> None:
-    """Update the graph from memories, messages and documents that have not been processed yet."""
+    """Update the graph from unprocessed memories, messages and documents."""
     rows = [
         output.Row((entry.kind.value,), _list_findings(entry.names, entry.relations), (entry.item_id,))
         for entry in report.entries
@@ -100,7 +100,7 @@ def show(
         Path | None,
         typer.Option("--out", "-o", help="Write an .html, .svg, .dot or .mermaid file. Default: draw in the terminal."),
     ] = None,
-    depth: Annotated[int, typer.Option("--depth", help="Number of relations to follow, 1 to 4.", min=1, max=4)] = 2,
+    depth: Annotated[int, typer.Option("--depth", help="Maximum relations to follow, 1 to 4.", min=1, max=4)] = 2,
     as_of: Annotated[
         str | None, typer.Option("--as-of", help="Show the graph as of this time, for example 2026-05-01.")
     ] = None,
@@ -108,7 +108,7 @@ def show(
         int, typer.Option("--limit", "-n", help="Maximum number of entities.", min=1, max=1000)
     ] = MOST_DRAWN,
 ) -> None:
-    """Draw the graph, or one entity and its relations: as a tree in the terminal, or in a self-contained file."""
+    """Draw the graph, or one entity and its relations, as a tree in the terminal or in a self-contained file."""
     from mnemic.text.graph import picture
 
     if out is not None and out.suffix.lower() not in FORMS:

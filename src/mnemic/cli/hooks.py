@@ -58,9 +58,9 @@ class HookOptions(ScopeOptions):
 
 @command("hooks install")
 def install(program: Program, options: HookOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
-    """Make a coding assistant call Mnemic to recall memories before each prompt and to capture each exchange. Writes
-    the scope and store to the assistant's configuration, but never an API key. Other hooks are kept, and the old file
-    is backed up. Installing twice changes nothing.
+    """Make a coding assistant recall memories before each prompt and capture each exchange. Writes the scope and store
+    to the assistant's configuration, but never an API key. Other hooks are kept, and the previous file is backed up.
+    Installing twice changes nothing.
     """
     _check_program(program, project)
     own = clients.build_own_entry(()).program
@@ -76,7 +76,7 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
 
 @command("hooks uninstall")
 def uninstall(program: Program, options: ScopeOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
-    """Remove Mnemic's hooks, but no others. Your memories are kept."""
+    """Remove only Mnemic's hooks. Other hooks and your memories are kept."""
     _check_program(program, project)
     if program == CLAUDE_CODE:
         changed = clients.remove_claude_hooks(clients.find_settings_file(project), is_dry_run=is_dry_run)
@@ -90,10 +90,10 @@ def run(
     program: Program,
     options: HookOptions,
     timeout_s: Annotated[
-        float | None, typer.Option("--timeout-s", help="Time limit in seconds. The hook always stops by then.")
+        float | None, typer.Option("--timeout-s", help="Maximum running time of the hook, in seconds.")
     ] = None,
 ) -> None:
-    """Handle one event from standard input. Coding assistants call this command; you do not need to."""
+    """Handle one event from standard input. Coding assistants run this command for you."""
     event = _read_event()
     from mnemic.engine.context_records import through
     from mnemic.integrations.hooks import HOOKS

@@ -48,8 +48,8 @@ def install(
     ] = None,
     is_dry_run: IsDryRun = False,
 ) -> None:
-    """Add Mnemic, with this scope and store, to the configuration of all MCP clients on this machine, or only to those
-    chosen with --client. The rest of each file is left unchanged, and the old file is backed up.
+    """Add Mnemic, with this scope and store, to the configuration of all MCP clients on this machine. Use --client to
+    choose clients. The rest of each file stays unchanged, and the previous file is backed up.
     """
     unknown = [name for name in names or () if name not in CLIENTS]
     if unknown:

@@ -76,12 +76,12 @@ class Conditions:
     """Conditions on memories that the filter of `Mnemic.list` expresses in JSON."""
 
     categories: Annotated[
-        list[str] | None, typer.Option("--category", help="Require this category. Repeatable to require several.")
+        list[str] | None, typer.Option("--category", help="Require this category. Repeat to require several.")
     ] = None
     min_importance: Annotated[
-        str | None, typer.Option(help="Minimum importance: low, medium or high, or 0 to 1.", metavar="IMPORTANCE")
+        str | None, typer.Option(help="Minimum importance: low, medium, high, or 0 to 1.", metavar="IMPORTANCE")
     ] = None
-    since: Annotated[str | None, typer.Option(help="List only memories from this time on (ISO 8601).")] = None
+    since: Annotated[str | None, typer.Option(help="List only memories from this time or later (ISO 8601).")] = None
     before: Annotated[str | None, typer.Option(help="List only memories from before this time (ISO 8601).")] = None
 
     def join_to(self, arguments: Arguments) -> None:
@@ -105,7 +105,7 @@ class Conditions:
 @command("remember")
 @command("memory add", like="remember")
 def remember(options: ScopeOptions, arguments: Arguments) -> None:
-    """Store one memory. If the same text is already stored at this level, that memory is returned instead."""
+    """Store one memory. If this level already has a memory with the same text, returns that memory."""
     with options.open() as mnemic:
         memory = mnemic.remember(options.scope, **Arguments({**OF_A_PERSON, **arguments}))
         if options.as_json:
@@ -147,7 +147,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
 
 @verb_command("memory count")
 def count(counts: Counts) -> None:
-    """Count memories by state (active ones also by kind) and documents by status."""
+    """Count memories by state, active memories also by kind, and documents by status."""
     groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
     rows = [output.Row((str(number), what), name, ()) for what, names in groups for name, number in names.items()]
     if rows:
@@ -168,14 +168,14 @@ def show_memory(item: Item) -> None:
 
 @verb_command("memory delete", find=FIND)
 def delete(receipt: Receipt) -> None:
-    """Delete the text, vectors and history of one memory or message, and everything derived from it alone."""
+    """Delete the text, vectors and history of one memory or message, and everything derived only from that item."""
     output.write(f"removed {output.list_counts(receipt.counts)}")
     output.note_all(receipt.notes)
 
 
 @verb_command("memory history", find=FIND)
 def history(entries: Sequence[HistoryEntry]) -> None:
-    """Show all changes to a memory with old and new values, oldest first, including its deletion."""
+    """Show all changes to a memory, including its deletion, with old and new values, oldest first."""
     rows = [
         output.Row((output.format_time(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason)
         for e in entries
@@ -203,7 +203,7 @@ def unpin(memory: Memory) -> None:
 
 @verb_command("memory undo", find=FIND)
 def undo(memory: Memory) -> None:
-    """Revert the last change to a memory, including a merge. Run it again to revert the change before that."""
+    """Revert the last change to a memory, including a merge. Run the command again to revert earlier changes."""
     _show_changed(memory, "reverted")
 
 
@@ -221,7 +221,7 @@ def feedback(memory: Memory, arguments: Arguments) -> None:
 
 @verb_command("memory why-not", find=FIND)
 def why_not(found: WhyNot) -> None:
-    """Explain why a memory or message is not among the hits for a question, or show its rank if it is."""
+    """Explain why a memory or message is missing from the hits for a question, or show its rank among them."""
     output.write(f"{found.stage}: {output.one_line(found.reason)}")
     if found.rank is not None:
         output.note(f"rank {found.rank} of {output.format_count(found.candidates, 'candidates')}")
@@ -232,8 +232,8 @@ def why_not(found: WhyNot) -> None:
 
 @command("memory clear")
 def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
-    """Permanently delete every memory, but no messages, at the given levels of the scope. Choose the user with --user
-    or MNEMIC_USER. The configured user is ignored here.
+    """Permanently delete all memories at the given levels of the scope. Messages are kept. Choose the user with --user
+    or MNEMIC_USER. The command ignores the configured user.
     """
     scope = options.stated_scope
     levels: list[Level] = arguments.setdefault("levels", [scope.default_level])
@@ -250,7 +250,7 @@ def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
 @verb_command("memory review")
 def review(found: Sequence[Review], arguments: Arguments) -> None:
-    """List the memories that need review (quarantined, disputed or flagged), newest first, each with the reason."""
+    """List the memories that need review (quarantined, disputed or flagged), newest first, with the reason for each."""
     for each in found:
         how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
         since = output.format_time(each.since)
@@ -270,7 +270,7 @@ def trust(memory: Memory) -> None:
 
 @verb_command("memory reject", find=FIND)
 def reject(memory: Memory) -> None:
-    """Archive a memory that needs review. `memory undo` restores it."""
+    """Archive a memory that needs review. `memory undo` restores the memory."""
     _show_changed(memory, "rejected")
 
 
@@ -309,7 +309,7 @@ def remove(
 
 @verb_command("profile format")
 def format_profile(text: str) -> None:
-    """Print the profile for a system prompt: a heading and "key: value" lines. An empty profile prints nothing."""
+    """Print the profile for a system prompt as a heading and "key: value" lines. An empty profile prints nothing."""
     if text:
         output.write(output.escape_controls(text.strip("\n")))
 

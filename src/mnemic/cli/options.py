@@ -89,7 +89,7 @@ Store = Annotated[
     str | None,
     typer.Option(
         "--store",
-        help="A path, sqlite:///path, postgresql://… or memory://. Default: MNEMIC_STORE, or the configured store.",
+        help="A path, sqlite:///path, postgresql://… or memory://. Default: MNEMIC_STORE or the configured store.",
         metavar="STORE",
     ),
 ]
@@ -294,7 +294,7 @@ class Flag:
 
 
 _ALL_HITS = (Flag("--all", "limit", None, "Return all hits."),)
-_ALL_LEVELS = (Flag("--all", "limits", None, "Remove the limits per level. The token budget still applies."),)
+_ALL_LEVELS = (Flag("--all", "limits", None, "Remove the limits per level, but not the token budget."),)
 FLAGS: Mapping[str, Sequence[Flag]] = {
     "recall": (Flag("--all", "limit", None, "Return all hits, even weak ones."),),
     "why_not": _ALL_HITS,

@@ -24,7 +24,7 @@ def recall(
     arguments: Arguments,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score is calculated.")] = False,
 ) -> None:
-    """Search this scope's messages, memories and documents for answers to a question, best match first."""
+    """Search this scope's messages, memories and documents for answers to a question. The best match comes first."""
     is_whole = arguments.get("limit", 0) is None or not arguments.keys().isdisjoint(("min_relevance", "min_similarity"))
     if is_whole:
         show_recall(found, is_explained=explain)
@@ -57,8 +57,8 @@ def context(
 
 @command("ask")
 def ask(options: ScopeOptions, arguments: Arguments) -> None:
-    """Answer a question from memories and documents, with citations. Stores nothing. Without a configured language
-    model, it shows the best passages instead; with --json, that is an error.
+    """Answer a question from memories and documents, with citations. Stores nothing. If no language model is
+    configured, the command shows the best passages, or fails with --json.
     """
     scope = options.scope
     with options.open(is_reading=True) as mnemic:

@@ -44,7 +44,7 @@ class Place:
 
     host: Annotated[
         str,
-        typer.Option(envvar="MNEMIC_HOST", help="Address to listen on. Any address except localhost needs an API key."),
+        typer.Option(envvar="MNEMIC_HOST", help="Address to listen on. Any address but localhost requires an API key."),
     ] = HOST
     port: Annotated[
         int, typer.Option(envvar="MNEMIC_PORT", help="Port to listen on. Use 0 to pick a free port.", min=0, max=65535)
@@ -56,12 +56,12 @@ class Place:
 class Bounds:
     """Limits on simultaneous requests."""
 
-    rate: Annotated[float, typer.Option(help="Requests per second for each key, or 0 for no limit.", min=0)] = 100.0
+    rate: Annotated[float, typer.Option(help="Maximum requests per second per key, or 0 for no limit.", min=0)] = 100.0
     threads: Annotated[
-        int, typer.Option(help="Threads for quick requests, or 0 to decide by the cores and the store.", min=0, max=256)
+        int, typer.Option(help="Threads for quick requests, or 0 to choose by CPU cores and store.", min=0, max=256)
     ] = 0
-    in_flight: Annotated[int, typer.Option(help="Maximum requests in progress. Others get status 503.", min=1)] = 64
-    body_mb: Annotated[int, typer.Option(help="Maximum request body in MB. For files, the limit is 100 MB.", min=1)] = 8
+    in_flight: Annotated[int, typer.Option(help="Maximum concurrent requests. Others get status 503.", min=1)] = 64
+    body_mb: Annotated[int, typer.Option(help="Maximum request body in MB. The limit for files is 100 MB.", min=1)] = 8
     connections: Annotated[int, typer.Option(help="Maximum open connections. New ones replace idle ones.", min=1)] = (
         1000
     )
@@ -83,11 +83,11 @@ def serve(
     works: Annotated[bool, typer.Option("--worker/--no-worker", help="Also run background jobs.")] = True,
     is_opening: Annotated[bool, typer.Option("--open", help="Open the console in the browser.")] = False,
 ) -> None:
-    """Serve REST, MCP, the proxy and the console over HTTP, and run background jobs, until stopped.
+    """Serve REST, MCP, the proxy and the console over HTTP until stopped, and run background jobs.
 
-    Listens on localhost by default. Other addresses need an API key (`mnemic keys create`). The server finishes running
-    requests before it stops. On SIGHUP, a server with several processes restarts them one at a time with the new
-    configuration. No request is dropped.
+    Listens on localhost by default. Other addresses require an API key (`mnemic keys create`). The server finishes
+    running requests before it stops. On SIGHUP, a server with several processes restarts them one at a time with the
+    new configuration. No requests are dropped.
     """
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:

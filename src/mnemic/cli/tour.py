@@ -73,7 +73,7 @@ class Step:
 
 @command("tour")
 def tour(as_json: AsJson = False) -> None:
-    """Show in eight steps what Mnemic does, from remembering and search by meaning to undo and erasure.
+    """Show what Mnemic does in eight steps, from storing and searching memories to undo and erasure.
 
     Uses a temporary store and the built-in model, and needs no network access. Exits with code 1 if a step fails.
     """
@@ -105,14 +105,14 @@ def tour(as_json: AsJson = False) -> None:
 
 @command("demo")
 def demo(
-    is_new: Annotated[bool, typer.Option("--new", help="Recreate the demo store, losing changes to it.")] = False,
+    is_new: Annotated[bool, typer.Option("--new", help="Recreate the demo store, discarding changes.")] = False,
     is_served: Annotated[
         bool | None, typer.Option("--serve/--no-serve", help="Open the demo in the console. Default: on a terminal.")
     ] = None,
 ) -> None:
-    """Create a demo store with two months of three people's conversations, and open it in the console.
+    """Create a demo store with two months of conversations by three people, and open it in the console.
 
-    It is separate from your own store, which does not change. An existing demo store is reused.
+    Your own store is not changed. An existing demo store is reused.
     """
     from mnemic.api import Mnemic
     from mnemic.config.values import own_store

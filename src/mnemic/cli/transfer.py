@@ -46,9 +46,9 @@ def import_(
         str | None, typer.Option(help=f"The format: {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}. Default: detected.")
     ] = None,
 ) -> None:
-    """Import Mnemic exports, and chats and memories from other programs. Importing the same file twice changes nothing.
-    Run an interrupted import again to resume it. Records that cannot be read are listed and skipped, and the command
-    exits with code 14. Records that are left out on purpose do not count as failures.
+    """Import Mnemic exports, or chats and memories from other programs. Importing the same file twice changes nothing.
+    To resume after an interruption, run the import again. Records that cannot be read are listed and skipped, and the
+    command exits with code 14. Intentionally skipped records do not count as failures.
     """
     for file in files:
         if file != STDIN and not Path(file).is_file():
@@ -98,7 +98,7 @@ def backup(
     options: ScopeOptions,
     arguments: Arguments,
     is_checking: Annotated[
-        bool, typer.Option("--verify", help="Write nothing. Instead, read a backup to the end and count its rows.")
+        bool, typer.Option("--verify", help="Write nothing. Instead, read an existing backup and count its rows.")
     ] = False,
 ) -> None:
     """Write the whole store, including all orgs, to one verified file that only you can read. The store stays
@@ -121,8 +121,8 @@ def backup(
 
 @command("restore")
 def restore(options: ScopeOptions, arguments: Arguments) -> None:
-    """Replace everything in the store with a backup, in one step. Erasures made since the backup are repeated. Existing
-    keys and the audit log are kept. Other processes can keep the store open.
+    """Replace everything in the store with a backup, in one step. Erasures made since the backup are applied again.
+    Existing keys and the audit log are kept. Other processes can keep the store open.
     """
     whole = "the store has either all its old rows or all rows from the backup"
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
@@ -132,12 +132,12 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("rescue")
 def rescue(
-    store: Annotated[str, typer.Argument(help="The damaged store. It is read but never changed.", metavar="STORE")],
-    new: Annotated[str, typer.Argument(help="The path of the new store. It must not exist yet.", metavar="NEW")],
+    store: Annotated[str, typer.Argument(help="The damaged store, which is never changed.", metavar="STORE")],
+    new: Annotated[str, typer.Argument(help="The path of the new store, which must not exist yet.", metavar="NEW")],
     as_json: AsJson = False,
 ) -> None:
-    """Copy every readable row of a damaged store to a new store, and list what is lost. First stop any processes that
-    are using the damaged store.
+    """Copy every readable row of a damaged store to a new store, and list any losses. First, stop all processes that
+    use the damaged store.
     """
     from mnemic.api.doors import rescue_store
 
@@ -146,9 +146,9 @@ def rescue(
 
 @command("erase")
 def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
-    """Permanently erase all data belonging to a user (or session, agent or org): messages, memories, documents,
-    profile, history, jobs, indexes, and everything derived from them. A receipt without names is kept. Choose the user
-    with --user or MNEMIC_USER. The configured user is ignored here.
+    """Permanently erase all data of a user (or session, agent or org): messages, memories, documents, profile, history,
+    jobs, indexes and all derived data. A receipt without names is kept. Choose the user with --user or MNEMIC_USER. The
+    command ignores the configured user.
     """
     is_sure = is_sure or "is_dry_run" in arguments
     output.require_answer("erase", is_sure=is_sure)
@@ -174,7 +174,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
 
 @verb_command("receipts")
 def receipts(found: Sequence[Receipt]) -> None:
-    """List an org's erasures, each with its time and the number of rows per table. Receipts contain no names."""
+    """List an org's erasures with their times and the number of rows erased per table. Receipts contain no names."""
     for receipt in found:
         output.write(f"{receipt.id}  {receipt.at.isoformat()}  {_list_sorted(receipt.counts)}")
     output.note(output.format_count(len(found), "erasures"))

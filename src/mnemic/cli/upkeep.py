@@ -52,8 +52,8 @@ OUTCOMES = {
 
 @command("doctor")
 def doctor(options: ScopeOptions, arguments: Arguments) -> None:
-    """Check every part of the installation: what works, what is degraded or broken, and what to do. Exits with code 1
-    if there are problems. `mnemic health` checks the memories themselves.
+    """Check every part of the installation. Shows which parts work, are degraded or are broken, and how to fix them.
+    Exits with code 1 if there are problems. To check the memories themselves, use `mnemic health`.
     """
     try:
         with options.open() as mnemic:
@@ -80,8 +80,8 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("health")
 def health(options: ScopeOptions, arguments: Arguments) -> None:
-    """Find and fix memories that contradict or repeat each other, that are worthless or stale, or that have lost their
-    sources. Shows a score from 0 to 100. `mnemic doctor` checks the installation.
+    """Find and fix contradictory, duplicate, unsupported, orphaned, worthless and stale memories. Shows a score from 0
+    to 100. To check the installation, use `mnemic doctor`.
     """
     arguments.setdefault("limit", FINDINGS_LISTED)
     with options.open() as mnemic, output.progress_bars() as tell:
@@ -91,8 +91,8 @@ def health(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("reembed")
 def reembed(options: ScopeOptions, arguments: Arguments) -> None:
-    """Re-embed the whole store after changing the embedder. The store stays available. Run an interrupted command
-    again to resume it. Old vectors are kept, so you can switch back. Exits with code 14 if the embedder rejected any
+    """Re-embed the whole store after changing the embedder. The store stays available. To resume after an interruption,
+    run the command again. Old vectors are kept, so you can switch back. Exits with code 14 if the embedder rejected any
     texts.
     """
     position = output.Position("at {done} of {total} vectors", before="before anything was embedded")
@@ -108,8 +108,9 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("calibrate")
 def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """Calibrate relevance for configured embedders that Mnemic does not know. Embeds 340 built-in sentences, reads no
-    memories, and stores two numbers per embedder in a file (embedder.scales). Restart running programs afterwards.
+    """Calibrate relevance for configured embedders that Mnemic does not know. Embeds 340 built-in sentences without
+    reading any memories, and stores two numbers per embedder in a file (setting: embedder.scales). Afterwards, restart
+    programs that use Mnemic.
     """
     from mnemic.api import Mnemic
     from mnemic.build import build
@@ -154,8 +155,8 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
 @command("worker")
 def worker(
     options: ScopeOptions,
-    poll_s: Annotated[float, typer.Option("--poll", help="Seconds between checks for work.", min=0.1)] = POLL_S,
-    is_once: Annotated[bool, typer.Option("--once", help="Exit as soon as no job is due.")] = False,
+    poll_s: Annotated[float, typer.Option("--poll", help="Seconds between checks for due jobs.", min=0.1)] = POLL_S,
+    is_once: Annotated[bool, typer.Option("--once", help="Exit when no jobs are due.")] = False,
 ) -> None:
     """Run due and scheduled jobs in the whole store until stopped, and print one line per job. SIGTERM or Ctrl-C stops
     the worker after the current job. A second signal stops it immediately. Several workers can run at once.
@@ -198,7 +199,7 @@ def retry(
         list[str] | None, typer.Argument(help="Job ids. Default: all permanently failed jobs in this scope.")
     ] = None,
 ) -> None:
-    """Retry jobs that failed permanently. `mnemic work` runs them."""
+    """Queue permanently failed jobs for another attempt. Run `mnemic work` to process the queue."""
     with options.open() as mnemic:
         scope = options.scope
         dead = [] if ids else mnemic.jobs.list(scope, states=[JobState.DEAD], limit=MOST_RETRIED)
@@ -212,8 +213,8 @@ def retry(
 
 @verb_command("curate")
 def curate(report: CurateReport) -> None:
-    """Review the days that have not been curated yet, and store what will still matter in six months as gems. The
-    worker does this every night.
+    """Review the days that have not been curated yet, and store as gems any information that will still matter in six
+    months. The worker does this every night.
     """
     for day in report.days:
         rows = [
@@ -246,8 +247,8 @@ def consolidate(report: ConsolidateReport) -> None:
 
 @verb_command("decay")
 def decay(report: DecayReport) -> None:
-    """Let the importance of memories fade with the time since they were last accessed. The worker does this every
-    night. The stored importance does not change. Using a memory or marking it as relevant restores its importance.
+    """Fade the importance of memories according to the time since their last access. The worker does this every night.
+    The stored importance does not change. Using a memory or marking it as relevant restores its importance.
     """
     if report.entries:
         rows = [
@@ -261,8 +262,8 @@ def decay(report: DecayReport) -> None:
 
 @verb_command("evict")
 def evict(report: EvictReport) -> None:
-    """Archive memories that have expired or are old and faded, and delete those archived long ago. The worker does this
-    every night. `memory undo` restores an archived memory.
+    """Archive memories that have expired or are old and faded, and delete memories that were archived long ago. The
+    worker does this every night. `memory undo` restores an archived memory.
     """
     gone = (*report.archived, *report.deleted)
     if gone:
