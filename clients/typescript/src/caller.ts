@@ -10,7 +10,7 @@ import {
 
 /** Whose memory it is. Leaving a part out returns less, never more. */
 export interface Scope {
-  /** The user whose memory it is. */
+  /** The user whose memory to use. */
   readonly user?: string | undefined;
   /** The agent that asks. */
   readonly agent?: string | undefined;

@@ -25,7 +25,7 @@ export type Action = "created" | "updated" | "merged" | "restated" | "superseded
 export type Ailment = "contradictory" | "unsupported" | "orphaned" | "duplicate" | "junk" | "stale";
 
 /**
- * An answer from memory and documents. `citations` are the sources that the text names by `[number]`;
+ * An answer from memory and documents. `citations` are the sources that the text cites by `[number]`.
  * `context.citations` are all sources shown to the model.
  */
 export interface Answer {
@@ -49,11 +49,11 @@ export interface ApiKey {
   revoked_at: string | null;
 }
 
-/** Answer a question from memories and documents alone, with citations. Stores nothing. */
+/** Answer a question only from memories and documents, with citations. Stores nothing. */
 export interface AskRequest {
   /** The question. */
   question: string;
-  /** Your own system prompt. It comes first. */
+  /** Your own system prompt, placed first. */
   system?: string | undefined;
   /** Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens` (2048). */
   budget_tokens?: number | undefined;
@@ -72,25 +72,25 @@ export interface AskRequest {
   /** Maximum number of memories. Default: as many as `limits` and the budget allow. */
   limit?: number | null | undefined;
   /**
-   * Maximum number of memories per level. Default: only the budget, or if `context.caps` is "levels": 10 for
-   * session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined. null removes these
-   * limits and the minimum importance.
+   * Maximum number of memories per level. Default: limited only by the budget. If `context.caps` is "levels",
+   * the default is 10 for session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined.
+   * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
   /** Conditions on fields and metadata, such as {"categories": "work"}. */
   filter?: Record<string, unknown> | null | undefined;
   /**
-   * Drop hits with a relevance below this value, 0 to 1; see `Hit.relevance`. Default: the setting
-   * `recall.min-relevance` (0).
+   * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
+   * (0).
    */
   min_relevance?: number | undefined;
-  /** Rank by cosine similarity alone and drop hits below this value, 0 to 1. */
+  /** Rank by cosine similarity alone, and drop hits below this value, 0 to 1. */
   min_similarity?: number | null | undefined;
-  /** Use what was true in the world at this time (ISO 8601). Default: now. */
+  /** Use only information that was true in the world at this time (ISO 8601). Default: now. */
   as_of?: string | null | undefined;
-  /** Use what was known at this time (ISO 8601). Default: now. */
+  /** Use only information that was known at this time (ISO 8601). Default: now. */
   known_at?: string | null | undefined;
-  /** Time limit in milliseconds. Returns the results found by then. */
+  /** Time limit in milliseconds, after which the results found so far are returned. */
   deadline_ms?: number | null | undefined;
   /** Rerank the best hits. Default: true if a reranker is configured. */
   rerank?: boolean | null | undefined;
@@ -131,27 +131,27 @@ export interface Called {
   step: ToolStep;
 }
 
-/** Store many exchanges of one conversation, in order, in one durable transaction with batched embedding. */
+/** Store many exchanges of one conversation in order, with one durable transaction and batched embedding. */
 export interface CaptureManyRequest {
   /** The messages of each exchange, as in `capture`. */
   exchanges: readonly (readonly NewMessage[])[];
-  /** The time of messages that have none of their own (ISO 8601). Default: now. */
+  /** The time of messages that do not set their own (ISO 8601). Default: now. */
   observed_at?: string | null | undefined;
 }
 
 /** Store one exchange, word for word. */
 export interface CaptureRequest {
   /**
-   * Messages, each a `MessageDraft`, a message or response from the OpenAI or Anthropic client, or a mapping
-   * with role, content and, optionally, name, observed_at, external_id, trust and metadata. `trust` can only
-   * lower the trust of the role.
+   * Messages as `MessageDraft` objects, OpenAI or Anthropic client objects, or mappings. A mapping has a
+   * role, content and, optionally, a name, observed_at, external_id, trust and metadata. `trust` can lower
+   * the role's trust, but not raise it.
    */
   messages?: readonly NewMessage[] | null | undefined;
   /** The user's message. Shorthand for one message with the role "user". */
   user?: string | null | undefined;
   /** The assistant's answer. Shorthand for one message with the role "assistant". */
   assistant?: string | null | undefined;
-  /** The time of messages that have none of their own (ISO 8601). Default: now. */
+  /** The time of messages that do not set their own (ISO 8601). Default: now. */
   observed_at?: string | null | undefined;
 }
 
@@ -167,7 +167,7 @@ export interface ChatMessage {
 export interface ChatRequest {
   /** The user's message. */
   message: string;
-  /** Your own system prompt. It comes first. */
+  /** Your own system prompt, placed first. */
   system?: string | undefined;
   /** Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens` (2048). */
   budget_tokens?: number | undefined;
@@ -186,25 +186,25 @@ export interface ChatRequest {
   /** Maximum number of memories. Default: as many as `limits` and the budget allow. */
   limit?: number | null | undefined;
   /**
-   * Maximum number of memories per level. Default: only the budget, or if `context.caps` is "levels": 10 for
-   * session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined. null removes these
-   * limits and the minimum importance.
+   * Maximum number of memories per level. Default: limited only by the budget. If `context.caps` is "levels",
+   * the default is 10 for session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined.
+   * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
   /** Conditions on fields and metadata, such as {"categories": "work"}. */
   filter?: Record<string, unknown> | null | undefined;
   /**
-   * Drop hits with a relevance below this value, 0 to 1; see `Hit.relevance`. Default: the setting
-   * `recall.min-relevance` (0).
+   * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
+   * (0).
    */
   min_relevance?: number | undefined;
-  /** Rank by cosine similarity alone and drop hits below this value, 0 to 1. */
+  /** Rank by cosine similarity alone, and drop hits below this value, 0 to 1. */
   min_similarity?: number | null | undefined;
-  /** Use what was true in the world at this time (ISO 8601). Default: now. */
+  /** Use only information that was true in the world at this time (ISO 8601). Default: now. */
   as_of?: string | null | undefined;
-  /** Use what was known at this time (ISO 8601). Default: now. */
+  /** Use only information that was known at this time (ISO 8601). Default: now. */
   known_at?: string | null | undefined;
-  /** Time limit in milliseconds. Returns the results found by then. */
+  /** Time limit in milliseconds, after which the results found so far are returned. */
   deadline_ms?: number | null | undefined;
   /** Rerank the best hits. Default: true if a reranker is configured. */
   rerank?: boolean | null | undefined;
@@ -237,7 +237,7 @@ export interface ChatRequest {
 export interface ChatStreamRequest {
   /** The user's message. */
   message: string;
-  /** Your own system prompt. It comes first. */
+  /** Your own system prompt, placed first. */
   system?: string | undefined;
   /** Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens` (2048). */
   budget_tokens?: number | undefined;
@@ -256,25 +256,25 @@ export interface ChatStreamRequest {
   /** Maximum number of memories. Default: as many as `limits` and the budget allow. */
   limit?: number | null | undefined;
   /**
-   * Maximum number of memories per level. Default: only the budget, or if `context.caps` is "levels": 10 for
-   * session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined. null removes these
-   * limits and the minimum importance.
+   * Maximum number of memories per level. Default: limited only by the budget. If `context.caps` is "levels",
+   * the default is 10 for session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined.
+   * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
   /** Conditions on fields and metadata, such as {"categories": "work"}. */
   filter?: Record<string, unknown> | null | undefined;
   /**
-   * Drop hits with a relevance below this value, 0 to 1; see `Hit.relevance`. Default: the setting
-   * `recall.min-relevance` (0).
+   * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
+   * (0).
    */
   min_relevance?: number | undefined;
-  /** Rank by cosine similarity alone and drop hits below this value, 0 to 1. */
+  /** Rank by cosine similarity alone, and drop hits below this value, 0 to 1. */
   min_similarity?: number | null | undefined;
-  /** Use what was true in the world at this time (ISO 8601). Default: now. */
+  /** Use only information that was true in the world at this time (ISO 8601). Default: now. */
   as_of?: string | null | undefined;
-  /** Use what was known at this time (ISO 8601). Default: now. */
+  /** Use only information that was known at this time (ISO 8601). Default: now. */
   known_at?: string | null | undefined;
-  /** Time limit in milliseconds. Returns the results found by then. */
+  /** Time limit in milliseconds, after which the results found so far are returned. */
   deadline_ms?: number | null | undefined;
   /** Rerank the best hits. Default: true if a reranker is configured. */
   rerank?: boolean | null | undefined;
@@ -329,7 +329,7 @@ export interface Chunk {
 /** How to split text: by `chunk_text`, by whole sentences, or by sections and then sentences. */
 export type Chunking = "paragraphs" | "sentences" | "structure";
 
-/** The source behind a mark `[number]` in the facts and documents. `get(item_id)` returns it. */
+/** The source of a mark `[number]` in the facts and documents. `get(item_id)` returns the source. */
 export interface Citation {
   number: number;
   item_id: string;
@@ -345,15 +345,15 @@ export interface Citation {
   section: string;
 }
 
-/** Delete every memory, but no messages, at the given levels of the scope. */
+/** Delete all memories at the given levels of the scope. Messages are kept. */
 export interface ClearRequest {
-  /** The levels. Default: the first of user, agent and session that the scope names. */
+  /** The levels. Default: the first of user, agent and session that the scope sets. */
   levels?: readonly Level[] | undefined;
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
-/** Add the assistant's answer to a turn that was captured without it. */
+/** Add the assistant's answer to a turn that was captured without one. */
 export interface CompleteRequest {
   /** The answer. Several texts are joined with newlines, and the result is trimmed. */
   assistant: string | readonly string[];
@@ -372,9 +372,9 @@ export interface ConsolidateReport {
   is_dry_run: boolean;
 }
 
-/** Merge a choice that was made at least three times over two months into a general preference. */
+/** Merge choices made at least three times over two months into general preferences. */
 export interface ConsolidateRequest {
-  /** Change nothing, and skip the model call that puts the preferences into words. */
+  /** Change nothing, and do not call the model to word the preferences. */
   is_dry_run?: boolean | undefined;
 }
 
@@ -394,10 +394,10 @@ export interface Consolidated {
 export type Contents = "whole" | "receipts";
 
 /**
- * `messages` are ready to send. `blocks` are the parts they are made of, in order, by name: system, profile,
- * working, facts, documents, history. `token_count` is what memory added: everything but the system prompt
- * and the current message. `recall` has the facts shown, then the best chunk of each document excerpt, by
- * number. `timings_ms` has the time per source; `degraded` lists unavailable sources with the reason.
+ * `messages` are ready to send. `blocks` are their parts in order, by name: system, profile, working, facts,
+ * documents, history. `token_count` is the number of tokens that memory added, without the system prompt and
+ * the current message. `recall` has the facts shown, then the best chunk of each document excerpt, by number.
+ * `timings_ms` has the time per source. `degraded` lists unavailable sources with the reason.
  */
 export interface Context {
   messages: ChatMessage[];
@@ -415,7 +415,7 @@ export interface ContextPage {
   next: string | null;
 }
 
-/** What a context put in front of a model: ids and settings. Its only text is the query. */
+/** A record of a context shown to a model: ids and settings. The only text is the query. */
 export interface ContextRecord {
   org: string;
   level: Level;
@@ -436,12 +436,12 @@ export interface ContextRecord {
 }
 
 /**
- * Build the chat messages that help a model answer `query`: memory, documents and history, with citations.
+ * Build chat messages that help a model answer `query`, from memory, documents and history, with citations.
  */
 export interface ContextRequest {
   /** The user's current message. */
   query: string;
-  /** Your own system prompt. It comes first. */
+  /** Your own system prompt, placed first. */
   system?: string | undefined;
   /** Maximum number of tokens that memory adds. Default: the setting `context.budget-tokens` (2048). */
   budget_tokens?: number | undefined;
@@ -460,25 +460,25 @@ export interface ContextRequest {
   /** Maximum number of memories. Default: as many as `limits` and the budget allow. */
   limit?: number | null | undefined;
   /**
-   * Maximum number of memories per level. Default: only the budget, or if `context.caps` is "levels": 10 for
-   * session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined. null removes these
-   * limits and the minimum importance.
+   * Maximum number of memories per level. Default: limited only by the budget. If `context.caps` is "levels",
+   * the default is 10 for session, 5 for user, 3 for agent, 5 for org, and 10 for user and agent combined.
+   * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
   /** Conditions on fields and metadata, such as {"categories": "work"}. */
   filter?: Record<string, unknown> | null | undefined;
   /**
-   * Drop hits with a relevance below this value, 0 to 1; see `Hit.relevance`. Default: the setting
-   * `recall.min-relevance` (0).
+   * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
+   * (0).
    */
   min_relevance?: number | undefined;
-  /** Rank by cosine similarity alone and drop hits below this value, 0 to 1. */
+  /** Rank by cosine similarity alone, and drop hits below this value, 0 to 1. */
   min_similarity?: number | null | undefined;
-  /** Use what was true in the world at this time (ISO 8601). Default: now. */
+  /** Use only information that was true in the world at this time (ISO 8601). Default: now. */
   as_of?: string | null | undefined;
-  /** Use what was known at this time (ISO 8601). Default: now. */
+  /** Use only information that was known at this time (ISO 8601). Default: now. */
   known_at?: string | null | undefined;
-  /** Time limit in milliseconds. Returns the results found by then. */
+  /** Time limit in milliseconds, after which the results found so far are returned. */
   deadline_ms?: number | null | undefined;
   /** Rerank the best hits. Default: true if a reranker is configured. */
   rerank?: boolean | null | undefined;
@@ -492,10 +492,7 @@ export interface ContextRequest {
    * `recall.hops` (0).
    */
   hops?: number | undefined;
-  /**
-   * Only show what a model would receive. The memories do not count as accessed, and the context is not
-   * recorded.
-   */
+  /** Do not record the context or count the memories as accessed. */
   is_dry_run?: boolean | undefined;
 }
 
@@ -507,7 +504,9 @@ export interface Contribution {
   points: number;
 }
 
-/** Number of memories by state, of active ones by kind, and of documents by status; no zeros, none erased. */
+/**
+ * Number of memories by state, active memories by kind, and documents by status. Omits zeros and erased rows.
+ */
 export interface Counts {
   states: Record<string, number>;
   kinds: Record<string, number>;
@@ -516,8 +515,8 @@ export interface Counts {
 
 /**
  * How much of a document was read, in pieces and characters. `kept` pieces were read by an earlier call,
- * `failed` ones got no usable reply, `unread` ones were not tried. `missing` locates them, at most the first
- * hundred.
+ * `failed` pieces got no usable reply, and `unread` pieces were not tried. `missing` lists up to 100 unread
+ * parts.
  */
 export interface Coverage {
   pieces: number;
@@ -540,10 +539,10 @@ export interface CurateReport {
   is_dry_run: boolean;
 }
 
-/** Review the days that have not been curated yet, and store what will still matter in six months as gems. */
+/** Review uncurated days, and store as gems the information that will still matter in six months. */
 export interface CurateRequest {
   /**
-   * The last day to review, such as 2026-05-01, in the schedules' time zone. It can be today. Default:
+   * The last day to review, at the latest today, such as 2026-05-01, in the schedules' time zone. Default:
    * yesterday.
    */
   day?: string | null | undefined;
@@ -580,7 +579,7 @@ export interface DecayRequest {
   is_dry_run?: boolean | undefined;
 }
 
-/** All findings. Its condition is the worst of them. */
+/** All findings, and the worst condition among them. */
 export interface Diagnosis {
   findings: Finding[];
 }
@@ -640,14 +639,14 @@ export interface EndReport {
 
 export type EntityType = "person" | "project" | "technology" | "place" | "organisation" | "policy" | "product" | "event" | "thing";
 
-/** Permanently erase all data belonging to the scope's session, user, agent or org, and all derived data. */
+/** Permanently erase all data of the scope's session, user, agent or org, and all derived data. */
 export interface EraseRequest {
   /**
-   * What to erase. Default: the first of user, agent and session that the scope names. An org is erased only
+   * What to erase. Default: the first of user, agent and session that the scope sets. An org is erased only
    * if you pass "org".
    */
   level?: Level | null | undefined;
-  /** Change nothing. The receipt shows the plan. */
+  /** Return the plan as a receipt, without changing anything. */
   is_dry_run?: boolean | undefined;
 }
 
@@ -667,7 +666,9 @@ export interface EvictReport {
   is_dry_run: boolean;
 }
 
-/** Archive memories that have expired or are old and faded, and delete those archived long ago. */
+/**
+ * Archive memories that have expired or are old and faded, and delete memories that were archived long ago.
+ */
 export interface EvictRequest {
   /** Include only these levels of the scope. Default: all except org. */
   levels?: readonly Level[] | undefined;
@@ -725,9 +726,9 @@ export interface Fading {
 
 /** Mark a memory as relevant or outdated. */
 export interface FeedbackRequest {
-  /** Use "relevant" to refresh the memory, or "outdated" to end its validity now. */
+  /** "relevant" refreshes the memory, and "outdated" ends its validity now. */
   verdict: "relevant" | "outdated";
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
@@ -763,8 +764,8 @@ export interface Flag {
 }
 
 /**
- * Something worth knowing in six months: the statement (`gem`), why it mattered (`context`), and the dialogue
- * it comes from with the speakers' names (`snippet`).
+ * Information worth knowing in six months: the statement (`gem`), the reason why it matters (`context`), and
+ * the source dialogue with the speakers' names (`snippet`).
  */
 export interface Gem {
   gem: string;
@@ -781,30 +782,28 @@ export interface Gem {
 }
 
 /**
- * Rename, retype, merge or remove an entity, or remove one of its relations. Returns the entity as it is now.
+ * Rename, retype, merge or remove an entity, or remove a relation. Returns the corrected or removed entity.
  */
 export interface GraphCorrectRequest {
-  /** The name of the entity, or its node id. */
+  /** The entity's name or node id. */
   name: string;
-  /** The new name. The old one still finds the entity. */
+  /** The new name. The old name still finds the entity. */
   rename?: string | null | undefined;
   /** The new type, such as person. */
   type?: EntityType | null | undefined;
-  /** The entity, by name or node id, that it is the same as. The merged entity has its name. */
+  /** The entity to merge into, by name or node id. The merged entity keeps this entity's name. */
   merge_into?: string | null | undefined;
-  /** Remove the entity and its relations or, with `relation` and `target`, that relation only. */
+  /** Remove the entity and its relations. With `relation` and `target`, remove only that relation. */
   is_removed?: boolean | undefined;
   /** The type of the relation to remove, such as DEPENDS_ON. */
   relation?: string | null | undefined;
-  /** The entity that the relation leads to. */
+  /** The entity that the relation points to. */
   target?: string | null | undefined;
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
-/**
- * What one item states: names, and relations (source, type, target). `fallback`: why rules were used instead.
- */
+/** The names and relations (source, type, target) in one item. `fallback`: the reason for using rules. */
 export interface GraphEntry {
   item_id: string;
   kind: SourceKind;
@@ -824,8 +823,8 @@ export interface GraphExtractRequest {
 }
 
 /**
- * The best-connected entities, those with most relations first, and all edges between them. `is_cut`: there
- * are more entities.
+ * The entities with the most relations, in that order, and all edges between them. `is_cut`: there are more
+ * entities.
  */
 export interface GraphOverview {
   nodes: Node[];
@@ -834,8 +833,8 @@ export interface GraphOverview {
 }
 
 /**
- * A shortest path between two nodes, both included. Edges join consecutive nodes, in either direction. No
- * nodes: no path. `is_cut`: the search was limited, so a shorter path may exist.
+ * A shortest path between two nodes, both included. Edges join consecutive nodes, in either direction.
+ * Without a path, there are no nodes. `is_cut`: the search was limited, so a shorter path may exist.
  */
 export interface GraphPath {
   nodes: Node[];
@@ -845,7 +844,7 @@ export interface GraphPath {
 
 /**
  * The result of an extraction, or its plan: number of `items`, `mentions` and `relations`. `entries`: the
- * first items that state something. `is_finished`: no items are left.
+ * first items with names or relations. `is_finished`: no items are left.
  */
 export interface GraphReport {
   items: number;
@@ -857,11 +856,11 @@ export interface GraphReport {
 }
 
 /**
- * Revert the last correction of an entity. Call it again to revert the correction before that. Returns the
- * entities that it concerned: both after a merge, and none if no item mentions them any more.
+ * Revert the last correction of an entity. Call again to revert earlier corrections. Returns the affected
+ * entities: both after a merge, and none if no item mentions them any more.
  */
 export interface GraphUndoRequest {
-  /** A name of the entity, also a former or a removed one. */
+  /** A name of the entity, including a former or removed one. */
   name: string;
 }
 
@@ -873,8 +872,8 @@ export interface Heading {
 }
 
 /**
- * A problem of the memories `ids` (or of a job), with the reason and the remedy. The first id is the one that
- * stays or is in question; `text` is the start of its text.
+ * A problem of the memories `ids` (or of a job), with the reason and the remedy. The first id is the memory
+ * that stays or is in question. `text` is the start of its text.
  */
 export interface HealthFinding {
   ailment: Ailment;
@@ -907,7 +906,7 @@ export interface HealthScore {
 }
 
 /**
- * One change of an item: who (`actor`), what, when, why (`reason`), and the changed fields before and after.
+ * One change to an item: who (`actor`), what, when, why (`reason`), and the changed fields before and after.
  */
 export interface HistoryEntry {
   org: string;
@@ -924,7 +923,7 @@ export interface HistoryEntry {
   after: Record<string, unknown>;
 }
 
-/** One search result. Its `score` is the sum of its contributions' points; higher is better. */
+/** One search result. The `score` is the sum of the contributions' points. Higher is better. */
 export interface Hit {
   item: Message | Memory | Chunk;
   score: number;
@@ -953,9 +952,9 @@ export interface ImportReport {
 
 /**
  * The result of an ingest, or the plan of a dry run, which does not open files. `counts`: files by outcome.
- * `why_nothing`: the reason if nothing was stored, else "". `chunks` were stored, from `characters` of text.
- * `needs_vectors`: keyword search finds them now, semantic search after a job has run. `note`: a warning,
- * such as that the embedder does not know the language of the texts.
+ * `why_nothing`: the reason if nothing was stored, or "". `chunks` and `characters` are the stored amounts.
+ * `needs_vectors`: keyword search finds the passages now, and semantic search after a job has run. `note`: a
+ * warning, for example if the embedder does not know the language of the texts.
  */
 export interface IngestReport {
   at: string;
@@ -970,7 +969,7 @@ export interface IngestReport {
   note: string;
 }
 
-/** A new key. `token` is what clients send. It is not stored. */
+/** A new key. Clients send the `token`, which is not stored. */
 export interface IssuedKey {
   key: ApiKey;
   token: string;
@@ -1001,7 +1000,7 @@ export interface Job {
 
 export type JobState = "pending" | "running" | "done" | "dead";
 
-/** Retry jobs that failed permanently. Returns how many were found. */
+/** Retry jobs that failed permanently. Returns the number of jobs found. */
 export interface JobsRetryRequest {
   /** The ids of the jobs. */
   ids: readonly string[];
@@ -1017,13 +1016,13 @@ export interface KeptGem {
 }
 
 /**
- * Create a key for the scope's org, restricted to the scope's user and agent, if any. Its `token` is shown
+ * Create a key for the scope's org, restricted to the scope's user and agent, if any. The `token` is shown
  * only once.
  */
 export interface KeysCreateRequest {
-  /** A label for people, such as "laptop". */
+  /** A label for the key, such as "laptop". */
   name?: string | undefined;
-  /** Any of "read", "write" and "admin". No right includes another. Default: read and write. */
+  /** Any of "read", "write" and "admin". No right implies another. Default: read and write. */
   rights?: readonly Right[] | undefined;
   /** When the key expires (ISO 8601). Default: never. */
   expires_at?: string | null | undefined;
@@ -1083,11 +1082,11 @@ export interface MergeRequest {
   ids: readonly string[];
   /** The merged text. Default: the first memory's text. */
   text?: string | null | undefined;
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
-/** One utterance, verbatim and immutable: the unit that is indexed, cited and trusted. */
+/** One utterance, verbatim and immutable: the unit of indexing, citation and trust. */
 export interface Message {
   org: string;
   level: Level;
@@ -1119,8 +1118,8 @@ export interface MessagePage {
 }
 
 /**
- * The nodes around one, nearest first, and all edges between them. `named_in`: the latest items that mention
- * it. `is_cut`: there are more.
+ * The nodes around a start node, nearest first, and all edges between them. `named_in`: the latest items that
+ * mention the start node. `is_cut`: there are more nodes.
  */
 export interface Neighbourhood {
   start: Node;
@@ -1142,7 +1141,7 @@ export interface NewMessage {
 }
 
 /**
- * An entity as a scope sees it: the entities of its partitions with the same name and type, or an alias. `id`
+ * An entity as seen by a scope: the entities of its partitions with the same name and type, or an alias. `id`
  * identifies it in queries. `mentions`: number of items that mention it.
  */
 export interface Node {
@@ -1175,15 +1174,15 @@ export interface Page {
 export interface PinRequest {
   /** If false, end the protection. Default: true. */
   is_pinned?: boolean | undefined;
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
 /**
- * Where the blocks of a context go.
+ * The position of a context's blocks in the prompt.
  *
- * LEADING merges them into one leading system message. BEFORE_LAST_USER keeps system prompt and profile as a
- * stable, cacheable prefix and puts everything else right before the current message.
+ * LEADING merges the blocks into one leading system message. BEFORE_LAST_USER keeps the system prompt and
+ * profile as a stable, cacheable prefix, and puts everything else right before the current message.
  */
 export type Placement = "leading" | "before_last_user";
 
@@ -1197,14 +1196,14 @@ export interface Problem {
   errors?: (Record<string, string>)[];
 }
 
-/** A user at a glance: `static` facts by key, and `dynamic` memories, the most important and the newest. */
+/** An overview of a user: `static` facts by key, and the most important and newest memories as `dynamic`. */
 export interface Profile {
   static: ProfileEntry[];
   dynamic: Memory[];
 }
 
 /**
- * One fact of a profile, as text under a key. `source` names who set it ("library", "cli", "extraction", …).
+ * One fact of a profile, as text under a key. `source` names the origin ("library", "cli", "extraction", …).
  */
 export interface ProfileEntry {
   org: string;
@@ -1219,8 +1218,8 @@ export interface ProfileEntry {
 }
 
 /**
- * Set facts by key, and return all facts of the profile. If the store is unavailable, the facts are lost, a
- * warning is logged, and the result is empty.
+ * Set facts by key, and return all facts in the profile. If the store is unavailable, the facts are not
+ * saved, a warning is logged, and the result is empty.
  */
 export interface ProfileSetRequest {
   /** Values by key, such as {"city": "Lisbon"}. Pass null to remove a key. */
@@ -1240,9 +1239,9 @@ export interface Provenance {
 }
 
 /**
- * Search results, best first. `degraded` lists unavailable sources with the reason; `timings_ms` has the time
- * per step. `paths` has graph paths between things in the query, or from them to hits, if the graph was
- * searched. `searched` counts the rows that the hits are the best of, 0 if nothing was searched.
+ * Search results, best first. `degraded` lists unavailable sources with the reason. `timings_ms` has the time
+ * per step. If the graph was searched, `paths` has the paths between entities in the query or from them to
+ * hits. `searched` is the number of rows that were searched.
  */
 export interface Recall {
   query: string;
@@ -1256,7 +1255,7 @@ export interface Recall {
 
 /** Find the messages and memories that answer `query`, best first. */
 export interface RecallRequest {
-  /** The question, in any words. */
+  /** The question, in natural language. */
   query: string | null;
   /** Maximum number of hits. null returns all. Default: the setting `recall.limit` (5). */
   limit?: number | null | undefined;
@@ -1269,17 +1268,17 @@ export interface RecallRequest {
   /** Conditions on fields and metadata, such as {"categories": "work"}. */
   filter?: Record<string, unknown> | null | undefined;
   /**
-   * Drop hits with a relevance below this value, 0 to 1; see `Hit.relevance`. Default: the setting
-   * `recall.min-relevance` (0).
+   * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
+   * (0).
    */
   min_relevance?: number | undefined;
-  /** Rank by cosine similarity alone and drop hits below this value, 0 to 1. */
+  /** Rank by cosine similarity alone, and drop hits below this value, 0 to 1. */
   min_similarity?: number | null | undefined;
-  /** Use what was true in the world at this time (ISO 8601). Default: now. */
+  /** Use only information that was true in the world at this time (ISO 8601). Default: now. */
   as_of?: string | null | undefined;
-  /** Use what was known at this time (ISO 8601). Default: now. */
+  /** Use only information that was known at this time (ISO 8601). Default: now. */
   known_at?: string | null | undefined;
-  /** Time limit in milliseconds. Returns the results found by then. */
+  /** Time limit in milliseconds, after which the results found so far are returned. */
   deadline_ms?: number | null | undefined;
   /** Rerank the best hits. Default: true if a reranker is configured. */
   rerank?: boolean | null | undefined;
@@ -1295,7 +1294,7 @@ export interface RecallRequest {
   hops?: number | undefined;
 }
 
-/** First event: the memory put before the model. */
+/** The first event: the memory shown to the model. */
 export interface Recalled {
   event: "recalled";
   context: Context;
@@ -1360,15 +1359,15 @@ export interface RefusedGem {
   is_let_go: boolean;
 }
 
-/** Archive a memory that needs review. It is deleted later. Until then, `undo` restores it. */
+/** Archive a memory that needs review. `undo` restores the memory until it is deleted later. */
 export interface RejectRequest {
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
 /**
- * How to fix a finding: a verb of Mnemic with its arguments, and the same as a command. `is_safe`: `health`
- * can apply it, and `undo` reverts it.
+ * How to fix a finding: a verb of Mnemic with its arguments, and the equivalent command. `is_safe`: `health`
+ * can apply the fix, and `undo` reverts it.
  */
 export interface Remedy {
   verb: string;
@@ -1377,19 +1376,19 @@ export interface Remedy {
   is_safe: boolean;
 }
 
-/** Store many memories in one durable transaction with batched embedding. */
+/** Store many memories with one durable transaction and batched embedding. */
 export interface RememberManyRequest {
-  /** Memories, each a text, a `MemoryDraft` or a mapping with "text" and the arguments of `remember`. */
+  /** Memories as strings, `MemoryDraft` objects, or mappings with the arguments of `remember`. */
   memories: readonly (RememberRequest | string)[];
 }
 
-/** Store one memory. If the same text is already stored at this level, that memory is returned instead. */
+/** Store one memory. If this level already has a memory with the same text, returns that memory. */
 export interface RememberRequest {
   /** One statement, such as "User prefers dark mode". */
   text: string;
   /** The kind of statement. Default: "fact". */
   kind?: Kind | undefined;
-  /** The level to store at. Default: the first of user, agent and session that the scope names. */
+  /** The level to store at. Default: the first of user, agent and session that the scope sets. */
   level?: Level | null | undefined;
   /** Importance, from 0 to 1, or "low", "medium" or "high". Default: 0.8. */
   importance?: number | string | undefined;
@@ -1397,7 +1396,7 @@ export interface RememberRequest {
   confidence?: number | undefined;
   /** Your own tags, at most 32. */
   categories?: readonly string[] | undefined;
-  /** Background that helps you understand the statement later. */
+  /** Background information that helps to understand the statement later. */
   context?: string | undefined;
   /** The original words that the memory is based on. */
   snippet?: string | undefined;
@@ -1417,27 +1416,24 @@ export interface RememberRequest {
   is_pinned?: boolean | undefined;
   /** The origin of the text. Default: "user". */
   trust?: Trust | undefined;
-  /**
-   * Your own data, at most 64 KiB of JSON. It is stored, returned and available to filters, but never
-   * interpreted.
-   */
+  /** Your own data, at most 64 KiB of JSON. You can filter by this data, but Mnemic never interprets it. */
   metadata?: Record<string, unknown> | null | undefined;
   /**
-   * Your own name for the memory. Memories with different keys are never merged, even if their texts agree.
+   * Your own name for the memory. Memories with different keys are never merged, even if their texts match.
    */
   key?: string | undefined;
 }
 
-/** Last event: the whole reply, stored. */
+/** The last event: the whole reply, after it is stored. */
 export interface Replied {
   event: "replied";
   reply: Reply;
 }
 
 /**
- * The assistant's answer. `session` is its conversation, `turn` the stored exchange (null if nothing was
- * stored), `context` the memory shown to the model, `steps` the tool calls. `finish` LENGTH means the text
- * was cut. `degraded` lists unavailable sources, tools or storage, with the reason.
+ * The assistant's answer. `session` is the conversation, `turn` the stored exchange (null if nothing was
+ * stored), `context` the memory shown to the model, and `steps` the tool calls. If `finish` is LENGTH, the
+ * text was cut off. `degraded` lists unavailable sources, tools or storage, with the reason.
  */
 export interface Reply {
   text: string;
@@ -1450,7 +1446,7 @@ export interface Reply {
   degraded: string[];
 }
 
-/** The source behind a mark `[number]` in an answer: the note, and the quotes that support it. */
+/** The source of a mark `[number]` in an answer: the note, and the quotes that support it. */
 export interface ResearchCitation {
   number: number;
   says: string;
@@ -1481,7 +1477,7 @@ export interface ResearchQuote {
 }
 
 /**
- * The answer to a question about one document. `citations` are the sources that the text names by `[number]`.
+ * The answer to a question about one document. `citations` are the sources that the text cites by `[number]`.
  */
 export interface ResearchReport {
   at: string;
@@ -1500,7 +1496,7 @@ export interface ResearchReport {
   is_dry_run: boolean;
 }
 
-/** Answer a question from one whole document, of any length, with the configured language model. */
+/** Answer a question from a whole document of any length, with the configured language model. */
 export interface ResearchRequest {
   /** The id or source of the document. */
   document: string;
@@ -1508,21 +1504,21 @@ export interface ResearchRequest {
   question: string;
   /** Maximum number of model calls. Default: 256. */
   max_calls?: number | null | undefined;
-  /** Maximum number of tokens in all prompts and replies. Default: 4,000,000. */
+  /** Maximum total number of tokens in prompts and replies. Default: 4,000,000. */
   max_tokens?: number | null | undefined;
   /** Time limit in seconds. Default: 1800. */
   deadline_s?: number | null | undefined;
   /** Number of parallel calls. Default: 4 for a model on a server, 1 for a model in this process. */
   parallel?: number | null | undefined;
-  /** Maximum number of tokens per piece. Default: what the model allows, at most 16,000. */
+  /** Maximum number of tokens per piece. Default: the model's limit, at most 16,000. */
   piece_tokens?: number | null | undefined;
   /** The language of the prompts, "en" or "zh". Default: the question's language. */
   language?: "en" | "zh" | null | undefined;
-  /** Report the cost without calling the model. */
+  /** Estimate the cost without calling the model. */
   is_dry_run?: boolean | undefined;
 }
 
-/** A quarantined, disputed or flagged memory, with the reason and since when. */
+/** A quarantined, disputed or flagged memory, with the reason and the time since when it needs review. */
 export interface Review {
   memory: Memory;
   reason: string;
@@ -1539,19 +1535,19 @@ export interface RunFileCommandRequest {
   command: "view" | "create" | "str_replace" | "insert" | "delete" | "rename";
   /** The path of a file or folder, such as "/memories/facts.md". For all commands except "rename". */
   path?: string | null | undefined;
-  /** For "view": the first and last line, such as [1, 20]. -1 stands for the end. */
+  /** For "view": the first and last line, such as [1, 20]. Use -1 for the end. */
   view_range?: readonly number[] | null | undefined;
   /** For "create": the content. */
   file_text?: string | null | undefined;
-  /** For "str_replace": the text to replace, which must occur once. */
+  /** For "str_replace": the text to replace, which must occur exactly once. */
   old_str?: string | null | undefined;
   /** For "str_replace": the new text. Default: empty. */
   new_str?: string | null | undefined;
-  /** For "insert": the line to insert after, 0 for the start. */
+  /** For "insert": the line to insert after, or 0 for the start. */
   insert_line?: number | null | undefined;
   /** For "insert": the text. */
   insert_text?: string | null | undefined;
-  /** For "rename": the present path. */
+  /** For "rename": the current path. */
   old_path?: string | null | undefined;
   /** For "rename": the new path. */
   new_path?: string | null | undefined;
@@ -1565,10 +1561,10 @@ export interface Said {
   text: string;
 }
 
-/** How to treat a file with a secret. `refuse`: it fails. `redact`: it is stored with the secret replaced. */
+/** How to treat a file with a secret. `refuse`: the file fails. `redact`: the secret is replaced. */
 export type Secrets = "refuse" | "redact";
 
-/** A session, the text of its first message, its number of messages, and when the last one was said. */
+/** A session, the text of its first message, its number of messages, and the time of the last one. */
 export interface SessionSummary {
   session: string;
   text: string;
@@ -1595,7 +1591,7 @@ export interface SpaceFill {
 
 export type State = "active" | "quarantined" | "superseded" | "disputed" | "archived" | "erased";
 
-/** A part of a document that was not read, and why: its characters, and pages if known. */
+/** An unread part of a document: its characters, the reason, and its pages if known. */
 export interface Stretch {
   start: number;
   end: number;
@@ -1631,7 +1627,7 @@ export interface Summarised {
   fallback: string;
 }
 
-/** A tool call requested by the model. `arguments` is its JSON text, unparsed. */
+/** A tool call requested by the model. `arguments` is unparsed JSON text. */
 export interface ToolCall {
   id: string;
   name: string;
@@ -1639,8 +1635,8 @@ export interface ToolCall {
 }
 
 /**
- * The result of a tool call. `text` goes to the model as it is: the result, or with `is_error` the problem
- * and how to fix the call. `seconds`: the duration.
+ * The result of a tool call. `text` goes to the model unchanged. It has the result or, with `is_error`, the
+ * problem and how to fix the call. `seconds`: the duration.
  */
 export interface ToolOutcome {
   call: ToolCall;
@@ -1662,9 +1658,12 @@ export interface ToolStep {
   outcome: ToolOutcome;
 }
 
-/** Call a tool as a model would, with limits on time and size. Failures are in the outcome, not raised. */
+/**
+ * Call a tool as a model would, with limits on time and size. Failures are returned in the outcome, not
+ * raised.
+ */
 export interface ToolsCallRequest {
-  /** The tool's arguments. `list` returns their schema. */
+  /** The tool's arguments, which must match the schema from `list`. */
   arguments?: Record<string, unknown> | null | undefined;
 }
 
@@ -1672,10 +1671,10 @@ export type Trust = "user" | "assistant" | "tool" | "document" | "imported";
 
 /**
  * Accept a memory that needs review: clear its flags and make it available for recall. Recall still removes
- * unsafe text from it.
+ * unsafe text from the memory.
  */
 export interface TrustRequest {
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
@@ -1701,7 +1700,7 @@ export interface UpdateRequest {
   confidence?: number | undefined;
   /** Your own tags, at most 32. */
   categories?: readonly string[] | undefined;
-  /** Background that helps you understand the statement later. */
+  /** Background information that helps to understand the statement later. */
   context?: string | undefined;
   /** The original words that the memory is based on. */
   snippet?: string | undefined;
@@ -1715,14 +1714,11 @@ export interface UpdateRequest {
   valid_to?: string | null | undefined;
   /** When to archive the memory (ISO 8601). */
   expires_at?: string | null | undefined;
-  /** The origin of the change. It can only lower the memory's trust. */
+  /** The origin of the change. The change can lower the memory's trust, but not raise it. */
   trust?: Trust | undefined;
-  /**
-   * Your own data, at most 64 KiB of JSON. It is stored, returned and available to filters, but never
-   * interpreted.
-   */
+  /** Your own data, at most 64 KiB of JSON. You can filter by this data, but Mnemic never interprets it. */
   metadata?: Record<string, unknown> | undefined;
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
@@ -1734,7 +1730,7 @@ export interface Usage {
   seconds: number;
 }
 
-/** What a user of an org has, and when something was last said or remembered; null if nothing is left. */
+/** The counts of a user's items, and the time of the newest one (null if nothing is left). */
 export interface UserSummary {
   org: string;
   user: string;
@@ -1759,7 +1755,7 @@ export interface WhyNot {
   contributions: Contribution[];
 }
 
-/** Explain why a memory or message is not among the hits for `query`, or return its rank if it is. */
+/** Explain why a memory or message is missing from the hits for `query`, or return its rank among them. */
 export interface WhyNotRequest {
   /** The question. */
   query: string;
@@ -1774,17 +1770,17 @@ export interface WhyNotRequest {
   /** Conditions on fields and metadata, such as {"categories": "work"}. */
   filter?: Record<string, unknown> | null | undefined;
   /**
-   * Drop hits with a relevance below this value, 0 to 1; see `Hit.relevance`. Default: the setting
-   * `recall.min-relevance` (0).
+   * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
+   * (0).
    */
   min_relevance?: number | undefined;
-  /** Rank by cosine similarity alone and drop hits below this value, 0 to 1. */
+  /** Rank by cosine similarity alone, and drop hits below this value, 0 to 1. */
   min_similarity?: number | null | undefined;
-  /** Use what was true in the world at this time (ISO 8601). Default: now. */
+  /** Use only information that was true in the world at this time (ISO 8601). Default: now. */
   as_of?: string | null | undefined;
-  /** Use what was known at this time (ISO 8601). Default: now. */
+  /** Use only information that was known at this time (ISO 8601). Default: now. */
   known_at?: string | null | undefined;
-  /** Time limit in milliseconds. Returns the results found by then. */
+  /** Time limit in milliseconds, after which the results found so far are returned. */
   deadline_ms?: number | null | undefined;
   /** Rerank the best hits. Default: true if a reranker is configured. */
   rerank?: boolean | null | undefined;
@@ -1849,7 +1845,7 @@ export interface ListOptions {
   after?: string | undefined;
   /** List memories that were true in the world at this time (ISO 8601). */
   as_of?: string | undefined;
-  /** List memories that were known at this time, with their wording at that time (ISO 8601). */
+  /** List memories that were known at this time (ISO 8601), with their wording at the time. */
   known_at?: string | undefined;
 }
 
@@ -1862,7 +1858,7 @@ export type MergeOptions = Omit<MergeRequest, "ids">;
 export type FeedbackOptions = Omit<FeedbackRequest, "verdict">;
 
 export interface DeleteOptions {
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
@@ -1889,16 +1885,16 @@ export interface ProfileFormatOptions {
 }
 
 export interface WindowOptions {
-  /** Maximum number of messages. Default: the window's size, 20. */
+  /** Maximum number of messages. Default: the window size, 20. */
   limit?: number | undefined;
   /** Return messages regardless of their age. */
   include_closed?: boolean | undefined;
 }
 
 export interface MessagesOptions {
-  /** Include only what was said at or after this time (ISO 8601). */
+  /** Include only messages from this time or later (ISO 8601). */
   since?: string | undefined;
-  /** Include only what was said before this time (ISO 8601). */
+  /** Include only messages from before this time (ISO 8601). */
   before?: string | undefined;
   /** List only messages from the scope's session. */
   in_session?: boolean | undefined;
@@ -1909,11 +1905,11 @@ export interface MessagesOptions {
 }
 
 export interface ContextsOptions {
-  /** Only the record with this id. */
+  /** List only the record with this id. */
   id?: string | undefined;
-  /** Only the contexts that were built for this message, by its id. */
+  /** List only the contexts for the message with this id. */
   message?: string | undefined;
-  /** Only those of the scope's session. */
+  /** List only records from the scope's session. */
   in_session?: boolean | undefined;
   /** Records per page, 1 to 1000. Default: 50. */
   limit?: number | undefined;
@@ -1941,23 +1937,23 @@ export type DecayOptions = DecayRequest;
 export type EvictOptions = EvictRequest;
 
 export interface IngestOptions {
-  /** The level of the documents. Default: the first of user, agent and session that the scope names. */
+  /** The level of the documents. Default: the first of user, agent and session that the scope sets. */
   level?: Level | undefined;
   /** The name to store instead of the path. Default: the absolute path. */
   source?: string | undefined;
-  /** The file name for bytes. Its extension determines how they are read. */
+  /** The file name for bytes. The extension determines how the bytes are read. */
   name?: string | undefined;
   /** Make the documents visible only to the scope's agent. */
   is_private?: boolean | undefined;
-  /** Report what would be read without changing anything. */
+  /** Report which files would be read, without changing anything. */
   is_dry_run?: boolean | undefined;
-  /** Also read unchanged files again. */
+  /** Re-read unchanged files. */
   is_again?: boolean | undefined;
   /** How to split text: "structure", "sentences" or "paragraphs". Default: structure. */
   chunking?: Chunking | undefined;
   /** Use "refuse" to reject files that contain secrets, or "redact" to remove them. Default: refuse. */
   secrets?: Secrets | undefined;
-  /** Your own data for filters, such as {"team": "core"}. Default: keep what a document has. */
+  /** Your own data for filters, such as {"team": "core"}. Default: keep each document's metadata. */
   metadata?: Record<string, unknown> | undefined;
   /** Names of folders to read that are skipped by default, such as "build". */
   include?: readonly string[] | undefined;
@@ -1970,7 +1966,7 @@ export interface DocumentsListOptions {
   levels?: readonly Level[] | undefined;
   /** Include only these statuses. Default: all. */
   statuses?: readonly DocumentStatus[] | undefined;
-  /** List only sources that start with this text. */
+  /** List only documents whose source starts with this text. */
   under?: string | undefined;
   /** Documents per page. Default: 50. */
   limit?: number | undefined;
@@ -1986,7 +1982,7 @@ export interface DocumentsPassagesOptions {
 }
 
 export interface DocumentsDeleteOptions {
-  /** The reason, recorded in the history. */
+  /** The reason to record in the history. */
   reason?: string | undefined;
 }
 
@@ -2020,7 +2016,7 @@ export interface GraphNeighboursOptions {
 }
 
 export interface GraphPathOptions {
-  /** Maximum number of relations, 1 to 8. Default: 4. */
+  /** Maximum number of relations in the path, 1 to 8. Default: 4. */
   max_hops?: number | undefined;
   /** Follow only relations of these types, such as DEPENDS_ON. Default: all. */
   types?: readonly string[] | undefined;
@@ -2050,7 +2046,7 @@ export interface ExportOptions {
 export interface ImportOptions {
   /** The format of the content. Default: detected. */
   format?: string | undefined;
-  /** The file's name. It determines how `.md` files are read, and is stored as the source. */
+  /** The file's name, which is stored as the source and determines how `.md` files are read. */
   name?: string | undefined;
   /** Report what would happen without changing anything. */
   is_dry_run?: boolean | undefined;
@@ -2123,14 +2119,16 @@ export interface KeysAuditOptions {
 /** What is known about the user, by name. */
 export class ProfileVerbs extends Caller {
   /**
-   * Set facts by key, and return all facts of the profile. If the store is unavailable, the facts are lost, a
-   * warning is logged, and the result is empty.
+   * Set facts by key, and return all facts in the profile. If the store is unavailable, the facts are not
+   * saved, a warning is logged, and the result is empty.
    */
   set(facts: Record<string, string | null>, request: RequestOptions = {}): Promise<ProfileEntry[]> {
     return this.connection.ask(this.scope, "PATCH", "/v1/profile", { body: { facts } }, request);
   }
 
-  /** Return the facts, sorted by key. The result is empty if there are none or the store is unavailable. */
+  /**
+   * Return the facts, sorted by key. The result is empty if the profile is empty or the store is unavailable.
+   */
   get(request: RequestOptions = {}): Promise<Record<string, string>> {
     return this.connection.ask(this.scope, "GET", "/v1/profile/facts", {}, request);
   }
@@ -2140,7 +2138,7 @@ export class ProfileVerbs extends Caller {
     return this.connection.ask(this.scope, "GET", "/v1/profile", {}, request);
   }
 
-  /** Format the facts for a system prompt: a heading and "key: value" lines. Returns "" if there are none. */
+  /** Format the facts for a system prompt: a heading and "key: value" lines. An empty profile returns "". */
   format(options: ProfileFormatOptions = {}, request: RequestOptions = {}): Promise<string> {
     return this.connection.ask(this.scope, "GET", "/v1/profile/block", { query: { ...options } }, request);
   }
@@ -2186,34 +2184,33 @@ export class GraphVerbs extends Caller {
     return this.connection.list(this.scope, "GET", "/v1/graph/entities", { query: { ...options } }, request, "nodes", "after");
   }
 
-  /** Return the best-connected entities and the relations between them, with the sentences they come from. */
+  /** Return the best-connected entities and the relations between them, with their source sentences. */
   overview(options: GraphOverviewOptions = {}, request: RequestOptions = {}): Promise<GraphOverview> {
     return this.connection.ask(this.scope, "GET", "/v1/graph", { query: { ...options } }, request);
   }
 
   /**
-   * Return the entities around an entity, nearest first, with the sentences they come from. Follows relations
-   * in both directions.
+   * Return the entities around an entity, nearest first, with their source sentences. Follows relations in
+   * both directions.
    */
   neighbours(name: string, options: GraphNeighboursOptions = {}, request: RequestOptions = {}): Promise<Neighbourhood> {
     return this.connection.ask(this.scope, "GET", "/v1/graph/neighbours", { query: { ...options, name } }, request);
   }
 
   /**
-   * Find a shortest path between two entities, with the sentence behind each step. If there is no path, the
-   * result has no nodes.
+   * Find a shortest path between two entities, with the source sentence of each step. If there is no path,
+   * the result has no nodes.
    */
   path(source: string, target: string, options: GraphPathOptions = {}, request: RequestOptions = {}): Promise<GraphPath> {
     return this.connection.ask(this.scope, "GET", "/v1/graph/path", { query: { ...options, source, target } }, request);
   }
 
   /**
-   * Rename, retype, merge or remove an entity, or remove one of its relations. Returns the entity as it is
-   * now.
+   * Rename, retype, merge or remove an entity, or remove a relation. Returns the corrected or removed entity.
    *
-   * Items keep their text. The correction applies to names read before or later, until `graph.undo` reverts
-   * it. A later message that mentions a merged name belongs to the merged entity, and what you remove does
-   * not come back. Corrections belong to the scope's user, or else to its agent or session. `history(scope,
+   * Stored texts do not change. The correction applies to past and future mentions until `graph.undo` reverts
+   * it. Later mentions of a merged name belong to the merged entity. Removed entities and relations stay
+   * removed. Corrections belong to the scope's user, or else to its agent or session. `history(scope,
    * "graph")` lists them.
    */
   correct(name: string, options: GraphCorrectOptions = {}, request: RequestOptions = {}): Promise<Node> {
@@ -2221,8 +2218,8 @@ export class GraphVerbs extends Caller {
   }
 
   /**
-   * Revert the last correction of an entity. Call it again to revert the correction before that. Returns the
-   * entities that it concerned: both after a merge, and none if no item mentions them any more.
+   * Revert the last correction of an entity. Call again to revert earlier corrections. Returns the affected
+   * entities: both after a merge, and none if no item mentions them any more.
    */
   undo(name: string, request: RequestOptions = {}): Promise<Node[]> {
     return this.connection.ask(this.scope, "POST", "/v1/graph/undo", { body: { name } }, request);
@@ -2245,7 +2242,10 @@ export class ToolsVerbs extends Caller {
     return this.connection.ask(this.scope, "GET", "/v1/tools", {}, request);
   }
 
-  /** Call a tool as a model would, with limits on time and size. Failures are in the outcome, not raised. */
+  /**
+   * Call a tool as a model would, with limits on time and size. Failures are returned in the outcome, not
+   * raised.
+   */
   call(name: string, options: ToolsCallOptions = {}, request: RequestOptions = {}): Promise<ToolOutcome> {
     return this.connection.ask(this.scope, "POST", `/v1/tools/${encodeURIComponent(name)}/call`, { body: { ...options }, isLong: true }, request);
   }
@@ -2258,7 +2258,7 @@ export class JobsVerbs extends Caller {
     return this.connection.ask(this.scope, "GET", "/v1/jobs", { query: { ...options } }, request);
   }
 
-  /** Retry jobs that failed permanently. Returns how many were found. */
+  /** Retry jobs that failed permanently. Returns the number of jobs found. */
   retry(ids: readonly string[], request: RequestOptions = {}): Promise<number> {
     return this.connection.ask(this.scope, "POST", "/v1/jobs/retry", { body: { ids } }, request);
   }
@@ -2267,7 +2267,7 @@ export class JobsVerbs extends Caller {
 /** API keys. */
 export class KeysVerbs extends Caller {
   /**
-   * Create a key for the scope's org, restricted to the scope's user and agent, if any. Its `token` is shown
+   * Create a key for the scope's org, restricted to the scope's user and agent, if any. The `token` is shown
    * only once.
    */
   create(options: KeysCreateOptions = {}, request: RequestOptions = {}): Promise<IssuedKey> {
@@ -2279,7 +2279,7 @@ export class KeysVerbs extends Caller {
     return this.connection.ask(this.scope, "GET", "/v1/keys", {}, request);
   }
 
-  /** Revoke a key. This takes effect immediately in every process. */
+  /** Revoke a key. Every process rejects the key immediately. */
   revoke(id: string, request: RequestOptions = {}): Promise<ApiKey> {
     return this.connection.ask(this.scope, "DELETE", `/v1/keys/${encodeURIComponent(id)}`, {}, request);
   }
@@ -2318,31 +2318,31 @@ export class Verbs extends Caller {
   /**
    * Store one exchange, word for word.
    *
-   * Without a session in the scope, a new conversation starts. Its id is `Turn.session`. A message whose
-   * external id is already stored is not stored again.
+   * Without a session in the scope, a new conversation starts, with its id in `Turn.session`. Messages whose
+   * external id is already stored are skipped.
    */
   capture(options: CaptureOptions = {}, request: RequestOptions = {}): Promise<Turn> {
     return this.connection.ask(this.scope, "POST", "/v1/messages", { body: { ...options } }, request);
   }
 
   /**
-   * Store many exchanges of one conversation, in order, in one durable transaction with batched embedding.
+   * Store many exchanges of one conversation in order, with one durable transaction and batched embedding.
    */
   captureMany(exchanges: readonly (readonly NewMessage[])[], options: CaptureManyOptions = {}, request: RequestOptions = {}): Promise<Turn[]> {
     return this.connection.ask(this.scope, "POST", "/v1/messages/batch", { body: { ...options, exchanges } }, request);
   }
 
-  /** Add the assistant's answer to a turn that was captured without it. */
+  /** Add the assistant's answer to a turn that was captured without one. */
   complete(turn_id: string, assistant: string | readonly string[], options: CompleteOptions = {}, request: RequestOptions = {}): Promise<Turn> {
     return this.connection.ask(this.scope, "POST", `/v1/turns/${encodeURIComponent(turn_id)}/complete`, { body: { ...options, assistant } }, request);
   }
 
-  /** Store one memory. If the same text is already stored at this level, that memory is returned instead. */
+  /** Store one memory. If this level already has a memory with the same text, returns that memory. */
   remember(text: string, options: RememberOptions = {}, request: RequestOptions = {}): Promise<Memory> {
     return this.connection.ask(this.scope, "POST", "/v1/memories", { body: { ...options, text } }, request);
   }
 
-  /** Store many memories in one durable transaction with batched embedding. */
+  /** Store many memories with one durable transaction and batched embedding. */
   rememberMany(memories: readonly (RememberRequest | string)[], request: RequestOptions = {}): Promise<Memory[]> {
     return this.connection.ask(this.scope, "POST", "/v1/memories/batch", { body: { memories } }, request);
   }
@@ -2350,15 +2350,15 @@ export class Verbs extends Caller {
   /**
    * Find the messages and memories that answer `query`, best first.
    *
-   * If nothing matches or the query is blank, it returns up to 5 of the most important memories as background
-   * (`Hit.is_fallback`). `Recall.degraded` lists unavailable sources.
+   * If nothing matches or the query is blank, returns up to 5 of the most important memories as background,
+   * marked with `Hit.is_fallback`. `Recall.degraded` lists unavailable sources.
    */
   recall(query: string | null, options: RecallOptions = {}, request: RequestOptions = {}): Promise<Hits> {
     return this.connection.ask<Recall>(this.scope, "POST", "/v1/recall", { body: { ...options, query } }, request).then(toHits);
   }
 
   /**
-   * Build the chat messages that help a model answer `query`: memory, documents and history, with citations.
+   * Build chat messages that help a model answer `query`, from memory, documents and history, with citations.
    *
    * The other arguments are the same as for `recall`.
    */
@@ -2367,7 +2367,7 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Explain why a memory or message is not among the hits for `query`, or return its rank if it is.
+   * Explain why a memory or message is missing from the hits for `query`, or return its rank among them.
    *
    * The other arguments are the same as for `recall`.
    */
@@ -2385,7 +2385,7 @@ export class Verbs extends Caller {
     return this.connection.list(this.scope, "GET", "/v1/memories", { query: { ...options } }, request, "memories", "after");
   }
 
-  /** Count the scope's memories by state (active ones also by kind) and its documents by status. */
+  /** Count the scope's memories by state, active memories also by kind, and documents by status. */
   count(request: RequestOptions = {}): Promise<Counts> {
     return this.connection.ask(this.scope, "GET", "/v1/counts", {}, request);
   }
@@ -2393,7 +2393,7 @@ export class Verbs extends Caller {
   /**
    * Correct a memory. The history keeps both versions, and `undo` reverts the change.
    *
-   * The fields are those of `remember`. Pass null to remove a time.
+   * The fields are those of `remember`. Pass null to clear a time.
    */
   update(id: string, options: UpdateOptions = {}, request: RequestOptions = {}): Promise<Memory> {
     return this.connection.ask(this.scope, "PATCH", `/v1/memories/${encodeURIComponent(id)}`, { body: { ...options } }, request);
@@ -2409,9 +2409,7 @@ export class Verbs extends Caller {
     return this.connection.ask(this.scope, "POST", "/v1/memories/merge", { body: { ...options, ids } }, request);
   }
 
-  /**
-   * Revert the last change to a memory, including a merge. Call it again to revert the change before that.
-   */
+  /** Revert the last change to a memory, including a merge. Call again to revert earlier changes. */
   undo(id: string, request: RequestOptions = {}): Promise<Memory> {
     return this.connection.ask(this.scope, "POST", `/v1/memories/${encodeURIComponent(id)}/undo`, {}, request);
   }
@@ -2422,31 +2420,33 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Delete the text, vectors and history of one memory or message, and everything derived from it alone.
+   * Delete the text, vectors and history of one memory or message, and everything derived only from that
+   * item.
    *
-   * Memories that are also derived from other sources are flagged, and a job derives them again. The
-   * receipt's notes list them.
+   * Memories that also have other sources are flagged, derived again by a job, and listed in the receipt's
+   * notes.
    */
   delete(id: string, options: DeleteOptions = {}, request: RequestOptions = {}): Promise<Receipt> {
     return this.connection.ask(this.scope, "DELETE", `/v1/memories/${encodeURIComponent(id)}`, { query: { ...options } }, request);
   }
 
-  /** Delete every memory, but no messages, at the given levels of the scope. */
+  /** Delete all memories at the given levels of the scope. Messages are kept. */
   clear(options: ClearOptions = {}, request: RequestOptions = {}): Promise<Receipt> {
     return this.connection.ask(this.scope, "POST", "/v1/memories/clear", { body: { ...options } }, request);
   }
 
-  /** Return every change to a memory, oldest first, including its deletion. */
+  /** Return every change to a memory, including its deletion, oldest first. */
   history(id: string, request: RequestOptions = {}): Promise<HistoryEntry[]> {
     return this.connection.ask(this.scope, "GET", `/v1/memories/${encodeURIComponent(id)}/history`, {}, request);
   }
 
   /**
-   * List the memories that need a person's judgement, newest first, each with the reason.
+   * List the memories that need review, newest first, with the reason for each.
    *
    * Quarantined memories contain instructions that the user did not write, or claims that their sources do
-   * not support. Flagged memories have a source that was erased, corrected or is no longer trusted. The
-   * others are disputed. Until you judge these memories, they are ranked low or not recalled at all.
+   * not support. Flagged memories have a source that was erased or corrected, or is no longer trusted.
+   * Disputed memories contradict other memories. Until you review a memory, it ranks low or is not recalled
+   * at all.
    */
   review(options: ReviewOptions = {}, request: RequestOptions = {}): Promise<Review[]> {
     return this.connection.ask(this.scope, "GET", "/v1/review", { query: { ...options } }, request);
@@ -2454,13 +2454,13 @@ export class Verbs extends Caller {
 
   /**
    * Accept a memory that needs review: clear its flags and make it available for recall. Recall still removes
-   * unsafe text from it.
+   * unsafe text from the memory.
    */
   trust(id: string, options: TrustOptions = {}, request: RequestOptions = {}): Promise<Memory> {
     return this.connection.ask(this.scope, "POST", `/v1/memories/${encodeURIComponent(id)}/trust`, { body: { ...options } }, request);
   }
 
-  /** Archive a memory that needs review. It is deleted later. Until then, `undo` restores it. */
+  /** Archive a memory that needs review. `undo` restores the memory until it is deleted later. */
   reject(id: string, options: RejectOptions = {}, request: RequestOptions = {}): Promise<Memory> {
     return this.connection.ask(this.scope, "POST", `/v1/memories/${encodeURIComponent(id)}/reject`, { body: { ...options } }, request);
   }
@@ -2468,8 +2468,8 @@ export class Verbs extends Caller {
   /**
    * Run a command of Anthropic's memory tool on memory as files, and return the text for the model.
    *
-   * The files are below "/memories": profile.md, a page for each kind of memory with one item per memory, and
-   * the files that were created, each of which is one memory. Errors have the words that models know.
+   * The folder "/memories" contains profile.md and a page per kind of memory, with one item per memory. Every
+   * other file in the folder is one memory. Error messages use the wording that models expect.
    *
    * The command `view` needs only the right to read.
    */
@@ -2487,15 +2487,15 @@ export class Verbs extends Caller {
 
   /**
    * List messages, newest first, one page at a time. Pass `MessagePage.next` as `after` to get the next page.
-   * Imported messages are ordered by when they were said, not by when they were imported.
+   * Imported messages are ordered by their original time, not by their import time.
    */
   messages(options: MessagesOptions = {}, request: RequestOptions = {}): Pages<MessagePage, Message> {
     return this.connection.list(this.scope, "GET", "/v1/messages", { query: { ...options } }, request, "messages", "after");
   }
 
   /**
-   * List what contexts showed to models, newest first, one page at a time: when and where, for which message,
-   * which memories, and how relevant they were. Records are kept for 30 days (the setting
+   * List the contexts shown to models, newest first, one page at a time. Each record has the time, interface,
+   * message, and memories with their relevance. Records are kept for 30 days (the setting
    * `context.keep-days`).
    */
   contexts(options: ContextsOptions = {}, request: RequestOptions = {}): Pages<ContextPage, ContextRecord> {
@@ -2529,8 +2529,8 @@ export class Verbs extends Caller {
    * Write a reflection on the user's newest summaries and add long-term facts to the profile.
    *
    * The worker does this after every ten summaries of a user, counted across all sessions. Without a language
-   * model, the reflection contains the user's long-term facts. If none is written, the report gives the
-   * reason.
+   * model, the reflection contains the user's long-term facts. If no reflection is written, the report gives
+   * the reason.
    */
   reflect(options: ReflectOptions = {}, request: RequestOptions = {}): Promise<ReflectReport> {
     return this.connection.ask(this.scope, "POST", "/v1/reflect", { body: { ...options } }, request);
@@ -2546,20 +2546,20 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Review the days that have not been curated yet, and store what will still matter in six months as gems.
+   * Review uncurated days, and store as gems the information that will still matter in six months.
    *
-   * The worker does this every night, up to yesterday.
+   * The worker does this every night, up to the previous day.
    */
   curate(options: CurateOptions = {}, request: RequestOptions = {}): Promise<CurateReport> {
     return this.connection.ask(this.scope, "POST", "/v1/curate", { body: { ...options } }, request);
   }
 
   /**
-   * Merge a choice that was made at least three times over two months into a general preference.
+   * Merge choices made at least three times over two months into general preferences.
    *
-   * The worker does this every week, for choices at least a month old. The preference supersedes the memories
-   * and lists them in its context. Call `undo` on the preference to restore them. A second run changes
-   * nothing.
+   * The worker does this every week, for choices at least a month old. Each preference supersedes the
+   * original memories and lists them in its context. `undo` on a preference restores them. A second run
+   * changes nothing.
    */
   consolidate(options: ConsolidateOptions = {}, request: RequestOptions = {}): Promise<ConsolidateReport> {
     return this.connection.ask(this.scope, "POST", "/v1/consolidate", { body: { ...options } }, request);
@@ -2569,14 +2569,14 @@ export class Verbs extends Caller {
    * Compute how far the importance of memories has faded since their last access. The stored `importance`
    * does not change.
    *
-   * The worker does this every night. Running it again immediately changes nothing.
+   * The worker does this every night. A second run immediately afterwards changes nothing.
    */
   decay(options: DecayOptions = {}, request: RequestOptions = {}): Promise<DecayReport> {
     return this.connection.ask(this.scope, "POST", "/v1/decay", { body: { ...options } }, request);
   }
 
   /**
-   * Archive memories that have expired or are old and faded, and delete those archived long ago.
+   * Archive memories that have expired or are old and faded, and delete memories that were archived long ago.
    *
    * The worker does this every night. Pinned memories and reflections are kept. `undo` restores an archived
    * memory.
@@ -2596,12 +2596,12 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Answer a question from one whole document, of any length, with the configured language model.
+   * Answer a question from a whole document of any length, with the configured language model.
    *
    * The model reads the document piece by piece and combines its notes into an answer with quotes, pages and
    * offsets. If the limits are too low for the whole document, the passages that recall finds are read first,
-   * and the answer states what was left out. Finished pieces are kept, so asking again resumes where it
-   * stopped. Without a model, the report contains only the best passages.
+   * and the answer states which parts were not read. Finished pieces are kept, so repeating the question
+   * resumes the work. Without a model, the report contains only the best passages.
    */
   research(document: string, question: string, options: ResearchOptions = {}, request: ReportOptions = {}): Promise<ResearchReport> {
     return this.connection.report(this.scope, "POST", "/v1/research", { body: { ...options, document, question }, isLong: true }, request);
@@ -2610,8 +2610,8 @@ export class Verbs extends Caller {
   /**
    * Answer the user's message with memory and tools, then store both messages.
    *
-   * The worker extracts facts from them later. Without a session in the scope, a new conversation starts. Its
-   * id is `Reply.session`. The other arguments are the same as for `context`.
+   * The worker extracts facts from both messages later. Without a session in the scope, a new conversation
+   * starts, with its id in `Reply.session`. The other arguments are the same as for `context`.
    *
    * If the client disconnects, the answer is still completed and stored.
    */
@@ -2634,7 +2634,7 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Answer a question from memories and documents alone, with citations. Stores nothing.
+   * Answer a question only from memories and documents, with citations. Stores nothing.
    *
    * The other arguments are the same as for `context`.
    */
@@ -2642,7 +2642,7 @@ export class Verbs extends Caller {
     return this.connection.ask(this.scope, "POST", "/v1/ask", { body: { ...options, question }, isLong: true }, request);
   }
 
-  /** Yield everything the scope owns as JSON Lines. `import_` can read them back without loss. */
+  /** Yield everything the scope owns as JSON Lines, which `import_` can read back without loss. */
   export(options: ExportOptions = {}, request: RequestOptions = {}): AsyncGenerator<string, void, undefined> {
     return this.connection.lines(this.scope, "GET", "/v1/export", { query: { ...options } }, request);
   }
@@ -2650,17 +2650,17 @@ export class Verbs extends Caller {
   /**
    * Import a Mnemic export, or chats or memories from another program. Importing twice changes nothing.
    *
-   * Broken records are reported, not raised.
+   * Invalid records are reported in the result and do not raise an error.
    */
   import(text: string, options: ImportOptions = {}, request: ReportOptions = {}): Promise<ImportReport> {
     return this.connection.report(this.scope, "POST", "/v1/import", { query: { ...options }, text }, request);
   }
 
   /**
-   * Permanently erase all data belonging to the scope's session, user, agent or org, and all derived data.
+   * Permanently erase all data of the scope's session, user, agent or org, and all derived data.
    *
-   * Removes messages, memories, documents, vectors, profile, jobs and history, including from indexes. The
-   * receipt is kept. It contains counts and keyed hashes. Its `notes` list what software cannot guarantee.
+   * Removes messages, memories, documents, vectors, profile, jobs, history and index entries. A receipt with
+   * counts and keyed hashes is kept. The receipt's `notes` list what software cannot guarantee.
    *
    * Erasing an org needs the right admin.
    */
@@ -2669,7 +2669,7 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Return the receipts of all erasures in the scope's org, oldest first. They contain no names and no text.
+   * Return the receipts of all erasures in the scope's org, oldest first. Receipts contain no names or text.
    */
   receipts(request: RequestOptions = {}): Promise<Receipt[]> {
     return this.connection.ask(this.scope, "GET", "/v1/receipts", {}, request);
@@ -2678,15 +2678,16 @@ export class Verbs extends Caller {
   /**
    * Re-embed the whole store after changing the embedder. The store stays available.
    *
-   * Until it is done, search uses the vectors from `embedder.previous` (not needed if that was the default,
-   * minilm). Old vectors are kept, so you can switch back. Call again to resume after an interruption.
+   * During this time, search uses the vectors of the embedder in `embedder.previous`. You need not set it for
+   * the default, minilm. Old vectors are kept, so you can switch back. Call again to resume after an
+   * interruption.
    */
   reembed(options: ReembedOptions = {}, request: ReportOptions = {}): Promise<ReembedReport> {
     return this.connection.report(this.scope, "POST", "/v1/reembed", { query: { ...options } }, request);
   }
 
   /**
-   * Write all rows of all orgs to one file, as one consistent snapshot. The store stays available. SQLite and
+   * Write all rows of all orgs to one file, as a consistent snapshot. The store stays available. SQLite and
    * PostgreSQL can both restore it. The file is verified, readable only by its owner, and never left
    * incomplete.
    *
@@ -2709,8 +2710,8 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Check the quality of the scope's memories: a score from 0 to 100, and findings, each with its reason and
-   * fix.
+   * Check the quality of the scope's memories. Returns a score from 0 to 100 and findings with reasons and
+   * fixes.
    *
    * Nothing is deleted, and `undo` reverts each fix. Scores are stored, and later runs return them in
    * `scores`. To check the installation, use `doctor`.
@@ -2722,8 +2723,8 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Check every part of the installation: what works, what is degraded and what to do. Never raises for a
-   * broken part.
+   * Check every part of the installation, and report which parts work or are degraded and how to fix them.
+   * Broken parts are reported without raising an error.
    */
   doctor(options: DoctorOptions = {}, request: RequestOptions = {}): Promise<Diagnosis> {
     return this.connection.ask(this.scope, "GET", "/v1/doctor", { query: { ...options } }, request);

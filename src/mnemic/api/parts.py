@@ -300,13 +300,11 @@ class GraphVerbs:
         target: str | None = None,
         reason: str = "",
     ) -> graph.Node:
-        """Rename, retype, merge or remove an entity, or remove one of its relations. Returns the corrected or removed
-        entity.
+        """Rename, retype, merge or remove an entity, or remove a relation. Returns the corrected or removed entity.
 
         Stored texts do not change. The correction applies to past and future mentions until `graph.undo` reverts it.
         Later mentions of a merged name belong to the merged entity. Removed entities and relations stay removed.
-        Corrections belong to the scope's user, or else to its agent or session. `history(scope, "graph")` lists all
-        corrections.
+        Corrections belong to the scope's user, or else to its agent or session. `history(scope, "graph")` lists them.
 
         Args:
             name: The entity's name or node id.
@@ -354,7 +352,7 @@ class GraphVerbs:
 
 @check_arguments("tools.")
 class ToolVerbs:
-    """Tools that a model may call: Mnemic's own, those from installed packages and configured modules, and added tools."""
+    """Tools for models: Mnemic's own, those from installed packages and configured modules, and added ones."""
 
     def __init__(self, toolbox: Callable[[], Toolbox], add: Callable[[Iterable[Tool]], None], engine: Engine) -> None:
         self._toolbox, self._add, self._engine = toolbox, add, engine

@@ -271,8 +271,7 @@ class UpkeepVerbs(Acting):
         return reflect(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
-        """Review the days that have not been curated yet, and store as gems any information that will still matter in
-        six months.
+        """Review uncurated days, and store as gems the information that will still matter in six months.
 
         The worker does this every night, up to the previous day.
 
@@ -290,8 +289,7 @@ class UpkeepVerbs(Acting):
         """Merge choices made at least three times over two months into general preferences.
 
         The worker does this every week, for choices at least a month old. Each preference supersedes the original
-        memories and lists them in its context. Call `undo` on a preference to restore the originals. A second run
-        changes nothing.
+        memories and lists them in its context. `undo` on a preference restores them. A second run changes nothing.
 
         Args:
             is_dry_run: Change nothing, and do not call the model to word the preferences.
@@ -447,7 +445,7 @@ class UpkeepVerbs(Acting):
     ) -> ReembedReport:
         """Re-embed the whole store after changing the embedder. The store stays available.
 
-        Meanwhile, search uses the vectors of the embedder in `embedder.previous`, which you need not set for the
+        During this time, search uses the vectors of the embedder in `embedder.previous`. You need not set it for the
         default, minilm. Old vectors are kept, so you can switch back. Call again to resume after an interruption.
 
         Args:

@@ -156,8 +156,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """Store many memories with one durable transaction and batched embedding.
 
         Args:
-            memories: Memories as strings, `MemoryDraft` objects, or mappings with "text" and other arguments of
-                `remember`.
+            memories: Memories as strings, `MemoryDraft` objects, or mappings with the arguments of `remember`.
         """
         drafts = [self._draft(memory) for memory in memories]
         return remember(self._engine, scope, drafts, actor=self._actor) if drafts else []
@@ -397,9 +396,8 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         limit: int = 50,
         after: str | None = None,
     ) -> ContextPage:
-        """List the contexts shown to models, newest first, one page at a time. Each record has the time, the interface,
-        the message, and the memories with their relevance. Records are kept for 30 days (the setting
-        `context.keep-days`).
+        """List the contexts shown to models, newest first, one page at a time. Each record has the time, interface,
+        message, and memories with their relevance. Records are kept for 30 days (the setting `context.keep-days`).
 
         Args:
             id: List only the record with this id.

@@ -125,8 +125,7 @@ def init(
 
 @verb_command("keys create", is_stated=True)
 def create(issued: IssuedKey) -> None:
-    """Create an API key for the org. Use --user or --agent to restrict the key to one user or agent. The key is shown
-    only once.
+    """Create an API key for the org. Use --user or --agent to restrict the key. The key is shown only once.
 
     Once a key exists, every request to `mnemic serve` needs one.
     """

@@ -87,9 +87,7 @@ def users(found: Sequence[UserSummary]) -> None:
 
 @verb_command("sessions")
 def sessions(found: Sequence[SessionSummary], arguments: Arguments) -> None:
-    """List a user's sessions with their first message, most recently active first. `mnemic show SESSION` prints a
-    session.
-    """
+    """List a user's sessions with their first message, most recently active first. `mnemic show` prints a session."""
     rows = [output.Row((s.session, f"{s.messages:,}"), s.text, (output.format_last(s.last_at),)) for s in found]
     if rows:
         output.show_rows(("session", "messages"), rows)

@@ -154,8 +154,8 @@ def delete_document(receipt: Receipt) -> None:
 @command("research")
 def research(options: ScopeOptions, arguments: Arguments) -> None:
     """Answer a question from a whole document of any length. The language model reads the document piece by piece,
-    within limits, and cites its passages. To resume after an interruption, run the command again. Without a model, only
-    the best passages are shown.
+    within limits, and cites its passages. Run an interrupted command again to resume. Without a model, only the best
+    passages are shown.
     """
     try:
         with output.show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:

@@ -108,9 +108,8 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("calibrate")
 def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """Calibrate relevance for configured embedders that Mnemic does not know. Embeds 340 built-in sentences without
-    reading any memories, and stores two numbers per embedder in a file (setting: embedder.scales). Afterwards, restart
-    programs that use Mnemic.
+    """Calibrate relevance for configured embedders that Mnemic does not know. Embeds 340 built-in sentences and no
+    memories. Stores two numbers per embedder in a file (embedder.scales). Afterwards, restart running programs.
     """
     from mnemic.api import Mnemic
     from mnemic.build import build
@@ -213,8 +212,8 @@ def retry(
 
 @verb_command("curate")
 def curate(report: CurateReport) -> None:
-    """Review the days that have not been curated yet, and store as gems any information that will still matter in six
-    months. The worker does this every night.
+    """Review uncurated days, and store as gems the information that will still matter in six months. The worker does
+    this every night.
     """
     for day in report.days:
         rows = [

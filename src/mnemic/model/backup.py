@@ -67,8 +67,8 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """A backup that was written or checked, byte by byte. `size`: of the file in bytes. `lost`: orgs that cannot be
-    opened. `notes`: what was not checked, for people.
+    """A backup that was written or checked completely. `size`: the file size in bytes. `lost`: orgs that cannot be
+    opened. `notes`: the parts that were not checked.
     """
 
     path: str
@@ -81,7 +81,7 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RescueReport:
-    """The rows saved from a damaged store into the new one at `path`, by table, and what is lost, in words."""
+    """The rows saved from a damaged store to the new one at `path`, by table, and a description of the losses."""
 
     path: str
     rows: Mapping[str, int]
@@ -90,10 +90,10 @@ class RescueReport:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """The result of a restore, or its plan (`is_dry_run`). `counts`: the store's rows by table afterwards;
-    `replaced`: before. `replayed`: erasures made after the backup and repeated in it; `erased`: rows they removed,
-    by table. `kept`: tables that stay because they are not part of a backup. `lost`: orgs of a sealed backup that
-    cannot be opened. `notes`: hints for people.
+    """The result of a restore, or its plan (`is_dry_run`). `counts`: the store's rows by table after the restore.
+    `replaced`: the rows before. `replayed`: erasures made after the backup and applied again. `erased`: the rows that
+    these removed, by table. `kept`: tables that stay because they are not part of a backup. `lost`: orgs of a sealed
+    backup that cannot be opened. `notes`: hints.
     """
 
     manifest: Manifest

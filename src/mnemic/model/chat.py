@@ -14,7 +14,7 @@ from mnemic.model.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call requested by the model. `arguments` is its JSON text, unparsed."""
+    """A tool call requested by the model. `arguments` is unparsed JSON text."""
 
     id: str
     name: str
@@ -23,7 +23,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """A message of a prompt. An assistant's can have `tool_calls`; a tool's answers `tool_call_id`."""
+    """A message of a prompt. An assistant message can have `tool_calls`. A tool message answers `tool_call_id`."""
 
     role: Role
     content: str
@@ -57,7 +57,7 @@ class Prompt:
 
 
 class Finish(StrEnum):
-    """Why a reply ended. LENGTH: it was cut."""
+    """Why a reply ended. LENGTH: the reply was cut off."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -84,7 +84,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole reply. `text` is empty if the model only calls tools."""
+    """A complete reply. `text` is empty if the model only calls tools."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -106,11 +106,11 @@ def _ignore(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The caller's scope, the time and the actor of a tool call. Python tools get it in a parameter of this type,
+    """The caller's scope, the time and the actor of a tool call. Python tools receive it in a parameter of this type,
     which models do not see.
 
-    `now` is aware and in UTC. `actor` is written into the history of changes. Pass `tell` the object that the tool's
-    text is about, so that servers can return it beside the text; for a failed call, pass the error.
+    `now` is aware and in UTC. `actor` is recorded in the history of changes. To let servers return an object with the
+    tool's text, pass the object to `tell`. For a failed call, pass the error.
     """
 
     scope: Scope
@@ -121,8 +121,8 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """The result of a tool call. `text` goes to the model as it is: the result, or with `is_error` the problem and
-    how to fix the call. `seconds`: the duration.
+    """The result of a tool call. `text` goes to the model unchanged. It has the result or, with `is_error`, the problem
+    and how to fix the call. `seconds`: the duration.
     """
 
     call: ToolCall
@@ -156,8 +156,8 @@ class ToolStep:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The assistant's answer. `session` is its conversation, `turn` the stored exchange (None if nothing was
-    stored), `context` the memory shown to the model, `steps` the tool calls. `finish` LENGTH means the text was cut.
+    """The assistant's answer. `session` is the conversation, `turn` the stored exchange (None if nothing was stored),
+    `context` the memory shown to the model, and `steps` the tool calls. If `finish` is LENGTH, the text was cut off.
     `degraded` lists unavailable sources, tools or storage, with the reason.
     """
 
@@ -173,7 +173,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """First event: the memory put before the model."""
+    """The first event: the memory shown to the model."""
 
     context: Context
 
@@ -194,7 +194,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """Last event: the whole reply, stored."""
+    """The last event: the whole reply, after it is stored."""
 
     reply: Reply
 
@@ -205,7 +205,7 @@ ChatEvent = Recalled | Said | Called | Replied
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer from memory and documents. `citations` are the sources that the text names by `[number]`;
+    """An answer from memory and documents. `citations` are the sources that the text cites by `[number]`.
     `context.citations` are all sources shown to the model.
     """
 

@@ -29,8 +29,8 @@ class ReadDocument:
     """The text of a file, never blank, to be split into passages and cited by page.
 
     `pages`: the character offset of each page, ascending from 0; empty if the format has no pages. A page is a PDF
-    page, a slide or a sheet. `headings` ascend by offset. `metadata`: author, language, encoding and the like, as the
-    file gives them. Raises `InvalidInputError` for an offset outside the text or out of order.
+    page, a slide or a sheet. `headings` ascend by offset. `metadata`: author, language, encoding and the like, as
+    stated in the file. Raises `InvalidInputError` for an offset outside the text or out of order.
     """
 
     title: str
@@ -77,7 +77,7 @@ class ReadLimits:
 
 
 class DocumentStatus(StrEnum):
-    """The state of a document. Its chunks are recalled once it has been READY."""
+    """The status of a document. Its chunks can be recalled after it has first been READY."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -90,10 +90,10 @@ class DocumentStatus(StrEnum):
 class Document:
     """An ingested file without its text.
 
-    `source` is its path or name, unique in its partition and private agent unless erased. `sha256` is the digest of the
-    bytes last read, "" before. `reason` explains a failure. If reading again failed, the old text, chunks and `sha256`
-    stay. `pages`: the character offset of each page. `headings` ascend by offset. `characters` and `chunks` count what
-    is stored. `metadata` comes from the file, `bookkeeping` is Mnemic's own.
+    `source` is the path or name, unique in its partition and private agent unless erased. `sha256` is the digest of the
+    bytes last read, or "" if there are none. `reason` explains a failure. If a later read fails, the old text, chunks
+    and `sha256` stay. `pages`: the character offset of each page. `headings` ascend by offset. `characters` and
+    `chunks` are stored counts. `metadata` comes from the file, and `bookkeeping` belongs to Mnemic.
     """
 
     id: str
@@ -116,7 +116,7 @@ class Document:
 
     @property
     def level(self) -> Level:
-        """The level it belongs to."""
+        """The level of the owner."""
         return self.partition.level
 
 
@@ -144,14 +144,14 @@ class Chunking(StrEnum):
 
 
 class Secrets(StrEnum):
-    """How to treat a file with a secret. `refuse`: it fails. `redact`: it is stored with the secret replaced."""
+    """How to treat a file with a secret. `refuse`: the file fails. `redact`: the secret is replaced."""
 
     REFUSE = "refuse"
     REDACT = "redact"
 
 
 class Outcome(StrEnum):
-    """What happened to a file, or would happen in a dry run."""
+    """The outcome for a file, or the planned outcome in a dry run."""
 
     ADDED = "added"
     REPLACED = "replaced"
@@ -179,9 +179,9 @@ class FileReport:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
     """The result of an ingest, or the plan of a dry run, which does not open files. `counts`: files by outcome.
-    `why_nothing`: the reason if nothing was stored, else "". `chunks` were stored, from `characters` of text.
-    `needs_vectors`: keyword search finds them now, semantic search after a job has run. `note`: a warning, such as
-    that the embedder does not know the language of the texts.
+    `why_nothing`: the reason if nothing was stored, or "". `chunks` and `characters` are the stored amounts.
+    `needs_vectors`: keyword search finds the passages now, and semantic search after a job has run. `note`: a warning,
+    for example if the embedder does not know the language of the texts.
     """
 
     at: datetime
@@ -215,7 +215,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchLimits:
-    """Strict limits on one `research` call. Replies kept from earlier calls cost nothing.
+    """Strict limits on one `research` call. Replies kept from earlier calls do not count.
 
     `max_calls`: of the language model, retries included. `max_tokens`: prompts and replies together. No call starts or
     waits after `deadline_s`. `parallel`: calls at a time; None: four for a server, one for a model in this process.
@@ -233,8 +233,8 @@ class ResearchLimits:
 class ResearchPlan:
     """The maximum cost of reading a document, and how much the limits allow.
 
-    `pieces` in the document, `kept` of them from earlier calls. `read`: how many the limits allow, including kept ones.
-    `calls` and `tokens`: for these, including combining and the answer, without retries.
+    `pieces`: the pieces of the document. `kept`: those kept from earlier calls. `read`: those that the limits allow,
+    including kept ones. `calls` and `tokens`: the cost of these, including combining and the answer, but not retries.
     """
 
     pieces: int
@@ -246,7 +246,7 @@ class ResearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResearchCitation:
-    """The source behind a mark `[number]` in an answer: the note, and the quotes that support it."""
+    """The source of a mark `[number]` in an answer: the note, and the quotes that support it."""
 
     number: int
     says: str
@@ -258,7 +258,7 @@ class ResearchCitation:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a document that was not read, and why: its characters, and pages if known."""
+    """An unread part of a document: its characters, the reason, and its pages if known."""
 
     start: int
     end: int
@@ -270,7 +270,7 @@ class Stretch:
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """How much of a document was read, in pieces and characters. `kept` pieces were read by an earlier call, `failed`
-    ones got no usable reply, `unread` ones were not tried. `missing` locates them, at most the first hundred.
+    pieces got no usable reply, and `unread` pieces were not tried. `missing` lists up to 100 unread parts.
     """
 
     pieces: int = 0
@@ -290,11 +290,11 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchReport:
-    """The answer to a question about one document. `citations` are the sources that the text names by `[number]`.
+    """The answer to a question about one document. `citations` are the sources that the text cites by `[number]`.
 
-    `text` ends with a sentence on what was not read, if anything. `is_extractive`: no model answered, and the text
-    lists passages. `degraded` lists what was unavailable, with the reason. A dry run has only `plan`. `usage` is the
-    cost of this call.
+    `text` ends with a sentence on any unread parts. `is_extractive`: no model answered, and the text lists passages.
+    `degraded` lists unavailable sources, with the reason. A dry run has only a `plan`. `usage` is the cost of this
+    call.
     """
 
     at: datetime

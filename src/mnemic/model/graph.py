@@ -19,7 +19,7 @@ MAX_OTHER_NAMES = 8  # spellings of an entity: bounds an answer
 
 
 class EntityType(StrEnum):
-    """The type of an entity; `thing` if unknown."""
+    """The type of an entity, or `thing` if unknown."""
 
     PERSON = "person"
     PROJECT = "project"
@@ -241,7 +241,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """An entity as a scope sees it: the entities of its partitions with the same name and type, or an alias. `id`
+    """An entity as seen by a scope: the entities of its partitions with the same name and type, or an alias. `id`
     identifies it in queries. `mentions`: number of items that mention it.
     """
 
@@ -255,7 +255,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Words that support a relation or mention an entity: characters `start` to `end`; "" if the item is gone."""
+    """Text that supports a relation or mentions an entity: characters `start` to `end`, or "" if the item is gone."""
 
     item_id: str
     start: int
@@ -279,8 +279,8 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The nodes around one, nearest first, and all edges between them. `named_in`: the latest items that mention it.
-    `is_cut`: there are more.
+    """The nodes around a start node, nearest first, and all edges between them. `named_in`: the latest items that
+    mention the start node. `is_cut`: there are more nodes.
     """
 
     start: Node
@@ -292,8 +292,8 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class GraphOverview:
-    """The best-connected entities, those with most relations first, and all edges between them. `is_cut`: there are
-    more entities.
+    """The entities with the most relations, in that order, and all edges between them. `is_cut`: there are more
+    entities.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -303,8 +303,8 @@ class GraphOverview:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """A shortest path between two nodes, both included. Edges join consecutive nodes, in either direction. No nodes:
-    no path. `is_cut`: the search was limited, so a shorter path may exist.
+    """A shortest path between two nodes, both included. Edges join consecutive nodes, in either direction. Without a
+    path, there are no nodes. `is_cut`: the search was limited, so a shorter path may exist.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -322,7 +322,7 @@ class NodePage(Listing[Node]):
 
 @dataclass(frozen=True, slots=True)
 class GraphEntry:
-    """What one item states: names, and relations (source, type, target). `fallback`: why rules were used instead."""
+    """The names and relations (source, type, target) in one item. `fallback`: the reason for using rules."""
 
     item_id: str
     kind: SourceKind
@@ -334,7 +334,7 @@ class GraphEntry:
 @dataclass(frozen=True, slots=True)
 class GraphReport:
     """The result of an extraction, or its plan: number of `items`, `mentions` and `relations`. `entries`: the first
-    items that state something. `is_finished`: no items are left.
+    items with names or relations. `is_finished`: no items are left.
     """
 
     items: int

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Condition(StrEnum):
-    """The condition of a part. DEGRADED still answers, BROKEN does not."""
+    """The condition of a part. A DEGRADED part still works, a BROKEN one does not."""
 
     OK = "ok"
     DEGRADED = "degraded"
@@ -26,7 +26,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All findings. Its condition is the worst of them."""
+    """All findings, and the worst condition among them."""
 
     findings: tuple[Finding, ...]
 
@@ -61,8 +61,8 @@ WEIGHTS: Mapping[Ailment, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """How to fix a finding: a verb of Mnemic with its arguments, and the same as a command. `is_safe`: `health` can
-    apply it, and `undo` reverts it.
+    """How to fix a finding: a verb of Mnemic with its arguments, and the equivalent command. `is_safe`: `health` can
+    apply the fix, and `undo` reverts it.
     """
 
     verb: str
@@ -73,8 +73,8 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """A problem of the memories `ids` (or of a job), with the reason and the remedy. The first id is the one that
-    stays or is in question; `text` is the start of its text.
+    """A problem of the memories `ids` (or of a job), with the reason and the remedy. The first id is the memory that
+    stays or is in question. `text` is the start of its text.
     """
 
     ailment: Ailment
@@ -88,9 +88,9 @@ class HealthFinding:
 class HealthScore:
     """A score from 0 to 100 for `memories` live memories. `counts`: findings by kind.
 
-    100 x (1 - problems / memories), at least 0. A memory counts with the highest of its findings' `WEIGHTS`. Of
-    duplicates, all but the one that stays count. A job that gave up counts as one memory. Without memories the score is
-    100.
+    100 x (1 - problems / memories), at least 0. Each memory counts with the highest of its findings' `WEIGHTS`. Of
+    duplicates, all except the one that stays count. A permanently failed job counts as one memory. Without memories,
+    the score is 100.
     """
 
     at: datetime

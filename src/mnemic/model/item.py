@@ -1,5 +1,5 @@
-"""Items (messages, memories, chunks) and their drafts, states and origins; facts, gems, conversations with their
-cursors, profiles and reviews.
+"""Items (messages, memories, chunks) with their drafts, states and origins, and facts, gems, conversations, profiles
+and reviews.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Role(StrEnum):
 
     @property
     def trust(self) -> Trust:
-        """The highest trust of a message in this role; a caller can only lower it."""
+        """The highest trust of a message in this role. A caller can lower the trust, but not raise it."""
         return {Role.USER: Trust.USER, Role.TOOL: Trust.TOOL}.get(self, Trust.ASSISTANT)
 
 
 class Trust(StrEnum):
-    """Who a text comes from. Derived text inherits the lowest trust of its sources (`TRUST_ORDER`)."""
+    """The origin of a text. Derived text inherits the lowest trust of its sources (`TRUST_ORDER`)."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -49,7 +49,7 @@ TRUST_ORDER: tuple[Trust, ...] = (Trust.IMPORTED, Trust.DOCUMENT, Trust.TOOL, Tr
 
 
 class State(StrEnum):
-    """The state of a row. Only `active` ones are recalled by default."""
+    """The state of a row. Only `active` rows are recalled by default."""
 
     ACTIVE = "active"
     QUARANTINED = "quarantined"
@@ -72,7 +72,7 @@ class Cause(StrEnum):
 
 
 class Kind(StrEnum):
-    """The kind of a memory; each has exactly one. Categories are free tags beside it."""
+    """The kind of a memory. Each memory has exactly one kind, and any number of categories (free tags)."""
 
     FACT = "fact"
     GOAL = "goal"
@@ -93,7 +93,7 @@ class Kind(StrEnum):
 class Provenance:
     """The origin of a derived memory: characters `start` to `end` (half-open) of the stored text of `source_id`.
 
-    `support` (0 to 1) is how well that span supports the memory. `extractor` and `version` name the extractor.
+    `support` (0 to 1) measures how well that span supports the memory. `extractor` and `version` name the extractor.
     """
 
     source_id: str
@@ -120,10 +120,10 @@ class Flag:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Message(OneLine):
-    """One utterance, verbatim and immutable: the unit that is indexed, cited and trusted.
+    """One utterance, verbatim and immutable: the unit of indexing, citation and trust.
 
-    `session` names its conversation, `turn` and `position` (from 1) its place in it. `observed_at` is when it was said,
-    `created_at` when it was stored. `external_id` is the caller's own id, unique in the conversation.
+    `session` names the conversation, and `turn` and `position` (from 1) the place in it. `observed_at` is when the
+    message was said, and `created_at` when it was stored. `external_id` is the caller's id, unique in the conversation.
     """
 
     id: str
@@ -146,7 +146,7 @@ class Message(OneLine):
 
     @property
     def author(self) -> str:
-        """The name if there is one, else the role."""
+        """The name, or the role if there is no name."""
         return self.name or self.role.value
 
     @property
@@ -159,12 +159,12 @@ class Message(OneLine):
 class Memory(OneLine):
     """One statement worth keeping.
 
-    `importance` and `confidence` are 0 to 1. `agent` stored it; if `private_agent` is set, only that agent sees it. It
-    is true in the world from `valid_from` until before `valid_to` (None: open), was known to us from `created_at` until
-    before `retired_at`, and expires at `expires_at`. `other_id` names the memory that superseded or disputes it.
-    `dedup_key` is unique per partition and private agent among active and quarantined memories. `faded` is the faded
-    importance that upkeep last computed; None after an access. A memory with `flags` needs review. `metadata` is the
-    caller's, `bookkeeping` Mnemic's own (`model.bookkeeping`).
+    `importance` and `confidence` are 0 to 1. `agent` stored the memory. If `private_agent` is set, only that agent sees
+    the memory. The memory is true in the world from `valid_from` until before `valid_to` (None: open), was known from
+    `created_at` until before `retired_at`, and expires at `expires_at`. `other_id` names the memory that superseded or
+    disputes it. `dedup_key` is unique per partition and private agent among active and quarantined memories. `faded` is
+    the faded importance from the last upkeep, or None after an access. A memory with `flags` needs review. `metadata`
+    belongs to the caller, and `bookkeeping` to Mnemic (`model.bookkeeping`).
     """
 
     id: str
@@ -201,7 +201,7 @@ class Memory(OneLine):
 
     @property
     def source_ids(self) -> frozenset[str]:
-        """The ids of everything it was derived from: its provenance and memories merged into it."""
+        """The ids of all sources of the memory: its provenance and the memories merged into it."""
         taken_in = (*merged_in(self.bookkeeping), *chosen_in(self.bookkeeping))
         named = (*taken_in, *(entry.source_id for entry in self.provenance))
         return frozenset(i for i in named if 0 < len(i) <= MAX_ID_CHARS and "\0" not in i and i != self.id)
@@ -213,7 +213,7 @@ class Memory(OneLine):
 
     @property
     def level(self) -> Level:
-        """The level it belongs to."""
+        """The level of the owner."""
         return self.partition.level
 
 
@@ -221,9 +221,9 @@ class Memory(OneLine):
 class Chunk(OneLine):
     """A passage of a document: characters `start` to `end` (half-open) of the document's text.
 
-    `index` counts from 0. It is on pages `page` to `last_page`, from 1; None if the format has no pages. `headings` are
-    the titles above it, outermost first. `title` and `source` are the document's. `observed_at` is when the document
-    was read.
+    `index` counts from 0. `page` and `last_page` are its first and last page, from 1, or None if the format has no
+    pages. `headings` are the titles above the passage, outermost first. `title` and `source` are the document's.
+    `observed_at` is the time when the document was read.
     """
 
     id: str
@@ -247,16 +247,16 @@ class Chunk(OneLine):
 
     @property
     def level(self) -> Level:
-        """The level it belongs to."""
+        """The level of the owner."""
         return self.partition.level
 
     @property
     def heading(self) -> str:
-        """The headings above it as one line; "" if there are none."""
+        """The headings above the passage as one line, or "" if there are none."""
         return " > ".join(self.headings)
 
     def section_of(self, text: str) -> str:
-        """The headings for an excerpt with this text; "" if it has the last one itself."""
+        """The headings for an excerpt with this text, or "" if the text already contains the last heading."""
         return "" if not self.headings or self.headings[-1] in text else self.heading
 
 
@@ -273,7 +273,7 @@ class ResearchQuote:
 
 Item = Message | Memory | Chunk
 Remembered = Message | Memory
-"""Messages and what was derived from them: all items but document passages."""
+"""Messages and memories: all items except document passages."""
 
 
 def kind_of(item: Item) -> str:
@@ -287,9 +287,9 @@ def kind_of(item: Item) -> str:
 class Turn(Listing[Message]):
     """The messages of one exchange, numbered from 1 in their conversation (`session`).
 
-    `left_out`: number of messages skipped or shortened because Mnemic itself had put them into the prompt. If nothing
-    else was passed, there are no messages and no turn is stored. `redacted`: the kinds of secrets removed from the
-    stored text.
+    `left_out`: number of messages skipped or shortened because Mnemic itself added them to the prompt. If nothing else
+    was passed, there are no messages, and no turn is stored. `redacted`: the kinds of secrets removed from the stored
+    text.
     """
 
     id: str
@@ -302,7 +302,7 @@ class Turn(Listing[Message]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDraft:
-    """A message to capture. `observed_at` None means now; `trust` None means the role's trust."""
+    """A message to capture. If `observed_at` is None, the time is now. If `trust` is None, the role's trust applies."""
 
     role: Role
     text: str
@@ -333,8 +333,8 @@ def noted(draft: MessageDraft, bookkeeping: Mapping[str, object]) -> NotedDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
-    """A memory to store. `level` None means the scope's default level; `observed_at` None means now. `key`: its name
-    for the caller. Memories with different keys are never merged or compared, even if their texts agree.
+    """A memory to store. `level` defaults to the scope's default level, `observed_at` to now. `key` is the caller's
+    name for the memory. Memories with different keys are never merged or compared, even if their texts agree.
     """
 
     text: str
@@ -362,10 +362,10 @@ class MemoryDraft:
 class Fact:
     """A fact that an extractor found: a sentence in the third person that makes sense without its conversation.
 
-    `slot` names the user's attribute that it sets, such as `home`, and `value` the new value; both "" if it sets none.
-    `observed_at`: when it was said. `valid_from`, `valid_to`: when it is true in the world, if known. `provenance`
-    names the messages and characters it comes from. `trust` is the lowest of its sources. `profile`: lines for the
-    user's profile, by key.
+    `slot` names the user attribute that the fact sets, such as `home`, and `value` is the new value. Both are "" if the
+    fact sets none. `observed_at`: when the fact was said. `valid_from`, `valid_to`: when the fact is true in the world,
+    if known. `provenance` names the source messages and characters. `trust` is the lowest of its sources. `profile`:
+    lines for the user's profile, by key.
     """
 
     text: str
@@ -392,12 +392,12 @@ IMPORTANCE_WORDS = {"low": 0.3, "medium": 0.6, "high": 0.9}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gem:
-    """Something worth knowing in six months: the statement (`gem`), why it mattered (`context`), and the dialogue it
-    comes from with the speakers' names (`snippet`).
+    """Information worth knowing in six months: the statement (`gem`), the reason why it matters (`context`), and the
+    source dialogue with the speakers' names (`snippet`).
 
-    `importance` is a word, `confidence` 0 to 1. `timestamp` is ISO 8601 in the schedules' time zone, `date` its first
-    ten characters. `source_turns` are turn numbers in the conversation, ascending; `turn_range` is "first-last", with a
-    comma where turns are left out.
+    `importance` is a word, and `confidence` is 0 to 1. `timestamp` is ISO 8601 in the schedules' time zone, `date` its
+    first ten characters. `source_turns` are turn numbers in the conversation, ascending; `turn_range` is "first-last",
+    with a comma at each gap.
     """
 
     gem: str
@@ -470,7 +470,7 @@ CURSORS = (SUMMARISED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A session's number of turns and messages, when it began and when the last message came."""
+    """A session's number of turns and messages, and the times of its start and last message."""
 
     partition: Partition
     session: str
@@ -487,7 +487,7 @@ DERIVED_SOURCES = (EXTRACTION, "curation", "reflection")
 
 @dataclass(frozen=True, slots=True)
 class ProfileEntry:
-    """One fact of a profile, as text under a key. `source` names who set it ("library", "cli", "extraction", …)."""
+    """One fact of a profile, as text under a key. `source` names the origin ("library", "cli", "extraction", …)."""
 
     partition: Partition
     key: str
@@ -499,7 +499,7 @@ class ProfileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A user at a glance: `static` facts by key, and `dynamic` memories, the most important and the newest."""
+    """An overview of a user: `static` facts by key, and the most important and newest memories as `dynamic`."""
 
     static: tuple[ProfileEntry, ...]
     dynamic: tuple[Memory, ...]
@@ -507,7 +507,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A quarantined, disputed or flagged memory, with the reason and since when."""
+    """A quarantined, disputed or flagged memory, with the reason and the time since when it needs review."""
 
     memory: Memory
     reason: str
@@ -515,7 +515,7 @@ class Review:
 
 
 class Verdict(StrEnum):
-    """What was done with an extracted fact."""
+    """The outcome for an extracted fact."""
 
     ADD = "add"
     MERGE = "merge"

@@ -1,4 +1,4 @@
-"""Search results, listings and their conditions, and the context for a model."""
+"""Search results, listings with their conditions, and the context for a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mnemic.model.listing import SHOWN, Listing, shorten
 from mnemic.model.scope import Partition
 
 SHOWN_RELEVANCE = 0.2
-"""The minimum relevance for models and people, unless configured. On half of ten test sets it loses no evidence (see
+"""The default minimum relevance for models and people. On half of ten test sets, no evidence is lost (see
 benchmarks/results/relevance.md).
 """
 
@@ -35,13 +35,13 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One search result. Its `score` is the sum of its contributions' points; higher is better.
+    """One search result. The `score` is the sum of the contributions' points. Higher is better.
 
-    `similarity` is the cosine to the query, or None if either has no vector. `relevance` is the probability, 0 to 1,
-    that the hit answers the query at all. Unlike scores, it is comparable across stores. It is None without a vector,
-    when ranking by similarity alone, or with an embedding model that it is not calibrated for. A fallback hit did not
-    match: it is background, and its score is its decayed importance. `quote` is the sentence of a document's passage
-    that shares the most words with the query, with its place and page; None if none shares any, and in contexts.
+    `similarity` is the cosine similarity to the query, or None if either has no vector. `relevance` is the probability,
+    0 to 1, that the hit answers the query. Unlike scores, relevances are comparable across stores. `relevance` is None
+    without a vector, when ranking by similarity alone, or with an uncalibrated embedding model. A fallback hit is
+    background that did not match. Its score is its decayed importance. `quote` is the sentence of a document passage
+    with the most words of the query, and its place and page. It is None in contexts, or without shared words.
     """
 
     item: Item
@@ -69,22 +69,22 @@ class Hit:
 
     @property
     def source(self) -> str:
-        """Where it comes from: the memory's or document's source, or the message's session."""
+        """The source of the memory or document, or the session of the message."""
         return self.item.session if isinstance(self.item, Message) else self.item.source
 
     @property
     def page(self) -> int | None:
-        """The page of a document, from 1; None for anything else, or if its format has no pages."""
+        """The page of a document, from 1, or None for other items and for formats without pages."""
         return getattr(self.item, "page", None)
 
     @property
     def at(self) -> datetime:
-        """When it was said, observed or read."""
+        """The time when the item was said, observed or read."""
         return self.item.observed_at
 
     @property
     def author(self) -> str:
-        """The speaker of a message, or the agent that stored a memory; "" if unknown."""
+        """The speaker of a message, or the agent that stored a memory, or "" if unknown."""
         return self.item.author if isinstance(self.item, Message) else getattr(self.item, "agent", None) or ""
 
     def __repr__(self) -> str:
@@ -95,9 +95,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recall(Listing[Hit]):
-    """Search results, best first. `degraded` lists unavailable sources with the reason; `timings_ms` has the time
-    per step. `paths` has graph paths between things in the query, or from them to hits, if the graph was searched.
-    `searched` counts the rows that the hits are the best of, 0 if nothing was searched.
+    """Search results, best first. `degraded` lists unavailable sources with the reason. `timings_ms` has the time per
+    step. If the graph was searched, `paths` has the paths between entities in the query or from them to hits.
+    `searched` is the number of rows that were searched.
     """
 
     query: str
@@ -109,7 +109,7 @@ class Recall(Listing[Hit]):
 
     @property
     def is_fallback(self) -> bool:
-        """True if nothing matched and the hits are background."""
+        """True if nothing matched, so the hits are background."""
         return bool(self.hits) and self.hits[0].is_fallback
 
     def _repr_html_(self) -> str:
@@ -163,7 +163,7 @@ class Page(Listing[Memory]):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Number of memories by state, of active ones by kind, and of documents by status; no zeros, none erased."""
+    """Number of memories by state, active memories by kind, and documents by status. Omits zeros and erased rows."""
 
     states: Mapping[str, int]
     kinds: Mapping[str, int]
@@ -205,10 +205,10 @@ class MessagePage(Listing[Message]):
 
 
 class Placement(StrEnum):
-    """Where the blocks of a context go.
+    """The position of a context's blocks in the prompt.
 
-    LEADING merges them into one leading system message. BEFORE_LAST_USER keeps system prompt and profile as a stable,
-    cacheable prefix and puts everything else right before the current message.
+    LEADING merges the blocks into one leading system message. BEFORE_LAST_USER keeps the system prompt and profile as a
+    stable, cacheable prefix, and puts everything else right before the current message.
     """
 
     LEADING = "leading"
@@ -225,11 +225,11 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The source behind a mark `[number]` in the facts and documents. `get(item_id)` returns it.
+    """The source of a mark `[number]` in the facts and documents. `get(item_id)` returns the source.
 
-    For a document excerpt, `item_id` is the chunk that was found. Also set are the document, its title, the first and
-    last page (from 1, if known), the shown characters of its text (`start` to `end`, half-open), and the `section`: the
-    headings above it, or the function or class of source code.
+    For a document excerpt, `item_id` is the chunk that was found. Further fields give the document, its title, the
+    first and last page (from 1, if known), the characters shown (`start` to `end`, half-open), and the `section`: the
+    headings above the excerpt, or the function or class of source code.
     """
 
     number: int
@@ -248,10 +248,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """`messages` are ready to send. `blocks` are the parts they are made of, in order, by name: system, profile,
-    working, facts, documents, history. `token_count` is what memory added: everything but the system prompt and the
-    current message. `recall` has the facts shown, then the best chunk of each document excerpt, by number.
-    `timings_ms` has the time per source; `degraded` lists unavailable sources with the reason.
+    """`messages` are ready to send. `blocks` are their parts in order, by name: system, profile, working, facts,
+    documents, history. `token_count` is the number of tokens that memory added, without the system prompt and the
+    current message. `recall` has the facts shown, then the best chunk of each document excerpt, by number. `timings_ms`
+    has the time per source. `degraded` lists unavailable sources with the reason.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -264,16 +264,16 @@ class Context:
 
     @property
     def text(self) -> str:
-        """What memory adds to the prompt, in one text: the blocks other than the system prompt."""
+        """The text that memory adds to the prompt: all blocks except the system prompt."""
         return "\n\n".join(text for name, text in self.blocks.items() if name != "system")
 
     def to_openai(self) -> list[Any]:
-        """`messages` as `client.chat.completions.create(messages=…)` of OpenAI takes them."""
+        """`messages` for OpenAI's `client.chat.completions.create(messages=…)`."""
         return [{"role": _spoken(message.role).value, "content": message.content} for message in self.messages]
 
     def to_anthropic(self) -> dict[str, Any]:
-        """`system` and `messages` for `client.messages.create(**…)` of Anthropic: system texts joined, roles that
-        alternate, the user's first.
+        """`system` and `messages` for Anthropic's `client.messages.create(**…)`. System texts are joined, and roles
+        alternate, starting with the user.
         """
         told = [message.content for message in self.messages if message.role is Role.SYSTEM]
         said = [message for message in self.messages if message.role is not Role.SYSTEM]
@@ -310,11 +310,11 @@ class ShownItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRecord:
-    """What a context put in front of a model: ids and settings. Its only text is the query.
+    """A record of a context shown to a model: ids and settings. The only text is the query.
 
-    `door`: where it was built, such as proxy, chat or mcp. `message_id`: the message that it was built for. `query`:
-    its text, redacted and cut, and dropped once the message is stored. `settings`: the arguments that differ from the
-    defaults. `blocks`: tokens per block, and `tokens` all that memory added. `took_ms`: how long the model waited.
+    `door`: the interface, such as proxy, chat or mcp. `message_id`: the user's message. `query`: the message's text,
+    redacted and shortened, and dropped once the message is stored. `settings`: the arguments that differ from the
+    defaults. `blocks`: tokens per block. `tokens`: all tokens that memory added. `took_ms`: how long the model waited.
     """
 
     id: str
@@ -353,5 +353,5 @@ class ContextPage(Listing[ContextRecord]):
 
 
 def _spoken(role: Role) -> Role:
-    """The role that a client accepts: a tool's message without its call is sent as the user's."""
+    """The role to send. A tool's message without its call is sent as the user's."""
     return Role.USER if role is Role.TOOL else role

@@ -14,7 +14,7 @@ from mnemic.model.scope import Partition
 
 
 class Right(StrEnum):
-    """What a key allows. None includes another."""
+    """A right of a key. No right implies another."""
 
     READ = "read"
     WRITE = "write"
@@ -28,8 +28,8 @@ ALL_RIGHTS = frozenset(Right)
 class ApiKey:
     """A key of one org without its secret. `secret_hash` is the secret's SHA-256 in hex.
 
-    `id` is unique in the whole store. `user` and `agent`, if set, are the only ones it can act for. It is valid from
-    `created_at` until before `expires_at` and `revoked_at` (None: open). `name` is for people.
+    `id` is unique in the whole store. The key can act only for `user` and `agent`, if set. It is valid from
+    `created_at` until before `expires_at` and `revoked_at` (None: open). `name` is a label.
     """
 
     id: str
@@ -54,7 +54,7 @@ ERASED = "(erased)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedKey:
-    """A new key. `token` is what clients send. It is not stored."""
+    """A new key. Clients send the `token`, which is not stored."""
 
     key: ApiKey
     token: str = field(repr=False)
@@ -83,7 +83,7 @@ class AuditPage(Listing[AuditEntry]):
 
 
 class JobState(StrEnum):
-    """The state of a job. `dead` jobs gave up and wait for a person."""
+    """The state of a job. `dead` jobs failed permanently and wait to be retried."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -95,8 +95,8 @@ class JobState(StrEnum):
 class Job:
     """One piece of work. `key` makes it idempotent: at most one pending or running job per (partition, kind, key).
 
-    It can run from `run_at`. While running it is leased to `worker` until `leased_until`; then any worker can take it.
-    `usage` is the language model's cost over all attempts.
+    The job can run from `run_at`. While running, it is leased to `worker` until `leased_until`. Then any worker can
+    take it. `usage` is the language model's cost over all attempts.
     """
 
     id: str
@@ -138,7 +138,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserSummary:
-    """What a user of an org has, and when something was last said or remembered; None if nothing is left."""
+    """The counts of a user's items, and the time of the newest one (None if nothing is left)."""
 
     org: str
     user: str
@@ -150,7 +150,7 @@ class UserSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary:
-    """A session, the text of its first message, its number of messages, and when the last one was said."""
+    """A session, the text of its first message, its number of messages, and the time of the last one."""
 
     session: str
     text: str
@@ -160,7 +160,7 @@ class SessionSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One change of an item: who (`actor`), what, when, why (`reason`), and the changed fields before and after."""
+    """One change to an item: who (`actor`), what, when, why (`reason`), and the changed fields before and after."""
 
     id: str
     partition: Partition
@@ -178,8 +178,8 @@ class Receipt:
     """The result of a deletion: removed rows by table. Contains no text and no name.
 
     The receipt of an erasure has an `id` and is kept with the org. `scope_hash` and `hashes` are keyed hashes (hex) of
-    the erased partition and of rows erased elsewhere. With the store's key they identify the same rows in an older
-    backup, to erase them again. `notes`: what software cannot guarantee. A plan (`is_plan`) removed nothing.
+    the erased partition and of rows erased elsewhere. With the store's key, they identify the same rows in an older
+    backup, to erase them again. `notes`: what software cannot guarantee. With `is_plan`, nothing was removed.
     """
 
     at: datetime

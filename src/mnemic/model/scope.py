@@ -1,5 +1,5 @@
-"""Scopes: who is asking, and which rows that makes visible. Isolation starts here. A store can only be read through a
-`Visibility`, and a `Visibility` can only be made from a `Scope`. Also: times (aware datetimes in UTC, with
+"""Scopes: who makes a request, and which rows are visible to them. Isolation starts here. A store can only be read
+through a `Visibility`, and a `Visibility` can only be made from a `Scope`. Also: times (aware datetimes in UTC, with
 microseconds) and valid Unicode.
 """
 
@@ -75,8 +75,8 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Who is asking. `org` is the tenant and always set. Leaving out another part hides its level; it never shows
-    more. Parts are keyword-only, so that an org cannot be mistaken for a user.
+    """The org, agent, user and session of a request. `org` is the tenant and always set. Leaving out another part hides
+    its level and never shows more. Parts are keyword-only, so an org cannot be mistaken for a user.
 
     Raises `InvalidInputError` for an id that is empty, longer than 255 characters, padded with blanks, or contains
     control characters or lone surrogates.
@@ -95,7 +95,7 @@ class Scope:
 
     @property
     def default_level(self) -> Level:
-        """The level of a memory unless you pass one: user, then agent, then session. Never org."""
+        """The default level of a memory: user, then agent, then session. Never org."""
         for level, value in ((Level.USER, self.user), (Level.AGENT, self.agent), (Level.SESSION, self.session)):
             if value is not None:
                 return level
