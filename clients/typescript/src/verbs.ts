@@ -135,23 +135,23 @@ export interface Called {
 export interface CaptureManyRequest {
   /** The messages of each exchange, as in `capture`. */
   exchanges: readonly (readonly NewMessage[])[];
-  /** The time of messages that do not set their own (ISO 8601). Default: now. */
+  /** The time of messages that do not have one (ISO 8601). Default: now. */
   observed_at?: string | null | undefined;
 }
 
 /** Store one exchange, word for word. */
 export interface CaptureRequest {
   /**
-   * Messages as `MessageDraft` objects, OpenAI or Anthropic client objects, or mappings. A mapping has a
-   * role, content and, optionally, a name, observed_at, external_id, trust and metadata. `trust` can lower
-   * the role's trust, but not raise it.
+   * Messages as `MessageDraft` objects, OpenAI or Anthropic messages or responses, or mappings. The fields of
+   * a mapping are role, content and, optionally, name, observed_at, external_id, trust and metadata. `trust`
+   * can lower the role's trust, but not raise it.
    */
   messages?: readonly NewMessage[] | null | undefined;
   /** The user's message. Shorthand for one message with the role "user". */
   user?: string | null | undefined;
   /** The assistant's answer. Shorthand for one message with the role "assistant". */
   assistant?: string | null | undefined;
-  /** The time of messages that do not set their own (ISO 8601). Default: now. */
+  /** The time of messages that do not have one (ISO 8601). Default: now. */
   observed_at?: string | null | undefined;
 }
 
@@ -435,9 +435,7 @@ export interface ContextRecord {
   took_ms: number;
 }
 
-/**
- * Build chat messages that help a model answer `query`, from memory, documents and history, with citations.
- */
+/** Build chat messages from memory, documents and history, with citations, to help a model answer `query`. */
 export interface ContextRequest {
   /** The user's current message. */
   query: string;
@@ -539,11 +537,10 @@ export interface CurateReport {
   is_dry_run: boolean;
 }
 
-/** Review uncurated days, and store as gems the information that will still matter in six months. */
+/** Review uncurated days, and store gems: information that will still matter in six months. */
 export interface CurateRequest {
   /**
-   * The last day to review, at the latest today, such as 2026-05-01, in the schedules' time zone. Default:
-   * yesterday.
+   * The last day to review, such as 2026-05-01, up to today in the schedules' time zone. Default: yesterday.
    */
   day?: string | null | undefined;
   /** Change nothing, but still call the language model. */
@@ -1359,7 +1356,7 @@ export interface RefusedGem {
   is_let_go: boolean;
 }
 
-/** Archive a memory that needs review. `undo` restores the memory until it is deleted later. */
+/** Archive a memory that needs review. `undo` restores the memory until it is permanently deleted. */
 export interface RejectRequest {
   /** The reason to record in the history. */
   reason?: string | undefined;
@@ -1382,7 +1379,7 @@ export interface RememberManyRequest {
   memories: readonly (RememberRequest | string)[];
 }
 
-/** Store one memory. If this level already has a memory with the same text, returns that memory. */
+/** Store one memory. If a memory with the same text already exists at this level, returns that memory. */
 export interface RememberRequest {
   /** One statement, such as "User prefers dark mode". */
   text: string;
@@ -1396,7 +1393,7 @@ export interface RememberRequest {
   confidence?: number | undefined;
   /** Your own tags, at most 32. */
   categories?: readonly string[] | undefined;
-  /** Background information that helps to understand the statement later. */
+  /** Background information for understanding the statement later. */
   context?: string | undefined;
   /** The original words that the memory is based on. */
   snippet?: string | undefined;
@@ -1700,7 +1697,7 @@ export interface UpdateRequest {
   confidence?: number | undefined;
   /** Your own tags, at most 32. */
   categories?: readonly string[] | undefined;
-  /** Background information that helps to understand the statement later. */
+  /** Background information for understanding the statement later. */
   context?: string | undefined;
   /** The original words that the memory is based on. */
   snippet?: string | undefined;
@@ -1955,7 +1952,7 @@ export interface IngestOptions {
   secrets?: Secrets | undefined;
   /** Your own data for filters, such as {"team": "core"}. Default: keep each document's metadata. */
   metadata?: Record<string, unknown> | undefined;
-  /** Names of folders to read that are skipped by default, such as "build". */
+  /** Names of normally skipped folders to read, such as "build". */
   include?: readonly string[] | undefined;
 }
 
@@ -2337,7 +2334,7 @@ export class Verbs extends Caller {
     return this.connection.ask(this.scope, "POST", `/v1/turns/${encodeURIComponent(turn_id)}/complete`, { body: { ...options, assistant } }, request);
   }
 
-  /** Store one memory. If this level already has a memory with the same text, returns that memory. */
+  /** Store one memory. If a memory with the same text already exists at this level, returns that memory. */
   remember(text: string, options: RememberOptions = {}, request: RequestOptions = {}): Promise<Memory> {
     return this.connection.ask(this.scope, "POST", "/v1/memories", { body: { ...options, text } }, request);
   }
@@ -2358,7 +2355,7 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Build chat messages that help a model answer `query`, from memory, documents and history, with citations.
+   * Build chat messages from memory, documents and history, with citations, to help a model answer `query`.
    *
    * The other arguments are the same as for `recall`.
    */
@@ -2460,7 +2457,7 @@ export class Verbs extends Caller {
     return this.connection.ask(this.scope, "POST", `/v1/memories/${encodeURIComponent(id)}/trust`, { body: { ...options } }, request);
   }
 
-  /** Archive a memory that needs review. `undo` restores the memory until it is deleted later. */
+  /** Archive a memory that needs review. `undo` restores the memory until it is permanently deleted. */
   reject(id: string, options: RejectOptions = {}, request: RequestOptions = {}): Promise<Memory> {
     return this.connection.ask(this.scope, "POST", `/v1/memories/${encodeURIComponent(id)}/reject`, { body: { ...options } }, request);
   }
@@ -2546,7 +2543,7 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Review uncurated days, and store as gems the information that will still matter in six months.
+   * Review uncurated days, and store gems: information that will still matter in six months.
    *
    * The worker does this every night, up to the previous day.
    */
@@ -2557,9 +2554,9 @@ export class Verbs extends Caller {
   /**
    * Merge choices made at least three times over two months into general preferences.
    *
-   * The worker does this every week, for choices at least a month old. Each preference supersedes the
-   * original memories and lists them in its context. `undo` on a preference restores them. A second run
-   * changes nothing.
+   * The worker does this every week, for choices at least a month old. Each preference supersedes the choices
+   * and lists them in its context. Call `undo` on a preference to restore the choices. A second run changes
+   * nothing.
    */
   consolidate(options: ConsolidateOptions = {}, request: RequestOptions = {}): Promise<ConsolidateReport> {
     return this.connection.ask(this.scope, "POST", "/v1/consolidate", { body: { ...options } }, request);
@@ -2678,9 +2675,9 @@ export class Verbs extends Caller {
   /**
    * Re-embed the whole store after changing the embedder. The store stays available.
    *
-   * During this time, search uses the vectors of the embedder in `embedder.previous`. You need not set it for
-   * the default, minilm. Old vectors are kept, so you can switch back. Call again to resume after an
-   * interruption.
+   * During this time, search uses the vectors of the embedder in `embedder.previous`. This setting is not
+   * needed for the default, minilm. Old vectors are kept, so you can switch back. Call again to resume after
+   * an interruption.
    */
   reembed(options: ReembedOptions = {}, request: ReportOptions = {}): Promise<ReembedReport> {
     return this.connection.report(this.scope, "POST", "/v1/reembed", { query: { ...options } }, request);
@@ -2723,8 +2720,8 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Check every part of the installation, and report which parts work or are degraded and how to fix them.
-   * Broken parts are reported without raising an error.
+   * Check every part of the installation, and report which parts work or are degraded, and how to fix
+   * problems. Broken parts are reported without raising an error.
    */
   doctor(options: DoctorOptions = {}, request: RequestOptions = {}): Promise<Diagnosis> {
     return this.connection.ask(this.scope, "GET", "/v1/doctor", { query: { ...options } }, request);

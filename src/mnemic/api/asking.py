@@ -126,7 +126,7 @@ class AskingVerbs:
         hops: int | Configured = CONFIGURED,
         is_dry_run: bool = False,
     ) -> Context:
-        """Build chat messages that help a model answer `query`, from memory, documents and history, with citations.
+        """Build chat messages from memory, documents and history, with citations, to help a model answer `query`.
 
         The other arguments are the same as for `recall`.
 

@@ -114,7 +114,7 @@ class UpkeepVerbs(Acting):
             config: The passage sizes. Default: from the configuration.
             secrets: Use "refuse" to reject files that contain secrets, or "redact" to remove them. Default: refuse.
             metadata: Your own data for filters, such as {"team": "core"}. Default: keep each document's metadata.
-            include: Names of folders to read that are skipped by default, such as "build".
+            include: Names of normally skipped folders to read, such as "build".
             progress: Progress callback: `(files done, total files, current source)`.
 
         Raises:
@@ -222,7 +222,7 @@ class UpkeepVerbs(Acting):
         return trust(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def reject(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
-        """Archive a memory that needs review. `undo` restores the memory until it is deleted later.
+        """Archive a memory that needs review. `undo` restores the memory until it is permanently deleted.
 
         Args:
             id: The memory's id.
@@ -271,12 +271,12 @@ class UpkeepVerbs(Acting):
         return reflect(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
-        """Review uncurated days, and store as gems the information that will still matter in six months.
+        """Review uncurated days, and store gems: information that will still matter in six months.
 
         The worker does this every night, up to the previous day.
 
         Args:
-            day: The last day to review, at the latest today, such as 2026-05-01, in the schedules' time zone. Default:
+            day: The last day to review, such as 2026-05-01, up to today in the schedules' time zone. Default:
                 yesterday.
             is_dry_run: Change nothing, but still call the language model.
 
@@ -288,8 +288,8 @@ class UpkeepVerbs(Acting):
     def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
         """Merge choices made at least three times over two months into general preferences.
 
-        The worker does this every week, for choices at least a month old. Each preference supersedes the original
-        memories and lists them in its context. `undo` on a preference restores them. A second run changes nothing.
+        The worker does this every week, for choices at least a month old. Each preference supersedes the choices and
+        lists them in its context. Call `undo` on a preference to restore the choices. A second run changes nothing.
 
         Args:
             is_dry_run: Change nothing, and do not call the model to word the preferences.
@@ -432,8 +432,8 @@ class UpkeepVerbs(Acting):
         return health(self._engine, scope, request, actor=self._actor)
 
     def doctor(self, *, is_quick: bool = False) -> Diagnosis:
-        """Check every part of the installation, and report which parts work or are degraded and how to fix them. Broken
-        parts are reported without raising an error.
+        """Check every part of the installation, and report which parts work or are degraded, and how to fix problems.
+        Broken parts are reported without raising an error.
 
         Args:
             is_quick: Check only whether the store responds, for health probes.
@@ -445,8 +445,8 @@ class UpkeepVerbs(Acting):
     ) -> ReembedReport:
         """Re-embed the whole store after changing the embedder. The store stays available.
 
-        During this time, search uses the vectors of the embedder in `embedder.previous`. You need not set it for the
-        default, minilm. Old vectors are kept, so you can switch back. Call again to resume after an interruption.
+        During this time, search uses the vectors of the embedder in `embedder.previous`. This setting is not needed for
+        the default, minilm. Old vectors are kept, so you can switch back. Call again to resume after an interruption.
 
         Args:
             is_dry_run: Estimate the work and the time by embedding a few texts, without changing anything.
@@ -534,8 +534,8 @@ class UpkeepVerbs(Acting):
             return work(self._engine, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
-        """Create a worker to replace the built-in one, for example to run it at other times.
-        `start()` runs jobs in a thread until `stop()` is called; `join()` waits for the thread to end.
+        """Create a worker to replace the built-in one, for example to run it at other times. `start()` runs jobs in a
+        thread until `stop()` is called. `join()` waits for the thread to end.
 
         Stop the worker before you close this `Mnemic`.
 

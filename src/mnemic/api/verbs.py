@@ -56,12 +56,12 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         external id is already stored are skipped.
 
         Args:
-            messages: Messages as `MessageDraft` objects, OpenAI or Anthropic client objects, or mappings. A mapping has
-                a role, content and, optionally, a name, observed_at, external_id, trust and metadata. `trust` can lower
-                the role's trust, but not raise it.
+            messages: Messages as `MessageDraft` objects, OpenAI or Anthropic messages or responses, or mappings. The
+                fields of a mapping are role, content and, optionally, name, observed_at, external_id, trust and
+                metadata. `trust` can lower the role's trust, but not raise it.
             user: The user's message. Shorthand for one message with the role "user".
             assistant: The assistant's answer. Shorthand for one message with the role "assistant".
-            observed_at: The time of messages that do not set their own (ISO 8601). Default: now.
+            observed_at: The time of messages that do not have one (ISO 8601). Default: now.
         """
         return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
 
@@ -72,7 +72,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
 
         Args:
             exchanges: The messages of each exchange, as in `capture`.
-            observed_at: The time of messages that do not set their own (ISO 8601). Default: now.
+            observed_at: The time of messages that do not have one (ISO 8601). Default: now.
         """
         at = None if observed_at is None else as_utc(observed_at, "observed_at")
         drafts = [message_drafts(exchange, self._engine.settings) for exchange in exchanges]
@@ -125,7 +125,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         metadata: Mapping[str, object] | None = None,
         key: str = "",
     ) -> Memory:
-        """Store one memory. If this level already has a memory with the same text, returns that memory.
+        """Store one memory. If a memory with the same text already exists at this level, returns that memory.
 
         Args:
             text: One statement, such as "User prefers dark mode".
@@ -134,7 +134,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             importance: Importance, from 0 to 1, or "low", "medium" or "high". Default: 0.8.
             confidence: Confidence, from 0 to 1. Default: 1.
             categories: Your own tags, at most 32.
-            context: Background information that helps to understand the statement later.
+            context: Background information for understanding the statement later.
             snippet: The original words that the memory is based on.
             source: Where the memory came from.
             observed_at: When the statement was made (ISO 8601). Default: now.

@@ -37,8 +37,8 @@ def show(
         bool, typer.Option("--all", help="Show all settings, including those with default values.")
     ] = False,
 ) -> None:
-    """Show the store and the settings that differ from their defaults. The source of each is an argument, the
-    environment or the configuration file. Passwords, keys and tokens are masked. --all and --json show all settings.
+    """Show the store and the settings that differ from their defaults, each with its source (argument, environment or
+    configuration file). Passwords, keys and tokens are masked. --all and --json show all settings.
     """
     from mnemic.config import resolve
     from mnemic.config.keys import slips
@@ -150,7 +150,7 @@ def revoke(key: ApiKey) -> None:
 
 @verb_command("keys rotate", is_stated=True)
 def rotate(issued: IssuedKey) -> None:
-    """Replace a key with a new one that has the same rights. The old key keeps working for the --overlap period."""
+    """Replace a key with a new one that has the same rights. The old key keeps working for --overlap seconds."""
     create(issued)
 
 

@@ -30,9 +30,9 @@ SESSIONS = 50
 
 @verb_command("capture")
 def capture(turn: Turn) -> None:
-    """Store one exchange. Messages on standard input are JSON objects, one per line or in a list. Each has a role,
-    content and, optionally, a name, observed_at, external_id, trust and metadata. Without --session, the command starts
-    a new conversation and prints its id.
+    """Store one exchange. Messages on standard input are JSON objects, one per line or in a list. Their fields are
+    role, content and, optionally, name, observed_at, external_id, trust and metadata. Without --session, the command
+    starts a new conversation and prints its id.
     """
     output.write(turn.id)
     output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")

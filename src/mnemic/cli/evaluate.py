@@ -280,7 +280,7 @@ def guard(files: GuardFiles, choices: GuardChoices) -> None:
 
 @command("eval answers")
 def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
-    """Ask a language model the questions in a test set, and score its answers by token F1 and optionally a judge."""
+    """Ask a language model the questions in a test set, and score its answers by token F1 and optionally by a judge."""
     from mnemic.evaluation.answers import Failures, append_answer, means_by_way, read_answers, run_answers
     from mnemic.evaluation.dataset import load_dataset
 

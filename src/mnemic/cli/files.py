@@ -74,8 +74,8 @@ def export(options: ScopeOptions, folder: Folder) -> None:
 
 @command("files sync")
 def sync(options: ScopeOptions, folder: Folder, is_dry_run: IsDryRun = False, is_sure: IsSure = False) -> None:
-    """Apply the changes in an exported folder to memory, and the changes in memory to the folder. If a memory changed
-    in both, both versions are kept. A second sync changes nothing.
+    """Apply the changes in an exported folder to memory, and the changes in memory to the folder. If a text changed in
+    both places, both versions are kept. A second sync changes nothing.
     """
     place = folder.expanduser()
     if not (place / STATE).is_file() or (place / STATE).is_symlink():

@@ -42,7 +42,7 @@ _OPENCLAW_NEXT = """  then let OpenClaw load it, and let it read conversations:
 
 Program = Annotated[str, typer.Argument(help="The coding assistant: claude-code or openclaw.", metavar="PROGRAM")]
 Folder = Annotated[
-    Path | None, typer.Option("--project", help="Change only this Claude Code project.", metavar="FOLDER")
+    Path | None, typer.Option("--project", help="Change only the hooks of this Claude Code project.", metavar="FOLDER")
 ]
 Server = Annotated[
     str | None, typer.Option("--server", help=f"Use the Mnemic server at this URL, with the API key in {KEY_VARIABLE}.")

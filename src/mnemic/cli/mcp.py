@@ -49,7 +49,7 @@ def install(
     is_dry_run: IsDryRun = False,
 ) -> None:
     """Add Mnemic, with this scope and store, to the configuration of all MCP clients on this machine. Use --client to
-    choose clients. The rest of each file stays unchanged, and the previous file is backed up.
+    choose specific clients. The rest of each file stays unchanged, and the previous file is backed up.
     """
     unknown = [name for name in names or () if name not in CLIENTS]
     if unknown:

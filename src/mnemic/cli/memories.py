@@ -76,7 +76,7 @@ class Conditions:
     """Conditions on memories that the filter of `Mnemic.list` expresses in JSON."""
 
     categories: Annotated[
-        list[str] | None, typer.Option("--category", help="Require this category. Repeat to require several.")
+        list[str] | None, typer.Option("--category", help="Require this category. Repeatable. All must match.")
     ] = None
     min_importance: Annotated[
         str | None, typer.Option(help="Minimum importance: low, medium, high, or 0 to 1.", metavar="IMPORTANCE")
@@ -105,7 +105,7 @@ class Conditions:
 @command("remember")
 @command("memory add", like="remember")
 def remember(options: ScopeOptions, arguments: Arguments) -> None:
-    """Store one memory. If this level already has a memory with the same text, returns that memory."""
+    """Store one memory. If a memory with the same text already exists at this level, returns that memory."""
     with options.open() as mnemic:
         memory = mnemic.remember(options.scope, **Arguments({**OF_A_PERSON, **arguments}))
         if options.as_json:

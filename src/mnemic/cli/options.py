@@ -294,7 +294,7 @@ class Flag:
 
 
 _ALL_HITS = (Flag("--all", "limit", None, "Return all hits."),)
-_ALL_LEVELS = (Flag("--all", "limits", None, "Remove the limits per level, but not the token budget."),)
+_ALL_LEVELS = (Flag("--all", "limits", None, "Remove the per-level limits but not the token budget."),)
 FLAGS: Mapping[str, Sequence[Flag]] = {
     "recall": (Flag("--all", "limit", None, "Return all hits, even weak ones."),),
     "why_not": _ALL_HITS,

@@ -52,8 +52,8 @@ OUTCOMES = {
 
 @command("doctor")
 def doctor(options: ScopeOptions, arguments: Arguments) -> None:
-    """Check every part of the installation. Shows which parts work, are degraded or are broken, and how to fix them.
-    Exits with code 1 if there are problems. To check the memories themselves, use `mnemic health`.
+    """Check every part of the installation. Shows which parts work, are degraded or are broken, and how to fix
+    problems. Exits with code 1 if there are problems. To check the memories themselves, use `mnemic health`.
     """
     try:
         with options.open() as mnemic:
@@ -108,8 +108,8 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command("calibrate")
 def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """Calibrate relevance for configured embedders that Mnemic does not know. Embeds 340 built-in sentences and no
-    memories. Stores two numbers per embedder in a file (embedder.scales). Afterwards, restart running programs.
+    """Calibrate relevance for configured embedders that Mnemic does not know. Embeds 340 built-in sentences, not your
+    memories. Stores two numbers per embedder in a file (embedder.scales). Afterwards, restart running Mnemic programs.
     """
     from mnemic.api import Mnemic
     from mnemic.build import build
@@ -212,8 +212,8 @@ def retry(
 
 @verb_command("curate")
 def curate(report: CurateReport) -> None:
-    """Review uncurated days, and store as gems the information that will still matter in six months. The worker does
-    this every night.
+    """Review uncurated days, and store gems: information that will still matter in six months. The worker does this
+    every night.
     """
     for day in report.days:
         rows = [
