@@ -46,7 +46,7 @@ def _find_ending(engine: Engine, scope: Scope, ending: str) -> Item | None:
         found += work.conversations.said(scope.visibility, MessageQuery(limit=2, ending=ending))
     if len(found) > 1:
         ids = ", ".join(each.id for each in found)
-        raise InvalidInputError(f"several ids end with {ending}: {ids}; use one of these")
+        raise InvalidInputError(f"several ids end with {ending}; use one of {ids}")
     return found[0] if found else None
 
 
