@@ -442,8 +442,8 @@ def said_of(wanted: Wanted) -> dict[str, object]:
 def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
     vectors, said = info.config.params.vectors, info.config.metadata or {}
     remedy = (
-        "it can be rebuilt from the store, so delete it "
-        f"(DELETE {address}/collections/{wanted.name}) or set another one with memory.index.qdrant.collection"
+        "it can be rebuilt from the store: delete it "
+        f"(DELETE {address}/collections/{wanted.name}) or choose another with memory.index.qdrant.collection"
     )
     where = f"the collection {wanted.name!r} of Qdrant at {address}"
     if "mnemic_space" not in said or not isinstance(vectors, models.VectorParams):

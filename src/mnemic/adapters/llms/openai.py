@@ -376,7 +376,7 @@ class ChatClient:
                 if deadline.is_over:
                     raise self._late(deadline)
                 if size > MAX_REPLY_BYTES:
-                    raise errors.BadReplyError(f"{self.place} sent more than {MAX_REPLY_BYTES} bytes")
+                    raise errors.BadReplyError(f"{self.place} sent a reply of more than {MAX_REPLY_BYTES} bytes")
                 yield chunk
         except self._http.TimeoutException as error:
             raise self._late(deadline) from error

@@ -144,7 +144,7 @@ def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, st
                 f"the tool {called} takes {_REFUSED_KINDS[parameter.kind]}, but models pass arguments by name"
             )
         if name not in hints:
-            raise InvalidInputError(f"the parameter {name} of the tool {called} has no type hint")
+            raise InvalidInputError(f"the parameter {name} of the tool {called} has no type hint; add one")
         if hints[name] is ToolContext:
             context = name
             continue
