@@ -49,7 +49,7 @@ class HybridBackend(primitive.MemoryBackend):
         """Raises `ConfigError` for a weight or constant that is negative or not finite, and if both weights are 0."""
         numbers = (sparse_weight, dense_weight, rrf_k)
         if not all(math.isfinite(number) and number >= 0 for number in numbers) or not sparse_weight + dense_weight:
-            raise ConfigError(f"weights and rrf_k must not be negative, and one weight must be above 0, not {numbers}")
+            raise ConfigError(f"weights and rrf_k must not be negative, and a weight must be above 0, not {numbers}")
         if sparse is dense and not isinstance(sparse, str):
             raise ConfigError("a hybrid backend requires two different backends")
         self.sparse = _open_part(sparse)

@@ -127,7 +127,7 @@ def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
             replace_file(settings.scales_file, json.dumps({each: asdict(scale) for each, scale in kept.items()}))
         except OSError as error:
             raise ConfigError(f"{settings.scales_file} cannot be written: {error}; change embedder.scales") from error
-    lines = [f"{space.model}: {share:.1%} of related sentences are closer" for space, (_, share) in fitted.items()]
+    lines = [f"{space.model}: {share:.1%} of related pairs are closer together" for space, (_, share) in fitted.items()]
     if as_json:
         output.show_json({space.id: share for space, (_, share) in fitted.items()})
     else:

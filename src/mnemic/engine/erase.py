@@ -30,7 +30,7 @@ from mnemic.ports.store import UnitOfWork
 
 COPIES_LEFT = (
     "Redis is unavailable, so its copies were not deleted; this process deletes them when Redis is available again, "
-    "otherwise they expire"
+    "or they expire"
 )
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing had expired by then, so expired memories are cleared too
 

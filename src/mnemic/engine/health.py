@@ -36,7 +36,7 @@ class Fixed:
         """Notes for the user."""
         if not self.changed:
             return ()
-        return (f"{self.changed:,} findings were not fixed: they could not be fixed, or they have changed",)
+        return (f"{self.changed:,} findings remain: they could not be fixed, or have changed in the meantime",)
 
 
 def fixed(engine: Engine, scope: Scope, findings: Sequence[HealthFinding], *, actor: str, is_dry_run: bool) -> Fixed:
