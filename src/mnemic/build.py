@@ -155,7 +155,7 @@ def _observer(config: Config) -> Observer:
     try:
         from mnemic.adapters.observers.opentelemetry import sending_to
     except ImportError as error:
-        raise ConfigError(f"trace packages are missing ({error}); run `pip install 'mnemic[telemetry]'`") from error
+        raise ConfigError(f"a tracing package is missing ({error}); run `pip install 'mnemic[telemetry]'`") from error
     from mnemic.adapters.observers.counters import SeveralObservers
 
     return SeveralObservers([counting, sending_to(config.traces)])
@@ -218,7 +218,7 @@ def _postgres(url: str, config: Config) -> Store:
     try:
         from mnemic.adapters.stores.postgres import PostgresStore
     except ImportError as error:
-        raise ConfigError(f"PostgreSQL's driver is missing ({error}); run `pip install 'mnemic[postgres]'`") from error
+        raise ConfigError(f"a PostgreSQL driver is missing ({error}); run `pip install 'mnemic[postgres]'`") from error
     return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
 
@@ -273,7 +273,7 @@ def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIn
             "memory.index.backend is qdrant; set memory.index.qdrant.url, or QDRANT_URL in the environment"
         )
     if embedder is None:
-        raise ConfigError("memory.index.backend is qdrant, which requires vectors; set embedder.name")
+        raise ConfigError("memory.index.backend is qdrant, which requires an embedder; set embedder.name")
     try:
         from mnemic.adapters.indexes.qdrant import QdrantCollection, open_qdrant
     except ImportError as error:
@@ -354,7 +354,7 @@ def _options(config: Config, name: str) -> Mapping[str, object]:
         return config.embedder_options
     for key, options in config.embedder_options.items():
         if key not in config.embedders or not isinstance(options, Mapping):
-            raise ConfigError(f"with several embedders, embedder.options must have a table for each name, not {key!r}")
+            raise ConfigError(f"with several embedders, embedder.options must have a table for each one, not {key!r}")
     return cast("Mapping[str, object]", config.embedder_options.get(name, {}))
 
 

@@ -51,4 +51,4 @@ def test_notes_are_taken_in_once_over_postgresql(mnemic: Mnemic):
     assert mnemic.import_(ANNA, NOTES, name="MEMORY.md").known == {"memory": 2}
     report = mnemic.import_(ANNA, NOTES.replace("of spruce", "of carbon"), name="MEMORY.md")
     assert (report.added, len(report.changed)) == ({"memory": 1}, 1)
-    assert mnemic.import_(ANNA, NOTES, name="MEMORY.md").changed[0].startswith("MEMORY.md:2: says again")
+    assert mnemic.import_(ANNA, NOTES, name="MEMORY.md").changed[0].startswith("MEMORY.md:2: was changed back")

@@ -284,7 +284,7 @@ class TestWithoutTheKeys:
             with pytest.raises(ConfigError, match="master key"):
                 memory.erase(ACME, level="org")
             with opened(place, backup_keyring=ring, backup_master_key="wrong horse battery staple") as wrong:
-                self.refused(wrong, backup, "has a different master key")
+                self.refused(wrong, backup, "the master key does not match")
             wrapped.restore(backup, is_replacing=True)
             assert wrapped.erase(ACME, level="org").counts["data_keys"] == 1
 
@@ -310,7 +310,7 @@ class TestTables:
         assert known(memory, ACME)
 
     def test_of_which_it_is_not_known_whose_they_are_are_not_sealed(self):
-        with pytest.raises(UnsupportedError, match="which org the rows in diary belong to"):
+        with pytest.raises(UnsupportedError, match="which org owns the rows in diary"):
             rows_statement("diary", ["day", "text"])
 
 

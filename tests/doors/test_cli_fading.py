@@ -75,7 +75,7 @@ def test_capture_says_that_it_left_out_what_mnemic_itself_had_put_into_the_promp
     block = facts_block(["Ana likes tea"])
     messages = [{"role": "system", "content": block}, {"role": "user", "content": "Hello"}]
     _, err = told("capture", "-", *ANA, stdin=json.dumps(messages).encode())
-    assert "removed text that Mnemic had added to 1 message" in err
+    assert "removed Mnemic's own text from 1 message" in err
     out, _ = told("import", "-", *ANA, stdin="\n".join(map(json.dumps, messages)).encode())
     assert "skipped: 1 blocks that Mnemic itself had put into a prompt" in out
 

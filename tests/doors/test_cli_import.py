@@ -59,9 +59,7 @@ def test_a_person_reads_what_changed_and_what_waits(home: Path):
     assert "2 memories added" in out
     assert "need review: 1; `mnemic memory review` lists them" in out
     path.write_text(NOTES.replace("of spruce", "of carbon"), "utf-8")
-    assert (
-        "MEMORY.md:2: was edited, which supersedes 'The mast is of spruce'" in run(["import", str(path), *ANA], [])[1]
-    )
+    assert "MEMORY.md:2: was edited and supersedes 'The mast is of spruce'" in run(["import", str(path), *ANA], [])[1]
 
 
 def test_notes_come_by_the_standard_input_under_a_name():

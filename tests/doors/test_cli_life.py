@@ -65,7 +65,7 @@ class TestImport:
         assert code == failures.PARTIAL
         assert "1 message would be added" in out
         assert err.endswith("mnemic: 30 records could not be read; 1 would be added, 0 already known\n")
-        assert "line 2: no JSON" in err
+        assert "line 2: not JSON" in err
         assert "and 10 more problems" in err
         assert answer("memory", "list", *ANA)["memories"] == []
         code, out, err = run(["import", str(home / "log.jsonl"), "--json", *ANA], [])

@@ -156,7 +156,7 @@ def test_doctor_names_the_command_that_calibrates_an_embedder_and_is_content_aft
     opened(store).close()
     assert "to do: run `mnemic calibrate`" in run(["doctor"], [])[1]
     code, out, _ = run(["calibrate"], [])
-    assert (code, "of related sentences are nearer" in out) == (0, True)
+    assert (code, "of related pairs are closer together" in out) == (0, True)
     (kept,) = json.loads((home / "kept" / "scales.json").read_text()).values()
     assert kept["slope"] == pytest.approx(1.0, abs=0.1)
     assert "relevance" not in run(["doctor"], [])[1]

@@ -65,7 +65,7 @@ class TestTheCommandLine:
         code, _, err = run(["erase", "--org", "acme", "--level", "org", "--yes"], [])
         assert (code, "1 data key" in err) == (0, True)
         code, _, err = run(["restore", file, "--replace"], [])
-        assert (code, "could not open an org (acme, key " in err, "): its key was destroyed 20" in err) == (
+        assert (code, "could not open the data of an org (acme, key " in err, "): its key was destroyed 20" in err) == (
             0,
             True,
             True,

@@ -119,13 +119,13 @@ def test_an_unknown_operator_is_refused_with_those_that_exist():
 @pytest.mark.parametrize(
     "filters, told",
     [
-        ({"AND": {"user_id": "ana"}}, r"AND takes a list of filters, such as \{'AND': \["),
-        ({"OR": "ana"}, "OR takes a list"),
+        ({"AND": {"user_id": "ana"}}, r"AND requires a list of filters, such as \{'AND': \["),
+        ({"OR": "ana"}, "OR requires a list"),
         ({"AND": ["ana"]}, "filters must be a mapping"),
-        ({"NOT": 5}, "NOT takes a list"),
-        ({"user_id": "ana", "n": {"in": 5}}, r"'in' takes a list, such as \{'n': "),
-        ({"user_id": 7}, "user_id must be a text such as 'ana', not 7"),
-        ({"user_id": {"in": ["ana", 7]}}, "user_id must be a text"),
+        ({"NOT": 5}, "NOT requires a list"),
+        ({"user_id": "ana", "n": {"in": 5}}, r"'in' requires a list, such as \{'n': "),
+        ({"user_id": 7}, "user_id must be a string such as 'ana', not 7"),
+        ({"user_id": {"in": ["ana", 7]}}, "user_id must be a string"),
         (["ana"], "filters must be a mapping"),
     ],
 )
@@ -137,9 +137,9 @@ def test_filters_of_another_form_are_refused_with_the_right_one(memory: Memory, 
 
 
 def test_an_id_that_is_no_text_is_refused(memory: Memory):
-    with pytest.raises(InvalidInputError, match="user_id must be a text such as 'ana', not 7"):
+    with pytest.raises(InvalidInputError, match="user_id must be a string such as 'ana', not 7"):
         memory.add("x", user_id=7)
-    with pytest.raises(InvalidInputError, match="user_id must be a text"):
+    with pytest.raises(InvalidInputError, match="user_id must be a string"):
         memory.get_all(user_id={"in": ["ana", "bob"]})
 
 
@@ -148,7 +148,7 @@ def test_an_id_that_is_a_star_reaches_nobody_else(memory: Memory):
     verbs: list[Any] = [partial(memory.search, "sails"), partial(memory.add, "x"), memory.get_all, memory.delete_all]
     for verb in verbs:
         for name in IDS:
-            with pytest.raises(InvalidInputError, match=r"not '\*'; only filters take '\*'"):
+            with pytest.raises(InvalidInputError, match=r"not '\*'; only filters accept '\*'"):
                 verb(**{name: "*"})
     assert [each["memory"] for each in memory.get_all(filters={"user_id": "*"})["results"]] == ["Ana sails"]
 

@@ -226,7 +226,7 @@ def _read_whole(file: FoundFile, max_bytes: int) -> bytes | None:
         data = opened.read(max_bytes + 1)
         after = os.fstat(descriptor)
     if len(data) > max_bytes:
-        raise UnavailableError(f"{file.name} is larger than the limit of {max_bytes / MEBIBYTE:g} MiB")
+        raise UnavailableError(f"{file.name} is larger than {max_bytes / MEBIBYTE:g} MiB; split it, or raise the limit")
     is_same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     return data if is_same and len(data) == after.st_size else None
 

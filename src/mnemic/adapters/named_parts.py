@@ -81,7 +81,7 @@ class NamedParts(Generic[Part]):
             return self.made(name, place.load(place.name), given)
         if name == "openai" and "base_url" not in given:
             raise ConfigError(
-                f"the 'openai' {self._kind} requires the base_url option; without it, no text leaves this machine"
+                f"the 'openai' {self._kind} has no default server; set the option base_url to your server's address"
             )
         if not given.get(place.model):
             raise ConfigError(f"{self._kind} {name!r} requires a model; use {name}:MODEL, or set the model option")

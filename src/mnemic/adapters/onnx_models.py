@@ -245,7 +245,7 @@ def find_graph(model: Path) -> tuple[Path, Path]:
         has_tokenizer = any((model.parent / name).is_file() for name in (TOKENIZER_FILE, VOCABULARY_FILE))
         return (model.parent if has_tokenizer else above), model
     if not model.is_dir():
-        raise ConfigError(f"{model} does not exist; use a model folder, or an .onnx file in one")
+        raise ConfigError(f"{model} does not exist; use a model folder or an .onnx file inside one")
     for name in GRAPH_FILES:
         if (model / name).is_file():
             return model, model / name
@@ -276,8 +276,8 @@ class Graph:
         for each in self._session.get_inputs():
             if each.name not in INPUTS or each.type not in _TYPES:
                 raise ConfigError(
-                    f"{file} requires the input {each.name!r} ({each.type}); only {', '.join(INPUTS)} with integers "
-                    "are supported"
+                    f"{file} requires the input {each.name!r} ({each.type}); supported inputs are "
+                    f"{', '.join(INPUTS)} with integers"
                 )
             self._inputs[each.name] = _TYPES[each.type]
         if "input_ids" not in self._inputs:

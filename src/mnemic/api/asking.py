@@ -403,7 +403,7 @@ def _least_relevance(fields: Fields, settings: Settings) -> float:
     """Ranking by similarity has no relevance. Passing both is an error; the configured minimum is ignored."""
     is_by_similarity = fields.get("min_similarity") is not None
     if is_by_similarity and fields.get("min_relevance"):
-        raise InvalidInputError("use min_similarity (ranks by cosine similarity alone) or min_relevance, not both")
+        raise InvalidInputError("pass min_similarity (ranks by cosine similarity alone) or min_relevance, not both")
     least = check_fraction(fields.get("min_relevance", settings.min_relevance or 0.0), "min_relevance")
     return 0.0 if is_by_similarity else least
 
@@ -438,7 +438,7 @@ def context_request_of(query: str, fields: Fields, settings: Settings) -> Contex
 
 def _limit(value: object) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
-        raise InvalidInputError(f"limit must be a positive whole number or None for no limit, not {show_value(value)}")
+        raise InvalidInputError(f"limit must be a positive whole number, or None for no limit, not {show_value(value)}")
     return value
 
 

@@ -466,7 +466,7 @@ def _is_taken(path: str, known: Known) -> bool:
 def _find_below(known: Known, path: str) -> dict[str, Item]:
     """The file of a path, or the files below it. Raises `MnemicError` for a page or if there is none."""
     if path in (PROFILE, *PAGES):
-        raise InvalidInputError(f"{path} cannot be deleted or renamed; delete its lines")
+        raise InvalidInputError(f"{path} cannot be deleted or renamed; delete its lines instead")
     files = {key: item for key, item in known.items() if key == item.page}
     found = {key: item for key, item in files.items() if key == path or key.startswith(f"{path}/")}
     if not found:

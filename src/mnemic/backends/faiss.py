@@ -128,7 +128,7 @@ class FaissBackend(InMemoryBackend[Vectors]):
         """One row of unit length. The zero row of a blank text stays."""
         vector = np.array(rows, dtype=np.float32, order="C")
         if vector.shape != (1, self._embedder.dim()) or not np.isfinite(vector).all():
-            raise BadReplyError(f"the embedder returned {vector.shape}; expected (1, {self._embedder.dim()})")
+            raise BadReplyError(f"the embedder returned shape {vector.shape}; expected (1, {self._embedder.dim()})")
         self._faiss.normalize_L2(vector)
         return vector
 

@@ -49,7 +49,7 @@ class HybridBackend(primitive.MemoryBackend):
         """Raises `ConfigError` for a weight or constant that is negative or not finite, and if both weights are 0."""
         numbers = (sparse_weight, dense_weight, rrf_k)
         if not all(math.isfinite(number) and number >= 0 for number in numbers) or not sparse_weight + dense_weight:
-            raise ConfigError(f"weights and rrf_k must be at least 0, and one weight above 0, not {numbers}")
+            raise ConfigError(f"weights and rrf_k must not be negative, and a weight must be above 0, not {numbers}")
         if sparse is dense and not isinstance(sparse, str):
             raise ConfigError("a hybrid backend requires two different backends")
         self.sparse = _open_part(sparse)
@@ -129,7 +129,7 @@ class HybridBackend(primitive.MemoryBackend):
         parts = {"sparse": self.sparse, "dense": self.dense}
         saved = {name: part for name, part in parts.items() if not part.facts.is_durable}
         if not saved:
-            raise UnsupportedError("both backends already store their data on disk", capability=capability)
+            raise UnsupportedError("nothing to save: both backends store their data on disk", capability=capability)
         return saved
 
     def _undo_store(self, sparse_id: str, tag: str) -> None:

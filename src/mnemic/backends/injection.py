@@ -187,7 +187,7 @@ def _field(message: object, name: str) -> Any:
         made: Any = message
         if hasattr(made, name):
             return getattr(made, name)
-    raise InvalidInputError(f"a message must have a {name}, but this {type(cast('object', message)).__name__} has none")
+    raise InvalidInputError(f"a message must have {name!r}, but this {type(cast('object', message)).__name__} has none")
 
 
 def _role(message: object) -> str:

@@ -114,7 +114,7 @@ class SqliteBackend(primitive.MemoryBackend):
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"the folder of {self.path} cannot be created: {error}") from error
+            raise ConfigError(f"the folder for {self.path} cannot be created: {error}") from error
         with ExitStack() as undo, translated_errors(f"opening {self.path}"):
             connection = sqlite3.connect(
                 self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False

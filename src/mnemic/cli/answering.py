@@ -64,7 +64,7 @@ FILES_OF_A_CONNECTION, SPARE_FILES = 2, 256
 
 UNSHOWN_ACCOUNTS = (
     "this system does not show which account opens a connection: Mnemic's own clients send the token in {}, others "
-    "send it as API key"
+    "send it as the API key"
 )
 Tells = Sequence[tuple[str, str]]
 """Names and paths to print when the server starts."""

@@ -325,7 +325,7 @@ class Commands:
         if rest:
             key, sign, value = (part.strip() for part in rest.partition("="))
             if not sign:
-                raise InvalidInputError("use /profile KEY=VALUE to set a fact, or /profile to show them")
+                raise InvalidInputError("use /profile KEY=VALUE to set a fact, or /profile to show all")
             self._mnemic.profile.set(self._scope, {key: value or None})
         known = self._mnemic.profile.get(self._scope)
         if known:

@@ -120,7 +120,7 @@ def init(
         note(f"edit the files, then set llm.prompts = {str(path)!r} in your configuration file")
         return
     option = "" if path == usual else f" --config {shlex.quote(str(path))}"
-    note(f"every key is commented out with its default; remove a # to set it, then run `mnemic config show{option}`")
+    note(f"all keys are commented out and show defaults; remove a # to set one, then run `mnemic config show{option}`")
 
 
 @verb_command("keys create", is_stated=True)
@@ -129,7 +129,7 @@ def create(issued: IssuedKey) -> None:
 
     Once a key exists, every request to `mnemic serve` needs one.
     """
-    note(f"key {issued.key.id} (copy it now; it will not be shown again):")
+    note(f"key {issued.key.id}; copy the token now, because it will not be shown again:")
     write(issued.token)
 
 

@@ -37,7 +37,7 @@ def capture(turn: Turn) -> None:
     output.write(turn.id)
     output.note(f"turn {turn.number} of session {turn.session}, {output.format_count(len(turn.messages), 'messages')}")
     if turn.left_out:
-        output.note(f"removed text that Mnemic had added to {output.format_count(turn.left_out, 'messages')}")
+        output.note(f"removed Mnemic's own text from {output.format_count(turn.left_out, 'messages')}")
 
 
 @verb_command("complete")
@@ -54,7 +54,7 @@ def messages(page: MessagePage, arguments: Arguments) -> None:
     elif "after" not in arguments:
         output.note("no messages in this scope")
     if page.next:
-        output.note(f"more results available; continue with --after {page.next}")
+        output.note(f"more results are available; continue with --after {page.next}")
 
 
 @verb_command("contexts")
@@ -69,7 +69,7 @@ def contexts(page: ContextPage) -> None:
     else:
         output.note("no context was built for this scope, or `context.keep-days` is 0")
     if page.next:
-        output.note(f"more results available; continue with --after {page.next}")
+        output.note(f"more results are available; continue with --after {page.next}")
 
 
 @verb_command("users")
@@ -94,7 +94,7 @@ def sessions(found: Sequence[SessionSummary], arguments: Arguments) -> None:
     else:
         output.note("this user has no sessions; choose another user with --user")
     if len(found) == arguments.get("limit", SESSIONS):
-        output.note("there may be more sessions; list them with --limit")
+        output.note("there may be more sessions; raise --limit to list them")
 
 
 @command("show")

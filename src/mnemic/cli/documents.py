@@ -56,7 +56,7 @@ def ingest(
     listed with the reason, and the command exits with code 14. Intentionally skipped files do not count as failures.
     """
     if len(paths) > 1 and "source" in arguments:
-        raise InvalidInputError("--source works with only one path; ingest the others separately")
+        raise InvalidInputError("--source works with only one path; ingest each path separately")
     _set_sizes(arguments, chunk_size, overlap)
     scope, reports = options.scope, list[tuple[str, "IngestReport"]]()
     position = output.Position("in {name}, {done} of {total} files done{item}")
@@ -101,7 +101,7 @@ def list_documents(page: DocumentPage) -> None:
         return
     output.show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
     if page.after is not None:
-        output.note(f"more results available; continue with --after {page.after}")
+        output.note(f"more results are available; continue with --after {page.after}")
 
 
 @verb_command("documents show", find=FIND)

@@ -336,7 +336,7 @@ def _show_speed(results: Iterable[SpeedResult]) -> None:
 def _parse_sizes(text: str) -> tuple[int, ...]:
     parts = [part.strip().replace("_", "") for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise InvalidInputError(f"--sizes {text!r} must be whole numbers separated by commas, such as 1000,10000")
+        raise InvalidInputError(f"--sizes must be whole numbers separated by commas, such as 1000,10000, not {text!r}")
     return tuple(int(part) for part in parts)
 
 

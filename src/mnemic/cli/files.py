@@ -66,7 +66,7 @@ def export(options: ScopeOptions, folder: Folder) -> None:
     if place.exists() and not place.is_dir():
         raise InvalidInputError(f"{folder} is not a folder")
     if place.is_dir() and any(not each.name.startswith(".") or each.name == STATE for each in place.iterdir()):
-        raise ConflictError(f"{folder} is not empty; use a new folder, or `mnemic files sync {folder}`")
+        raise ConflictError(f"{folder} is not empty; use a new folder, or run `mnemic files sync {folder}`")
     with options.open(is_reading=True) as mnemic:
         place.mkdir(parents=True, exist_ok=True)
         _sync(options, place, mnemic)
@@ -79,7 +79,7 @@ def sync(options: ScopeOptions, folder: Folder, is_dry_run: IsDryRun = False, is
     """
     place = folder.expanduser()
     if not (place / STATE).is_file() or (place / STATE).is_symlink():
-        raise NotFoundError(f"{folder} was not exported; run `mnemic files export {folder}` with a new folder")
+        raise NotFoundError(f"{folder} is not an exported folder; create one with `mnemic files export FOLDER`")
     with options.open() as mnemic:
         _sync(options, place, mnemic, is_dry_run=is_dry_run, is_sure=is_sure)
 
@@ -154,7 +154,7 @@ class _Copy:
 
         self.recorded = self._read_state()
         self._find(os.fspath(self.root), ROOT, {*self.recorded, *known})
-        self.told += [f"{_shorten(name)} is left as it is: {why}" for name, why in self.left.items()]
+        self.told += [f"{_shorten(name)} is unchanged: {why}" for name, why in self.left.items()]
         for page, keys in self.recorded.items():
             self.base |= {} if self._is_left(page) else keys
         ends = {key[-SHORT_ID_CHARS:] for key in (*known, *self.base)}
@@ -235,7 +235,7 @@ class _Copy:
             is_other = names.setdefault(page.casefold(), page) != page
             is_unsafe = page not in self.files and _UNSAFE.search(page.removeprefix(ROOT))
             told = "its name is not safe on every system" if is_unsafe else ""
-            told = "another file has this name in other letters" if is_other else told
+            told = "another file has this name in a different case" if is_other else told
             if told := told or self._write(page, text):
                 state[page] = self.recorded.get(page, {})
                 self.told.append(f"{_shorten(page)} is not written: {told}")
@@ -293,7 +293,7 @@ class _Copy:
         try:
             _make_folders(self.root, file.path.parent)
             if (_read(file.path) if os.path.lexists(file.path) else None) != file.data:
-                return "it was changed meanwhile; sync again"
+                return "it changed during the sync; sync again"
             if data is None:
                 file.path.unlink()
             else:
@@ -314,7 +314,7 @@ def _read(path: Path) -> bytes:
             raise InvalidInputError("it is a link")
         with os.fdopen(os.open(path, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInputError("it is not a plain file")
+                raise InvalidInputError("it is not a regular file")
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InvalidInputError(f"it cannot be read: {error.strerror}") from error

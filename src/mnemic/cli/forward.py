@@ -111,7 +111,7 @@ def _ask(connection: _socket.socket, arguments: Sequence[str]) -> None:
     finally:
         os.close(folder)
     if connection.recv(1) != READY:
-        raise ConnectionError("the resident process does not answer")
+        raise ConnectionError("the resident process is not responding")
     connection.settimeout(None)
     content, streams = marshal.dumps(request), b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
     rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]

@@ -32,7 +32,7 @@ def entities(page: NodePage) -> None:
     else:
         output.note("the graph is empty; run `mnemic graph extract` to build it")
     if page.next is not None:
-        output.note(f"more results available; continue with --after {output.one_line(page.next)!r}")
+        output.note(f"more results are available; continue with --after {output.one_line(page.next)!r}")
 
 
 @verb_command("graph neighbours")
@@ -40,7 +40,7 @@ def neighbours(around: Neighbourhood) -> None:
     """Show an entity and everything related to it as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
-        output.note("more results available; raise --limit to show them")
+        output.note("more results are available; raise --limit to show them")
 
 
 @verb_command("graph path")

@@ -93,7 +93,7 @@ def _resolve_store(store: str | None) -> str | None:
     """The store as it is found from any folder. Raises `InvalidInputError` if a password would be written."""
     if store is None or "://" in store:
         if store is not None and "@" in store:
-            raise InvalidInputError("--store would put a password in the clients' files; set MNEMIC_STORE or --config")
+            raise InvalidInputError("--store would put a password in the clients' files; use MNEMIC_STORE or --config")
         return store
     return str(Path(store).expanduser().resolve())
 

@@ -142,7 +142,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
     elif "after" not in arguments:
         output.note(f"no memories in this scope; {_NOTHING}")
     if page.next:
-        output.note(f"more results available; continue with --after {page.next}")
+        output.note(f"more results are available; continue with --after {page.next}")
 
 
 @verb_command("memory count")

@@ -210,7 +210,7 @@ def read_level_limits(texts: Sequence[str]) -> dict[str, int]:
     for text in texts:
         level, _, count = text.partition("=")
         if not count.isdecimal():
-            raise InvalidInputError(f"--level-limit {text!r} must look like user=3")
+            raise InvalidInputError(f"--level-limit must look like user=3, not {text!r}")
         limits[level] = int(count)
     return limits
 
@@ -223,7 +223,7 @@ def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
     for fact in facts:
         key, separator, value = fact.partition("=")
         if not separator:
-            raise InvalidInputError(f"{fact!r} must look like KEY=VALUE; `mnemic profile remove` removes a key")
+            raise InvalidInputError(f"use KEY=VALUE, not {fact!r}; to remove a key, use `mnemic profile remove`")
         pairs[key] = value
     return pairs
 

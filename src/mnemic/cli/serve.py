@@ -177,7 +177,7 @@ def _check_plan(mnemic: Mnemic, plan: Plan, place: Place) -> None:
 def _check_index(plan: Plan) -> None:
     index = str(plan.config.qdrant_url) if plan.config.index == "qdrant" else ""
     if plan.processes > 1 and index and not index.startswith(("http://", "https://")):
-        raise ConfigError(f"{plan.processes} processes require a Qdrant server; set its HTTP address")
+        raise ConfigError(f"{plan.processes} processes require a Qdrant server; set memory.index.qdrant.url")
 
 
 def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str) -> Plan:
@@ -188,9 +188,9 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
 
     config = load_config(store, file=file)
     if (config.store, config.processes) != (plan.config.store, plan.config.processes):
-        raise ConfigError("the store or the number of processes has changed; stop and start the server")
+        raise ConfigError("the store or the number of processes has changed; stop the server and start it again")
     if version("mnemic") != running:
-        raise ConfigError(f"Mnemic {version('mnemic')} is installed but {running} is running; stop and start it")
+        raise ConfigError(f"Mnemic {version('mnemic')} is installed, but {running} is running; restart the server")
     renewed = replace(plan, config=config)
     _check_index(renewed)
     return renewed

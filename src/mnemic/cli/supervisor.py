@@ -239,7 +239,7 @@ class Supervisor:
         for each in self._slots:
             each.settings = self._settings
         slot.begins_at = 0.0
-        _log.error("process %d failed to restart (%s); the old ones stay", slot.number, _describe_exit(code))
+        _log.error("process %d failed to restart (%s); the old ones keep running", slot.number, _describe_exit(code))
 
     def _note_death(self, slot: _Slot, code: int) -> None:
         process, slot.process = slot.process, None

@@ -313,7 +313,7 @@ def _show_lost(lost: Sequence[LostOrg]) -> None:
         name = key if each.org is None else f"{output.one_line(each.org)}, {key}"
         ended = each.destroyed_at
         why = "is not in this keyring" if ended is None else f"was destroyed {output.format_time(ended)}"
-        output.note(f"could not open an org ({name}): its key {why}")
+        output.note(f"could not open the data of an org ({name}): its key {why}")
 
 
 def _list_sorted(counts: Mapping[str, int]) -> str:

@@ -126,8 +126,8 @@ def calibrate(config: ConfigFile = None, as_json: AsJson = False) -> None:
         try:
             replace_file(settings.scales_file, json.dumps({each: asdict(scale) for each, scale in kept.items()}))
         except OSError as error:
-            raise ConfigError(f"{settings.scales_file} cannot be written: {error}; set embedder.scales") from error
-    lines = [f"{space.model}: {share:.1%} of related sentences are nearer" for space, (_, share) in fitted.items()]
+            raise ConfigError(f"{settings.scales_file} cannot be written: {error}; change embedder.scales") from error
+    lines = [f"{space.model}: {share:.1%} of related pairs are closer together" for space, (_, share) in fitted.items()]
     if as_json:
         output.show_json({space.id: share for space, (_, share) in fitted.items()})
     else:
@@ -228,7 +228,7 @@ def curate(report: CurateReport) -> None:
     output.note(f"{read} {_would(report.is_dry_run)}read, {output.format_count(gems, 'gems')} found")
     if report.held:
         held = output.format_count(len(report.held), "conversations")
-        output.note(f"{held} will be reviewed again in the next run because a gem was rejected")
+        output.note(f"{held} will be read again in the next run because a gem was rejected")
 
 
 @verb_command("consolidate")

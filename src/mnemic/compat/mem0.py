@@ -244,7 +244,7 @@ def _find_scope(ids: Fields) -> Scope:
     if agent:
         return Scope(agent=agent)
     if not run:
-        raise InvalidInputError("name at least one of user_id, agent_id and run_id")
+        raise InvalidInputError("pass at least one of user_id, agent_id and run_id")
     return Scope(agent=f"{RUN}{run}")
 
 
@@ -275,7 +275,7 @@ def _join(filters: Fields | None, ids: Fields) -> Fields:
     for name, value in given.items():
         if not isinstance(value, str) or value == ANY:
             raise InvalidInputError(
-                f"{name} must be a text such as 'ana', not {value!r:.64}; only filters take {ANY!r}"
+                f"{name} must be a string such as 'ana', not {value!r:.64}; only filters accept {ANY!r}"
             )
     return {**check_filters(filters or {}), **check_filters(given)}
 
@@ -292,7 +292,7 @@ def _check_filter(name: str, wanted: Any) -> list[Fields] | Fields:
     if name in JOINS or (name == "metadata" and is_mapping):
         several = [wanted] if name not in ("AND", "OR") and is_mapping else wanted
         if not isinstance(several, list):
-            raise InvalidInputError(f"{name} takes a list of filters, such as {{{name!r}: [{{'user_id': 'ana'}}]}}")
+            raise InvalidInputError(f"{name} requires a list of filters, such as {{{name!r}: [{{'user_id': 'ana'}}]}}")
         return [check_filters(each) for each in cast("list[object]", several)]
     tests: Fields = wanted if is_mapping else {"in" if is_list else "eq": wanted}
     for test, operand in tests.items():
@@ -300,9 +300,9 @@ def _check_filter(name: str, wanted: Any) -> list[Fields] | Fields:
             raise InvalidInputError(f"{test!r} is not a filter operator; use {', '.join([*TESTS, *JOINS])}")
         values = cast("list[object]", operand if isinstance(operand, list) else [operand])
         if test in ("in", "nin") and values is not operand:
-            raise InvalidInputError(f"{test!r} takes a list, such as {{{name!r}: {{{test!r}: ['a', 'b']}}}}")
+            raise InvalidInputError(f"{test!r} requires a list, such as {{{name!r}: {{{test!r}: ['a', 'b']}}}}")
         if name in IDS and not all(isinstance(each, str | None) for each in values):
-            raise InvalidInputError(f"{name} must be a text such as 'ana', not {operand!r:.64}")
+            raise InvalidInputError(f"{name} must be a string such as 'ana', not {operand!r:.64}")
         if name == "agent_id" and any(str(each).startswith(RUN) for each in values):
             raise InvalidInputError(f"an agent_id cannot begin with {RUN!r}; use run_id")
     return tests

@@ -168,7 +168,7 @@ def with_setting(content: str, name: str, given: str, path: Path) -> str:
     except ConfigError:
         is_safe = False
     if not is_safe:
-        raise ConfigError(f"{name} cannot be set in {path} without changing something else; edit the file by hand")
+        raise ConfigError(f"{name} cannot be set in {path} without changing other keys; edit the file by hand")
     return changed
 
 

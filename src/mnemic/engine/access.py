@@ -146,7 +146,7 @@ def list_audit(engine: Engine, scope: Scope, *, before: int | None, limit: int) 
     if isinstance(limit, bool) or not 1 <= limit <= MAX_AUDIT_PAGE:
         raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_AUDIT_PAGE}, not {limit!r}")
     if before is not None and not 0 <= before <= MAX_PLACE:
-        raise InvalidInputError("before must be the `next` value of a page")
+        raise InvalidInputError("before must be the `next` value of the previous page")
     with engine.store.read() as work:
         found = work.audit.list(scope.org, before, limit + 1)
     page = found[:limit]

@@ -105,7 +105,7 @@ def judged(engine: Engine, facts: Sequence[Fact], nears: Sequence[Sequence[Near]
         try:
             answers = read_judgements(engine.llm.complete(judge_prompt(texts)), len(texts))
         except (BackendError, ConfigError, InvalidInputError) as error:
-            _log.warning("model call for %d pairs failed (%s); using rules", len(texts), type(error).__name__)
+            _log.warning("the model call for %d pairs failed (%s); using rules", len(texts), type(error).__name__)
             engine.observer.count("mnemic.assimilate.failure", operation="judge")
             break
         for (place, each), answer in zip(asked, answers, strict=True):

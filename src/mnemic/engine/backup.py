@@ -185,9 +185,7 @@ def _receipt(org: str, plan: Plan, key: bytes, now: datetime) -> Receipt:
 
 
 _ATTEMPTS = 5  # attempts when an org is erased meanwhile, which is rare
-_UNOPENED = (
-    "it is sealed, and was checked without its keys: its parts are as they were written, their rows were not read"
-)
+_UNOPENED = "the sealed backup was checked without its keys: its parts are unchanged, but their rows were not read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +247,7 @@ def _keyring(engine: Engine, order: Order) -> Keyring | None:
             raise errors.InvalidInputError("receipts alone cannot be sealed: they contain no text")
         return None
     if order.is_sealed and engine.keyring is None:
-        raise errors.InvalidInputError("a sealed backup requires a keyring: set backup.keyring, or leave it unsealed")
+        raise errors.InvalidInputError("a sealed backup requires a keyring; set backup.keyring, or do not seal it")
     return None if order.is_sealed is False else engine.keyring
 
 
@@ -317,7 +315,7 @@ def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, a
     )
 
 
-_FOREIGN = "some receipts belong to a different store than the backup; a receipt of what they removed replaces them"
+_FOREIGN = "some receipts belong to a different store than the backup; a new receipt of what they removed replaces them"
 _OTHER_SPACES = "no configured embedder matches the backup's vectors; a worker or `mnemic reembed` creates new ones"
 
 

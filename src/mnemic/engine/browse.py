@@ -46,7 +46,7 @@ def _find_ending(engine: Engine, scope: Scope, ending: str) -> Item | None:
         found += work.conversations.said(scope.visibility, MessageQuery(limit=2, ending=ending))
     if len(found) > 1:
         ids = ", ".join(each.id for each in found)
-        raise InvalidInputError(f"several ids end with {ending}: {ids}; use one of these")
+        raise InvalidInputError(f"several ids end with {ending}; use one of {ids}")
     return found[0] if found else None
 
 
@@ -162,7 +162,7 @@ def trust(engine: Engine, scope: Scope, memory_id: str, *, actor: str, reason: s
         is_waiting = old.state in WAITING
         active = replace(old, state=State.ACTIVE, other_id=None) if is_waiting else old
         active = replace(active, flags=())
-        trusted = editor.put(old, active, Action.TRUSTED, reason or "somebody trusts it")
+        trusted = editor.put(old, active, Action.TRUSTED, reason or "a person trusted it")
         if old.state is State.QUARANTINED:
             Settler(work, editor).settle(trusted, Neighbours(is_told=True))
         for other in _opponents(work, scope, old):
@@ -179,7 +179,7 @@ def reject(engine: Engine, scope: Scope, memory_id: str, *, actor: str, reason: 
         editor = Editor(engine, work, scope.visibility, actor)
         old = _waiting(editor, memory_id)
         gone = replace(old, state=State.ARCHIVED, retired_at=editor.now)
-        editor.put(old, gone, Action.REJECTED, reason or "somebody rejects it")
+        editor.put(old, gone, Action.REJECTED, reason or "a person rejected it")
         for other in _opponents(work, scope, old):
             cleared = replace(other, state=State.ACTIVE, other_id=None)
             editor.put(other, cleared, Action.TRUSTED, f"{old.id}, which contradicts it, was rejected")

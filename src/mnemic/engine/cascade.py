@@ -50,8 +50,8 @@ class Cascaded:
         """Notes for the user."""
         if not self.flagged:
             return ()
-        note = f"{self.flagged} memories were made of this and of other things: they are flagged, and until a worker "
-        return (f"{note}has made them again, facts among them may still tell of it",)
+        note = f"{self.flagged} memories are also derived from other sources. They are flagged, and until a worker "
+        return (f"{note}derives them again, facts among them may still contain this data",)
 
 
 @dataclass(slots=True)

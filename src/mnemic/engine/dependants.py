@@ -49,7 +49,7 @@ class Hand:
         """
         new = replace(new, updated_at=max(self.now, old.updated_at + MICROSECOND))
         if not self.work.memories.replace(new, self.engine.terms(indexed_text(new)), old.updated_at):
-            raise ConflictError(f"memory {old.id} was changed by another writer in the meantime; try again")
+            raise ConflictError(f"memory {old.id} was changed by another writer; try again")
         before, after = differences(old, new)
         if action is Action.FLAGGED and (old.text, old.context, old.snippet) != (new.text, new.context, new.snippet):
             self.work.history.scrub(new.partition, [new.id])

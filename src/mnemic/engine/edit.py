@@ -57,7 +57,7 @@ class Editor:
             return old
         new = replace(new, updated_at=max(self.now, old.updated_at + MICROSECOND))
         if not self._work.memories.replace(new, self._engine.terms(indexed_text(new)), old.updated_at):
-            raise ConflictError(f"memory {old.id} was changed by another writer in the meantime; read it again")
+            raise ConflictError(f"memory {old.id} was changed by another writer; read it again")
         entry = self.note(new, action, reason, before, {**after, **notes})
         hand = Hand(self._engine, self._work, self._actor, self.now)
         follow(hand, old, new, entry)

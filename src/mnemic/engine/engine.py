@@ -169,7 +169,7 @@ class ReaderPool:
         with self._free:
             with self._guard:
                 if self._is_closed:
-                    raise UnavailableError("this Mnemic instance is closed")
+                    raise UnavailableError("this Mnemic instance is closed; open a new one")
                 reader = self._idle.pop() if self._idle else self._open()
                 self._lent.add(reader)
             try:

@@ -121,7 +121,7 @@ class DocumentReader:
         texts = {name: inputs.check_line(record[name], name, limit=limit) for name in _TEXTS}
         inputs.check_foreign_id(texts["id"])
         if record["private_agent"] is not None and self._scope.agent is None:
-            raise InvalidInputError("it is private to an agent, but the scope has no agent")
+            raise InvalidInputError("the item is private to an agent, but the scope has no agent")
         status = DocumentStatus(record["status"])
         metadata, bookkeeping = record["metadata"], record.get("bookkeeping")
         if bookkeeping is None and isinstance(metadata, dict):  # an earlier export has both in one
@@ -188,7 +188,7 @@ class DocumentReader:
 
 def _chunk(span: Any, document: Document, text: str) -> Chunk:
     if not isinstance(span, Mapping):
-        raise InvalidInputError("chunks must be mappings")
+        raise InvalidInputError("each chunk must be a mapping")
     values = cast("Mapping[str, Any]", span)
     index, start, end, count = (_whole(values[name], name) for name in ("index", "start", "end", "token_count"))
     page = None if values["page"] is None else _whole(values["page"], "page")
@@ -367,7 +367,7 @@ class RecordReader:
         """The noun of a record. Raises `InvalidInputError` with the reason if it is unusable."""
         kind = _NOUNS.get(record["type"])
         if kind is None:
-            raise InvalidInputError(f"not usable: unknown type {record['type']!r:.40}")
+            raise InvalidInputError(f"invalid record: unknown type {record['type']!r:.40}")
         try:
             check_unicode(json.dumps(record, ensure_ascii=False), "it")
             known = self._brought_up_to_date(record)
@@ -376,9 +376,9 @@ class RecordReader:
             _check_types(noun)
             return self._check_noun(self._clean(noun))
         except KeyError as error:
-            raise InvalidInputError(f"not usable: {error.args[0]} is missing") from error
+            raise InvalidInputError(f"invalid record: {error.args[0]} is missing") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
-            raise InvalidInputError(f"not usable: {error}") from error
+            raise InvalidInputError(f"invalid record: {error}") from error
 
     def note_merges(self, records: Iterable[Record]) -> None:
         """Collect merges from the records' history before the records are read."""
@@ -412,9 +412,9 @@ class RecordReader:
             check_unicode(json.dumps(record, ensure_ascii=False), "it")
             return DocumentReader(self._engine, self._scope).read(record, self._partition(record, Memory))
         except KeyError as error:
-            raise InvalidInputError(f"not usable: {error.args[0]} is missing") from error
+            raise InvalidInputError(f"invalid record: {error.args[0]} is missing") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
-            raise InvalidInputError(f"not usable: {error}") from error
+            raise InvalidInputError(f"invalid record: {error}") from error
 
     def _clean(self, noun: Noun) -> Noun:
         """The noun without secrets: other programs' exports may hold some."""
@@ -428,14 +428,14 @@ class RecordReader:
         """The cursors of a conversation's record. Raises `InvalidInputError` with the reason if they are unusable."""
         session, positions = record.get("session"), record.get("cursors")
         if not isinstance(session, str) or not isinstance(positions, Mapping):
-            raise InvalidInputError("not usable: a conversation needs a session and cursors")
+            raise InvalidInputError("invalid record: a conversation requires a session and cursors")
         known = {name: position for name, position in cast("Record", positions).items() if name in CURSORS}
         if not all(_fits(position, int) for position in known.values()):
-            raise InvalidInputError(f"not usable: cursors cannot be {known!r:.60}")
+            raise InvalidInputError(f"invalid record: cursors cannot be {known!r:.60}")
         try:
             return Cursors(self._partition(record, Message), Scope(session=session).session or "", known)
         except (KeyError, TypeError, ValueError, MnemicError) as error:
-            raise InvalidInputError(f"not usable: {error}") from error
+            raise InvalidInputError(f"invalid record: {error}") from error
 
     def _partition(self, record: Record, kind: type[Noun]) -> Partition:
         if kind is ProfileEntry:
@@ -484,7 +484,7 @@ class RecordReader:
         if memory.valid_from and memory.valid_to and memory.valid_to <= memory.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
         if memory.private_agent is not None and self._scope.agent is None:
-            raise InvalidInputError("it is private to an agent, but the scope has no agent")
+            raise InvalidInputError("the item is private to an agent, but the scope has no agent")
         return replace(
             memory,
             importance=inputs.check_fraction(memory.importance, "importance"),
@@ -513,7 +513,7 @@ def _check_flags(memory: Memory) -> None:
         raise InvalidInputError(f"a memory can have at most {MAX_FLAGS} flags")
     for name in {name for flag in memory.flags for name in (flag.source_id, flag.entry_id)}:
         if "\0" in inputs.check_id(name):
-            raise InvalidInputError(f"a flag cannot refer to {name!r:.40}")
+            raise InvalidInputError(f"a flag cannot refer to the invalid id {name!r:.40}")
 
 
 def _check_types(noun: object) -> None:

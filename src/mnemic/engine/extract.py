@@ -80,7 +80,7 @@ def extract(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = Fals
     the model's errors; earlier finds stay.
     """
     if scope.user is None or scope.session is None:
-        raise InvalidInputError("facts are extracted from a user's session; pass user=… and session=…")
+        raise InvalidInputError("fact extraction requires a user and a session; pass user=… and session=…")
     run = Extracting(engine, scope.message_partition, scope.session, actor)
     read, entries = run.look() if is_dry_run else run.run(most=None)
     return ExtractReport(scope.session, read, tuple(entries), run.left(), is_dry_run)

@@ -201,7 +201,7 @@ class Walking:
         roots = self.starts(name)
         if len(roots) > 1:
             found = ", ".join(f"{self.nodes.node(root).type.value} (id {root})" for root in roots)
-            raise ConflictError(f"several entities are called {name!r}: {found}; pass the id of one")
+            raise ConflictError(f"several entities are called {name!r}: {found}; pass one of these ids")
         return roots[0]
 
     def states(self, source: str, target: str, type_: str) -> bool:
@@ -352,7 +352,7 @@ class Change:
         if not self.is_removed and not any(changes):
             raise InvalidInputError("pass a new name, a type, an entity to merge into, or is_removed=True")
         if self.is_removed and any(changes):
-            raise InvalidInputError("an entity that is removed cannot be renamed, retyped or merged as well")
+            raise InvalidInputError("is_removed=True cannot be combined with a new name, a type or a merge")
         if bool(self.relation) != bool(self.target) or (self.target and not self.is_removed):
             raise InvalidInputError("to remove a relation, pass relation, target and is_removed=True")
 
@@ -433,11 +433,11 @@ def _check_free(known: Nodes, name: str, joined: Sequence[str]) -> None:
     """Raises `InvalidInputError` if a new name has no letters or digits, and `ConflictError` if it is in use."""
     key = name_key(name)
     if not key:
-        raise InvalidInputError("a name needs a letter or a digit")
+        raise InvalidInputError("a name must contain a letter or a digit")
     if {*known.of_keys([key])} - {*known.of_ids(joined).values()}:
-        raise ConflictError(f"there is already an entity {name!r}; merge into it instead")
+        raise ConflictError(f"an entity {name!r} already exists; merge into it instead")
     if known.was_removed(key):
-        raise ConflictError(f"the entity {name!r} was removed; undo that, or choose another name")
+        raise ConflictError(f"the entity {name!r} was removed; undo the removal, or choose another name")
 
 
 def _find_relation(around: Walking, root: str, change: Change) -> tuple[dict[str, str], dict[str, object]]:

@@ -266,7 +266,7 @@ def try_to_fill(engine: Engine, partition: Partition, limit: int | None = None) 
     try:
         fill_entities(engine, partition, limit)
     except (BackendError, ConfigError) as error:
-        _log.error("failed to embed entities (%s); their vectors will be added later", type(error).__name__)
+        _log.error("failed to embed entities (%s); vectors will be added later", type(error).__name__)
         engine.observer.count("mnemic.embedding.failure", operation="graph")
 
 

@@ -36,7 +36,7 @@ def _embed(engine: Engine, job: Job) -> FollowUp:
     """Fill the vectors of the job's partition. Items written meanwhile are found when the job finishes."""
     report = fill_vectors(engine, job.partition)
     if report.refused and report.is_complete:
-        raise BadReplyError(f"the embedder rejected {len(report.refused)} texts, such as item {report.refused[0]}")
+        raise BadReplyError(f"the embedder rejected {len(report.refused)} texts, including item {report.refused[0]}")
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         if not lacks_vectors(engine, unit, job.partition, report.passed_over):
@@ -148,7 +148,7 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
     except MnemicError as error:
         if engine.llm is None or not is_last:
             raise
-        _log.warning("curation failed (%s); the rest is done next night", error)
+        _log.warning("curation failed (%s); continuing at the next run", error)
         engine.observer.count("mnemic.curate.failures")
         return _follow_with_nothing
     payload = {**job.payload, HELD: sorted(run.held)}

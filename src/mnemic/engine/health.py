@@ -36,7 +36,7 @@ class Fixed:
         """Notes for the user."""
         if not self.changed:
             return ()
-        return (f"{self.changed:,} findings were left: they could not be ended, or are no longer as they were found",)
+        return (f"{self.changed:,} findings remain: they could not be fixed, or have changed in the meantime",)
 
 
 def fixed(engine: Engine, scope: Scope, findings: Sequence[HealthFinding], *, actor: str, is_dry_run: bool) -> Fixed:
@@ -215,7 +215,7 @@ class _Examination:
         if self._pairs.is_capped:
             found.append(f"only {MAX_VECTORS:,} memories were compared by vector")
         found += [
-            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} were counted, but not listed or fixed; run it again"
+            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} were counted but not listed or fixed; run it again"
             for kind in WEIGHTS
             if self._counts[kind] > MAX_KEPT
         ]

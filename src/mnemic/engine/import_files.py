@@ -202,7 +202,7 @@ class _Revising:
     def bring_back(self, old: Memory, edit: Memory) -> None:
         """Reactivate the text before an edit, which supersedes the edit."""
         place = self._revision.entries[old.id].place
-        self._report.changed.append(f"{place}: says again what it said before: {_quote_memory(old)}")
+        self._report.changed.append(f"{place}: was changed back to an earlier text: {_quote_memory(old)}")
         if self._report.is_dry_run:
             return
         with self._engine.store.write() as work:
@@ -218,16 +218,16 @@ class _Revising:
             if new_id is None:
                 if not self._origins:
                     self._report.changed.append(
-                        f"{old.source or old.id}: no longer in the file, and kept here: {_quote_memory(old)}"
+                        f"{old.source or old.id}: no longer in the file, but kept in memory: {_quote_memory(old)}"
                     )
                 continue
             place = self._revision.entries[new_id].place
             if old.id != imported_id(old.partition, old.dedup_key):
                 self._report.changed.append(
-                    f"{place}: was changed there and here, and both are kept: {_quote_memory(old)}"
+                    f"{place}: was changed in the file and in memory; both are kept: {_quote_memory(old)}"
                 )
                 continue
-            self._report.changed.append(f"{place}: was edited, which supersedes {_quote_memory(old)}")
+            self._report.changed.append(f"{place}: was edited and supersedes {_quote_memory(old)}")
             if not self._report.is_dry_run:
                 with self._engine.store.write() as work:
                     editor = Editor(self._engine, work, self._scope.visibility, self._actor)

@@ -127,12 +127,12 @@ def _records(lines: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any] | st
         try:
             record: Any = json.loads(line.removeprefix("\ufeff"), object_pairs_hook=unique_keys)
         except (ValueError, RecursionError) as error:
-            record = f"no JSON: {error}"
+            record = f"not JSON: {error}"
         if is_first:
             _check_header(record)
             is_first = False
         elif isinstance(record, str) or not isinstance(record, dict):
-            yield number, record if isinstance(record, str) else "no JSON object"
+            yield number, record if isinstance(record, str) else "not a JSON object"
         else:
             mapping = cast("Mapping[str, Any]", record)
             yield number, mapping if isinstance(mapping.get("type"), str) else "it has no type"
@@ -241,7 +241,7 @@ class _Restoring:
             most = self._engine.settings.max_profile_facts
             if old is None and len(there) >= most:
                 self._report.problems.append(
-                    f"the fact {fact.key!r}: the profile holds {len(there)} facts, at most {most}"
+                    f"the fact {fact.key!r} was not imported: the profile has {len(there)} of {most} facts"
                 )
             elif old is None or (old.value != fact.value and old.updated_at < fact.updated_at):
                 new.facts.append(fact)

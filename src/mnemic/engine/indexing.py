@@ -44,7 +44,7 @@ def search(engine: Engine, query: IndexQuery, *, passages: bool = False) -> Cand
         found = engine.index.search(replace(query, partitions=tuple(wanted)))
         if all(version >= least for least, version in zip(wanted.values(), found.versions, strict=True)):
             return found
-    raise UnavailableError("the index cannot hold this scope's partitions; increase its memory budget")
+    raise UnavailableError("the index cannot hold this scope's partitions; raise memory.index.budget-mb")
 
 
 def catch_up(engine: Engine, partitions: Sequence[Partition]) -> dict[Partition, int]:

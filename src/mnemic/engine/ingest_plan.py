@@ -84,7 +84,7 @@ def why_nothing(files: Sequence[documents.FileReport], *, is_dry_run: bool) -> s
     if found[documents.Outcome.ADDED] or found[documents.Outcome.REPLACED]:
         return ""
     if not files:
-        return "there is no file in the folder"
+        return "the folder contains no files"
     told: list[str] = []
     for outcome in (documents.Outcome.UNCHANGED, documents.Outcome.FAILED, documents.Outcome.SKIPPED):
         reasons = Counter(file.reason for file in files if file.outcome is outcome and file.reason)
@@ -92,7 +92,7 @@ def why_nothing(files: Sequence[documents.FileReport], *, is_dry_run: bool) -> s
         if found[outcome]:
             told.append(f"{found[outcome]} {outcome.value}{usual}")
     nothing = "nothing would be stored" if is_dry_run else "nothing was stored"
-    return f"{nothing}: {', '.join(told)}" if told else f"{nothing}: every file is gone"
+    return f"{nothing}: {', '.join(told)}" if told else f"{nothing}: all files are gone"
 
 
 CODE = "text/x-code"

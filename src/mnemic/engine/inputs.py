@@ -235,7 +235,7 @@ def _check_provenance(value: object) -> tuple[nouns.Provenance, ...]:
     """Checked spans of sources: ends in order, support from 0 to 1."""
     listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
     if listed is None or not all(isinstance(entry, nouns.Provenance) for entry in listed):
-        raise InvalidInputError("provenance must be a list of Provenance")
+        raise InvalidInputError("provenance must be a list of Provenance objects")
     entries = cast("Sequence[nouns.Provenance]", listed)
     for entry in entries:
         for name in ("source_id", "extractor", "version"):
@@ -253,7 +253,7 @@ def check_categories(value: object) -> tuple[str, ...]:
         raise InvalidInputError("categories must be a list of strings")
     tags = tuple(dict.fromkeys(check_line(tag, "a category", limit=64) for tag in cast("Iterable[object]", value)))
     if len(tags) > MAX_CATEGORIES or not all(tag.strip() for tag in tags):
-        raise InvalidInputError(f"categories must be at most {MAX_CATEGORIES}, none of them blank")
+        raise InvalidInputError(f"at most {MAX_CATEGORIES} categories are allowed, and none may be blank")
     return tags
 
 

@@ -63,7 +63,7 @@ class Cron:
         try:
             self.after(_FROM)
         except (CronSimError, ValueError, StopIteration) as error:
-            why = "never comes" if isinstance(error, StopIteration) else str(error)
+            why = "it never matches" if isinstance(error, StopIteration) else str(error)
             raise ConfigError(f"{line!r} is not a valid cron expression ({why}); use {FIELDS}") from error
 
     def after(self, moment: datetime) -> datetime:
@@ -85,10 +85,10 @@ def zone_of(name: str) -> tzinfo:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         known = zoneinfo.available_timezones()
         if not known:
-            remedy = "this machine has no time zones: `pip install tzdata`"
+            remedy = "this machine has no time zones: run `pip install tzdata`"
         else:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)  # similarity: a typing error or two
-            remedy = f"did you mean {near[0]}?" if near else "it is a name such as Europe/Berlin, or UTC"
+            remedy = f"did you mean {near[0]}?" if near else "use a name such as Europe/Berlin, or UTC"
         raise ConfigError(f"{name!r} is not a time zone; {remedy}") from error
 
 
@@ -239,7 +239,7 @@ def _flush_idle(engine: Engine) -> int:
             ask_for_summary(engine, unit, each.partition, each.session, wanted=each.messages)[1] for each in wanted
         ]
     for each in wanted:
-        _schedule_log.debug("session %s went quiet: its remaining messages will be summarised", each.session)
+        _schedule_log.debug("session %s is idle: its remaining messages will be summarised", each.session)
     return sum(asked)
 
 

@@ -46,7 +46,7 @@ def set_profile(engine: Engine, scope: Scope, entries: Mapping[str, str | None],
         if put_fitting(engine, work, partition, kept):
             most = engine.settings.max_profile_facts
             raise InvalidInputError(
-                f"a profile can contain at most {most} facts (memory.profile.max-facts); remove some"
+                f"a profile can contain at most {most} facts (memory.profile.max-facts); remove some first"
             )
         return work.profiles.of(partition)
 

@@ -70,7 +70,7 @@ def reembed(
     embedder, `BackendError` on failure; stored vectors stay, and nothing is removed.
     """
     if not engine.embedders:
-        raise ConfigError("no embedder is configured: set one, such as embedder.name = 'minilm', and try again")
+        raise ConfigError("no embedder is configured; set one, such as embedder.name = 'minilm', and try again")
     start = time.perf_counter()
     with engine.store.read() as work:
         places = work.partitions.all()

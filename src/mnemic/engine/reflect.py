@@ -54,7 +54,7 @@ def reflect(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = Fals
     new. Raises the model's errors.
     """
     if scope.user is None and scope.session is None:
-        raise InvalidInputError("no user or session given; pass one to reflect on")
+        raise InvalidInputError("reflection requires a user or a session; pass one of them")
     work = Reflecting(engine, scope.message_partition, scope.session or "", actor)
     episodes, skipped = work.plan()
     if is_dry_run or skipped:
@@ -93,7 +93,7 @@ class Reflecting(SessionRun):
             episodes = sorted(newest, key=place_of)
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
-            _reflect_log.debug("%s: %d of %d summaries for a reflection", self._partition.owner, len(episodes), least)
+            _reflect_log.debug("%s: %d of %d summaries needed to reflect", self._partition.owner, len(episodes), least)
             return episodes, f"there are {len(episodes)} summaries; a reflection needs at least {least}"
         return episodes, "there is no new summary since the last reflection" if is_known else ""
 
@@ -109,9 +109,9 @@ class Reflecting(SessionRun):
             sources = list({each.id: each for each in (*episodes, *(made.sources if made else ()))}.values())
             present = {each.id: each.text for each in work.memories.get(self._visible, [each.id for each in sources])}
             if any(present.get(each.id) != each.text for each in sources):
-                return replace(report, skipped="a summary was deleted or made again meanwhile")
+                return replace(report, skipped="a summary was deleted or rewritten during the reflection")
             if self._is_known(work, episodes):
-                return replace(report, skipped="another run has reflected in the meantime")
+                return replace(report, skipped="another run has already reflected on these summaries")
             facts = put_derived(
                 self._engine, work, self._partition, self._facts(work, episodes, proposed), source=SOURCE
             )
@@ -123,7 +123,7 @@ class Reflecting(SessionRun):
                 self._replace_last(work, memory)
         _reflect_log.debug("%s: reflected on %d summaries, %d facts", self._partition.owner, len(episodes), len(facts))
         self._engine.observer.count("mnemic.reflect.reflections", int(is_new))
-        known = "" if is_new else "it says what another memory says"
+        known = "" if is_new else "another memory says the same"
         return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known)
 
     def digest(self, episodes: Sequence[Memory]) -> tuple[Reflected | None, Mapping[str, str]]:

@@ -308,7 +308,7 @@ def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> 
     if expires_at is None and level is Level.SESSION:
         expires_at = now + timedelta(seconds=engine.settings.session_memory_ttl_s)
     if draft.is_private and scope.agent is None:
-        raise InvalidInputError("is_private=True restricts a memory to the scope's agent, but this scope has no agent")
+        raise InvalidInputError("is_private=True requires an agent in the scope")
     slots = slot_notes(draft.text) if level in (Level.USER, Level.SESSION) else {}
     notes = note_key(draft.key) if draft.key else slots
     return Memory(

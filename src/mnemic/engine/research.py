@@ -35,7 +35,7 @@ RANKED = 400  # passages that rank the pieces of a document
 PASSAGES = 8  # passages shown if no model answers
 _GOLDEN = 0.6180339887498949  # of the golden ratio: its multiples, modulo 1, spread evenly over the document
 NO_MODEL = "no language model is configured"
-TOO_LITTLE = "the limits allow no piece to be read and answered from"
+TOO_LITTLE = "the limits allow no piece to be read"
 
 
 def ignore_progress(_done: int, _total: int, _what: str) -> None:
@@ -77,7 +77,7 @@ class _Research:
         if not found or found[0].updated_at != self._document.updated_at:
             raise ConflictError(CHANGED)
         if not self._text.strip():
-            raise InvalidInputError(f"{self._document.source!r} has no text yet: {self._document.status.value}")
+            raise InvalidInputError(f"{self._document.source!r} has no text (status: {self._document.status.value})")
         self._language: Language = request.language or language_of([request.question])
 
     def report(self) -> documents.ResearchReport:
@@ -106,7 +106,7 @@ class _Research:
         room = context - asking.reply_tokens - asking.frame_tokens
         if room < LEAST_ROOM:
             raise InvalidInputError(
-                f"the question leaves no room for the document in {model.name}'s {context:,} tokens"
+                f"the question leaves no room for the document in {model.name}'s context of {context:,} tokens"
             )
         size = min(room, limits.piece_tokens or PIECE_TOKENS)
         parallel = limits.parallel or (SERVER_CALLS if model.capabilities.is_blocking else 1)
@@ -188,11 +188,11 @@ class _Research:
             return replace(made, is_extractive=True)
         text, numbers = told
         named = [cited[number - 1] for number in sorted(numbers)]
-        degraded = self._list_degraded(reading) + (() if named else ("citations: the answer names none",))
+        degraded = self._list_degraded(reading) + (() if named else ("citations: the answer contains none",))
         return self._make_report(text, named, coverage, plan, degraded)
 
     def _list_degraded(self, reading: Reading) -> tuple[str, ...]:
-        dropped = (f"notes: {reading.dropped} were dropped, whose quotes are not in the text",) * bool(reading.dropped)
+        dropped = (f"notes: {reading.dropped} dropped: their quotes are not in the text",) * bool(reading.dropped)
         return (*reading.degraded, *dropped)
 
     def _passages(

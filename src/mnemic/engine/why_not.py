@@ -64,13 +64,13 @@ def _before_scoring(
         other = f" by {item.other_id}" if isinstance(item, Memory) and item.other_id else ""
         return WhyNot("state", f"it is {item.state.value}{other}; only {_names(query.states)} ones are recalled")
     if item.partition not in visible.at(*question.levels).partitions:
-        return WhyNot("level", f"it is of the {item.partition.level.value} level, which was not asked for")
+        return WhyNot("level", f"it belongs to the {item.partition.level.value} level, which was not requested")
     if not Selection(Question(text="", as_of=question.as_of, known_at=question.known_at)).takes(item, query.now):
-        return WhyNot("time", "it has expired, or was not valid or not known at the time asked about")
+        return WhyNot("time", "it has expired, or was not valid or not known at the requested time")
     if not meets_filter:
-        return WhyNot("filter", "it does not meet the kinds, the filter or the time of the question")
+        return WhyNot("filter", "it does not match the kinds, the filter or the time of the question")
     if not question.text.strip():
-        return WhyNot("rank", "a blank question is answered with the most important memories only")
+        return WhyNot("rank", "a blank question returns only the most important memories")
     return None
 
 

@@ -245,7 +245,7 @@ def read_answers(path: Path) -> list[Answer]:
         try:
             answers.append(_from_row(row))
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"{path}, line {number}: not a row from an answers run ({error})") from error
+            raise InvalidInputError(f"{path}, line {number}: not a row of an answers run ({error})") from error
     return answers
 
 

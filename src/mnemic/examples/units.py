@@ -65,7 +65,7 @@ def unit(name: str) -> Unit:
     if len(close) == 1:
         return next(iter(close.values()))
     if close:
-        raise InvalidInputError(f"{name!r} may be {' or '.join(sorted(close))}; choose one")
+        raise InvalidInputError(f"{name!r} could mean {' or '.join(sorted(close))}; choose one")
     known = "; ".join(f"{what}: {', '.join(names)}" for what, names in _first_names().items())
     raise InvalidInputError(f"the unit {name[:40]!r} is unknown; use {known}")
 

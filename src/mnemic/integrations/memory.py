@@ -231,7 +231,7 @@ class Layouts:
             raise InvalidInputError(f"{held[0]} is in both the scope and {_show(layout)}; remove it from one of them")
         if not owners and self.scope.user is None and self.scope.agent is None:
             raise InvalidInputError(
-                f"{_show(layout)} has no owner; add {{user}} or {{agent}} to it, or pass a scope with one"
+                f"{_show(layout)} has no owner; add {{user}} or {{agent}} to it, or pass a scope with a user or agent"
             )
 
     def _fill(self, layout: Namespace, namespace: Namespace) -> Place:

@@ -84,7 +84,7 @@ class Transcript:
             if isinstance(path, list):
                 _put(item, cast("list[str | int]", path), message.text)
         except (ValueError, LookupError, TypeError):
-            _log.warning("skipping a conversation item that can no longer be read")
+            _log.warning("skipping an unreadable conversation item")
             return None
         return cast("dict[str, Any]", item) if isinstance(item, dict) else None
 

@@ -309,7 +309,7 @@ def choose_tools(box: Toolbox, tools: str) -> Toolbox:
 def _check_page(page: Page) -> None:
     """Refuse every cursor: all lists fit one page."""
     if page is not None and page.cursor is not None:
-        raise refusal(InvalidInputError("unknown cursor; leave it out, as every list is one page"))
+        raise refusal(InvalidInputError("unknown cursor; omit it, because every list has one page"))
 
 
 def described(box: Toolbox) -> list[types.Tool]:
@@ -340,7 +340,7 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
     found = next((each for each in box if each.spec.name == params.name), None)
     if found is None:
         raise InvalidInputError(
-            f"there is no tool {params.name[:64]!r}; there are {', '.join(t.spec.name for t in box)}"
+            f"there is no tool {params.name[:64]!r}; use one of {', '.join(t.spec.name for t in box)}"
         )
     arguments = params.arguments or {}
     try:

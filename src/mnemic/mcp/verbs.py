@@ -141,7 +141,7 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
             after: The last id of the previous page.
         """
         if not 1 <= limit <= MAX_LISTED:
-            raise InvalidInputError(f"'limit' must be 1 to {MAX_LISTED}, not {limit}")
+            raise InvalidInputError(f"'limit' must be from 1 to {MAX_LISTED}, not {limit}")
         page = mnemic.list(context.scope, limit=limit, kinds=kinds, after=after)
         context.tell(page)
         return facts_block([_line(memory) for memory in page.memories]) or "there are no memories yet"

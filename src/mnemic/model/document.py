@@ -46,7 +46,7 @@ class ReadDocument:
             if offsets != sorted(offsets) or any(not 0 <= offset <= len(self.text) for offset in offsets):
                 raise InvalidInputError("pages and headings must be in ascending order within the text")
         if self.pages and self.pages[0] != 0:
-            raise InvalidInputError("the first page must start at 0")
+            raise InvalidInputError("the first page must start at offset 0")
 
     def page_at(self, offset: int) -> int | None:
         """The number of the page, from 1, at character `offset`; None without pages."""

@@ -113,7 +113,7 @@ def _size(filter_: Filter, *, is_values: bool = False) -> int:
 
 def _parse(value: object, where: str, depth: int = 0) -> Filter:
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{where} must map fields to conditions, not be {type(value).__name__}")
+        raise InvalidInputError(f"{where} must be a mapping of fields to conditions, not {type(value).__name__}")
     if depth > MAX_DEPTH:
         raise InvalidInputError(f"a filter can be nested at most {MAX_DEPTH} levels deep")
     parts: list[Filter] = []

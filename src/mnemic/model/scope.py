@@ -148,7 +148,7 @@ def _check_id(part: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidInputError(f"{part} must be text, not {type(value).__name__}")
     if not value or value != value.strip():
-        raise InvalidInputError(f"{part} must not be empty or have surrounding spaces; omit it if there is none")
+        raise InvalidInputError(f"{part} must not be empty or have surrounding spaces; omit it if it is not needed")
     if len(value) > MAX_ID_CHARS:
         raise InvalidInputError(f"{part} has {len(value)} characters; at most {MAX_ID_CHARS} are allowed")
     if _BROKEN.search(value):
@@ -196,7 +196,7 @@ def unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {repeated[:60]!r} is repeated")
+        raise ValueError(f"the key {repeated[:60]!r} appears more than once")
     return found
 
 

@@ -341,7 +341,7 @@ def _upstream_path(request: Request) -> str:
     """The quoted path below the upstream's base URL. Refuses `.` and `..`, which lead to routes of other kinds."""
     path: str = request.scope["path"]
     if not {".", ".."}.isdisjoint(path.replace("\\", "/").split("/")):
-        raise InvalidInputError("the path must not have '.' or '..' as a part")
+        raise InvalidInputError("the path must not contain '.' or '..' segments")
     return quote(path.removeprefix(ANTHROPIC).removeprefix(V1), safe="/:@+,=")
 
 

@@ -36,7 +36,7 @@ class CollectionStatistics:
         """Statistics from an item count, the sum of the item lengths, and the query terms' frequencies."""
         frequencies = np.asarray(document_frequencies, dtype=np.int64).reshape(-1)
         if items < 0 or total_length < 0 or (frequencies < 0).any() or (frequencies > items).any():
-            raise InvalidInputError("counts cannot be negative, and a term cannot be in more items than exist")
+            raise InvalidInputError("counts cannot be negative, and no term can occur in more items than exist")
         return cls(items, total_length / items if items else 0.0, frequencies)
 
     @classmethod

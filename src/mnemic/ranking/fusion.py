@@ -58,7 +58,7 @@ def reciprocal_rank_fusion(
     """
     factors = [1.0] * len(rankings) if weights is None else list(weights)
     if len(factors) != len(rankings) or any(factor < 0 for factor in factors) or k < 0:
-        raise InvalidInputError("fusion requires one weight per ranking, and neither weights nor k may be negative")
+        raise InvalidInputError("fusion requires one weight per ranking, and weights and k must not be negative")
     fused: dict[Item, float] = {}
     for ranking, factor in zip(rankings, factors, strict=True):
         for rank, item in enumerate(dict.fromkeys(ranking), start=1):
@@ -101,7 +101,7 @@ def mmr_order(relevance: ArrayLike, vectors: ArrayLike, lambda_: float, limit: i
             f"relevance and vectors must have the shapes (n,) and (n, dims), not {scores.shape} and {rows.shape}"
         )
     if not 0.0 <= lambda_ <= 1.0 or limit < 0:
-        raise InvalidInputError(f"lambda is {lambda_} but must be from 0 to 1; limit is {limit} but must be at least 0")
+        raise InvalidInputError(f"lambda must be from 0 to 1 and limit at least 0, not {lambda_} and {limit}")
     unit = _unit(rows)
     nearest = np.zeros_like(scores)
     is_left = np.ones(scores.shape, dtype=np.bool_)
@@ -134,7 +134,7 @@ def decayed(
     if not (half_life > 0).all():
         raise InvalidInputError("a half-life must be more than 0 days")
     if np.isnan(age).any():
-        raise InvalidInputError("an age in days must be a number")
+        raise InvalidInputError("an age must be a number of days")
     faded = start * np.exp2(-np.maximum(age, 0.0) / half_life)
     return np.maximum(faded, np.minimum(start, floor)).astype(np.float32)
 

@@ -84,7 +84,7 @@ def calibrate(embedder: Embedder) -> tuple[Scale, float]:
     middle = float(near.mean() + far.mean()) / 2
     slope = 2 * float(near.mean() - far.mean()) / max(float(near.var() + far.var()), LEAST_VARIANCE)
     if not slope > 0:
-        raise BackendError(f"{embedder.space.model} does not place related sentences nearer than others")
+        raise BackendError(f"{embedder.space.model} does not place related sentences closer together than others")
     slope /= told["included"]["slope"]
     share = np.searchsorted(np.sort(far), near).mean() / far.shape[0]
     return Scale(round(slope, 4), round(told["included"]["middle"] - slope * middle, 4)), float(share)

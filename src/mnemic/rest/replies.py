@@ -220,7 +220,7 @@ class Replies:
             answer = _encode_answer(trying.messages) if outcome is Outcome.ANSWERED else b""
             await self._run(lambda: self._repeats.keep(claim, outcome, answer))
         except MnemicError as error:
-            _log.warning("could not save the response to a request with an Idempotency-Key: %s", type(error).__name__)
+            _log.warning("could not save the response for an Idempotency-Key: %s", type(error).__name__)
 
     async def _run(self, ask: Callable[[], _Found]) -> _Found:
         self._threads = self._threads or anyio.CapacityLimiter(THREADS)

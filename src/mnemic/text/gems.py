@@ -223,7 +223,7 @@ def _checked(item: Mapping[str, object], by_number: Mapping[int, ToldTurn], *, n
     _check_date(item.get("date"))
     snippet = snippet_of(_text(item.get("snippet"), "snippet"), f"{gem} {context}", turns)
     if not snippet:
-        raise _RefusalError("the cited turns do not mention it")
+        raise _RefusalError("the cited turns do not mention the gem")
     return Found(
         Gem(
             gem=gem,
@@ -246,7 +246,7 @@ def _text(value: object, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _RefusalError(f"{name} is {_excerpt(value)}, not text")
+        raise _RefusalError(f"{name} must be text, not {_excerpt(value)}")
     return clean_text(value)
 
 
@@ -266,7 +266,7 @@ def _categories(value: object) -> tuple[str, ...]:
     if given is None or given == []:
         raise _RefusalError("categories are missing")
     if not isinstance(given, list):
-        raise _RefusalError(f"categories are {_excerpt(cast('object', value))}, not a list")
+        raise _RefusalError(f"categories must be a list, not {_excerpt(cast('object', value))}")
     words = [each.strip().lower() for each in cast("list[object]", given) if isinstance(each, str)]
     known = tuple(dict.fromkeys(word for word in words if word in known_categories()))
     if not known:
@@ -279,7 +279,7 @@ def _importance(value: object) -> str:
         raise _RefusalError("importance is missing")
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in IMPORTANCE_WORDS:
-        raise _RefusalError(f"importance is {_excerpt(value)}, not one of the words {', '.join(IMPORTANCE_WORDS)}")
+        raise _RefusalError(f"importance must be one of {', '.join(IMPORTANCE_WORDS)}, not {_excerpt(value)}")
     return word
 
 
@@ -287,9 +287,9 @@ def _confidence(value: object) -> float:
     if value is None:
         raise _RefusalError("confidence is missing")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _RefusalError(f"confidence is {_excerpt(value)}, not a number")
+        raise _RefusalError(f"confidence must be a number, not {_excerpt(value)}")
     if not math.isfinite(value) or not 0 <= value <= 1:
-        raise _RefusalError(f"confidence is {_excerpt(value)}, not from 0 to 1")
+        raise _RefusalError(f"confidence must be from 0 to 1, not {_excerpt(value)}")
     return float(value)
 
 
@@ -297,9 +297,9 @@ def _turns(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tup
     """The turns that it names, by their numbers in the story, in order."""
     listed, ranged = _listed(item.get("source_turns")), _ranged(item.get("turn_range"), max(by_number, default=0))
     if listed is None and ranged is None:
-        raise _RefusalError("it cites no turns: source_turns and turn_range are missing")
+        raise _RefusalError("the gem cites no turns: source_turns and turn_range are missing")
     if listed is not None and ranged is not None and not _agree(listed, ranged):
-        raise _RefusalError("turn_range and source_turns name different turns")
+        raise _RefusalError("turn_range and source_turns refer to different turns")
     numbers = sorted(set(listed if listed is not None else ranged or ()))
     strange = [number for number in numbers if number not in by_number]
     if strange:
@@ -312,7 +312,7 @@ def _listed(value: object) -> list[int] | None:
         return None
     entries = cast("list[object]", value) if isinstance(value, list) else [value]
     if not all(isinstance(entry, int) and not isinstance(entry, bool) for entry in entries):
-        raise _RefusalError(f"source_turns are {_excerpt(entries)}, not a list of whole numbers")
+        raise _RefusalError(f"source_turns must be a list of whole numbers, not {_excerpt(entries)}")
     return cast("list[int]", entries)
 
 
@@ -324,10 +324,10 @@ def _ranged(value: object, last: int) -> list[int] | None:
     for part in str(value).split(","):
         match = None if isinstance(value, bool) else _RANGE.fullmatch(part)
         if match is None:
-            raise _RefusalError(f'turn_range is {_excerpt(value)}, not a range such as "15-16"')
+            raise _RefusalError(f'turn_range must be a range such as "15-16", not {_excerpt(value)}')
         first, end = int(match.group(1)), int(match.group(2) or match.group(1))
         if end < first:
-            raise _RefusalError(f"turn_range is {_excerpt(value)}: it ends before it begins")
+            raise _RefusalError(f"turn_range {_excerpt(value)} ends before it begins")
         if end > last:
             raise _RefusalError(f"turn {end} does not exist; the turns are 1 to {last}")
         numbers += range(first, end + 1)
@@ -346,7 +346,7 @@ def _conversation(value: object, turns: Sequence[ToldTurn]) -> str:
         counts[turn.conversation_id] = counts.get(turn.conversation_id, 0) + 1
     given = _text(value, "conversation_id")
     if given and given not in counts:
-        raise _RefusalError(f"conversation_id is {_excerpt(given)}, not the conversation of its turns")
+        raise _RefusalError(f"conversation_id {_excerpt(given)} is not the conversation of the cited turns")
     return given or max(counts, key=lambda each: counts[each])
 
 
@@ -360,7 +360,7 @@ def _moment(value: object, turns: Sequence[ToldTurn]) -> datetime:
         moment = datetime.fromisoformat(given)
         moment = moment.replace(tzinfo=last.tzinfo) if moment.tzinfo is None else moment.astimezone(last.tzinfo)
     except (ValueError, OverflowError) as error:
-        raise _RefusalError(f"timestamp is {_excerpt(given)}, not an ISO 8601 time") from error
+        raise _RefusalError(f"timestamp must be an ISO 8601 time, not {_excerpt(given)}") from error
     return moment if turns[0].said_at <= moment <= last else last
 
 
@@ -372,7 +372,7 @@ def _check_date(value: object) -> None:
     try:
         date.fromisoformat(given if _DATE.fullmatch(given) else "")
     except ValueError as error:
-        raise _RefusalError(f"date is {_excerpt(given)}, not a date such as 2026-05-01") from error
+        raise _RefusalError(f"date must look like 2026-05-01, not {_excerpt(given)}") from error
 
 
 def join_gems(first: Found, second: Found) -> Found:

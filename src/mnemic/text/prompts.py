@@ -128,7 +128,7 @@ def read_reflection(completion: Completion) -> tuple[str, dict[str, str]]:
     """
     reading = read_item(_require_whole(completion), REFLECTION_SCHEMA)
     if not reading.items:
-        why = reading.refused[0].reason if reading.refused else "it holds no JSON with a reflection"
+        why = reading.refused[0].reason if reading.refused else "it has no JSON object with a reflection"
         raise BadReplyError(f"the model did not return a valid reflection: {why}")
     item = reading.items[0]
     proposed = cast("Mapping[str, object]", item.get("profile") or {})

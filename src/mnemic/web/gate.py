@@ -87,7 +87,7 @@ class Caller:
         with one of the org `default` that is not bound.
         """
         if self.org != DEFAULT_ORG or self.is_bound:
-            raise ForbiddenError(f"this request affects the whole store; it requires {what} of the org 'default'")
+            raise ForbiddenError(f"this request affects the whole store, so it requires {what} of the org 'default'")
 
     def require_own(self, scope: Scope, partition: Partition) -> None:
         """Raises `ForbiddenError` when a bound caller would change an item that others share: one of a shared level,
@@ -204,7 +204,7 @@ class Gate:
                 raise UnauthorisedError("this server requires an API key")
             _check_origin(request)
             if self._token and not has_token:
-                raise UnauthorisedError(f"this server requires the token in {self._token_file} as API key")
+                raise UnauthorisedError(f"this server requires the token in {self._token_file} as its API key")
             if not is_own(request):
                 raise ProblemError(OTHER_ACCOUNT)
             return Caller()
@@ -227,7 +227,7 @@ class Gate:
                 return self._token
         except OSError:  # it was used
             pass
-        raise UnauthorisedError("this link has been used; start the server again for another, or enter the token")
+        raise UnauthorisedError("this link has already been used; restart the server for a new one, or enter the token")
 
     def close(self) -> None:
         """Write what the audit log still holds."""

@@ -222,7 +222,7 @@ def test_a_tree_deeper_than_paths_may_be_long_is_read_as_far_as_it_goes(
 def test_what_is_gone_or_grows_or_is_a_link_by_now_is_not_read(tmp_path: Path):
     put(tmp_path / "a.md")
     file = FoundFile(str(tmp_path / "a.md"), "a.md", "a.md", 4)
-    with pytest.raises(UnavailableError, match="larger than the limit"):
+    with pytest.raises(UnavailableError, match="raise the limit"):
         FILES.read(file, 3)
     (tmp_path / "a.md").rename(tmp_path / "b.md")
     with pytest.raises(UnavailableError, match="No such file"):

@@ -167,7 +167,7 @@ class TestAMasterKey:
         FileKeyring(path, MASTER).issue(ORGS, THEN)
         with pytest.raises(ConfigError, match="set MNEMIC_BACKUP_MASTER_KEY"):
             FileKeyring(path).issue(ORGS, THEN)
-        with pytest.raises(ConfigError, match="a different master key"):
+        with pytest.raises(ConfigError, match="the master key does not match"):
             FileKeyring(path, "wrong" * 5).issue(ORGS, THEN)
         with pytest.raises(ConfigError, match="16 characters"):
             FileKeyring(path, "short")

@@ -170,6 +170,6 @@ class TestASealedFile:
         part = bytearray(whole[f"parts/{key}.sealed"])
         part[len(part) // 2] ^= 1
         write(path, whole | {f"parts/{key}.sealed": bytes(part)})
-        with pytest.raises(InvalidInputError, match=f"the part {key} has changed since it was written"):
+        with pytest.raises(InvalidInputError, match=f"part {key} has changed since the backup was made"):
             memory.restore(path, is_replacing=True)
         assert datetime.now(UTC) > FileKeyring(ring).of([ANA.org])[ANA.org][0].made_at

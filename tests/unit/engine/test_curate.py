@@ -285,7 +285,7 @@ class TestAgain:
         for held, is_let_go, position in expected:
             report = mnemic.curate(ANNA)
             ((refused,),) = [day.refused for day in report.days]
-            assert refused.reason == "confidence is 85, not from 0 to 1"
+            assert refused.reason == "confidence must be from 0 to 1, not 85"
             assert (refused.conversation_id, refused.turn_range, refused.is_let_go) == ("s1", "2-2", is_let_go)
             assert report.held == ((held,) if held else ())
             assert cursor(store) == position

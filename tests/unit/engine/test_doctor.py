@@ -256,7 +256,7 @@ def test_a_clock_that_stands_before_what_is_written_is_told(opened: Open, shown:
     mnemic.remember(ANNA, "User keeps bees")
     assert "clock" not in faults(mnemic.doctor())
     clock.at = shown
-    assert "set the clock" in faults(mnemic.doctor())["clock"].remedy
+    assert "correct the clock" in faults(mnemic.doctor())["clock"].remedy
 
 
 def test_a_store_that_fails_altogether_is_all_that_is_told_of_rows(opened: Open):

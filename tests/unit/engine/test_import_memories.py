@@ -83,9 +83,7 @@ def test_a_line_that_was_edited_supersedes_the_one_before_and_is_told(mnemic: Mn
     old = named(mnemic, "The mast")
     report = taken_in(mnemic, NOTES.replace("of spruce", "of carbon"))
     assert (report.added, report.known) == ({"memory": 1}, {"memory": 2})
-    assert report.changed == [
-        f"boat/MEMORY.md:3: was edited, which supersedes 'The mast is of spruce' (memory {old.id})"
-    ]
+    assert report.changed == [f"boat/MEMORY.md:3: was edited and supersedes 'The mast is of spruce' (memory {old.id})"]
     assert "The mast is of spruce" not in texts(mnemic)
     assert mnemic.undo(ANNA, old.id).state is State.ACTIVE
 
@@ -103,7 +101,7 @@ def test_a_line_that_is_gone_is_told_and_its_memory_stays(mnemic: Mnemic):
     taken_in(mnemic, NOTES)
     report = taken_in(mnemic, NOTES.replace("- Sails on Sundays with Ines\n", ""))
     assert [each.split("'")[0] for each in report.changed] == [
-        "boat/MEMORY.md:4: no longer in the file, and kept here: "
+        "boat/MEMORY.md:4: no longer in the file, but kept in memory: "
     ]
     assert "Sails on Sundays with Ines" in texts(mnemic)
 
@@ -113,7 +111,7 @@ def test_what_somebody_changed_here_is_not_superseded_by_a_file(mnemic: Mnemic):
     mnemic.update(ANNA, named(mnemic, "The mast").id, text="The mast is of Sitka spruce")
     assert taken_in(mnemic, NOTES).known == {"memory": 3}
     report = taken_in(mnemic, NOTES.replace("of spruce", "of carbon"))
-    assert "was changed there and here" in report.changed[0]
+    assert "was changed in the file and in memory" in report.changed[0]
     assert {"The mast is of Sitka spruce", "The mast is of carbon"} <= texts(mnemic)
 
 

@@ -140,7 +140,7 @@ def test_a_small_note_is_one_passage_however_it_is_cut(mnemic: Mnemic, papers: P
 def test_an_ingest_that_stored_nothing_says_so_and_why(mnemic: Mnemic, tmp_path: Path):
     put(tmp_path, {"empty/.gitkeep": "", "pictures/a.png": "x", "pictures/b.png": "x", "bad/a.pdf": b"%PDF-"})
     (tmp_path / "bare").mkdir()
-    assert mnemic.ingest(ANNA, tmp_path / "bare").why_nothing == "there is no file in the folder"
+    assert mnemic.ingest(ANNA, tmp_path / "bare").why_nothing == "the folder contains no files"
     told = mnemic.ingest(ANNA, tmp_path / "pictures").why_nothing
     assert told == "nothing was stored: 2 skipped (its name suggests that it is a picture)"
     assert mnemic.ingest(ANNA, tmp_path / "empty").why_nothing == "nothing was stored: 1 skipped (it is hidden)"
@@ -254,7 +254,7 @@ def test_documents_of_one_agent_are_not_seen_by_another(mnemic: Mnemic, papers: 
     assert len(mnemic.documents.list(ANNA).documents) == 2
     other = replace(ANNA, agent="friday")
     assert [document.private_agent for document in mnemic.documents.list(other).documents] == [None]
-    with pytest.raises(InvalidInputError, match="has no agent"):
+    with pytest.raises(InvalidInputError, match="requires an agent"):
         mnemic.ingest(Scope(user="anna"), papers, is_private=True)
 
 

@@ -216,7 +216,7 @@ class TestReflection:
             return '{"reflection": "Anna likes boats."}'
 
         slow, _ = opened(store, clock, deleting, settings=small())
-        assert slow.reflect(ANNA).skipped == "a summary was deleted or made again meanwhile"
+        assert slow.reflect(ANNA).skipped == "a summary was deleted or rewritten during the reflection"
         assert made(mnemic, Kind.REFLECTION) == []
 
     @pytest.mark.requirement("D-51", "P-32")

@@ -61,7 +61,7 @@ def test_made_up_quotes_are_dropped_and_the_answer_says_how_many(parts: Engine):
     assert "0000, says the log" not in llm.prompts[-1].messages[-1].content
     assert report.text == "The code is 4711-Delta [1], and 0000. See also [1]."
     dropped = report.coverage.pieces
-    assert report.degraded == (f"notes: {dropped} were dropped, whose quotes are not in the text",)
+    assert report.degraded == (f"notes: {dropped} dropped: their quotes are not in the text",)
 
 
 @pytest.mark.requirement("P-25")

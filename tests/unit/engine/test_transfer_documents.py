@@ -156,7 +156,7 @@ def test_documents_become_those_of_whoever_reads_them_and_private_ones_need_an_a
     with opened(there) as other:
         report = restored(other, lines, replace(DORA, agent=None))
         assert [problem.split(": ", 1)[1] for problem in report.problems if "private" in problem] == [
-            "not usable: it is private to an agent, but the scope has no agent"
+            "invalid record: the item is private to an agent, but the scope has no agent"
         ]
         with there.read() as work:
             assert work.documents.list(Visible, DocumentQuery()) == []
@@ -198,13 +198,13 @@ def test_a_source_that_was_read_here_from_the_same_bytes_is_known_and_from_other
         ({"source": "a\x00b"}, "U\\+0000"),
         ({"pages": [0, 99]}, "within the text"),
         ({"pages": [0, -1]}, "pages cannot be -1"),
-        ({"headings": [[0, 1]]}, "not usable"),
+        ({"headings": [[0, 1]]}, "invalid record"),
         ({"headings": [[0, 1, None]]}, "headings must be text"),
         ({"metadata": 7}, "metadata"),
-        ({"created_at": "yesterday"}, "not usable"),
+        ({"created_at": "yesterday"}, "invalid record"),
         ({"created_at": None}, "must be a time"),
         ({"chunks": "all"}, "chunks must be a list"),
-        ({"chunks": [1]}, "chunks must be mappings"),
+        ({"chunks": [1]}, "each chunk must be a mapping"),
         ({"chunks": [{"id": "1"}]}, "is missing"),
         ({"level": "planet"}, "planet"),
     ],

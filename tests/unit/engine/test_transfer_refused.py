@@ -37,7 +37,7 @@ class TestBrokenFiles:
     def test_a_line_that_repeats_a_key_is_told(self, lines: list[str]):
         with opened() as other:
             report = restored(other, [lines[0], '{"type": "profile", "type": "memory"}'])
-            assert report.problems == ["line 2: no JSON: the key 'type' is repeated"]
+            assert report.problems == ["line 2: not JSON: the key 'type' appears more than once"]
 
     def test_broken_lines_are_told_with_their_numbers_and_do_not_stop_the_rest(self, lines: list[str]):
         broken = [lines[0], "{half", "[]", "3", '{"a": 1}', '{"type": "poem"}', "", *lines[1:], "[" * 100_000]
@@ -142,7 +142,7 @@ class TestHostileRecords:
     ):
         del record[name]
         (problem,) = restored(mnemic, [lines[0], json.dumps(record)], DORA).problems
-        assert problem == f"line 2: not usable: {name} is missing"
+        assert problem == f"line 2: invalid record: {name} is missing"
 
     def test_a_forged_dedup_key_is_made_anew(self, mnemic: Mnemic, lines: list[str], record: dict[str, Any]):
         forged = {**record, "id": "forged", "text": "green tea", "dedup_key": "something else", "private_agent": None}

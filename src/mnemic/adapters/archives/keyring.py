@@ -136,12 +136,12 @@ class FileKeyring:
                 held.keys[each["id"]] = (each["org"], _key(wrapping, each))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigError(
-                f"{self._path} is damaged or not a Mnemic keyring; restore a copy of it. Without one, no sealed "
-                "backup can be opened. If you move the file, new backups get new keys"
+                f"{self._path} is damaged or not a Mnemic keyring; restore a copy of it. Without the keyring, "
+                "sealed backups cannot be opened. To create new keys for new backups, move the file away"
             ) from error
         except InvalidTag as error:
             raise ConfigError(
-                f"the keyring {self._path} has a different master key; correct MNEMIC_BACKUP_MASTER_KEY"
+                f"the master key does not match the keyring {self._path}; correct MNEMIC_BACKUP_MASTER_KEY"
             ) from error
         return held
 

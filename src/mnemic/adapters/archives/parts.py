@@ -122,7 +122,7 @@ def check_sums(packed: ZipFile, sealed: Sealing, told: Told) -> None:
 def check_part(packed: ZipFile, part: SealedPart) -> None:
     """Check one part's checksum."""
     if _sum(packed, part.key) != (part.sha256, part.size):
-        raise InvalidInputError(f"the part {part.key} has changed since it was written")
+        raise InvalidInputError(f"part {part.key} has changed since the backup was made")
 
 
 def _sum(packed: ZipFile, key: str) -> tuple[str, int]:

@@ -70,7 +70,7 @@ class PartCipher:
             yield from _inflate(unpacker, self._decrypt_chunk(number, chunk, is_last=not following))
             chunk, number = following, number + 1
         if not unpacker.eof:
-            raise InvalidInputError(f"the part {self._part} is incomplete")
+            raise InvalidInputError(f"part {self._part} is incomplete")
 
     def _encrypt_chunk(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
         nonce = _nonce(number, is_last=is_last)
@@ -81,7 +81,7 @@ class PartCipher:
         try:
             return self._cipher.decrypt(nonce, chunk, self._bound + nonce)
         except InvalidTag as error:
-            raise InvalidInputError(f"the part {self._part} is damaged or belongs to another backup") from error
+            raise InvalidInputError(f"part {self._part} is damaged or belongs to another backup") from error
 
 
 def _deflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -208,7 +208,7 @@ class _Reading:
         """Blocks of rows, those without an org first."""
         lines = self._lines(self._shared)
         if manifests.from_json(next(lines, None), self._manifest.schema) != self._manifest:
-            raise InvalidInputError("the manifest has been changed")
+            raise InvalidInputError("the manifest has been modified")
         yield from _blocks(lines)
         self._check_lost()
         for number, part in enumerate(self._sealed.parts):
@@ -233,7 +233,7 @@ class _Reading:
                 for line in whole:
                     yield json.loads(line, object_hook=_to_bytes)
         if rest:
-            raise InvalidInputError(f"the part {key.id} ends in the middle of a row")
+            raise InvalidInputError(f"part {key.id} ends in the middle of a row")
 
 
 def _blocks(lines: Iterable[object]) -> Iterator[Block]:

@@ -50,7 +50,7 @@ class ZipArchive:
         if target.is_dir() or not target.name:
             raise InvalidInputError(f"{target} is a folder; give the path of a file to write")
         if not target.parent.is_dir():
-            raise InvalidInputError(f"the folder {target.parent} does not exist")
+            raise InvalidInputError(f"the folder {target.parent} does not exist; create it first")
         if os.path.lexists(target):
             _check_replaceable(target, is_replacing=is_replacing)
         with _room_for(f"{target} cannot be written"), scratch_folder(target.parent, "mnemic-backup") as folder:
@@ -262,7 +262,7 @@ def _check_packed(path: Path, manifest: Manifest, keyring: Keyring | None, told:
             is_same = all(each.destroyed_at for each in lost)  # erased while this was written
         is_same = is_same and _manifest(packed) == manifest
     if not is_same:
-        raise UnavailableError(f"data read from {path.parent.parent} is not what was written; the disk may be failing")
+        raise UnavailableError(f"data read from {path.parent.parent} differs from the data written; check the disk")
 
 
 def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:

@@ -84,7 +84,7 @@ class FastEmbedEmbedder:
             try:
                 rows = np.stack([*model.embed([prefix + text for text in wanted], batch_size=BATCH_TEXTS)])
             except _runtime_errors() as error:
-                raise BackendError(f"fastembed failed on {len(wanted)} texts ({type(error).__name__})") from error
+                raise BackendError(f"fastembed failed to embed {len(wanted)} texts ({type(error).__name__})") from error
             return unit_rows(rows, (len(wanted), self._known.dims), "fastembed")
 
         return rows_of(texts, self._known.dims, embed)
@@ -117,7 +117,7 @@ def _description(package: Any, model: str) -> dict[str, Any]:
                 return entry
     raise ConfigError(
         f"fastembed does not support the model {model!r}; `python -c 'import fastembed; "
-        'print(*[m["model"] for m in fastembed.TextEmbedding.list_supported_models()])\'` lists supported models'
+        'print(*[m["model"] for m in fastembed.TextEmbedding.list_supported_models()])\'` lists the supported models'
     )
 
 
@@ -129,7 +129,7 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
 
 def _check_folder(folder: Path) -> Path:
     if not folder.is_dir():
-        raise ConfigError(f"the embedder's folder {folder} does not exist")
+        raise ConfigError(f"the embedder's folder {folder} does not exist; correct the option `folder`")
     return folder
 
 

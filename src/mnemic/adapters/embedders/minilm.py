@@ -118,7 +118,7 @@ class MinilmEmbedder:
         try:
             return session.run(None, {"input_ids": input_ids})[0]
         except runtime_errors() as error:
-            raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)}: {error}") from error
+            raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)} texts: {error}") from error
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:

@@ -68,7 +68,7 @@ def read_settings(folder: Path) -> FolderSettings:
     pooling_file, further = _modules(folder)
     pooling = onnx_models.read_table(pooling_file)
     if pooling.get("include_prompt") is False and (query or document):
-        raise ConfigError(f"{pooling_file} excludes the prefix from pooling, which is not supported")
+        raise ConfigError(f"{pooling_file} excludes the prefix from pooling, which is not supported; use another model")
     return FolderSettings(
         pooling=_pooling(pooling, pooling_file) or known.pooling,
         query_prefix=query,
@@ -278,10 +278,10 @@ class OnnxFolderEmbedder:
         if of_texts and self._asked_pooling is None:
             return of_texts[0], POOLED
         if not of_tokens:
-            hint = " (logits come from rerankers: set it as `reranker`)" if "logits" in by_name else ""
+            hint = "; a model with logits is a reranker, so set it as `reranker`" if "logits" in by_name else ""
             raise ConfigError(
-                f"{self._file} has the outputs {', '.join(by_name)}, but neither token vectors (last_hidden_state) nor "
-                f"usable text vectors (sentence_embedding){hint}"
+                f"{self._file} must output token vectors (last_hidden_state) or usable text vectors "
+                f"(sentence_embedding), not {', '.join(by_name)}{hint}"
             )
         if said.further:
             raise ConfigError(

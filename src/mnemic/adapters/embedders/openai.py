@@ -200,7 +200,7 @@ class OpenAIEmbedder:
         """The embeddings of a reply by index, which must be 0 to `count` - 1."""
         data = cast("Mapping[str, object]", reply).get("data") if isinstance(reply, dict) else None
         if not isinstance(data, list):
-            raise BadReplyError(f"{self._client.place} returned a reply without data")
+            raise BadReplyError(f"{self._client.place} sent a reply without `data`")
         entries = cast("list[object]", data)
         found: dict[int, object] = {}
         for place, entry in enumerate(entries):

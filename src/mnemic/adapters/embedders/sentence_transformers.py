@@ -72,7 +72,7 @@ class SentenceTransformersEmbedder:
                 )
         except RuntimeError as error:
             raise BackendError(
-                f"sentence-transformers failed on {len(texts)} texts ({type(error).__name__})"
+                f"sentence-transformers failed to embed {len(texts)} texts ({type(error).__name__})"
             ) from error
         return unit_rows(rows, (len(texts), self.space.dims), "sentence-transformers")
 

@@ -227,7 +227,7 @@ def write(file: BinaryIO, base: Base, stamp: str, token: int) -> None:
     head = {"stamp": stamp, "token": token, "version": base.version, "rows": len(live), "dims": dims, "size": size}
     told = json.dumps({**head, "sections": sections}).encode()
     if len(told) > head_room - len(_FORMAT) - _HASHED - 4:
-        raise ValueError("the head of a base file is too long")
+        raise ValueError("the header of a base file is too long")
     file.flush()
     os.fsync(file.fileno())
     file.seek(0)
@@ -244,7 +244,7 @@ def read(path: Path, stamp: str, token: int) -> Base | None:
         return _opened(mapped, stamp, token)
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         if not isinstance(error, FileNotFoundError):
-            _log.warning("a base file cannot be used, so rows are read instead (%s)", type(error).__name__)
+            _log.warning("cannot use a base file (%s); reading rows instead", type(error).__name__)
         return None
 
 
@@ -253,12 +253,12 @@ def _opened(mapped: mmap.mmap, stamp: str, token: int) -> Base | None:
     size = int.from_bytes(mapped[start : start + 4], "little")
     told = mapped[start + 4 : start + 4 + size]
     if mapped[:start] != _FORMAT + _hash(told).encode():
-        raise ValueError("the head is damaged")
+        raise ValueError("the header is damaged")
     head = json.loads(told)
     if (head["stamp"], head["token"]) != (stamp, token):
         return None
     if head["size"] != len(mapped):
-        raise ValueError("the file was cut")
+        raise ValueError("the file is truncated")
     rows, dims, sections = int(head["rows"]), int(head["dims"]), head["sections"]
     _, capacity, at, digest = sections.pop("vectors")
     vectors: Floats = np.frombuffer(mapped, np.float32, capacity * dims, at).reshape(capacity, dims)

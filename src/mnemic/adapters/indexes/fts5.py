@@ -97,7 +97,7 @@ class IndexFile:
             with suppress(FileExistsError, PermissionError):  # SQLite reports missing permissions
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
-            raise UnavailableError(f"the index folder of {self.path} cannot be created: {error}") from error
+            raise UnavailableError(f"the folder for the index {self.path} cannot be created: {error}") from error
         connection = sqlite3.connect(
             self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False
         )
@@ -112,7 +112,7 @@ class IndexFile:
                 self._create(connection)
             connection.execute(SQL["commit"])
             if connection.execute(SQL["stamp"]).fetchone()[0] != self._analyser:
-                raise DamagedIndexError("the index was built with another analyser")
+                raise DamagedIndexError("the index was built with a different analyser")
             undo.pop_all()
         return connection
 
@@ -124,7 +124,7 @@ class IndexFile:
         if is_new or found == APPLICATION_ID:
             return
         if found >> 8 == APPLICATION_ID >> 8:
-            raise DamagedIndexError("the index has an old format")
+            raise DamagedIndexError("the index is in an old format")
         raise ConfigError(f"{self.path} is another program's database; use another path for the index")
 
     def _create(self, connection: sqlite3.Connection) -> None:
@@ -144,8 +144,8 @@ def _translate_errors(path: Path) -> Generator[None]:
         if code in _DAMAGED:
             raise DamagedIndexError(str(error)) from error
         if code in (*_PASSING, sqlite3.SQLITE_CANTOPEN):
-            raise UnavailableError(f"the index {path} is unavailable: {error}; deleting it is safe") from error
-        raise BackendError(f"the index {path} failed: {error}; deleting it is safe") from error
+            raise UnavailableError(f"the index {path} is unavailable: {error}; you can safely delete it") from error
+        raise BackendError(f"the index {path} failed: {error}; you can safely delete it") from error
 
 
 _PLAIN = re.compile(r"[a-z0-9]+")

@@ -201,7 +201,7 @@ def open_qdrant(store: Store, space: Space, collection: QdrantCollection, folder
     is down, it is retried in the background.
     """
     if not store.capabilities.is_durable:
-        raise ConfigError("an in-memory store cannot use a Qdrant collection; use a store in a file")
+        raise ConfigError("an in-memory store cannot use a Qdrant collection; choose a file or PostgreSQL")
     try:
         options = QdrantOptions(**cast("Mapping[str, Any]", collection.options))
     except TypeError as error:

@@ -335,7 +335,7 @@ class QdrantLink:
             self._is_ready = False
             if self._away is None and not self._closing.is_set():
                 self._away = told
-                _log.warning("%s; until it is available again, search uses keywords only", told)
+                _log.warning("%s; search uses keywords only until it is available again", told)
                 self._prober = threading.Thread(target=self._probe, name="mnemic-qdrant-probe", daemon=True)
                 self._prober.start()
         return UnavailableError(told)
@@ -442,12 +442,12 @@ def said_of(wanted: Wanted) -> dict[str, object]:
 def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
     vectors, said = info.config.params.vectors, info.config.metadata or {}
     remedy = (
-        "it can be rebuilt from the store, so delete it "
-        f"(DELETE {address}/collections/{wanted.name}) or set another one with memory.index.qdrant.collection"
+        "it can be rebuilt from the store: delete it "
+        f"(DELETE {address}/collections/{wanted.name}) or choose another with memory.index.qdrant.collection"
     )
     where = f"the collection {wanted.name!r} of Qdrant at {address}"
     if "mnemic_space" not in said or not isinstance(vectors, models.VectorParams):
-        raise ConfigError(f"{where} was not made by Mnemic; choose another one with memory.index.qdrant.collection")
+        raise ConfigError(f"{where} was not created by Mnemic; choose another with memory.index.qdrant.collection")
     if vectors.size != wanted.dims or said["mnemic_space"] != wanted.space:
         raise ConfigError(
             f"{where} contains vectors from {said.get('mnemic_model')} ({vectors.size} dims, space "

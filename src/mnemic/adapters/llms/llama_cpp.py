@@ -78,7 +78,7 @@ class LlamaCppLlm:
         for piece in self.stream(prompt):
             completion = piece.completion
         if completion is None:
-            raise AssertionError("a stream ended without a completion")
+            raise AssertionError("the stream ended without a completion")
         return completion
 
     def stream(self, prompt: Prompt) -> Generator[Piece]:

@@ -113,7 +113,7 @@ class Assembly:
         self._count(_table(fields.get("usage")))
         choices = fields.get("choices")
         if not isinstance(choices, list):
-            raise errors.BadReplyError(f"{self.place} sent a reply without choices")
+            raise errors.BadReplyError(f"{self.place} sent a reply without `choices`")
         if not choices:
             return ""
         choice = _table(cast("Sequence[object]", choices)[0])
@@ -131,7 +131,7 @@ class Assembly:
     def completion(self, seconds: float) -> Completion:
         """The whole reply. Raises `BadReplyError` if it has no part."""
         if not self._has_choice:
-            raise errors.BadReplyError(f"{self.place} sent a reply without choices")
+            raise errors.BadReplyError(f"{self.place} sent a reply without `choices`")
         calls = tuple(
             ToolCall(call.id or f"call_{position}", call.name, call.arguments)
             for position, call in sorted(self._calls.items())
@@ -376,7 +376,7 @@ class ChatClient:
                 if deadline.is_over:
                     raise self._late(deadline)
                 if size > MAX_REPLY_BYTES:
-                    raise errors.BadReplyError(f"{self.place} sent more than {MAX_REPLY_BYTES} bytes")
+                    raise errors.BadReplyError(f"{self.place} sent a reply of more than {MAX_REPLY_BYTES} bytes")
                 yield chunk
         except self._http.TimeoutException as error:
             raise self._late(deadline) from error

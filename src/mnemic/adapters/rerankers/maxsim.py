@@ -63,7 +63,7 @@ class MaxSimReranker:
             try:
                 (states,) = session.run([HIDDEN_STATES], {"input_ids": padded([tokens[row] for row in rows])})
             except runtime_errors() as error:
-                raise BackendError(f"maxsim failed on {len(rows)} texts ({type(error).__name__})") from error
+                raise BackendError(f"maxsim failed to score {len(rows)} texts ({type(error).__name__})") from error
             for row, state in zip(rows, states, strict=True):
                 vectors = state[1 : len(tokens[row]) - 1]
                 found[row] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -44,7 +44,7 @@ def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
     place = (document.id, document.partition, document.private_agent)
     for chunk in chunks:
         if (chunk.document_id, chunk.partition, chunk.private_agent) != place:
-            raise InvalidInputError(f"chunk {chunk.id} must have the document, partition and agent of {document.id}")
+            raise InvalidInputError(f"chunk {chunk.id} differs from {document.id} in document, partition or agent")
     if len({chunk.index for chunk in chunks}) < len(chunks):
         raise InvalidInputError(f"two chunks of document {document.id} have the same index")
     if len({chunk.id for chunk in chunks}) < len(chunks):
@@ -79,4 +79,4 @@ def check_sheets(sheets: Sequence[Sheet]) -> None:
             raise InvalidInputError(f"the graph entry of {sheet.item_id} repeats a relation")
         ends = {end for each in sheet.relations for end in (each.source, each.target)}
         if not ends <= set(range(len(sheet.names))):
-            raise InvalidInputError(f"the graph entry of {sheet.item_id} relates unnamed entities")
+            raise InvalidInputError(f"the graph entry of {sheet.item_id} relates entities that it does not name")

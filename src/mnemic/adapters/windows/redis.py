@@ -130,7 +130,7 @@ class RedisLink(Generic[_Missed]):
             if self._is_down or self._closing.is_set():
                 return
             self._is_down = True
-            _log.warning("Redis at %s is unavailable, so its copies are not used: %s", self.address, error)
+            _log.warning("not using the copies in Redis at %s, because it is unavailable: %s", self.address, error)
             self._prober = threading.Thread(target=self._probe, name="mnemic-redis-probe", daemon=True)
             self._prober.start()
 
@@ -399,7 +399,7 @@ class RedisWindow:
             if heard is None:
                 raise
             if not self._is_store_away:
-                _log.warning("neither Redis nor the store responds (%s); using this process's latest messages", error)
+                _log.warning("neither Redis nor the store is available (%s); using recent messages in memory", error)
             self._is_store_away = True
             return within_ttl(heard[-limit:], now, self._ttl_s)
 

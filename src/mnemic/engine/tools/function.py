@@ -61,7 +61,9 @@ class FunctionTool(Generic[_P, _R]):
             raise InvalidInputError(f"{called!r} is not a valid tool name; use at most 64 letters, digits, _ and -")
         about, told = read_docstring(function.__doc__)
         if not about:
-            raise InvalidInputError(f"the tool {called} needs a docstring: what it does and when to call it")
+            raise InvalidInputError(
+                f"the tool {called} needs a docstring that describes what it does and when to call it"
+            )
         self._parameters = _parameters(called, function, told)
         properties = {name: form.schema for name, form in self._parameters.forms.items()}
         self._spec = ToolSpec(called, about, object_schema(properties, self._parameters.required))
@@ -139,10 +141,10 @@ def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, st
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in _REFUSED_KINDS:
             raise InvalidInputError(
-                f"the tool {called} takes {_REFUSED_KINDS[parameter.kind]}; models pass arguments by name"
+                f"the tool {called} takes {_REFUSED_KINDS[parameter.kind]}, but models pass arguments by name"
             )
         if name not in hints:
-            raise InvalidInputError(f"the parameter {name} of the tool {called} has no type hint")
+            raise InvalidInputError(f"the parameter {name} of the tool {called} has no type hint; add one")
         if hints[name] is ToolContext:
             context = name
             continue
@@ -157,7 +159,7 @@ def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, st
             required.append(name)
     unknown = [name for name in told if name not in forms and name != context]
     if unknown:
-        raise InvalidInputError(f"the docstring of the tool {called} describes {unknown[0]!r}, not a parameter")
+        raise InvalidInputError(f"the docstring of {called} describes {unknown[0]!r}, which is not a parameter")
     return _Parameters(forms, tuple(required), context)
 
 

@@ -169,7 +169,7 @@ def research_tools(engine: Engine) -> Sequence[Tool]:
             max_calls: The most calls of the language model, 2 to 200; what is most relevant is read first.
         """
         if not LEAST_CALLS <= max_calls <= MAX_CALLS:
-            raise InvalidInputError(f"'max_calls' must be {LEAST_CALLS} to {MAX_CALLS}, not {max_calls}")
+            raise InvalidInputError(f"'max_calls' must be from {LEAST_CALLS} to {MAX_CALLS}, not {max_calls}")
         if not question.strip() or len(question) > MAX_QUESTION_CHARS:
             raise InvalidInputError(f"'question' must have 1 to {MAX_QUESTION_CHARS} characters")
         limits = ResearchLimits(max_calls=max_calls, deadline_s=DEADLINE_S)
@@ -189,7 +189,7 @@ def _find_zone(name: str) -> tzinfo:
 
 def _make_question(engine: Engine, query: str, limit: int, kinds: frozenset[str]) -> Question:
     if not 1 <= limit <= MAX_HITS:
-        raise InvalidInputError(f"'limit' must be 1 to {MAX_HITS}, not {limit}")
+        raise InvalidInputError(f"'limit' must be from 1 to {MAX_HITS}, not {limit}")
     if len(query) > engine.settings.max_query_chars:
         raise InvalidInputError(f"'query' is longer than {engine.settings.max_query_chars} characters")
     return Question(text=query, limit=limit, kinds=kinds, min_relevance=least_relevance(engine))

@@ -191,10 +191,10 @@ def _pick_tools(loaded: object, place: str) -> list[Tool]:
     else:
         listed = cast("list[object]", list(cast("Any", loaded)) if isinstance(loaded, list | tuple) else [loaded])
         if not all(map(_is_tool, listed)):
-            raise ConfigError(f"{place} is not a tool; turn a function into one with @mnemic.tool")
+            raise ConfigError(f"{place} is not a tool; decorate the function with @mnemic.tool")
         tools = cast("list[Tool]", listed)
     if not tools:
-        raise ConfigError(f"{place} contains no tool; turn a function into one with @mnemic.tool")
+        raise ConfigError(f"{place} contains no tools; decorate a function with @mnemic.tool")
     return tools
 
 

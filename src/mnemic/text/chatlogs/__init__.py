@@ -81,7 +81,7 @@ def _format_of_lines(text: str) -> str:
             return "jsonl"
     raise InvalidInputError(
         f"the format is unknown; choose one ({', '.join(FORMATS)}), or use one JSON object with "
-        '"role" and "content" per line. A file name that ends in .md means markdown'
+        '"role" and "content" per line. A file whose name ends in .md is read as markdown'
     )
 
 
@@ -101,13 +101,13 @@ def _numbered(text: str, reading: LogReading) -> Iterator[tuple[int, Json]]:
         try:
             record: object = json.loads(line)
         except (ValueError, RecursionError) as error:
-            reading.problems.append(f"line {number}: no JSON: {error}")
+            reading.problems.append(f"line {number}: not JSON: {error}")
             continue
         found = as_mapping(record)
         if found:
             yield number, found
         else:
-            reading.problems.append(f"line {number}: no JSON object")
+            reading.problems.append(f"line {number}: not a JSON object")
 
 
 __all__ = ["FORMATS", "LogReading", "LoggedConversation", "read_log"]

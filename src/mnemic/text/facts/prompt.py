@@ -100,7 +100,7 @@ def read_facts(completion: Completion, asked: Asked, version: str) -> list[Fact]
         raise BadReplyError("the model's reply was cut off at its token limit")
     reading = read_items(completion.text, _ITEM)
     if not reading.is_answer:
-        why = reading.refused[0].reason if reading.refused else "there is no JSON array in it"
+        why = reading.refused[0].reason if reading.refused else "it has no JSON array"
         raise BadReplyError(f"the model's reply contains no facts: {why}")
     facts: list[Fact] = []
     for item in reading.items:

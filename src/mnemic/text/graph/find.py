@@ -497,7 +497,7 @@ def read_graph(completion: Completion, text: str, speaker: str) -> Found:
         raise BadReplyError("the model's reply was cut off at its token limit")
     reading = read_item(completion.text, _REPLY)
     if not reading.items:
-        why = reading.refused[0].reason if reading.refused else "there is no JSON object in it"
+        why = reading.refused[0].reason if reading.refused else "it has no JSON object"
         raise BadReplyError(f"the model's reply contains no entities: {why}")
     reply, findings = reading.items[0], Findings()
     known: dict[str, spelling.Name] = {}

@@ -93,7 +93,7 @@ def _records(text: str, reading: MemoryReading) -> Iterator[tuple[str, Json]]:
         if found:
             yield f"record {number}", found
         else:
-            reading.problems.append(f"record {number}: no JSON object")
+            reading.problems.append(f"record {number}: not a JSON object")
 
 
 def _salvaged(text: str, reading: MemoryReading) -> Iterator[tuple[str, Json]]:
@@ -110,7 +110,7 @@ def _salvaged(text: str, reading: MemoryReading) -> Iterator[tuple[str, Json]]:
             if broken < 0 and not _is_wrapper(text, at):
                 broken = line
                 told = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-                reading.problems.append(f"line {line}: no JSON: {told}")
+                reading.problems.append(f"line {line}: not JSON: {told}")
             if tries > MAX_BROKEN:
                 reading.problems.append(f"line {line}: too much of it is broken; the rest was not read")
                 return
@@ -137,8 +137,8 @@ def _select_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owne
         held = {str(record[f"{part}_id"]) for record in own if record.get(f"{part}_id")}
         if len(held) > 1 and wanted not in held:
             raise InvalidInputError(
-                f"this contains memories of several {part}s ({', '.join(sorted(held)[:5])}); import it once for "
-                f"each, with the same {part} in the scope"
+                f"the file contains memories of several {part}s ({', '.join(sorted(held)[:5])}); import it once "
+                f"for each, with that {part} in the scope"
             )
         if len(held) > 1:
             others = {id(record) for record in own if str(record.get(f"{part}_id") or wanted) != wanted}

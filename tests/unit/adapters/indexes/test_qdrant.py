@@ -122,7 +122,7 @@ def test_a_collection_that_somebody_else_made_is_left_alone(
 ):
     server.ask("/collections/theirs", {"vectors": {"size": 1024, "distance": "Cosine"}}, "PUT")
     variables = environment(server, mxbai, tmp_path) | {"MNEMIC_MEMORY_INDEX_QDRANT_COLLECTION": "theirs"}
-    with pytest.raises(ConfigError, match="was not made by Mnemic"):
+    with pytest.raises(ConfigError, match="was not created by Mnemic"):
         build(load_config(environment=variables))
     assert server.points("theirs") == []
 
@@ -148,7 +148,7 @@ def test_a_wrong_key_is_told_without_the_key_and_words_are_found(
     [
         ({"qdrant_url": None}, "QDRANT_URL"),
         ({"embedder": "none"}, "set embedder.name"),
-        ({"store": "memory://"}, "a store in a file"),
+        ({"store": "memory://"}, "a file or PostgreSQL"),
         ({"qdrant_url": "ftp://somewhere"}, "http://localhost:6333"),
         ({"qdrant_options": {"patience": 3}}, "does not accept these options"),
         ({"qdrant_options": {"timeout_s": 0}}, "timeout_s must be a whole number above 0"),

@@ -95,7 +95,7 @@ def test_what_was_stored_cannot_leave_its_block(parts: Engine, mnemic: Mnemic):
 @pytest.mark.parametrize("limit", [0, 21, -1])
 def test_a_limit_out_of_range_is_told(parts: Engine, limit: int):
     told, is_error = call(parts, ANNA, "recall", {"query": "cat", "limit": limit})
-    assert (told, is_error) == (f"'limit' must be 1 to 20, not {limit}", True)
+    assert (told, is_error) == (f"'limit' must be from 1 to 20, not {limit}", True)
 
 
 def test_what_reads_like_an_order_is_kept_aside_and_the_model_is_told(parts: Engine):

@@ -51,7 +51,7 @@ class _Schema:
         here, there = {column.name for column in self.tables[table]}, {*copied.get(table, ())}
         odd = sorted((here ^ there) - _OWN - {_NUMBER})
         if odd:
-            raise UnsupportedError(f"the stores differ in table {table}: {', '.join(odd)}", capability="backup")
+            raise UnsupportedError(f"the columns of table {table} differ: {', '.join(odd)}", capability="backup")
         return [column for column in self.tables[table] if column.name in there]
 
 

@@ -69,7 +69,7 @@ def _run(connection: Connection[Row], number: int, script: str, place: str) -> N
     except (errors.FeatureNotSupported, errors.UndefinedFile, errors.InsufficientPrivilege) as error:
         raise ConfigError(
             f"{place} cannot be set up: {error.diag.message_primary}; install pgvector on the server "
-            "(https://github.com/pgvector/pgvector), then run CREATE EXTENSION vector as a role with permission"
+            "(https://github.com/pgvector/pgvector), then run CREATE EXTENSION vector as a role that may do so"
         ) from error
     if number == _PARTS_METADATA:
         part_bookkeeping(partial(_rows, connection), statements("former"), _filterable)

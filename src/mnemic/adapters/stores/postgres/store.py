@@ -144,7 +144,7 @@ class PostgresStore:
         except UnavailableError as error:
             if connection.closed:
                 raise UnavailableError(
-                    f"{error}; it is unknown whether the last write was committed; check before retrying"
+                    f"{error}. The last write may have been committed; check before retrying"
                 ) from error
             raise
 

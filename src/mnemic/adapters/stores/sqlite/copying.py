@@ -151,7 +151,7 @@ def rows_statement(table: str, columns: Collection[str]) -> str:
         return "all_rows"
     found = [name for name in ("pid", "org") if name in columns and (name, table) != ("pid", "partitions")]
     if not found:
-        raise UnsupportedError(f"cannot tell which org the rows in {table} belong to", capability="sealed backup")
+        raise UnsupportedError(f"cannot determine which org owns the rows in {table}", capability="sealed backup")
     return f"rows_by_{found[0]}"
 
 

@@ -66,7 +66,7 @@ class StoreFile:
         try:
             make_folder(self.path.parent)
         except OSError as error:
-            raise ConfigError(f"the folder of the store {self.path} cannot be created: {error}") from error
+            raise ConfigError(f"the folder for the store {self.path} cannot be created: {error}") from error
         self._refuse_second()
         try:
             make_private_file(self.path)

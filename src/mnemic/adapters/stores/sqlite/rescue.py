@@ -93,7 +93,7 @@ def _version(connection: sqlite3.Connection) -> int:
     signature = int(connection.execute(sql["signature"]).fetchone()[0])
     version = int(connection.execute(sql["schema_version"]).fetchone()[0])
     if signature != APPLICATION_ID or not 0 < version <= migrations()[-1][0]:
-        raise InvalidInputError("this version of Mnemic cannot read the store; a newer version may")
+        raise InvalidInputError("this version of Mnemic cannot read the store; try a newer version")
     return version
 
 

@@ -301,7 +301,7 @@ class SqliteStore:
             is_old = self._schema_version(connection) < session.migrations()[-1][0]
             if self._file.is_read_only:
                 if is_old:
-                    raise ConfigError(f"{self.path} is old and read-only; make it writable once to upgrade it")
+                    raise ConfigError(f"{self.path} needs an upgrade but is read-only; make it writable once")
                 return
             count = session.statements("connection")["write_back"]
             self._lost_tail = self._file.find_lost_tail(lambda: int(connection.execute(count).fetchone()[1]))
