@@ -50,8 +50,8 @@ class Cascaded:
         """Notes for the user."""
         if not self.flagged:
             return ()
-        note = f"{self.flagged} memories were made of this and of other things: they are flagged, and until a worker "
-        return (f"{note}has made them again, facts among them may still tell of it",)
+        note = f"flagged memories that also have other sources: {self.flagged}. They may still contain facts "
+        return (f"{note}from the deleted source until a worker remakes them",)
 
 
 @dataclass(slots=True)

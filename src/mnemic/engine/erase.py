@@ -29,8 +29,8 @@ from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
 COPIES_LEFT = (
-    "the copies in Redis could not be reached; this process lets go of them when it answers again, and else they end "
-    "when their time to live is over"
+    "the copies in Redis could not be deleted; this process deletes them when Redis is available again, otherwise "
+    "they expire"
 )
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing had expired by then, so expired memories are cleared too
 

@@ -1,5 +1,5 @@
-"""Checks a scope's memories once each, fixes safe findings in separate units of work that check again, and keeps the
-score. For the installation see `doctor`.
+"""Checks each memory of a scope once, fixes safe findings in separate units of work that check them again, and stores
+the score. To check the installation, see `doctor`.
 """
 
 from collections import Counter, defaultdict
@@ -36,7 +36,7 @@ class Fixed:
         """Notes for the user."""
         if not self.changed:
             return ()
-        return (f"{self.changed:,} findings were left: they could not be ended, or are no longer as they were found",)
+        return (f"{self.changed:,} findings were not fixed, because they changed or could not be fixed",)
 
 
 def fixed(engine: Engine, scope: Scope, findings: Sequence[HealthFinding], *, actor: str, is_dry_run: bool) -> Fixed:
@@ -215,7 +215,7 @@ class _Examination:
         if self._pairs.is_capped:
             found.append(f"only {MAX_VECTORS:,} memories were compared by vector")
         found += [
-            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} were counted, but not listed or fixed; run it again"
+            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} findings were counted but not listed; run the check again"
             for kind in WEIGHTS
             if self._counts[kind] > MAX_KEPT
         ]

@@ -123,7 +123,7 @@ class Reflecting(SessionRun):
                 self._replace_last(work, memory)
         _reflect_log.debug("%s: reflected on %d summaries, %d facts", self._partition.owner, len(episodes), len(facts))
         self._engine.observer.count("mnemic.reflect.reflections", int(is_new))
-        known = "" if is_new else "it says what another memory says"
+        known = "" if is_new else "another memory says the same"
         return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known)
 
     def digest(self, episodes: Sequence[Memory]) -> tuple[Reflected | None, Mapping[str, str]]:

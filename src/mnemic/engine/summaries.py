@@ -332,7 +332,7 @@ def _renew(engine: Engine, old: Memory, actor: str) -> bool:
             return True
         names = ("text", "dedup_key", "importance", "provenance")
         new = replace(old, **{name: getattr(fresh, name) for name in names}, bookkeeping=notes)
-        stored = editor.put(old, new, Action.UPDATED, "made again, as the model is back")
+        stored = editor.put(old, new, Action.UPDATED, "made again because the model is available again")
         put_vectors(engine, work, [(stored.partition, stored.id)], vectors, stored.updated_at)
     return True
 
