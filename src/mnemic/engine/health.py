@@ -215,7 +215,7 @@ class _Examination:
         if self._pairs.is_capped:
             found.append(f"only {MAX_VECTORS:,} memories were compared by vector")
         found += [
-            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} findings were counted but not listed; run the check again"
+            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} findings were counted but not listed; run it again"
             for kind in WEIGHTS
             if self._counts[kind] > MAX_KEPT
         ]

@@ -109,7 +109,7 @@ def test_more_than_can_be_held_is_counted_and_told(mnemic: Mnemic, monkeypatch: 
     monkeypatch.setattr(engine_health, "MAX_KEPT", 1)
     mnemic.remember_many(ANNA, ["Thanks!", "Danke!"])
     report = told(mnemic)
-    assert report.notes == ("1 more junk were counted, but not listed or fixed; run it again",)
+    assert report.notes == ("1 more junk findings were counted but not listed; run it again",)
 
 
 def test_progress_rises_to_the_end(mnemic: Mnemic):
