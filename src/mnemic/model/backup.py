@@ -15,7 +15,7 @@ class Contents(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SealedPart:
-    """One org's encrypted rows: the key's id, and size in bytes and SHA-256 before encryption."""
+    """One org's encrypted rows: the key's id, and the size in bytes and SHA-256 before encryption."""
 
     key: str
     size: int
@@ -24,7 +24,7 @@ class SealedPart:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """How a backup is sealed: its id, those of keyring and key for rows without an org, and a part per org."""
+    """How a backup is sealed: its id, the ids of keyring and key for rows without an org, and a part per org."""
 
     id: str
     keyring: str
@@ -46,9 +46,9 @@ class LostOrg:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The description inside a backup. `made_by`: Mnemic's version; `schema`: the rows' version; `store`: the kind of
-    store. `counts`: rows by table without erased ones. `spaces`: vectors by embedding space; `models`: the model of
-    each space in use. `receipts`: number of known erasures. `size` in bytes and `sha256` are of the unpacked rows. In a
-    `sealed` backup, `size` is that of the rows as text, and `sha256` is "" because each part has its own checksum.
+    store. `counts`: unerased rows by table. `spaces`: vectors by embedding space; `models`: the model of each space in
+    use. `receipts`: number of known erasures. `size` (bytes) and `sha256` describe the unpacked rows. In a `sealed`
+    backup, `size` is the size of the rows as text, and `sha256` is "" because each part has its own checksum.
     """
 
     contents: Contents
@@ -67,8 +67,8 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """A backup that was written or checked, byte by byte. `size`: of the file in bytes. `lost`: orgs that cannot be
-    opened. `notes`: what was not checked, for people.
+    """A backup that was written or checked, byte by byte. `size`: file size in bytes. `lost`: orgs that cannot be
+    opened. `notes`: what was not checked, in words.
     """
 
     path: str
@@ -81,7 +81,7 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RescueReport:
-    """The rows saved from a damaged store into the new one at `path`, by table, and what is lost, in words."""
+    """The result of a rescue: the rows saved into the new store at `path`, by table, and what is lost, in words."""
 
     path: str
     rows: Mapping[str, int]
@@ -90,8 +90,8 @@ class RescueReport:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """The result of a restore, or its plan (`is_dry_run`). `counts`: the store's rows by table afterwards;
-    `replaced`: before. `replayed`: erasures made after the backup and repeated in it; `erased`: rows they removed,
+    """The result of a restore, or its plan (`is_dry_run`). `counts`: the store's rows by table after it;
+    `replaced`: before it. `replayed`: erasures made after the backup and repeated in it; `erased`: rows they removed,
     by table. `kept`: tables that stay because they are not part of a backup. `lost`: orgs of a sealed backup that
     cannot be opened. `notes`: hints for people.
     """

@@ -23,7 +23,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """A message of a prompt. An assistant's can have `tool_calls`; a tool's answers `tool_call_id`."""
+    """A prompt message. An assistant's message can have `tool_calls`. A tool's message answers `tool_call_id`."""
 
     role: Role
     content: str
@@ -44,8 +44,8 @@ class ToolSpec:
 class Prompt:
     """One request to a language model.
 
-    `schema` constrains the reply to a JSON schema if the server supports it. The prompt must also ask for it in words,
-    and the reply is parsed with care. `timeout_s` is for the whole reply, in seconds.
+    `schema` constrains the reply to a JSON schema if the server supports it. The prompt must also ask for JSON in
+    words, and the reply is parsed leniently. `timeout_s` limits the whole reply, in seconds.
     """
 
     messages: tuple[PromptMessage, ...]
@@ -109,8 +109,8 @@ class ToolContext:
     """The caller's scope, the time and the actor of a tool call. Python tools get it in a parameter of this type,
     which models do not see.
 
-    `now` is aware and in UTC. `actor` is written into the history of changes. Pass `tell` the object that the tool's
-    text is about, so that servers can return it beside the text; for a failed call, pass the error.
+    `now` is aware and in UTC. `actor` is written into the history of changes. Call `tell` with the object that the
+    tool's text describes, so that servers can return both. If the call fails, pass the error.
     """
 
     scope: Scope
@@ -173,7 +173,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """First event: the memory put before the model."""
+    """First event: the memory added to the prompt."""
 
     context: Context
 
@@ -194,7 +194,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """Last event: the whole reply, stored."""
+    """Last event: the complete, stored reply."""
 
     reply: Reply
 
@@ -205,7 +205,7 @@ ChatEvent = Recalled | Said | Called | Replied
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer from memory and documents. `citations` are the sources that the text names by `[number]`;
+    """An answer from memory and documents. `citations` are the sources that the text cites as `[number]`;
     `context.citations` are all sources shown to the model.
     """
 

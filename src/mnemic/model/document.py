@@ -30,7 +30,7 @@ class ReadDocument:
 
     `pages`: the character offset of each page, ascending from 0; empty if the format has no pages. A page is a PDF
     page, a slide or a sheet. `headings` ascend by offset. `metadata`: author, language, encoding and the like, as the
-    file gives them. Raises `InvalidInputError` for an offset outside the text or out of order.
+    file states them. Raises `InvalidInputError` for an offset outside the text or out of order.
     """
 
     title: str
@@ -77,7 +77,7 @@ class ReadLimits:
 
 
 class DocumentStatus(StrEnum):
-    """The state of a document. Its chunks are recalled once it has been READY."""
+    """The state of a document. Its chunks can be recalled once it has been READY."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -91,9 +91,9 @@ class Document:
     """An ingested file without its text.
 
     `source` is its path or name, unique in its partition and private agent unless erased. `sha256` is the digest of the
-    bytes last read, "" before. `reason` explains a failure. If reading again failed, the old text, chunks and `sha256`
-    stay. `pages`: the character offset of each page. `headings` ascend by offset. `characters` and `chunks` count what
-    is stored. `metadata` comes from the file, `bookkeeping` is Mnemic's own.
+    bytes last read, "" before the first read. `reason` explains a failure. After a failed re-read, the old text, chunks
+    and `sha256` stay. `pages`: the character offset of each page. `headings` ascend by offset. `characters` and
+    `chunks` count what is stored. `metadata` comes from the file, `bookkeeping` is Mnemic's own.
     """
 
     id: str
@@ -234,7 +234,7 @@ class ResearchPlan:
     """The maximum cost of reading a document, and how much the limits allow.
 
     `pieces` in the document, `kept` of them from earlier calls. `read`: how many the limits allow, including kept ones.
-    `calls` and `tokens`: for these, including combining and the answer, without retries.
+    `calls` and `tokens`: the cost of these, including combining and answering, without retries.
     """
 
     pieces: int
@@ -290,7 +290,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchReport:
-    """The answer to a question about one document. `citations` are the sources that the text names by `[number]`.
+    """The answer to a question about one document. `citations` are the sources that the text cites as `[number]`.
 
     `text` ends with a sentence on what was not read, if anything. `is_extractive`: no model answered, and the text
     lists passages. `degraded` lists what was unavailable, with the reason. A dry run has only `plan`. `usage` is the

@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 
 class Trust(StrEnum):
-    """Who a text comes from. Derived text inherits the lowest trust of its sources (`TRUST_ORDER`)."""
+    """The origin of a text. Derived text inherits the lowest trust of its sources (`TRUST_ORDER`)."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -60,7 +60,7 @@ class State(StrEnum):
 
 
 class Cause(StrEnum):
-    """What happened to a memory's source, so that the memory may be wrong too."""
+    """Why a memory may be wrong: what happened to its source."""
 
     ERASED = "erased"
     CORRECTED = "corrected"
@@ -72,7 +72,7 @@ class Cause(StrEnum):
 
 
 class Kind(StrEnum):
-    """The kind of a memory; each has exactly one. Categories are free tags beside it."""
+    """The kind of a memory. Each has exactly one. Categories are additional free tags."""
 
     FACT = "fact"
     GOAL = "goal"
@@ -160,8 +160,8 @@ class Memory(OneLine):
     """One statement worth keeping.
 
     `importance` and `confidence` are 0 to 1. `agent` stored it; if `private_agent` is set, only that agent sees it. It
-    is true in the world from `valid_from` until before `valid_to` (None: open), was known to us from `created_at` until
-    before `retired_at`, and expires at `expires_at`. `other_id` names the memory that superseded or disputes it.
+    is true in the world from `valid_from` until before `valid_to` (None: open), was known to Mnemic from `created_at`
+    until before `retired_at`, and expires at `expires_at`. `other_id` names the memory that superseded or disputes it.
     `dedup_key` is unique per partition and private agent among active and quarantined memories. `faded` is the faded
     importance that upkeep last computed; None after an access. A memory with `flags` needs review. `metadata` is the
     caller's, `bookkeeping` Mnemic's own (`model.bookkeeping`).
@@ -256,7 +256,7 @@ class Chunk(OneLine):
         return " > ".join(self.headings)
 
     def section_of(self, text: str) -> str:
-        """The headings for an excerpt with this text; "" if it has the last one itself."""
+        """The headings for an excerpt with this text; "" if the text contains the last heading."""
         return "" if not self.headings or self.headings[-1] in text else self.heading
 
 
@@ -273,7 +273,7 @@ class ResearchQuote:
 
 Item = Message | Memory | Chunk
 Remembered = Message | Memory
-"""Messages and what was derived from them: all items but document passages."""
+"""Messages and memories: all items except document passages."""
 
 
 def kind_of(item: Item) -> str:
@@ -287,7 +287,7 @@ def kind_of(item: Item) -> str:
 class Turn(Listing[Message]):
     """The messages of one exchange, numbered from 1 in their conversation (`session`).
 
-    `left_out`: number of messages skipped or shortened because Mnemic itself had put them into the prompt. If nothing
+    `left_out`: number of messages skipped or shortened because Mnemic itself had added them to the prompt. If nothing
     else was passed, there are no messages and no turn is stored. `redacted`: the kinds of secrets removed from the
     stored text.
     """
@@ -333,8 +333,8 @@ def noted(draft: MessageDraft, bookkeeping: Mapping[str, object]) -> NotedDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
-    """A memory to store. `level` None means the scope's default level; `observed_at` None means now. `key`: its name
-    for the caller. Memories with different keys are never merged or compared, even if their texts agree.
+    """A memory to store. `level` None means the scope's default level; `observed_at` None means now. `key`: the
+    caller's own name for it. Memories with different keys are never merged or compared, even if their texts agree.
     """
 
     text: str
@@ -437,7 +437,7 @@ def importance_word(importance: float) -> str:
 
 
 def turn_range(turns: Sequence[int]) -> str:
-    """As "15-16" for 15 and 16, "15-16,18" for 15, 16 and 18, "15-15" for one turn. `turns` ascend, at least one."""
+    """Format ascending turns: "15-16" for 15 and 16, "15-16,18" for 15, 16 and 18, "15-15" for one turn."""
     runs: list[list[int]] = []
     for turn in turns:
         if runs and turn == runs[-1][-1] + 1:
@@ -453,7 +453,7 @@ SUMMARISED = "summarised"
 """Cursor after the last summarised message."""
 
 ENDED = "ended"
-"""Cursor after the last message before the session was ended. Nothing up to here is in a window."""
+"""Cursor after the last message before the session was ended. Earlier messages are in no window."""
 
 CURATED = "curated"
 """Cursor after the last curated message."""
@@ -470,7 +470,7 @@ CURSORS = (SUMMARISED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A session's number of turns and messages, when it began and when the last message came."""
+    """A session: its numbers of turns and messages, and the times of its start and its last message."""
 
     partition: Partition
     session: str
@@ -535,8 +535,8 @@ class Judgement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was done with a fact. `memory_id` is the memory that now states it, or the one that holds instead of a
-    fact known to be over; None if it was dropped. `other_id` is the memory it was merged with, or conflicts with.
+    """What was done with a fact. `memory_id` is the memory that now states it, or the current one if the fact is
+    no longer true; None if it was dropped. `other_id` is the memory it was merged with, or conflicts with.
     """
 
     action: Verdict

@@ -39,7 +39,7 @@ class Hit:
 
     `similarity` is the cosine to the query, or None if either has no vector. `relevance` is the probability, 0 to 1,
     that the hit answers the query at all. Unlike scores, it is comparable across stores. It is None without a vector,
-    when ranking by similarity alone, or with an embedding model that it is not calibrated for. A fallback hit did not
+    when ranking by similarity alone, or if it is not calibrated for the embedding model. A fallback hit did not
     match: it is background, and its score is its decayed importance. `quote` is the sentence of a document's passage
     that shares the most words with the query, with its place and page; None if none shares any, and in contexts.
     """
@@ -97,7 +97,7 @@ class Hit:
 class Recall(Listing[Hit]):
     """Search results, best first. `degraded` lists unavailable sources with the reason; `timings_ms` has the time
     per step. `paths` has graph paths between things in the query, or from them to hits, if the graph was searched.
-    `searched` counts the rows that the hits are the best of, 0 if nothing was searched.
+    `searched`: number of rows that the hits were chosen from, 0 if nothing was searched.
     """
 
     query: str
@@ -264,16 +264,16 @@ class Context:
 
     @property
     def text(self) -> str:
-        """What memory adds to the prompt, in one text: the blocks other than the system prompt."""
+        """What memory adds to the prompt, as one text: all blocks except the system prompt."""
         return "\n\n".join(text for name, text in self.blocks.items() if name != "system")
 
     def to_openai(self) -> list[Any]:
-        """`messages` as `client.chat.completions.create(messages=…)` of OpenAI takes them."""
+        """`messages` for OpenAI's `client.chat.completions.create(messages=…)`."""
         return [{"role": _spoken(message.role).value, "content": message.content} for message in self.messages]
 
     def to_anthropic(self) -> dict[str, Any]:
-        """`system` and `messages` for `client.messages.create(**…)` of Anthropic: system texts joined, roles that
-        alternate, the user's first.
+        """`system` and `messages` for Anthropic's `client.messages.create(**…)`. System texts are joined, and roles
+        alternate, starting with the user.
         """
         told = [message.content for message in self.messages if message.role is Role.SYSTEM]
         said = [message for message in self.messages if message.role is not Role.SYSTEM]
@@ -310,7 +310,7 @@ class ShownItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRecord:
-    """What a context put in front of a model: ids and settings. Its only text is the query.
+    """What a context showed to a model: ids and settings. Its only text is the query.
 
     `door`: where it was built, such as proxy, chat or mcp. `message_id`: the message that it was built for. `query`:
     its text, redacted and cut, and dropped once the message is stored. `settings`: the arguments that differ from the

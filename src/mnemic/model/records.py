@@ -14,7 +14,7 @@ from mnemic.model.scope import Partition
 
 
 class Right(StrEnum):
-    """What a key allows. None includes another."""
+    """What a key allows. No right includes another."""
 
     READ = "read"
     WRITE = "write"
@@ -83,7 +83,7 @@ class AuditPage(Listing[AuditEntry]):
 
 
 class JobState(StrEnum):
-    """The state of a job. `dead` jobs gave up and wait for a person."""
+    """The state of a job. `dead` jobs failed permanently and wait for a person to retry them."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -138,7 +138,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserSummary:
-    """What a user of an org has, and when something was last said or remembered; None if nothing is left."""
+    """A user's numbers of memories, messages and documents, and the time of the latest one; None if nothing is left."""
 
     org: str
     user: str
@@ -209,7 +209,7 @@ class KeptRequest:
 
     `key` and `fingerprint` are digests of the key and the content; `user`, `agent` and `session` are digests of the
     scope. Only `answer` contains text. `token` identifies this attempt: only its holder can answer. An empty
-    `fingerprint` means that content of a possible answer was deleted, so none is kept.
+    `fingerprint` means that content of a possible answer was deleted, so no answer is kept.
     """
 
     org: str
@@ -227,7 +227,7 @@ class KeptRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something is due in a session."""
+    """Announces pending work in a session."""
 
     partition: Partition
     session: str

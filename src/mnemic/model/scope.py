@@ -75,7 +75,7 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Who is asking. `org` is the tenant and always set. Leaving out another part hides its level; it never shows
+    """Who is asking. `org` is the tenant and is always set. Leaving out another part hides its level; it never shows
     more. Parts are keyword-only, so that an org cannot be mistaken for a user.
 
     Raises `InvalidInputError` for an id that is empty, longer than 255 characters, padded with blanks, or contains

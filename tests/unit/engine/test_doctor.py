@@ -218,7 +218,7 @@ def test_jobs_that_gave_up_are_told_with_their_reason(opened: Open):
         mnemic.work()
         clock.at += timedelta(hours=2)
     told = faults(mnemic.doctor())["jobs"]
-    assert "failed permanently" in told.message
+    assert "permanently failed" in told.message
     assert "nobody answers" in told.message
     assert "retry" in told.remedy
 
