@@ -210,16 +210,16 @@ def test_hostile_names_links_and_contents_stay_where_they_are(folder: Folder, ho
     assert after == before
     told = [line.split(" is ", 1)[1] for line in report["told"]]
     assert told == [
-        "left as it is: it is a link",
-        "left as it is: it is larger than 1,048,576 bytes",
-        "left as it is: it is not UTF-8 text",
-        "left as it is: it is a link",
-        "left as it is: it has an unresolved merge conflict",
-        "left as it is: it is not a plain file",
+        "unchanged: it is a link",
+        "unchanged: it is larger than 1,048,576 bytes",
+        "unchanged: it is not UTF-8 text",
+        "unchanged: it is a link",
+        "unchanged: it has an unresolved merge conflict",
+        "unchanged: it is not a regular file",
         *["not written: its name is not safe on every system"] * 4,
-        "not written: another file has this name in other letters",
+        "not written: another file has the same name in different case",
         "not written: its name is not safe on every system",
-        "not written: another file has this name in other letters",
+        "not written: another file has the same name in different case",
     ]
     assert len(folder.texts()) == 3 + len(paths)
     assert secret.read_text("utf-8") == "the key\n"
@@ -229,7 +229,7 @@ def test_a_page_that_cannot_be_read_deletes_nothing(folder: Folder):
     file = folder.path / "facts.md"
     whole = file.read_bytes()
     file.write_bytes(whole + b"\xff")
-    assert folder.sync()["told"] == ["facts.md is left as it is: it is not UTF-8 text"]
+    assert folder.sync()["told"] == ["facts.md is unchanged: it is not UTF-8 text"]
     file.write_bytes(whole)
     assert folder.sync() == NOTHING
     assert len(folder.texts()) == 3

@@ -25,7 +25,7 @@ export type Action = "created" | "updated" | "merged" | "restated" | "superseded
 export type Ailment = "contradictory" | "unsupported" | "orphaned" | "duplicate" | "junk" | "stale";
 
 /**
- * An answer from memory and documents. `citations` are the sources that the text names by `[number]`;
+ * An answer from memory and documents. `citations` are the sources that the text cites as `[number]`;
  * `context.citations` are all sources shown to the model.
  */
 export interface Answer {
@@ -415,7 +415,7 @@ export interface ContextPage {
   next: string | null;
 }
 
-/** What a context put in front of a model: ids and settings. Its only text is the query. */
+/** What a context showed to a model: ids and settings. Its only text is the query. */
 export interface ContextRecord {
   org: string;
   level: Level;
@@ -803,7 +803,8 @@ export interface GraphCorrectRequest {
 }
 
 /**
- * What one item states: names, and relations (source, type, target). `fallback`: why rules were used instead.
+ * What one item states: names, and relations (source, type, target). `fallback`: why rules replaced the
+ * model.
  */
 export interface GraphEntry {
   item_id: string;
@@ -824,8 +825,8 @@ export interface GraphExtractRequest {
 }
 
 /**
- * The best-connected entities, those with most relations first, and all edges between them. `is_cut`: there
- * are more entities.
+ * The best-connected entities, those with the most relations first, and all edges between them. `is_cut`:
+ * there are more entities.
  */
 export interface GraphOverview {
   nodes: Node[];
@@ -1119,8 +1120,8 @@ export interface MessagePage {
 }
 
 /**
- * The nodes around one, nearest first, and all edges between them. `named_in`: the latest items that mention
- * it. `is_cut`: there are more.
+ * The nodes around `start`, nearest first, and all edges between them. `named_in`: the latest items that
+ * mention it. `is_cut`: there are more.
  */
 export interface Neighbourhood {
   start: Node;
@@ -1154,7 +1155,7 @@ export interface Node {
   mentions: number;
 }
 
-/** One page of nodes by name. `next` is the value to continue after, or null at the end. */
+/** One page of nodes, ordered by name. `next` is the value to continue after, or null at the end. */
 export interface NodePage {
   nodes: Node[];
   next: string | null;
@@ -1242,7 +1243,7 @@ export interface Provenance {
 /**
  * Search results, best first. `degraded` lists unavailable sources with the reason; `timings_ms` has the time
  * per step. `paths` has graph paths between things in the query, or from them to hits, if the graph was
- * searched. `searched` counts the rows that the hits are the best of, 0 if nothing was searched.
+ * searched. `searched`: number of rows that the hits were chosen from, 0 if nothing was searched.
  */
 export interface Recall {
   query: string;
@@ -1295,7 +1296,7 @@ export interface RecallRequest {
   hops?: number | undefined;
 }
 
-/** First event: the memory put before the model. */
+/** First event: the memory added to the prompt. */
 export interface Recalled {
   event: "recalled";
   context: Context;
@@ -1428,7 +1429,7 @@ export interface RememberRequest {
   key?: string | undefined;
 }
 
-/** Last event: the whole reply, stored. */
+/** Last event: the complete, stored reply. */
 export interface Replied {
   event: "replied";
   reply: Reply;
@@ -1481,7 +1482,7 @@ export interface ResearchQuote {
 }
 
 /**
- * The answer to a question about one document. `citations` are the sources that the text names by `[number]`.
+ * The answer to a question about one document. `citations` are the sources that the text cites as `[number]`.
  */
 export interface ResearchReport {
   at: string;
@@ -1734,7 +1735,10 @@ export interface Usage {
   seconds: number;
 }
 
-/** What a user of an org has, and when something was last said or remembered; null if nothing is left. */
+/**
+ * A user's numbers of memories, messages and documents, and the time of the latest one; null if nothing is
+ * left.
+ */
 export interface UserSummary {
   org: string;
   user: string;
@@ -1747,8 +1751,8 @@ export interface UserSummary {
 export type Verdict = "add" | "merge" | "supersede" | "dispute" | "drop" | "quarantine";
 
 /**
- * `reason` in a sentence; `stage` is where it was lost: state, time, filter, level, index, threshold, rank,
- * or found.
+ * The `reason` in words, and the `stage` that dropped the item: state, time, filter, level, index, threshold
+ * or rank (or found).
  */
 export interface WhyNot {
   stage: string;

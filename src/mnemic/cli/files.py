@@ -154,7 +154,7 @@ class _Copy:
 
         self.recorded = self._read_state()
         self._find(os.fspath(self.root), ROOT, {*self.recorded, *known})
-        self.told += [f"{_shorten(name)} is left as it is: {why}" for name, why in self.left.items()]
+        self.told += [f"{_shorten(name)} is unchanged: {why}" for name, why in self.left.items()]
         for page, keys in self.recorded.items():
             self.base |= {} if self._is_left(page) else keys
         ends = {key[-SHORT_ID_CHARS:] for key in (*known, *self.base)}
@@ -212,7 +212,7 @@ class _Copy:
             self.left[name] = "it is not UTF-8 text"
         else:
             if "\0" in text or not name.isprintable():
-                self.left[name] = "its text or name has characters that cannot be shown"
+                self.left[name] = "its text or name has characters that cannot be displayed"
             elif any(line.startswith(_MARKS) for line in text.split("\n")):
                 self.left[name] = "it has an unresolved merge conflict"
             elif name in self.files:
@@ -235,7 +235,7 @@ class _Copy:
             is_other = names.setdefault(page.casefold(), page) != page
             is_unsafe = page not in self.files and _UNSAFE.search(page.removeprefix(ROOT))
             told = "its name is not safe on every system" if is_unsafe else ""
-            told = "another file has this name in other letters" if is_other else told
+            told = "another file has the same name in different case" if is_other else told
             if told := told or self._write(page, text):
                 state[page] = self.recorded.get(page, {})
                 self.told.append(f"{_shorten(page)} is not written: {told}")
@@ -293,7 +293,7 @@ class _Copy:
         try:
             _make_folders(self.root, file.path.parent)
             if (_read(file.path) if os.path.lexists(file.path) else None) != file.data:
-                return "it was changed meanwhile; sync again"
+                return "it changed during the sync; sync again"
             if data is None:
                 file.path.unlink()
             else:
@@ -307,14 +307,14 @@ class _Copy:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a plain file. Follows no link and waits for no pipe."""
+    """The bytes of a regular file. Follows no link and waits for no pipe."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         if path.is_symlink():
             raise InvalidInputError("it is a link")
         with os.fdopen(os.open(path, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInputError("it is not a plain file")
+                raise InvalidInputError("it is not a regular file")
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InvalidInputError(f"it cannot be read: {error.strerror}") from error

@@ -35,7 +35,7 @@ TIMEOUT_S = 10.0  # a person waits for the prompt; memory that is late is left o
 CAPTURE_TIMEOUT_S = 55.0  # ends before the 60 s that Claude Code gives a hook
 MAX_EVENT_BYTES = 64 * MEBIBYTE  # of an event: bounds memory; one may hold what a tool printed
 KEY_VARIABLE = "MNEMIC_KEY"
-_OPENCLAW_NEXT = """  then let OpenClaw load it, and let it read conversations:
+_OPENCLAW_NEXT = """  then enable the plugin in OpenClaw and allow it to read conversations:
     openclaw plugins enable mnemic
     openclaw config set plugins.entries.mnemic.hooks.allowConversationAccess true
   and restart the gateway"""

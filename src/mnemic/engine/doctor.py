@@ -173,7 +173,7 @@ def _schedule(at: Timetable, now: datetime) -> Finding:
     """A schedule without a worker is no fault: an application may call the verbs itself."""
     line = f"{at.schedule.name} ({at.schedule.line}, {at.schedule.zone})"
     if at.last is None:
-        return Finding("schedules", Condition.OK, f"{line}: no worker has checked it yet; next run {_format(at.next)}")
+        return Finding("schedules", Condition.OK, f"{line}: no worker has checked it yet; next {_format(at.next)}")
     message = f"{line}: last {_format(at.last)}, next {_format(at.next)}"
     if at.next < now - _OVERDUE:
         return Finding("schedules", Condition.DEGRADED, f"{message}, which is overdue", "start `mnemic worker`")
