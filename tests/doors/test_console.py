@@ -44,7 +44,7 @@ def test_the_overview_counts_and_says_what_needs_attention(site: Site, console: 
     assert "quarantined\n1" in shown
     assert "preference\n1" in shown
     assert "1 memory\n" in shown
-    assert "Nothing was recalled since the server started" in shown
+    assert "Nothing has been recalled since the server started" in shown
     console.page.get_by_role("link", name="preference").click()
     console.see("Ana likes tea")
 
@@ -137,7 +137,7 @@ def test_memories_are_listed_filtered_and_paged(site: Site, console: Console):
     console.open("memories?text=number 59", None)
     assert entries.count() == 1
     console.open("memories?text=nothing like it", None)
-    assert "No memory is like that" in console.text()
+    assert "No matching memories" in console.text()
 
 
 @pytest.mark.requirement("P-27")
@@ -145,14 +145,14 @@ def test_a_memory_is_written_edited_pinned_undone_and_deleted(site: Site, consol
     console.open("memories")
     console.press("New memory")
     console.write("Text", "Ana likes tea")
-    console.press("Keep")
+    console.press("Save")
     console.told("Stored")
     console.see("Undo the last change")
     (memory,) = site.mnemic.list(ANA).memories
     assert (memory.importance, memory.source) == (1.0, "console")
     console.press("Edit")
     console.write("Text", "Ana likes smoked tea")
-    console.write("Why it is changed", "she said so")
+    console.write("Reason for the change", "she said so")
     console.press("Save")
     console.see("Ana likes smoked tea")
     shown = console.text()
@@ -163,14 +163,14 @@ def test_a_memory_is_written_edited_pinned_undone_and_deleted(site: Site, consol
     console.see("Unpin")
     assert site.mnemic.get(ANA, memory.id).is_pinned  # type: ignore[union-attr] -- it is a memory
     console.press("Undo the last change")
-    console.told("Taken back")
+    console.told("Undone")
     console.page.get_by_role("button", name="Pin", exact=True).wait_for()
     console.press("Delete…")
-    console.press("Keep it")
+    console.press("Cancel")
     assert site.mnemic.get(ANA, memory.id).text == "Ana likes smoked tea"
     console.press("Delete…")
-    console.write("Why (kept in the history)", "a test")
-    console.press("Delete for good")
+    console.write("Reason (kept in the history)", "a test")
+    console.press("Delete permanently")
     console.told("Deleted")
     assert site.mnemic.list(ANA).memories == ()
 
@@ -193,21 +193,21 @@ def test_memories_are_edited_in_the_list_and_deleted_with_time_for_undo(site: Si
     rows.first.get_by_text("Ana read book 29", exact=True).wait_for()
     assert site.mnemic.get(ANA, ids[29]).text == "Ana read book 29"
     for number in (28, 27):
-        console.page.get_by_label(f"choose: Ana read book {number}").press("Space")
+        console.page.get_by_label(f"select: Ana read book {number}").press("Space")
     assert f"chosen={ids[28]}%2C{ids[27]}" in console.page.url
     console.page.reload()
     console.settle()
-    assert console.page.get_by_label("choose: Ana read book 28").is_checked()
-    console.press("Delete the chosen")
-    console.told("2 memories will be deleted for good")
+    assert console.page.get_by_label("select: Ana read book 28").is_checked()
+    console.press("Delete selected")
+    console.told("2 memories will be permanently deleted")
     assert console.page.locator("main").get_by_text("Ana read book 28").is_hidden()
     console.page.get_by_role("button", name="Undo").press("Enter")
     console.see("Ana read book 28")
     assert len(site.mnemic.list(ANA, limit=100).memories) == 30
     for number in (28, 27):
-        console.page.get_by_label(f"choose: Ana read book {number}").press("Space")
-    console.press("Delete the chosen")
-    console.told("2 memories will be deleted for good")
+        console.page.get_by_label(f"select: Ana read book {number}").press("Space")
+    console.press("Delete selected")
+    console.told("2 memories will be permanently deleted")
     console.open("jobs")
     wait_until(lambda: len(site.mnemic.list(ANA, limit=100).memories) == 28)
     assert not {ids[27], ids[28]} & {memory.id for memory in site.mnemic.list(ANA, limit=100).memories}
@@ -218,7 +218,7 @@ def test_memories_are_merged(site: Site, console: Console):
     first = site.mnemic.remember(ANA, "Ana likes green tea")
     second = site.mnemic.remember(ANA, "Every Sunday she walks to the harbour")
     console.open("memories")
-    merge = console.page.get_by_role("button", name="Merge the chosen")
+    merge = console.page.get_by_role("button", name="Merge selected")
     assert merge.is_disabled()
     for box in console.page.locator("main li input").all():
         box.check()
@@ -257,7 +257,7 @@ def test_a_search_marks_the_words_and_leads_to_the_prompt_that_it_would_make(sit
     console.open("search?q=Where does Ana sail to?")
     assert [word.lower() for word in console.page.locator("main mark").all_inner_texts()] == ["ana", "sail"]
     assert console.page.locator("main .hits .meter").count() == 1
-    console.page.get_by_role("link", name="Show the prompt this would make").press("Enter")
+    console.page.get_by_role("link", name="Show the prompt for this question").press("Enter")
     console.see("In the prompt")
     assert SAIL in console.page.get_by_role("region", name="Prompt", exact=True).inner_text()
 
@@ -268,7 +268,7 @@ def test_a_superseded_memory_shows_what_replaced_it(site: Site, console: Console
     site.mnemic.remember(ANA, "Ana lives in Porto", valid_from="2026-01-01")
     assert site.mnemic.get(ANA, old.id).state is State.SUPERSEDED
     console.open(f"item/{old.id}")
-    change = console.page.get_by_role("region", name="What replaced it")
+    change = console.page.get_by_role("region", name="Replaced by")
     assert (change.locator("del").all_inner_texts(), change.locator("ins").all_inner_texts()) == (["Lisbon"], ["Porto"])
     change.get_by_role("link", name="Show this memory").press("Enter")
     console.page.locator("blockquote").get_by_text("Ana lives in Porto").wait_for()
@@ -287,15 +287,15 @@ def test_the_timeline_shows_days_and_what_was_true_then(site: Site, console: Con
     assert "I bought a boat" in days.first.inner_text()
     console.page.locator("#as_of").focus()
     console.page.keyboard.press("Home")
-    console.see("Of what was true on Friday, May 1, 2026, as Mnemic knows it now.")
-    then = console.page.get_by_label("At a day", exact=True)
+    console.see("Shows what was true on Friday, May 1, 2026, as Mnemic knows it now.")
+    then = console.page.get_by_label("On a chosen day", exact=True)
     assert "Ana lives in Lisbon" in then.inner_text()
     assert "red boat" not in then.inner_text()
     console.page.keyboard.press("End")
     then.get_by_text("What is true now").wait_for()
     console.page.locator("#known_at").focus()
     console.page.keyboard.press("Home")
-    console.see("Of what is true, as Mnemic knew it on Friday, May 1, 2026.")
+    console.see("Shows what is true, as Mnemic knew it on Friday, May 1, 2026.")
     assert "0 memories" in then.inner_text()
     console.open("timeline", talk)
     assert "2 messages" in console.text()
@@ -309,7 +309,7 @@ def test_lanes_show_what_held_when_and_a_contradiction_is_resolved_on_the_spot(s
     rival = site.mnemic.remember(ANA, "Ana lives in Braga", trust="document", observed_at="2026-07-01T12:00Z")
     assert rival.state is State.DISPUTED
     console.open("timeline")
-    lanes = console.page.get_by_role("region", name="At a day").locator(".lanes")
+    lanes = console.page.get_by_role("region", name="On a chosen day").locator(".lanes")
     bars = lanes.locator("a.validity")
     assert bars.evaluate_all("bars => bars.map((bar) => bar.getAttribute('aria-label'))") == [
         "Lisbon: Monday, March 2, 2026 to Monday, June 1, 2026",
@@ -319,10 +319,10 @@ def test_lanes_show_what_held_when_and_a_contradiction_is_resolved_on_the_spot(s
     assert console.page.evaluate(LAYOUT) == []
     assert lanes.locator(".off").all_inner_texts() == ["Lisbon"]
     console.page.locator("#as_of").press("Home")
-    console.see("Of what was true on Monday, March 2, 2026")
+    console.see("Shows what was true on Monday, March 2, 2026")
     assert lanes.locator(".off").all_inner_texts() == ["Porto", "Braga"]
     console.page.get_by_role("button", name="It is Porto").press("Enter")
-    console.told("Rejected; undo takes it back")
+    console.told("Rejected. You can undo this.")
     console.settle()
     assert console.page.get_by_role("button", name="It is").count() == 0
     assert site.mnemic.get(ANA, rival.id).state is State.ARCHIVED
@@ -364,7 +364,7 @@ def test_what_waits_is_trusted_or_rejected(site: Site, console: Console):
     assert site.mnemic.get(ANA, bad.id).state is State.ARCHIVED
     assert site.mnemic.get(ANA, good.id).state is State.ACTIVE
     console.page.reload()
-    assert "Nothing waits for you" in console.text()
+    assert "Nothing needs review" in console.text()
 
 
 @pytest.mark.requirement("P-27")
@@ -412,7 +412,7 @@ def test_the_graph_is_drawn_and_walked_by_keyboard(site: Site, console: Console)
     console.see("Carla works at Acme")
     assert names.count() == 2
     assert console.page.locator("svg.graph .edge").text_content() == "works at"
-    console.press("How are two related?")
+    console.press("How are two names related?")
     console.write("From", "Bob")
     console.write("To", "Porto")
     console.press("Find path")
@@ -434,7 +434,7 @@ def test_a_crowded_graph_shows_the_best_connected_and_adds_more_around_one(site:
     assert console.page.get_by_role("link", name="Zita, person").count() == 0
     assert console.page.evaluate(LAYOUT) == []
     console.page.get_by_role("link", name="Ada, person").press("Enter")
-    console.press("Show more around it")
+    console.press("Show more neighbours")
     console.told("added")
     console.page.get_by_role("link", name="Zita, person").wait_for()
     assert console.page.evaluate(LAYOUT) == []
@@ -467,11 +467,11 @@ def test_a_document_is_uploaded_read_and_deleted(site: Site, console: Console, t
     console.open("documents")
     console.page.get_by_label("Files").set_input_files([paper])
     console.press("Upload")
-    console.told("Taken in")
+    console.told("Uploaded")
     console.page.get_by_role("link", name="Notice").first.click()
     console.see("The notice period is three months.")
     console.press("Delete…")
-    console.press("Delete for good")
+    console.press("Delete permanently")
     console.told("Deleted")
     assert site.mnemic.documents.list(ANA).documents == ()
     console.settle()
@@ -507,25 +507,25 @@ def test_health_tells_what_is_wrong_and_ends_it(site: Site, console: Console):
     shown = console.text()
     assert "56.7 of 100" in shown
     assert "it is a courtesy" in shown
-    console.press("Fix what is safe: junk")
-    console.press("Do it")
-    console.told("1 finding ended")
+    console.press("Apply safe fixes: junk")
+    console.press("Apply fixes")
+    console.told("1 finding fixed")
     assert site.mnemic.get(ANA, junk.id).state is State.ARCHIVED
     console.press("Merge")
     console.told("Merged")
-    console.see("Nothing is wrong")
+    console.see("No problems found")
 
 
 @pytest.mark.requirement("P-27")
 def test_settings_and_receipts_show_how_the_installation_is(site: Site, console: Console):
     console.open("settings")
     shown = console.text()
-    assert "none is needed: the server answers this machine only" in shown
+    assert "not required: the server only accepts requests from this machine" in shown
     assert "embedder" in shown
     assert "There are no keys" in shown
     site.mnemic.remember(ANA, "Ana likes tea")
     console.open("receipts", None)
-    assert "Nothing was erased" in console.text()
+    assert "Nothing has been erased" in console.text()
     receipt = site.mnemic.erase(ANA)
     console.page.reload()
     assert receipt.id in console.text()

@@ -122,7 +122,7 @@ def test_an_id_that_an_earlier_version_took_in_leads_to_no_other_route(
     console.press("Open")
     console.settle()
     console.press("Delete…")
-    console.press("Delete for good")
+    console.press("Delete permanently")
     console.page.get_by_role("dialog").get_by_role("alert").wait_for()
     assert [each.revoked_at for each in site.mnemic.keys.list(Scope())] == [None]
     console.open("memories", None)
@@ -171,7 +171,7 @@ def test_a_key_is_asked_for_kept_in_the_tab_alone_and_forgotten(site: Site, cons
     site.mnemic.remember(ANA, "Ana likes tea")
     issued = site.mnemic.keys.create(Scope(), name="console", rights=["read", "write"])
     console.open("memories")
-    assert "This server needs a key" in console.text()
+    assert "This server requires an API key" in console.text()
     console.write("Key", "mn_wrong_key")
     console.press("Open")
     console.page.get_by_role("alert").wait_for()
@@ -187,13 +187,13 @@ def test_a_key_is_asked_for_kept_in_the_tab_alone_and_forgotten(site: Site, cons
     site.mnemic.keys.revoke(Scope(), issued.key.id)
     console.page.get_by_role("link", name="Timeline").click()
     console.press("Use another key")
-    console.see("This server needs a key")
+    console.see("This server requires an API key")
     assert console.page.evaluate("() => sessionStorage.getItem('mnemic.key')") is None
     other = site.mnemic.keys.create(Scope(), name="other")
     console.write("Key", other.token)
     console.press("Open")
-    console.page.get_by_role("button", name="Forget the key").click()
-    console.see("This server needs a key")
+    console.page.get_by_role("button", name="Forget key").click()
+    console.see("This server requires an API key")
     assert console.page.evaluate("() => sessionStorage.getItem('mnemic.key')") is None
 
 
@@ -216,7 +216,7 @@ def test_a_key_with_few_rights_is_offered_little_and_told_why(site: Site, consol
     console.open(f"item/{memory.id}", None)
     assert console.page.get_by_role("button", name="Delete…").is_disabled()
     console.open("settings", None)
-    assert "Keys are made and ended with a key that has the right admin" in console.text()
+    assert "Managing keys requires a key with the “admin” right" in console.text()
     assert console.complaints == []
 
 
@@ -225,25 +225,25 @@ def test_the_first_key_is_made_shown_once_and_used(console: Console):
     console.open("settings", Scope())
     console.press("New key")
     console.write("Name", "first")
-    console.press("Make it")
+    console.press("Create key")
     token = console.page.get_by_label("The key", exact=True).input_value()
     assert token.startswith("mn_")
-    console.press("Use it in this console")
-    console.page.get_by_text("key first, may admin, read, write").wait_for()
+    console.press("Use it in the console")
+    console.page.get_by_text("key first, rights: admin, read, write").wait_for()
     console.settle()
     assert token not in console.page.content()
     console.press("New key")
     console.write("Name", "second")
-    console.press("Make it")
-    console.press("I have kept it")
+    console.press("Create key")
+    console.press("I have copied it")
     console.page.get_by_role("button", name="Rotate second").click()
     console.write("Seconds until the old key stops working", "0")
-    console.press("Make the new key")
-    console.press("I have kept it")
+    console.press("Create new key")
+    console.press("I have copied it")
     console.page.get_by_role("button", name="Revoke second").first.wait_for()
     console.page.get_by_role("button", name="Revoke first").click()
-    console.press("End it")
-    console.see("This server needs a key")
+    console.press("Revoke key")
+    console.see("This server requires an API key")
     assert console.complaints == []
 
 
@@ -255,13 +255,13 @@ def test_a_busy_server_is_asked_again_and_a_lost_one_is_told(browser: Browser, t
     console.open("receipts", Scope())
     console.page.evaluate("(token) => sessionStorage.setItem('mnemic.key', token)", issued.token)
     console.page.reload()
-    console.told("The server is busy; trying again in")
-    console.see("Nothing was erased")
+    console.told("The server is busy. Retrying in")
+    console.see("Nothing has been erased")
     site.close()
     console.page.get_by_role("link", name="Profile").click()
     console.page.get_by_role("link", name="Receipts").click()
     alert = console.page.get_by_role("alert")
-    assert "The server does not answer" in alert.inner_text()
+    assert "The server is not responding" in alert.inner_text()
     alert.get_by_role("button", name="Try again").wait_for()
     console.close()
 
@@ -283,7 +283,7 @@ def test_everything_is_reached_by_keys_and_dialogs_give_the_focus_back(site: Sit
         assert outline != "none", seen
         if seen[-1] == "New memory":
             break
-    assert seen[0] == "Skip to the page"
+    assert seen[0] == "Skip to main content"
     assert {"user", "agent", "session", "Show", "Overview", "Settings"} <= set(seen)
     keys.press("Enter")
     console.page.locator("dialog").wait_for()

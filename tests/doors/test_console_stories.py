@@ -30,11 +30,11 @@ def test_keys_go_anywhere_and_walk_through_a_list(site: Site, console: Console):
     keys.press("x")
     assert "chosen=" in console.page.url
     keys.press("Delete")
-    console.told("1 memory will be deleted for good")
+    console.told("1 memory will be permanently deleted")
     keys.press("z")
     console.see("Ana plays chess")
     keys.press("?")
-    console.page.get_by_role("dialog", name="Keys").get_by_text("next and previous row").wait_for()
+    console.page.get_by_role("dialog", name="Keyboard shortcuts").get_by_text("next or previous row").wait_for()
     assert console.page.evaluate(AUDIT) == []
     keys.press("Escape")
     keys.press("Control+k")
@@ -68,7 +68,7 @@ def test_a_story_why_the_assistant_said_lyon_and_what_it_says_after_a_correction
     console.open("overview")
     keys = console.page.keyboard
     go(console, "prompt")
-    console.see("What would a model be told?")
+    console.see("What would a model receive?")
     console.page.get_by_label("Message").focus()
     keys.type("Which city do I live in?")
     console.page.get_by_role("button", name="Show the prompt").press("Enter")
@@ -83,7 +83,7 @@ def test_a_story_why_the_assistant_said_lyon_and_what_it_says_after_a_correction
     console.page.get_by_role("dialog").get_by_role("button", name="Save").press("Enter")
     console.told("Saved")
     go(console, "prompt")
-    console.see("What would a model be told?")
+    console.see("What would a model receive?")
     console.page.get_by_label("Message").fill("Which city do I live in?")
     console.page.get_by_role("button", name="Show the prompt").press("Enter")
     prompt.get_by_text("User lives in Lille").first.wait_for()
@@ -99,7 +99,7 @@ def test_a_story_an_old_talk_is_found_read_and_erased_with_a_receipt(site: Site,
     go(console, "plumber")
     console.page.locator(".bubble.user").get_by_text("The plumber comes at nine").wait_for()
     console.page.get_by_role("button", name="Erase…").press("Enter")
-    console.page.get_by_role("button", name="Erase for good").press("Enter")
+    console.page.get_by_role("button", name="Erase permanently").press("Enter")
     receipt = console.page.get_by_role("dialog", name="Erased")
     receipt.get_by_text("Receipt", exact=True).wait_for()
     console.page.keyboard.press("Escape")
@@ -142,7 +142,7 @@ def test_a_story_two_johns_are_merged_renamed_and_one_mistake_is_removed(site: S
     keys.press("Enter")
     john.wait_for(state="detached")
 
-    about.get_by_role("button", name="Rename or retype…").press("Enter")
+    about.get_by_role("button", name="Rename or change type…").press("Enter")
     keys.press("Control+a")
     keys.type(HOSTILE_NAME)
     keys.press("Enter")
@@ -179,11 +179,11 @@ def test_a_story_the_prompt_of_an_answer_then_and_after_a_correction(site: Site,
         site.mnemic.capture(talk, user=asked, assistant="You live in Lyon.")
     console.open("overview")
     page = console.page
-    assert "100 % got something" in console.text()
+    assert "100 % received memory" in console.text()
     go(console, "conversations")
     page.get_by_role("link", name=asked).press("Enter")
     page.get_by_role("link", name="its prompt").press("Enter")
-    then = page.get_by_role("region", name="In the prompt then")
+    then = page.get_by_role("region", name="In the original prompt")
     then.get_by_role("link", name="User lives in Lyon").wait_for()
     assert "% relevant" in then.inner_text()
     assert "through proxy" in console.text()
@@ -196,17 +196,17 @@ def test_a_story_the_prompt_of_an_answer_then_and_after_a_correction(site: Site,
     page.get_by_role("dialog").get_by_role("button", name="Save").press("Enter")
     console.told("Saved")
     page.go_back()
-    again = page.get_by_role("region", name="The prompt again")
+    again = page.get_by_role("region", name="Rebuilt prompt")
     again.get_by_role("region", name="Prompt").get_by_text("User lives in Lille").wait_for()
     assert "User lives in Lyon" not in again.get_by_role("region", name="Prompt").inner_text()
-    page.get_by_label("Budget, tokens").fill("16")
-    page.get_by_label("Budget, tokens").press("Enter")
-    again.get_by_text("Only in the prompt then").wait_for()
+    page.get_by_label("Budget (tokens)").fill("16")
+    page.get_by_label("Budget (tokens)").press("Enter")
+    again.get_by_text("Only in the original prompt").wait_for()
     assert "budget=16" in page.url
     assert page.evaluate(AUDIT) == []
     site.mnemic.delete(talk, wrong.id)
     console.open(f"turns/{site.mnemic.contexts(talk).contexts[0].id}", None)
-    console.see("An item that was erased since.")
+    console.see("An item that has since been erased.")
 
 
 @pytest.mark.requirement("P-27", "P-63")
@@ -217,13 +217,13 @@ def test_a_story_a_turn_on_another_day_and_what_mnemic_knew_then(site: Site, con
     (turn,) = site.mnemic.contexts(ANA).contexts
     console.open("turns")
     console.page.get_by_role("link", name="Where does Ana live?").press("Enter")
-    again = console.page.get_by_role("region", name="The prompt again")
+    again = console.page.get_by_role("region", name="Rebuilt prompt")
     again.get_by_role("region", name="Prompt").get_by_text("Ana lives in Porto").wait_for()
     console.page.locator("#as_of").focus()
     console.page.keyboard.press("Home")
     console.see("What was true on Monday, March 2, 2026")
     again.get_by_role("region", name="Prompt").get_by_text("Ana lives in Lisbon").wait_for()
-    assert again.get_by_text("not in the prompt then").count() == 1
+    assert again.get_by_text("not in the original prompt").count() == 1
     assert "Porto" in again.get_by_role("region", name="Sources").inner_text()
     assert "as_of=2026-03-02" in console.page.url
     console.page.locator("#known_at").focus()
@@ -246,7 +246,7 @@ def test_turns_go_with_an_erasure_and_stay_with_their_user(site: Site, console: 
     assert "What does ana like?" in console.text()
     assert "boris" not in console.text()
     console.open(f"turns/{other.id}", None)
-    console.see("There is no such turn")
+    console.see("Turn not found")
     site.mnemic.erase(Scope(user="ana", session="one"), level="session")
     console.open("turns", Scope(user="ana"))
     console.see("No turns yet")

@@ -50,7 +50,7 @@ def test_a_person_sees_eight_steps_with_their_real_output_and_what_to_try_next()
     [
         ("QUESTION", "Which nuts is sam allergic to?", "is not the first memory found"),
         ("QUESTION", "Is the Java platform done?", "share a word"),
-        ("ORDER", "The museum opens at nine", "is not held back"),
+        ("ORDER", "The museum opens at nine", "is not quarantined"),
         ("ROBIN", tour.SAM, "another user saw"),
         ("HOME", "User likes soup", "the context lacks the answer"),
     ],

@@ -1150,7 +1150,7 @@ export interface Node {
   mentions: number;
 }
 
-/** One page of nodes by name. `next` is the value to continue after, or null at the end. */
+/** One page of nodes, ordered by name. `next` is the value to continue after, or null at the end. */
 export interface NodePage {
   nodes: Node[];
   next: string | null;
@@ -1740,8 +1740,8 @@ export interface UserSummary {
 export type Verdict = "add" | "merge" | "supersede" | "dispute" | "drop" | "quarantine";
 
 /**
- * `reason` in a sentence; `stage` is where it was lost: state, time, filter, level, index, threshold, rank,
- * or found.
+ * The `reason` in words, and the `stage` that dropped the item: state, time, filter, level, index, threshold
+ * or rank (or found).
  */
 export interface WhyNot {
   stage: string;

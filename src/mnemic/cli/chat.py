@@ -318,7 +318,7 @@ class Commands:
 
     def _forget(self, rest: str) -> None:
         item = self._mnemic.get(self._scope, self._find_id(rest))
-        self._mnemic.delete(self._scope, item.id, reason="asked to in a chat")
+        self._mnemic.delete(self._scope, item.id, reason="requested in a chat")
         output.write(f"deleted: {output.one_line(item.text)[:200]}")
 
     def _edit_profile(self, rest: str) -> None:

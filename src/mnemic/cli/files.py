@@ -212,7 +212,7 @@ class _Copy:
             self.left[name] = "it is not UTF-8 text"
         else:
             if "\0" in text or not name.isprintable():
-                self.left[name] = "its text or name has characters that cannot be shown"
+                self.left[name] = "its text or name has characters that cannot be displayed"
             elif any(line.startswith(_MARKS) for line in text.split("\n")):
                 self.left[name] = "it has an unresolved merge conflict"
             elif name in self.files:
@@ -307,7 +307,7 @@ class _Copy:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a plain file. Follows no link and waits for no pipe."""
+    """The bytes of a regular file. Follows no link and waits for no pipe."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         if path.is_symlink():

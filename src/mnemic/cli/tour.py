@@ -1,6 +1,6 @@
-"""`mnemic tour` shows what Mnemic does on a temporary store, and fails if a promise does not hold.
+"""`mnemic tour` shows what Mnemic does on a temporary store, and fails if a step does not work as described.
 
-`mnemic demo` makes a store with two months of three people's conversations, and opens the console on it.
+`mnemic demo` creates a store with two months of three people's conversations, and opens it in the console.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def demo(
 
 
 def seed_demo(mnemic: Mnemic) -> None:
-    """Put the conversations, documents and the stranger's order of `demo.json` into a store, and run the jobs."""
+    """Store the conversations, documents and the stranger's order from `demo.json`, and run the jobs."""
     told = json.loads(Path(__file__).with_name("demo.json").read_text(encoding="utf-8"))
     today = mnemic.now.replace(hour=0, minute=0, second=0, microsecond=0)
     for user, talks in told["people"].items():
@@ -175,10 +175,10 @@ def _follow_a_change(mnemic: Mnemic) -> Step:
     question = "Where does sam live?"
     now = [hit.text for hit in mnemic.recall(SAM, question).hits]
     then = [hit.text for hit in mnemic.recall(SAM, question, as_of="2026-01-01").hits]
-    failed = _unless(HOME in now and OLD_HOME not in now, "the old home is still found as the present one")
-    failed += _unless(OLD_HOME in then and HOME not in then, "the old home is not found at its time")
+    failed = _unless(HOME in now and OLD_HOME not in now, "the old home is still found as the current one")
+    failed += _unless(OLD_HOME in then and HOME not in then, "the old home is not found for its dates")
     return Step(
-        "Sam moves. Both answers stay, each at its time:", (f"today       {now[0]}", f"2026-01-01  {then[0]}"), failed
+        "Sam moves. Both answers stay, with their dates:", (f"today       {now[0]}", f"2026-01-01  {then[0]}"), failed
     )
 
 
@@ -187,9 +187,9 @@ def _build_prompts(mnemic: Mnemic) -> Step:
     told, silent = (mnemic.context(SAM, each) for each in (question, sum_))
     facts = told.blocks.get("facts", "")
     failed = _unless(HOME in facts, "the context lacks the answer")
-    failed += _unless(not silent.citations, "the context of a calculation holds memories")
+    failed += _unless(not silent.citations, "the context of a calculation contains memories")
     lines = (f'"{question}" adds {told.token_count} tokens:', *(f"| {line}" for line in facts.splitlines()))
-    return Step("The context for a model holds the answer, or nothing:", (*lines, f'"{sum_}" adds no memory.'), failed)
+    return Step("A prompt gets only the memories that it needs:", (*lines, f'"{sum_}" adds no memory.'), failed)
 
 
 def _read_a_document(mnemic: Mnemic) -> Step:
@@ -200,22 +200,22 @@ def _read_a_document(mnemic: Mnemic) -> Step:
     text = mnemic.documents.text(SAM, cited[0].document_id or "") if cited else ""
     shown = text[cited[0].start : cited[0].end].splitlines() if cited else []
     lines = (question, *(f"| {line}" for line in shown if line.strip()), f"Source: {cited[0].source}" if cited else "")
-    return Step("A document answers too, and is cited:", lines, failed)
+    return Step("Documents answer questions too, and are cited:", lines, failed)
 
 
 def _hold_back_an_order(mnemic: Mnemic) -> Step:
     kept = mnemic.remember(SAM, ORDER, trust=Trust.DOCUMENT)
     found = [hit for hit in mnemic.recall(SAM, "mail the files").hits if hit.item.id == kept.id]
-    failed = _unless(kept.state is State.QUARANTINED and not found, "an order from a stranger is not held back")
-    lines = (f"| {ORDER}", f"It is {kept.state.value}, and no prompt shows it until a person trusts it.")
-    return Step("A web page tries to give orders:", lines, failed)
+    failed = _unless(kept.state is State.QUARANTINED and not found, "an order from a stranger is not quarantined")
+    lines = (f"| {ORDER}", f"It is {kept.state.value}, and no prompt contains it until a person trusts it.")
+    return Step("A web page tries to give the model orders:", lines, failed)
 
 
 def _undo_a_mistake(mnemic: Mnemic) -> Step:
     memory = next(each for each in mnemic.list(SAM).memories if each.text == HOME)
     wrong = mnemic.update(SAM, memory.id, text="User lives in Paris")
     right = mnemic.undo(SAM, memory.id)
-    failed = _unless(right.text == HOME, "undo does not bring the old text back")
+    failed = _unless(right.text == HOME, "undo does not restore the old text")
     return Step("A wrong correction is undone:", (f"changed  {wrong.text}", f"undone   {right.text}"), failed)
 
 

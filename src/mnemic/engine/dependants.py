@@ -149,7 +149,7 @@ def clear(hand: Hand, memory: Memory, flags: Iterable[Flag], reason: str) -> Mem
 
 def told(flag: Flag) -> str:
     """A flag in words."""
-    return f"its source {flag.source_id} is {flag.cause.value}"
+    return f"its source {flag.source_id} was {flag.cause.value}"
 
 
 def is_believed(memory: Memory, now: datetime) -> bool:
@@ -170,7 +170,7 @@ def _lift(hand: Hand, source: Memory, is_over: Callable[[Flag], bool]) -> None:
     for memory in found:
         gone = [f for f in memory.flags if f.source_id == source.id and f.entry_id in entries and is_over(f)]
         if gone:
-            clear(hand, memory, gone, f"what was said of {source.id} was taken back")
+            clear(hand, memory, gone, f"the change of {source.id} was reverted")
 
 
 def _may_name(source: Memory, memory: Memory) -> bool:

@@ -61,11 +61,12 @@ def index_finding(engine: Engine) -> Finding | None:
         counts = {space: count for space, count in work.vectors.spaces().items() if space in dims}
     rows = max(counts.values(), default=0)
     needed = rows * _BYTES_A_ROW + sum(count * dims[space] * _BYTES_A_NUMBER for space, count in counts.items())
-    told = f"{rows} items need about {needed >> 20} MiB of index memory; the limit is {budget >> 20} MiB"
+    needs = "item needs" if rows == 1 else "items need"
+    told = f"{rows} {needs} about {needed >> 20} MiB of index memory; the limit is {budget >> 20} MiB"
     if needed <= budget:
         return Finding("index", Condition.OK, told)
-    message = f"{told}. Partitions that were not used recently are unloaded, and are slow when next used"
-    return Finding("index", Condition.DEGRADED, message, "raise memory.index.budget-mb, or split users between servers")
+    message = f"{told}. Partitions that have not been used recently are unloaded, so their next use is slow"
+    return Finding("index", Condition.DEGRADED, message, "raise memory.index.budget-mb, or spread users across servers")
 
 
 def guard_findings(engine: Engine) -> list[Finding]:
@@ -90,8 +91,8 @@ def language_finding(engine: Engine) -> Finding | None:
     if others <= MOST_UNKNOWN * len(texts):
         return None
     message = (
-        f"{others} of {len(texts)} sampled texts are not in Latin letters, but {', '.join(sorted(known))} knows "
-        "English only. Search finds them by keyword, not by meaning"
+        f"{others} of {len(texts)} sampled texts do not use Latin letters, but {', '.join(sorted(known))} only "
+        "supports English. Search finds them by keyword, not by meaning"
     )
     return Finding("language", Condition.DEGRADED, message, ADD_MULTILINGUAL)
 
@@ -133,7 +134,8 @@ def job_findings(engine: Engine) -> list[Finding]:
     with engine.store.read() as work:
         waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _MOST_JOBS)
         dead = work.jobs.list(None, (JobState.DEAD,), _MOST_JOBS)
-    findings = [Finding("jobs", Condition.OK, f"{len(waiting)} jobs are waiting")]
+    told = "1 job is waiting" if len(waiting) == 1 else f"{len(waiting)} jobs are waiting"
+    findings = [Finding("jobs", Condition.OK, told)]
     now = engine.clock.now()
     left = [job for job in waiting if _is_left(job, now)]
     if left:
@@ -142,10 +144,10 @@ def job_findings(engine: Engine) -> list[Finding]:
         findings.append(Finding("worker", Condition.DEGRADED, message, "start `mnemic worker` or `mnemic serve`"))
     late = [job for job in waiting if job.error]
     if late:
-        message = f"{len(late)} jobs failed and will be retried: {_reasons(late)}"
+        message = f"failed jobs that will be retried: {len(late)} ({_reasons(late)})"
         findings.append(Finding("jobs", Condition.DEGRADED, message))
     if dead:
-        message = f"{len(dead)} jobs failed permanently: {_reasons(dead)}"
+        message = f"permanently failed jobs: {len(dead)} ({_reasons(dead)})"
         findings.append(Finding("jobs", Condition.DEGRADED, message, "fix the cause, then run `mnemic jobs retry`"))
     return findings + _schedules(engine)
 
@@ -164,7 +166,7 @@ def _schedules(engine: Engine) -> list[Finding]:
     try:
         return [_schedule(at, engine.clock.now()) for at in timetables(engine, HANDLERS)]
     except ConfigError as error:
-        return [Finding("schedules", Condition.BROKEN, str(error), "fix it; `mnemic config show` shows its source")]
+        return [Finding("schedules", Condition.BROKEN, str(error), "correct it; `mnemic config show` shows its source")]
 
 
 def _schedule(at: Timetable, now: datetime) -> Finding:
@@ -242,7 +244,7 @@ def _embedder(embedder: Embedder) -> Finding:
         ms = (time.perf_counter() - start) * 1e3
         is_constant = _is_constant(embedder.embed_documents(_PROBES))
     except (BackendError, ConfigError) as error:
-        remedy = "writes still work; their vectors are added when it responds again"
+        remedy = "writes still work; their vectors are added when the embedder responds again"
         return Finding("embedder", Condition.BROKEN, f"{embedder.space.model}: {error}", remedy)
     if is_constant:
         message = f"{embedder.space.model} gives different texts the same vector, so search by meaning does not work"
@@ -267,7 +269,7 @@ def _llm(llm: Llm | None) -> Finding:
     try:
         usage = llm.complete(_LLM_PROBE).usage
     except MnemicError as error:
-        remedy = "jobs that need it are retried, then done by rules"
+        remedy = "jobs that need the model are retried, then completed by rules"
         return Finding("llm", Condition.BROKEN, f"{llm.name}: {error}", remedy)
     return Finding("llm", Condition.OK, f"{llm.name} answers in {usage.seconds * 1e3:.0f} ms")
 
@@ -289,7 +291,7 @@ def _other_spaces(engine: Engine, others: Mapping[str, int]) -> list[Finding]:
     if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
         left -= count
         message = f"{count} vectors are from {retired.embedder.space.model}, the previous embedder. They are searched"
-        message += " until all items have new ones, and kept for switching back (`mnemic reembed --prune` removes them)"
+        message += " until all items have new ones, and kept as a fallback (`mnemic reembed --prune` removes them)"
         findings.append(Finding("spaces", Condition.OK, message))
     if left:
         message = f"{left} vectors are from other embedding models and are not searched"
@@ -305,9 +307,8 @@ def _lag(engine: Engine, work: UnitOfWork, embedder: Embedder, *, is_changed: bo
     if not missing:
         return Finding("vectors", Condition.OK, f"every item has a vector{of_model}")
     fill = space_fill(work, places, embedder)
-    message = f"{missing} messages or memories have no vector{of_model} yet, so they are only found "
-    by_other_ways = bool(of_model) or engine.retired is not None
-    message += "in other ways" if by_other_ways else "by keyword"
-    message += f" ({fill.vectors} of {fill.items} have one, {fill.share:.0%})"
+    ways = "by keyword or by other vectors" if of_model or engine.retired is not None else "by keyword"
+    message = f"messages or memories without a vector{of_model}: {missing}. They are only found {ways}"
+    message += f" ({fill.vectors} of {fill.items} items have a vector, {fill.share:.0%})"
     remedy = "run `mnemic reembed`" if is_changed else "run `mnemic work`"
     return Finding("vectors", Condition.DEGRADED, message, remedy)

@@ -96,7 +96,7 @@ def take_in_facts(
             continue
         notes = {**gem.bookkeeping, **_slot_notes(slots)}
         joined = merged(replace(gem, bookkeeping=notes), facts)
-        editor.put(gem, joined, Action.MERGED, "it says what was extracted as facts")
+        editor.put(gem, joined, Action.MERGED, "it contains facts that were already extracted")
         for fact in facts:
             editor.supersede(fact, gem.id, Action.MERGED, f"part of the gem {gem.id}")
 

@@ -1,5 +1,5 @@
-"""Checks a scope's memories once each, fixes safe findings in separate units of work that check again, and keeps the
-score. For the installation see `doctor`.
+"""Checks each memory of a scope once, fixes safe findings in separate units of work that check them again, and stores
+the score. To check the installation, see `doctor`.
 """
 
 from collections import Counter, defaultdict

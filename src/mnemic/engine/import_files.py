@@ -209,7 +209,7 @@ class _Revising:
             editor = Editor(self._engine, work, self._scope.visibility, self._actor)
             self._supersede(editor, edit, old.id, place)
             active = replace(old, state=State.ACTIVE, other_id=None, valid_to=None)
-            editor.put(old, active, Action.RESTORED, f"{place} says it again")
+            editor.put(old, active, Action.RESTORED, f"{place} states it again")
 
     def replace(self, missing: Sequence[Memory]) -> None:
         """Supersede memories whose line changed. Report those whose line is gone."""
@@ -251,7 +251,7 @@ class _Revising:
         if known.state in _LIVE:
             ends = max(editor.now, (known.valid_from or known.observed_at) + MICROSECOND)
             gone = replace(known, state=State.SUPERSEDED, other_id=by, valid_to=ends)
-            editor.put(known, gone, Action.SUPERSEDED, f"{place} says otherwise now")
+            editor.put(known, gone, Action.SUPERSEDED, f"{place} now says something else")
 
     def _is_same_place(self, one: Memory, other: Memory) -> bool:
         read = origin_in if origin_in(one.bookkeeping) else file_in

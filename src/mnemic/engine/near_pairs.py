@@ -115,7 +115,7 @@ class Judge:
         yield from self._unsupported(work, [memory for memory in memories if is_live(memory, self.now)])
 
     def jobs(self, jobs: Iterable[Job]) -> Iterator[HealthFinding]:
-        """Findings on jobs that gave up: their results are missing."""
+        """Findings on jobs that failed permanently, so their results are missing."""
         for job in jobs:
             reason = f"the job {job.kind} failed permanently after {job.attempts} attempts: {job.error}"
             yield HealthFinding(Ailment.ORPHANED, (job.id,), reason, self.remedies.retry(job.id))
@@ -163,7 +163,7 @@ class Judge:
                 reason = f"its importance has faded to {importance:.2f}, and it is old"
                 yield finding(Ailment.STALE, [memory], reason, self.remedies.evict())
             elif not memory.access_count and memory.last_accessed_at is None:
-                reason = f"it has not been recalled since {memory.created_at:%Y-%m-%d}"
+                reason = f"it was stored on {memory.created_at:%Y-%m-%d} and has never been recalled"
                 yield finding(Ailment.STALE, [memory], reason, self.remedies.outdated(memory.id))
 
     def _find_named(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
@@ -211,7 +211,7 @@ class Judge:
                 yield finding(Ailment.UNSUPPORTED, [memory], reason, self.remedies.delete(memory.id, is_safe=True))
 
     def _was_trusted(self, work: UnitOfWork, memory: Memory) -> bool:
-        """True if somebody has judged it since it was quarantined."""
+        """True if a person has trusted it since it was quarantined."""
         judged = (Action.QUARANTINED, Action.TRUSTED)
         entries = [entry.action for entry in work.history.of(self.visible, memory.id) if entry.action in judged]
         return entries[-1:] == [Action.TRUSTED]
@@ -369,16 +369,16 @@ class Pairs:
         for group, is_safe in ((safe, True), ([other for other in here if other not in safe], False)):
             if group:
                 remedy = self.remedies.merge([best.id, *(other.id for other in group)], is_safe=is_safe)
-                reason = f"{len(group)} more say the same" if len(group) > 1 else "another says the same"
-                told = f"{reason}: {shortened(group[0].text)!r}"
+                reason = f"{len(group)} other memories say" if len(group) > 1 else "another memory says"
+                told = f"{reason} the same: {shortened(group[0].text)!r}"
                 yield finding(Ailment.DUPLICATE, [best, *group], told, remedy)
         for other in same:
             if other not in here:
-                reason = f"it is also stored at {other.level.value} level"
+                reason = f"it is also stored at the {other.level.value} level"
                 yield finding(Ailment.DUPLICATE, [best, other], reason, self.remedies.delete(other.id))
 
     def _contradiction(self, older: Memory, newer: Memory) -> HealthFinding:
-        reason = f"it contradicts the newer {shortened(newer.text)!r}"
+        reason = f"it contradicts the newer memory {shortened(newer.text)!r}"
         return finding(Ailment.CONTRADICTORY, [older, newer], reason, self.remedies.outdated(older.id, is_safe=True))
 
     def _read(self, ids: Sequence[str]) -> Mapping[str, Memory]:

@@ -117,7 +117,7 @@ class Settler:
         return self._dispute(memory, known)
 
     def _supersede(self, memory: Memory, known: Memory) -> Decision:
-        reason = "it is newer and contradicts the other"
+        reason = "it is newer and contradicts the other memory"
         ended = _end_memory(known, memory, self._editor.now)
         self._editor.put(known, ended, Action.SUPERSEDED, f"{memory.id} is newer and contradicts it")
         return Decision(Verdict.SUPERSEDE, memory.id, known.id, reason)

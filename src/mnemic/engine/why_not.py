@@ -1,4 +1,4 @@
-"""Says where a memory, message or passage was lost on its way to an answer."""
+"""Finds out why a search does not return a memory, message or passage."""
 
 from dataclasses import dataclass, replace
 
@@ -21,10 +21,10 @@ from mnemic.ports.store import MAIN_VIEW
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """`reason` in a sentence; `stage` is where it was lost: state, time, filter, level, index, threshold, rank, or
-    found.
+    """The `reason` in words, and the `stage` that dropped the item: state, time, filter, level, index, threshold or
+    rank (or found).
 
-    `rank` (from 1) among all `candidates`, its score and what each feature added, as far as it was scored.
+    If the item was scored: its `rank` (from 1) among all `candidates`, its score, and what each feature added.
     """
 
     stage: str
@@ -36,7 +36,7 @@ class WhyNot:
 
 
 def why_not(engine: Engine, scope: Scope, item_id: str, question: Question) -> WhyNot:
-    """Why `question` does not show this item, or its rank. Raises `NotFoundError` outside the scope."""
+    """Explain why `question` does not return this item, or give its rank. Raises `NotFoundError` outside the scope."""
     visible = scope.visibility
     item = rows_of(engine, visible, [item_id]).get(item_id)
     if item is None:
@@ -48,7 +48,7 @@ def why_not(engine: Engine, scope: Scope, item_id: str, question: Question) -> W
 
 
 def _meets(engine: Engine, visible: Visibility, item: Item, question: Question, query: MemoryQuery) -> bool:
-    """True when neither the kinds nor the filter of a question leave the item out."""
+    """True if the item matches the kinds and the filter of a question."""
     if isinstance(item, Memory):
         with engine.store.read() as work:
             return item.id in work.memories.ids(visible, query)
@@ -62,7 +62,7 @@ def _before_scoring(
 ) -> WhyNot | None:
     if item.state not in query.states:
         other = f" by {item.other_id}" if isinstance(item, Memory) and item.other_id else ""
-        return WhyNot("state", f"it is {item.state.value}{other}; only {_names(query.states)} ones are recalled")
+        return WhyNot("state", f"it is {item.state.value}{other}; only {_names(query.states)} items are recalled")
     if item.partition not in visible.at(*question.levels).partitions:
         return WhyNot("level", f"it belongs to the {item.partition.level.value} level, which was not requested")
     if not Selection(Question(text="", as_of=question.as_of, known_at=question.known_at)).takes(item, query.now):
@@ -82,8 +82,8 @@ def _score_of_one(engine: Engine, visible: Visibility, item: Item, question: Que
     total = len(scored.order)
     places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
     if not places:
-        reason = "it shares no word with the question, and its vector is not among the nearest"
-        return WhyNot("index", reason if _has_vector(engine, item) else f"{reason}: it has no vector yet", None, total)
+        vector = "its vector is not among the nearest" if _has_vector(engine, item) else "it has no vector yet"
+        return WhyNot("index", f"it shares no word with the question, and {vector}", None, total)
     ranks = [rank for rank, place in enumerate(scored.order, start=1) if place == places[0]]
     score, contributions = scored.score(places[0]), scored.contributions(places[0])
     if not ranks:
@@ -98,13 +98,13 @@ def _score_of_one(engine: Engine, visible: Visibility, item: Item, question: Que
         reason = "it only repeats the question, or a memory in the results supersedes it"
         return WhyNot("state", reason, ranks[0], total, score, contributions)
     if question.limit is not None and ranks[0] > question.limit:
-        reason = f"{ranks[0] - 1} others score higher, and the limit is {question.limit}"
+        reason = f"its rank is {ranks[0]}, and the limit is {question.limit}"
         return WhyNot("rank", reason, ranks[0], total, score, contributions)
-    return WhyNot("found", f"it is found, at rank {ranks[0]}", ranks[0], total, score, contributions)
+    return WhyNot("found", f"it is found at rank {ranks[0]}", ranks[0], total, score, contributions)
 
 
 def _with_flags(why: WhyNot, item: Item, question: Question) -> WhyNot:
-    """Where a memory was put back for its flags, the reason says why it has them."""
+    """If flags lowered the rank of a memory, add them to the reason."""
     if not isinstance(item, Memory) or not item.flags or question.is_about_the_past:
         return why
     flags = "; ".join(told(flag) for flag in item.flags)

@@ -1,1 +1,1 @@
-"""The nouns: frozen dataclasses that only check and derive from their own fields."""
+"""Frozen data classes. Their methods only validate their own fields and derive values from them."""

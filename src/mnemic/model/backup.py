@@ -15,7 +15,7 @@ class Contents(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SealedPart:
-    """One org's encrypted rows: the key's id, and size in bytes and SHA-256 before encryption."""
+    """One org's encrypted rows: the key's id, and the size in bytes and SHA-256 before encryption."""
 
     key: str
     size: int
@@ -24,7 +24,7 @@ class SealedPart:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """How a backup is sealed: its id, those of keyring and key for rows without an org, and a part per org."""
+    """How a backup is sealed: its id, the ids of keyring and key for rows without an org, and a part per org."""
 
     id: str
     keyring: str
@@ -46,9 +46,9 @@ class LostOrg:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The description inside a backup. `made_by`: Mnemic's version; `schema`: the rows' version; `store`: the kind of
-    store. `counts`: rows by table without erased ones. `spaces`: vectors by embedding space; `models`: the model of
-    each space in use. `receipts`: number of known erasures. `size` in bytes and `sha256` are of the unpacked rows. In a
-    `sealed` backup, `size` is that of the rows as text, and `sha256` is "" because each part has its own checksum.
+    store. `counts`: unerased rows by table. `spaces`: vectors by embedding space; `models`: the model of each space in
+    use. `receipts`: number of known erasures. `size` (bytes) and `sha256` describe the unpacked rows. In a `sealed`
+    backup, `size` is the size of the rows as text, and `sha256` is "" because each part has its own checksum.
     """
 
     contents: Contents

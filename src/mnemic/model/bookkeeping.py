@@ -1,6 +1,6 @@
-"""Mnemic's own notes on a memory or document: a mapping of JSON values, separate from the metadata. Metadata is the
-caller's: stored, filtered by and returned, never interpreted. Bookkeeping is Mnemic's: no caller can set it, every
-reader may see it, and this module alone knows its keys.
+"""Mnemic's own notes on a memory or document: a mapping of JSON values, separate from the metadata. Metadata
+belongs to the caller. Mnemic stores and returns it and filters by it, but never interprets it. Bookkeeping belongs to
+Mnemic. Callers can read but not set it, and only this module knows its keys.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ def note_slot(slot: str, value: str) -> dict[str, object]:
 
 
 def slot_in(notes: Bookkeeping) -> tuple[str, str] | None:
-    """The slot that a memory fills and its value, None if it fills none."""
+    """The slot that a memory fills and its value. None if it fills none."""
     slot, value = notes.get("slot"), notes.get("value")
     return (slot, value) if isinstance(slot, str) and isinstance(value, str) and slot and value else None
 
@@ -46,7 +46,7 @@ def note_key(key: str) -> dict[str, object]:
 
 
 def key_in(notes: Bookkeeping) -> str:
-    """The caller's own name for a memory, "" if it has none."""
+    """The caller's own name for a memory. "" if it has none."""
     return str(notes.get("key") or "")
 
 
@@ -130,23 +130,23 @@ def gem_fields_in(notes: Bookkeeping) -> dict[str, object]:
 
 
 def note_fallback(reason: str) -> dict[str, object]:
-    """Note the failure because of which rules replaced the model. Empty without one."""
+    """Note why rules replaced the model. Empty if they did not."""
     return {"fallback": reason} if reason else {}
 
 
 def fallback_in(notes: Bookkeeping) -> str:
-    """The failure because of which rules replaced the model, or ""."""
+    """Why rules replaced the model, or "" if they did not."""
     return str(notes.get("fallback", ""))
 
 
 def renewed(old: Bookkeeping, fresh: Bookkeeping) -> dict[str, object]:
-    """The notes of a regenerated digest. It keeps covering the same messages, even if nothing is left of them."""
+    """The notes of a regenerated digest. It still covers the same messages, even if none of them is left."""
     kept = {name: value for name, value in old.items() if name != "fallback"}
     return {**kept, **fresh, **({"positions": old["positions"]} if "positions" in old else {})}
 
 
 def note_import(notes: Mapping[str, object], *, line: int, file: str, origin: str) -> dict[str, object]:
-    """Note the origin of an imported memory, and further notes of its reader."""
+    """Note the origin of an imported memory, and its reader's other notes."""
     place = {name: value for name, value in (("line", line), ("file", file), ("id", origin)) if value}
     return {"import": {**notes, **place}}
 
@@ -157,7 +157,7 @@ def file_in(notes: Bookkeeping) -> str | None:
 
 
 def origin_in(notes: Bookkeeping) -> str | None:
-    """The id of an imported memory in its original program."""
+    """The id of an imported memory in the program that it came from."""
     return _import_note(notes, "id")
 
 
@@ -192,7 +192,7 @@ def is_made_up_to(summary_id: str) -> Condition:
 
 
 def is_fallback() -> Condition:
-    """Memories that rules or raw text made because a model failed."""
+    """Memories made by rules or from raw text because a model failed."""
     return Condition(("bookkeeping", "fallback"), "exists", value=True)
 
 
@@ -253,4 +253,4 @@ _SHAPES: Mapping[str, Callable[[object], bool]] = {
     "import": _are_import_notes,
     "is_partial": lambda value: isinstance(value, bool),
 }
-"""Validators of the values by key."""
+"""Validators for the values, by key."""

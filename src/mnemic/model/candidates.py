@@ -38,13 +38,13 @@ class Surroundings:
 
     @classmethod
     def nowhere(cls, rows: int) -> Surroundings:
-        """Surroundings of rows outside conversations, or about which nothing is known."""
+        """Surroundings of rows that are in no conversation, or in an unknown one."""
         none, no = np.full(rows, -1, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
         return cls(before=none, after=none, sessions=none, is_named=no, is_assistant=no, is_question=no)
 
     @classmethod
     def joined(cls, parts: Sequence[Surroundings]) -> Surroundings:
-        """Those of several partitions concatenated. A session never spans two partitions."""
+        """Concatenate the surroundings of several partitions. A session never spans two partitions."""
         firsts = np.cumsum([0, *(part.before.shape[0] for part in parts)])
         spans = np.cumsum([0, *(int(part.sessions.max(initial=-1)) + 1 for part in parts)])
         return cls(
@@ -69,7 +69,7 @@ class IndexQuery:
     `terms` are distinct. `vector`: `(dims,) float32`, L2-normalised, or None. `kinds` empty: all. `allowed`, if given:
     the only ids that may be returned. `words`: the folded words of the query, to recognise named authors. `neighbours`:
     number of messages to add before and after each candidate. `dense_limit`: maximum rows found by vector alone.
-    `further`: the query's vectors in further embedding spaces, in order, None if missing.
+    `further`: the query's vectors in other embedding spaces, in order, None if missing.
     """
 
     partitions: tuple[Partition, ...]
@@ -89,8 +89,8 @@ class IndexQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearness:
-    """The similarity of `n` rows to a query in one space: `cosines (n,) float32`, NaN without a vector. Over all
-    visible rows with one: their number `vectors`, the `mean` of their cosines and the standard `deviation`.
+    """The similarity of `n` rows to a query in one space: `cosines (n,) float32`, NaN without a vector. For all
+    visible rows with a vector: their number (`vectors`), and the `mean` and standard `deviation` of their cosines.
     """
 
     cosines: Floats
@@ -106,9 +106,9 @@ class Candidates:
     `ids (n,) object`; `counts (n, t) float32`: occurrences of each query term; `lengths (n,) float32`: terms in the
     row; `cosines (n,) float32`: NaN without a vector; `importances (n,) float32`; `observed (n,) int64` microseconds.
     Over all visible rows: `items`, `total_length`, `document_frequencies (t,)`; over those with a vector: `vectors`,
-    `cosine_mean`, `cosine_deviation`. `versions`: of each partition at the search. `surroundings` None: unknown.
+    `cosine_mean`, `cosine_deviation`. `versions`: each partition's at the search. `surroundings` None: unknown.
     `keyword_sums`, if only the best rows that share a term are candidates: the approximate sums of BM25 and of its
-    squares over all such rows; None: all are candidates. `further`: the same rows in further embedding spaces. `flagged
+    squares over all such rows; None: all are candidates. `further`: the same rows in other embedding spaces. `flagged
     (n,) bool`: memories with flags; None: no row. `missing`: sources that were unavailable, with the reason.
     """
 
@@ -133,7 +133,7 @@ class Candidates:
 
     @property
     def nearness(self) -> tuple[Nearness, ...]:
-        """Nearness in every space, the first one first."""
+        """Nearness in every space, starting with the first."""
         first = Nearness(
             cosines=self.cosines, vectors=self.vectors, mean=self.cosine_mean, deviation=self.cosine_deviation
         )
@@ -141,15 +141,15 @@ class Candidates:
 
     @property
     def similarities(self) -> Floats:
-        """The cosines in the first space with any, `(n,) float32`, NaN without a vector. Never mixes spaces, because
-        cosines of two models have different scales.
+        """The cosines in the first space that has any, `(n,) float32`, NaN without a vector. Never mixes spaces,
+        because cosines of two models have different scales.
         """
         return next((each.cosines for each in self.nearness if each.vectors), self.cosines)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Blank-separated terms, and the name of their analyser."""
+    """Space-separated terms, and the name of the analyser that made them."""
 
     analyser: str
     terms: str
@@ -157,7 +157,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Space:
-    """Everything that decides what a vector means. Vectors are comparable only if all of it is equal.
+    """Everything that determines what a vector means. Vectors are comparable only if all fields are equal.
 
     `dims` counts components, `max_tokens` the model's tokens. `precision` is the model's arithmetic ("fp32", "int8").
     """
@@ -180,7 +180,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Puts an embedding model's cosines on the scale of the included one's: `slope` * cosine + `shift`."""
+    """Converts an embedding model's cosines to the scale of the built-in model's: `slope` * cosine + `shift`."""
 
     slope: float = 1.0
     shift: float = 0.0
@@ -189,10 +189,10 @@ class Scale:
 class Change(NamedTuple):
     """The current searchable form of an item. `is_gone`: forget it; ignore the other fields.
 
-    `kind` is the memory's kind, or "message". `terms` are blank-separated, from the analyser. Times are microseconds
-    since 1970-01-01 UTC. `vector`: `(dims,) float32`, L2-normalised, in the requested space, or None; `further`: those
-    of further spaces, in order. Messages have `session`, `position`, `author` (a name or "") and `role`; `is_question`:
-    the text ends with a question mark. `is_flagged`: a memory with flags.
+    `kind` is the memory's kind, or "message". `terms` are space-separated, from the analyser. Times are microseconds
+    since 1970-01-01 UTC. `vector`: `(dims,) float32`, L2-normalised, in the requested space, or None; `further`:
+    vectors in other spaces, in order. Messages have `session`, `position`, `author` (a name or "") and `role`;
+    `is_question`: the text ends with a question mark. `is_flagged`: a memory with flags.
 
     A named tuple, because a process creates one for every row of a partition: a frozen dataclass takes six times as
     long, and one `zip` turns tuples into columns.

@@ -44,8 +44,8 @@ class ToolSpec:
 class Prompt:
     """One request to a language model.
 
-    `schema` constrains the reply to a JSON schema if the server supports it. The prompt must also ask for it in words,
-    and the reply is parsed with care. `timeout_s` is for the whole reply, in seconds.
+    `schema` constrains the reply to a JSON schema if the server supports it. The prompt must also ask for JSON in
+    words, and the reply is parsed leniently. `timeout_s` limits the whole reply, in seconds.
     """
 
     messages: tuple[PromptMessage, ...]

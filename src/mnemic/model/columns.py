@@ -58,7 +58,7 @@ def moment(value: int | None) -> datetime | None:
 class Columns(Generic[NounT]):
     """The columns of a noun's rows: all fields except the partition and those in `without`.
 
-    `renamed`: columns with another name than their field. `codecs`: fields with their own format.
+    `renamed`: columns whose name differs from the field's. `codecs`: fields with their own format.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class Columns(Generic[NounT]):
         return row
 
     def noun(self, row: Row, **further: object) -> NounT:
-        """The noun of a row: the partition's columns first, if it has one, then `names`. `further` are fields without a
-        column. Raises `DamagedError` for values that were never written.
+        """Build a noun from a row: the partition's columns first, if it has one, then `names`. `further` are fields
+        without a column. Raises `DamagedError` for values that Mnemic never writes.
         """
         try:
             if self._has_place:

@@ -1,6 +1,6 @@
 """The graph: entities that texts mention, relations between them, and the items that support them. Everything is
-derived from items. An entity or relation exists while an item supports it, and takes its names, weight and dates from
-those items alone.
+derived from items. An entity or relation exists while an item supports it, and takes its names, weight and dates only
+from those items.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ ALSO_KNOWN_AS = "ALSO_KNOWN_AS"
 """The relation between two names of one entity. Searches treat them as one."""
 
 RELATED_TO = "RELATED_TO"
-"""The relation of an unknown type."""
+"""The relation used if the type is unknown."""
 
 
 GRAPH_ITEM = "graph"
@@ -75,7 +75,7 @@ class Entity:
 class Relation:
     """An edge between two entities of a partition. (source, target, type) is unique.
 
-    `type` is in capitals, such as DEPENDS_ON. `weight`: number of items that support it. It holds from `valid_from`
+    `type` is in capitals, such as DEPENDS_ON. `weight`: number of items that support it. It is true from `valid_from`
     until before `valid_to` (None: open), like the memories that support it. If only messages and passages support it,
     it is open.
     """
@@ -94,7 +94,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An item mentions an entity as `name`: characters `start` to `end` of its stored text, found by `extractor`."""
+    """A mention of an entity as `name`: characters `start` to `end` of the item's stored text, found by `extractor`."""
 
     partition: Partition
     item_id: str
@@ -107,8 +107,8 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """An item supports a relation with characters `start` to `end` of its stored text, for a period. `is_dated`: it
-    is a memory, whose period may end later.
+    """An item's support for a relation: characters `start` to `end` of its stored text, for a period. `is_dated`: the
+    item is a memory, so its period may end later.
     """
 
     partition: Partition
@@ -209,8 +209,8 @@ class EntityQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationQuery:
-    """Conditions on relations: one of `types` (empty: all), valid at `as_of` (None: any time). Per entity and
-    partition at most `limit` in each direction, highest weight first.
+    """Conditions on relations: one of `types` (empty: all), valid at `as_of` (None: any time). Returns at most
+    `limit` per entity, partition and direction, highest weight first.
     """
 
     types: tuple[str, ...] = ()
@@ -220,9 +220,9 @@ class RelationQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """A person's correction. Entities with these `keys` are one, with this `name` and `type` if set. `is_removed`: they
-    are hidden, or with `relation` only their relations of this type to the entities with the keys `target`. `types`:
-    the only entities meant, if others have the same name.
+    """A person's correction. Entities with these `keys` are one, with this `name` and `type` if set. `is_removed` hides
+    them or, if `relation` is set, only their relations of this type to the entities with the keys `target`. `types`:
+    the only types it applies to, if other entities have the same name.
     """
 
     id: str
@@ -314,7 +314,7 @@ class GraphPath:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NodePage(Listing[Node]):
-    """One page of nodes by name. `next` is the value to continue after, or None at the end."""
+    """One page of nodes, ordered by name. `next` is the value to continue after, or None at the end."""
 
     nodes: tuple[Node, ...]
     next: str | None = None

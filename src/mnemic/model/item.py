@@ -60,7 +60,7 @@ class State(StrEnum):
 
 
 class Cause(StrEnum):
-    """What happened to a memory's source, so that the memory may be wrong too."""
+    """Why a memory may be wrong: what happened to its source."""
 
     ERASED = "erased"
     CORRECTED = "corrected"
@@ -437,7 +437,7 @@ def importance_word(importance: float) -> str:
 
 
 def turn_range(turns: Sequence[int]) -> str:
-    """As "15-16" for 15 and 16, "15-16,18" for 15, 16 and 18, "15-15" for one turn. `turns` ascend, at least one."""
+    """Format ascending turns: "15-16" for 15 and 16, "15-16,18" for 15, 16 and 18, "15-15" for one turn."""
     runs: list[list[int]] = []
     for turn in turns:
         if runs and turn == runs[-1][-1] + 1:
@@ -453,7 +453,7 @@ SUMMARISED = "summarised"
 """Cursor after the last summarised message."""
 
 ENDED = "ended"
-"""Cursor after the last message before the session was ended. Nothing up to here is in a window."""
+"""Cursor after the last message before the session was ended. Earlier messages are in no window."""
 
 CURATED = "curated"
 """Cursor after the last curated message."""
@@ -535,8 +535,8 @@ class Judgement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was done with a fact. `memory_id` is the memory that now states it, or the one that holds instead of a
-    fact known to be over; None if it was dropped. `other_id` is the memory it was merged with, or conflicts with.
+    """What was done with a fact. `memory_id` is the memory that now states it, or the current one if the fact is
+    no longer true; None if it was dropped. `other_id` is the memory it was merged with, or conflicts with.
     """
 
     action: Verdict

@@ -11,7 +11,7 @@ _Entry = TypeVar("_Entry")
 _P = ParamSpec("_P")
 
 SHOWN = 20
-"""Entries that `repr` shows: with the heading and the number of the others they fit a small terminal."""
+"""Entries that `repr` shows. With the heading and the number of other entries, they fit a small terminal."""
 
 WIDTH = 116
 
@@ -34,7 +34,7 @@ class OneLine:
 
 
 class Listing(Generic[_Entry]):
-    """A result with entries: its first field that is a tuple."""
+    """A result that lists the entries of its first tuple field."""
 
     __slots__ = ()
 

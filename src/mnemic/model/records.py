@@ -209,7 +209,7 @@ class KeptRequest:
 
     `key` and `fingerprint` are digests of the key and the content; `user`, `agent` and `session` are digests of the
     scope. Only `answer` contains text. `token` identifies this attempt: only its holder can answer. An empty
-    `fingerprint` means that content of a possible answer was deleted, so none is kept.
+    `fingerprint` means that content of a possible answer was deleted, so no answer is kept.
     """
 
     org: str
@@ -227,7 +227,7 @@ class KeptRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something is due in a session."""
+    """Announces pending work in a session."""
 
     partition: Partition
     session: str

@@ -1,4 +1,4 @@
-"""Settings of the engine, of a memory's life and of the proxy. `config` reads file, environment and arguments."""
+"""Settings of the engine, of upkeep and of the proxy. `config` reads them from file, environment and arguments."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ class LifeSettings:
 
     Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. Each scheduled run also deletes
     jobs done more than `done_jobs_days` ago, audit entries older than `audit_days`, and records of contexts older than
-    `context_days` (0: record none). After `llm_tries` failures of
-    the language model a step works without it.
+    `context_days` (0: record none). After `llm_tries` failures of the language model, a step works without it.
 
     Switches: `extracts` facts from messages; `summarises` messages that leave the window; `reflects` on summaries;
     `curates` days; `consolidates` repeated choices into preferences; `graphs` extracts entities and relations;
     `scores_health` of each user's and agent's memories; `promotes_learnings` also asks a model what the agent should
-    learn from users. A switched-off step catches up when it is switched on again. `facts_per_message`: what a model
-    may find in one.
+    learn from users. A switched-off step catches up when it is switched on again. `facts_per_message`: maximum
+    facts that a model may find in a message.
     """
 
     window_messages: int = 20
@@ -87,7 +86,7 @@ class ProxySettings:
     """The proxy's upstream server, and how it uses memory.
 
     `upstream`: the base URL of an OpenAI-compatible server, `…/v1`. If None, the proxy answers with an error. `api_key`
-    is sent there if the client sends no key or one of Mnemic. `anthropic_upstream` and `anthropic_api_key`: the same
+    is sent there if the client sends no key or a Mnemic key. `anthropic_upstream` and `anthropic_api_key`: the same
     for Anthropic's Messages, which go to `upstream` by default. `user`: the user of requests that name none, if no key
     is needed. Memory that takes longer than `memory_timeout_s` is left out of a chat. `timeout_s`: maximum wait between
     two pieces of an answer. `injects_context` False: prompts stay unchanged, chats are still captured.
@@ -175,8 +174,8 @@ def _level_limits() -> dict[Level, int]:
 class Settings:
     """Defaults of the engine. Units are in the names, limits are inclusive.
 
-    `min_relevance` None: contexts are filtered by `ranking.silence`, and recall drops nothing. `scales`: of calibrated
-    embedders, by the id of their space, beside those that come with the package. `redacts_secrets`:
+    `min_relevance` None: contexts are filtered by `ranking.silence`, and recall drops nothing. `scales`: those of
+    calibrated embedders by the id of their space, besides those in the package. `redacts_secrets`:
     secrets are removed before storing, except the kinds in `secrets_passing`.
     """
 

@@ -65,7 +65,7 @@ class Files(Protocol):
 
     def read(self, file: FoundFile, max_bytes: int) -> bytes:
         """The whole content, as it was at one moment. Raises `UnavailableError` if the file is gone, unreadable, no
-        longer a regular file, larger than `max_bytes` or changing all the time.
+        longer a regular file, larger than `max_bytes` or constantly changing.
         """
         ...
 
@@ -104,7 +104,7 @@ class ReaderCapabilities:
 
 
 class Reader(Protocol):
-    """Reads files of some formats.
+    """Reads files of certain formats.
 
     `read` promises:
     - The text is not blank and holds no NUL and no lone surrogates. Lines end with a line feed.
@@ -251,12 +251,12 @@ class Checked:
 
 class Archive(Protocol):
     """Makes and opens backup files. An error or the end of the block leaves no temporary files. Those of a process that
-    died are removed by the next one that writes this file or reads in its folder.
+    died are removed by the next process that writes this file or reads in its folder.
     """
 
     def draft(self, path: str | Path, *, is_replacing: bool) -> AbstractContextManager[Draft]:
         """Begin a backup at `path`. Raises `ConflictError` if the file exists and is no backup or must not be replaced,
-        `InvalidInputError` if no file can be there, `UnavailableError` if the disk is full.
+        `InvalidInputError` if no file can be created there, `UnavailableError` if the disk is full.
         """
         ...
 

@@ -99,7 +99,7 @@ class Window(Protocol):
         ...
 
     def moved(self, partition: Partition, sessions: Sequence[str], now: datetime) -> None:
-        """Called after the commit when more of these sessions was summarised or curated, so less of them is pending."""
+        """Called after the commit that summarised or curated more of these sessions, so fewer messages are pending."""
         ...
 
     def clear(self, partition: Partition, session: str) -> bool:
@@ -109,7 +109,7 @@ class Window(Protocol):
         ...
 
     def forget(self, partitions: Collection[Partition]) -> bool:
-        """Drop the copies of all sessions of partitions, under every name."""
+        """Drop the copies of all sessions of these partitions, under every name."""
         ...
 
     def diagnose(self) -> list[Finding]:

@@ -42,7 +42,7 @@ class Observer(Protocol):
         return nullcontext(NO_SPAN)
 
     def close(self) -> None:
-        """Send pending data, waiting a moment at most. Nothing is reported after it."""
+        """Send pending data, waiting a moment at most. Nothing is reported after that."""
 
 
 class Clock(Protocol):

@@ -1,7 +1,7 @@
-"""The store's port: the only truth. One unit of work is one transaction, which exposes small ports over rows. Every
-read names what it may see (`Visibility` or `Partition`) and every write its partition, so no call reaches a row
-outside. All errors of the technology become `BackendError` or a subclass. A copy of any store is a file of the embedded
-store. So one kind's backup restores into another, and old backups are migrated like that store.
+"""The store's port: the only source of truth. One unit of work is one transaction, which exposes small ports over rows.
+Every read names what it may see (`Visibility` or `Partition`) and every write its partition, so no call reaches other
+rows. All errors of the technology become `BackendError` or a subclass. A copy of any store is a file of the embedded
+store. So a backup of one kind restores into another, and old backups are migrated like that store.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -94,7 +94,7 @@ class SourceText:
 class Dependants(Protocol):
     """Which memories were made from which items (`Memory.source_ids`), across all partitions of one org. Ids are unique
     only within a partition. A memory's source id means the item of its own partition, erased ones included; only
-    without one does it mean an item elsewhere in the org. Private agents are ignored.
+    if there is none does it mean an item elsewhere in the org. Private agents are ignored.
     """
 
     def of(self, partition: Partition, ids: Collection[str]) -> Sequence[Memory]:

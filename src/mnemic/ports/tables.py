@@ -41,7 +41,7 @@ class Keys(Protocol):
         ...
 
     def blank(self, org: str, id: str, at: datetime) -> None:
-        """Revoke an org's key and remove the names in it: `ERASED` stands for its user and agent."""
+        """Revoke an org's key and remove the names in it: `ERASED` replaces its user and agent."""
         ...
 
     def has_any(self) -> bool:
@@ -371,7 +371,7 @@ class Requests(Protocol):
     def scrub(self, org: str, level: Level, owner: str, but: str) -> int:
         """Empty answer, fingerprint and scope of an org's requests whose scope names the level's owner (a digest; at
         org level: all requests), except the one with the token `but`. Answered ones become forgotten. Returns the
-        number found, without emptied ones.
+        number found, excluding emptied ones.
         """
         ...
 
@@ -381,7 +381,7 @@ class Requests(Protocol):
 
 
 class Contexts(Protocol):
-    """What contexts showed to models. Records belong to the partition of the scope's messages and go when it is wiped.
+    """What contexts showed to models. Records belong to the partition of the scope's messages and are removed with it.
     They are not items, move no version, and no copy of the store holds them.
     """
 
@@ -409,9 +409,9 @@ class Contexts(Protocol):
 
 
 class ResearchSteps(Protocol):
-    """Model replies about documents, so that interrupted work pays for none twice. A step belongs to the caller's
-    partition and is about a document, perhaps in another partition of the same org. It goes when the document is erased
-    or filled again, or when either partition is wiped. Steps are not items and move no version.
+    """Model replies about documents, so that resumed work pays for none twice. A step belongs to the caller's
+    partition and is about a document, perhaps in another partition of the same org. It is removed when the document is
+    erased or filled again, or when either partition is wiped. Steps are not items and move no version.
     """
 
     def put(self, partition: Partition, document: Document, steps: Sequence[Step]) -> int:

@@ -30,16 +30,16 @@ def junk_reason(text: str) -> str:
     """Why a text is worthless as a memory, or ""."""
     letters = sum(character.isalnum() for character in text)
     if not letters:
-        return "it holds no word"
+        return "it contains no words"
     if _PLACEHOLDER_ONLY.fullmatch(text):
-        return "nothing is left of it but redacted secrets"
+        return "it contains only redacted secrets"
     words = key_words(text.strip("\u00a1\u00bf "))
     if len(words) == 1 and words[0] in _PLACEHOLDERS:
         return "it is a placeholder"
     if len(words) <= MAX_COURTESY_WORDS and set(words) <= _courtesies() and not set(words) <= _BESIDE_OTHERS:
         return "it is a courtesy"
     if max(letters, len(text.strip().rstrip(_ENDS))) < (MIN_CHARS if not _is_dense(text) else MIN_CHARS - 1):
-        return "it is too short to say anything"
+        return "it is too short to be meaningful"
     return _form_reason(text, words, letters)
 
 
@@ -53,11 +53,11 @@ def _courtesies() -> frozenset[str]:
 def _form_reason(text: str, words: list[str], letters: int) -> str:
     visible = sum(not character.isspace() for character in text)
     if visible >= MIN_SIGNS_CHARS and letters < MIN_LETTER_SHARE * visible:
-        return "it is hardly more than signs"
+        return "it consists almost entirely of symbols"
     if len(words) >= MIN_REPEATED_WORDS and len(set(words)) <= MAX_NEW_SHARE * len(words):
         return "it repeats itself"
     if _EMPTY_PHRASES.fullmatch(text.strip().rstrip(_ENDS)):
-        return "it is what assistants say without saying anything"
+        return "it is an empty phrase of an assistant"
     return ""
 
 

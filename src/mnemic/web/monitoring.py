@@ -67,7 +67,7 @@ def log_to_stderr(level: str, **always: object) -> None:
 Look = Callable[[], Sequence[Finding]]
 """Checks a part of the server outside Mnemic, such as its worker."""
 
-FEWER = "the others ended, and are started again after a pause; the server's log says how they ended"
+FEWER = "the other processes ended and are restarted after a pause; see the server's log for the reasons"
 NOT_READY = HTTPStatus.SERVICE_UNAVAILABLE
 
 
@@ -195,8 +195,8 @@ class _Processes(Collector):
         for name, told, value in (
             ("mnemic_processes_wanted", "Processes that should answer", len(slots)),
             ("mnemic_processes_answering", "Processes that answer", len(answering)),
-            ("mnemic_http_connections", "Connections that are open", sum(slot.connections for slot in answering)),
+            ("mnemic_http_connections", "Open connections", sum(slot.connections for slot in answering)),
         ):
             yield GaugeMetricFamily(name, told, value=value)
         deaths = sum(slot.deaths for slot in slots)
-        yield CounterMetricFamily("mnemic_processes_died", "Processes that ended unasked", value=deaths)
+        yield CounterMetricFamily("mnemic_processes_died", "Processes that ended unexpectedly", value=deaths)

@@ -176,7 +176,7 @@ class TestReview:
         mnemic.feedback(ANNA, home.id, "outdated")
         found = mnemic.review(ANNA)
         assert {each.memory.id for each in found} == {later.id, derived.id}
-        assert {each.reason for each in found} == {f"its source {home.id} is outdated"}
+        assert {each.reason for each in found} == {f"its source {home.id} was outdated"}
         assert mnemic.trust(ANNA, derived.id, reason="she still does").flags == ()
         assert mnemic.review(ANNA) == []
         assert causes(mnemic, later) == []

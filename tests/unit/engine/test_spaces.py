@@ -132,7 +132,7 @@ def test_a_model_that_is_added_later_is_filled_by_work_and_the_doctor_shows_how_
     mnemic = Mnemic(parts)
     first, second = about_vectors(mnemic)
     assert (first.condition, second.condition) == (Condition.OK, Condition.DEGRADED)
-    assert second.message.startswith("2 messages or memories have no vector of words yet")
+    assert second.message.startswith("messages or memories without a vector of words: 2.")
     assert mnemic.work().done == 1
     assert [finding.condition for finding in about_vectors(mnemic)] == [Condition.OK] * 2
     assert spaces_of(parts, memory.id) == [True, True]

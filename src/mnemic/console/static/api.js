@@ -16,15 +16,15 @@ export class Problem extends Error {
 }
 
 const UNREACHED = {
-  title: "The server does not answer",
-  hint: "look whether `mnemic serve` still runs, then try again",
+  title: "The server is not responding",
+  hint: "check that `mnemic serve` is running, then try again",
 };
 /** The path of a route, as route`memories/${id}`: what stands in it is one piece of the path, whatever characters an id has. */
 export function route(texts, ...ids) {
   return String.raw(
     { raw: texts },
     ...ids.map((id) => {
-      if (id === "." || id === "..") throw new Problem({ title: "This id cannot be asked for", detail: id });
+      if (id === "." || id === "..") throw new Problem({ title: "This id is invalid", detail: id });
       return encodeURIComponent(id);
     }),
   );
@@ -63,7 +63,7 @@ export function send(path, query, file, tell) {
     request.open("POST", url(path, query));
     for (const [name, value] of Object.entries({ ...own("GET"), Accept: "application/x-ndjson" }))
       request.setRequestHeader(name, value);
-    request.upload.onprogress = (event) => event.lengthComputable && tell(event.loaded / event.total / 2, "sending");
+    request.upload.onprogress = (event) => event.lengthComputable && tell(event.loaded / event.total / 2, "uploading");
     request.upload.onload = () => tell(0.5, "reading");
     request.onprogress = () => {
       const last = events(request.responseText)
@@ -199,6 +199,6 @@ function problemOf(status, text) {
   try {
     return new Problem({ ...JSON.parse(text), status });
   } catch {
-    return new Problem({ status, title: `The server answered ${status}`, hint: "see the server's log" });
+    return new Problem({ status, title: `The server returned status ${status}`, hint: "see the server's log" });
   }
 }

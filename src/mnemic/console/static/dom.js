@@ -36,7 +36,7 @@ function filled(element, given, children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (PROPERTIES.has(name)) element[name] = value;
-    else if (name === "href" && !OWN_LINK.test(value)) throw new Error("the console links to its own pages alone");
+    else if (name === "href" && !OWN_LINK.test(value)) throw new Error("the console only links to its own pages");
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...flat(children));
@@ -92,7 +92,7 @@ function shortened(text, most) {
 
 function mark(character) {
   const number = `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
-  return el("span", { class: "hidden-character", title: "a character that does not show" }, number);
+  return el("span", { class: "hidden-character", title: "Invisible character" }, number);
 }
 
 /** A text of a store in full; of a huge one the beginning, and a button for the rest. */

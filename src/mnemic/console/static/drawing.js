@@ -1,7 +1,7 @@
 // Drawings of names and what relates them: a web of many, and the way from one to another; and the same as a table with its sentences.
 
 import { address, el, link, said, svg } from "./dom.js";
-import { moment, number, words } from "./format.js";
+import { count, moment, number, words } from "./format.js";
 import { label, place, take } from "./layout.js";
 import { table } from "./parts.js";
 
@@ -40,7 +40,7 @@ function chain({ nodes, edges }) {
       viewBox: `0 0 340 ${height}`,
       class: "graph way",
       role: "group",
-      "aria-label": "The way; the table below says the same",
+      "aria-label": "The path. The table below shows the same relations",
     },
     svg("defs", {}, arrow()),
     steps,
@@ -78,7 +78,7 @@ export function web(d3, nodes, edges, { width, height, chosen, lit, fixed, onCho
       `node ${state}`,
       [
         svg("circle", { cx: node.x, cy: node.y, r: node.r, class: node.type }),
-        svg("title", {}, `${short(node.name)}, ${node.type}, ${number(node.mentions, 0)} mentions`),
+        svg("title", {}, `${short(node.name)}, ${node.type}, ${count(node.mentions, "mention")}`),
         at ? svg("text", { x: at.x, y: at.y, "text-anchor": at.anchor }, node.label) : null,
       ],
       onChoose,
@@ -90,7 +90,7 @@ export function web(d3, nodes, edges, { width, height, chosen, lit, fixed, onCho
       viewBox: `0 0 ${width} ${height}`,
       class: "graph",
       role: "group",
-      "aria-label": "Names and relations; the list beside it says the same",
+      "aria-label": "Names and relations. The list next to the drawing shows the same",
     },
     svg("defs", {}, arrow()),
     strokes.reverse(),
@@ -167,8 +167,8 @@ function short(name) {
 export function relations(edges, known) {
   const name = (id) => (known.has(id) ? link("graph", { name: id }, said(known.get(id).name, { most: 60 })) : "—");
   return table(
-    "Relations, with the words that say so",
-    ["from", "relation", "to", "weight", "since", "said by"],
+    "Relations and the sentences that state them",
+    ["from", "relation", "to", "weight", "since", "stated in"],
     edges.map((edge) => [
       name(edge.source_id),
       words(edge.type.toLowerCase()),

@@ -1,7 +1,7 @@
 // A year at a glance: one lane for each thing that changes (home, job, people), with a bar for as long as each value held.
 
 import { address, el, said } from "./dom.js";
-import { count, dayInWords, dayOf, moment, number } from "./format.js";
+import { count, dayInWords, dayOf, moment } from "./format.js";
 
 const EDGE = 8; // half of the slider's handle, so that it stands over what it selects
 const LETTER = 7.4;
@@ -81,7 +81,7 @@ export function drawLanes({ lanes, events, sessions, start, end, width, resolve 
               event.target.remove();
             },
           },
-          `Show ${number(lanes.length - LANES_AT_FIRST, 0)} more lanes`,
+          `Show ${count(lanes.length - LANES_AT_FIRST, "more lane")}`,
         )
       : null;
   /** Moves the lines, and dims what did not hold at `time` or was not known at `known`. */
@@ -178,7 +178,7 @@ function drawEvents(events, { at, inner, drawn }) {
     "events",
     marks,
     ROW * (1 + Math.max(...rows.map((each) => each.level))),
-    left ? el("p", { class: "hint" }, `and ${count(left, "event")} more, day by day below`) : null,
+    left ? el("p", { class: "hint" }, `${count(left, "more event")}, listed by day below`) : null,
   );
 }
 

@@ -65,7 +65,7 @@ function show() {
   const { page, id, query } = place();
   drawNavigation(page);
   if (!Object.hasOwn(DRAWN, page)) {
-    put(main, empty("There is no such page", "Choose one in the list of pages."));
+    put(main, empty("Page not found", "Choose a page from the list."));
     return;
   }
   document.title = `${PAGES.find(([name]) => name === (PARTS_OF_PAGES[page] ?? page))[1]} · Mnemic`;
@@ -81,7 +81,7 @@ function nobody() {
   return el(
     "p",
     { class: "banner" },
-    "Choose a user, agent or session at the top to see their memory. This page shows what the whole org shares.",
+    "Choose a user, agent or session at the top to see their memory. This page shows only what the whole org shares.",
   );
 }
 
@@ -125,7 +125,7 @@ function drawScope() {
         readOnly: Boolean(caller?.[part]),
         maxlength: 255,
         placeholder: "none",
-        hint: caller?.[part] ? "of the key" : undefined,
+        hint: caller?.[part] ? "set by the key" : undefined,
       }),
     ),
     el("button", { type: "submit" }, "Show"),
@@ -143,7 +143,7 @@ function drawScope() {
       "Showing the memory of " +
         (Object.entries(scope())
           .map(([part, value]) => `${part} ${value}`)
-          .join(", ") || "the org alone"),
+          .join(", ") || "the org only"),
     );
     show();
   };
@@ -151,13 +151,13 @@ function drawScope() {
 
 function drawCaller() {
   const who = caller.has_key
-    ? `key ${caller.key.name || caller.key.id.slice(0, 8)}, may ${caller.rights.join(", ") || "nothing"}`
-    : "no key needed";
+    ? `key ${caller.key.name || caller.key.id.slice(0, 8)}, rights: ${caller.rights.join(", ") || "none"}`
+    : "no key required";
   put(
     document.getElementById("caller"),
     el("span", {}, `org ${caller.org} · ${who}`),
-    el("span", { class: "keys" }, el("kbd", {}, "?"), " keys"),
-    caller.has_key ? el("button", { type: "button", onclick: forget }, "Forget the key") : null,
+    el("span", { class: "keys" }, el("kbd", {}, "?"), " shortcuts"),
+    caller.has_key ? el("button", { type: "button", onclick: forget }, "Forget key") : null,
   );
 }
 
@@ -197,7 +197,7 @@ function askForKey(problem) {
     el(
       "section",
       { class: "key" },
-      el("h1", { tabindex: "-1" }, "This server needs a key"),
+      el("h1", { tabindex: "-1" }, "This server requires an API key"),
       problem ? problemBox(problem) : null,
       form(
         "Key",
@@ -206,7 +206,7 @@ function askForKey(problem) {
             type: "password",
             required: true,
             placeholder: "mn_…",
-            hint: "It stays in this tab alone and is gone when the tab closes. `mnemic keys create` makes one.",
+            hint: "Stored only in this tab until you close it. `mnemic keys create` creates a key.",
           }),
         ],
         "Open",
@@ -227,10 +227,10 @@ function focusSearch() {
 }
 
 onWaiting((seconds) => {
-  if (seconds) notice(`The server is busy; trying again in ${seconds} s`, "waiting");
+  if (seconds) notice(`The server is busy. Retrying in ${seconds} s.`, "waiting");
 });
 const told = (error) => {
-  if (error?.name !== "AbortError") dialog("Something went wrong", problemBox(error ?? new Error("unknown")));
+  if (error?.name !== "AbortError") dialog("Something went wrong", problemBox(error ?? new Error("Unknown error")));
 };
 addEventListener("unhandledrejection", (event) => told(event.reason));
 addEventListener("error", (event) => told(event.error));

@@ -6,14 +6,14 @@ import { dialog, table } from "./parts.js";
 import { caller } from "./session.js";
 
 const KEYS = [
-  ["Ctrl K", "go to a page, a user or a conversation, or search"],
+  ["Ctrl K", "go to a page, user or conversation, or search"],
   ["/", "search"],
-  ["j, k", "next and previous row of a list"],
-  ["x", "choose the row"],
+  ["j, k", "go to the next or previous row"],
+  ["x", "select the row"],
   ["e", "edit the row"],
-  ["Delete", "delete the chosen rows"],
-  ["z", "undo what the last notice says"],
-  ["?", "show these keys"],
+  ["Delete", "delete the selected rows"],
+  ["z", "undo the action in the last notice"],
+  ["?", "show this list"],
 ];
 const MOST = 12;
 const FEW = 50;
@@ -36,7 +36,7 @@ export function listen(open) {
 }
 
 const ACTS = {
-  "?": () => dialog("Keys", () => table("Keys of the console", ["key", "does"], KEYS.map(([key, does]) => [el("kbd", {}, key), does]))),
+  "?": () => dialog("Keyboard shortcuts", () => table("Shortcuts in the console", ["key", "action"], KEYS.map(([key, does]) => [el("kbd", {}, key), does]))),
   "/": ({ search }) => search(),
   j: () => step(1),
   k: () => step(-1),
@@ -62,17 +62,17 @@ function step(by) {
 }
 
 function palette(open) {
-  const found = el("ul", { id: "palette-list", role: "listbox", "aria-label": "Places" });
+  const found = el("ul", { id: "palette-list", role: "listbox", "aria-label": "Results" });
   const input = el("input", {
     type: "text",
     role: "combobox",
-    "aria-label": "Where to",
+    "aria-label": "Go to",
     "aria-controls": "palette-list",
     "aria-expanded": "true",
     "aria-autocomplete": "list",
     autocomplete: "off",
     spellcheck: "false",
-    placeholder: "a page, a user, a conversation, or a question",
+    placeholder: "Page, user, conversation or question",
   });
   let places = pagesOf(open);
   let shown = [];

@@ -37,7 +37,7 @@ export function notice(text, kind = "done", undo = null) {
           class: "undo",
           onclick: () => {
             gone();
-            Promise.resolve(undo()).catch((error) => dialog("It was not undone", problemBox(error)));
+            Promise.resolve(undo()).catch((error) => dialog("Undo failed", problemBox(error)));
           },
         },
         "Undo",
@@ -57,12 +57,12 @@ export function later(text, work, undone) {
   function run() {
     if (!waiting.delete(own)) return;
     clearTimeout(timer);
-    work().catch((error) => dialog("It was not done", problemBox(error)));
+    work().catch((error) => dialog("The action failed", problemBox(error)));
   }
   notice(text, "done", () => {
     clearTimeout(timer);
     if (waiting.delete(own)) undone();
-    else notice("It is done already");
+    else notice("It is too late to undo this");
   });
 }
 
@@ -151,7 +151,7 @@ export function button(label, work, given = {}) {
     {
       type: "button",
       disabled: !isAllowed,
-      title: isAllowed ? null : `this requires a key with the ${right} right`,
+      title: isAllowed ? null : `Requires a key with the “${right}” right`,
       ...rest,
       onclick: () => pressed(box, work),
     },
@@ -169,7 +169,7 @@ async function pressed(box, work) {
   } catch (error) {
     if (error.name !== "AbortError") {
       const told = problemBox(error);
-      if (place.localName === "tr") dialog("It was not done", told);
+      if (place.localName === "tr") dialog("The action failed", told);
       else place.append(told);
     }
   } finally {
@@ -185,7 +185,7 @@ export function form(label, fields, submit, work, given = {}) {
       type: "submit",
       class: "main",
       disabled: given.right ? !may(given.right) : false,
-      title: given.right && !may(given.right) ? `this requires a key with the ${given.right} right` : null,
+      title: given.right && !may(given.right) ? `Requires a key with the “${given.right}” right` : null,
     },
     submit,
   );
@@ -297,7 +297,7 @@ export function confirm(title, about, label, work) {
       about,
       form(
         title,
-        [field("Why (kept in the history)", "reason")],
+        [field("Reason (kept in the history)", "reason")],
         label,
         async ({ reason }) => {
           await work(reason);
@@ -306,7 +306,7 @@ export function confirm(title, about, label, work) {
         { class: "stacked danger" },
       ),
     ],
-    { close: "Keep it" },
+    { close: "Cancel" },
   );
 }
 
@@ -416,7 +416,7 @@ export function contributions(list, score) {
         `${number(each.value, 3)} × ${number(each.weight, 3)}`,
       ];
     });
-  return table(`What the score ${number(score, 3)} is made of`, ["feature", "", "points", "value × weight"], rows);
+  return table(`How the score of ${number(score, 3)} is calculated`, ["feature", "", "points", "value × weight"], rows);
 }
 
 /** The heading of a page. */

@@ -36,24 +36,24 @@ async function erase(session, go) {
   dialog(
     "Erase this conversation?",
     (close) => [
-      el("p", {}, "Its messages, and what was derived from them alone, are removed for good. This cannot be undone."),
+      el("p", {}, "Its messages, and memories derived only from them, are permanently removed. This cannot be undone."),
       drawReceipt(plan),
       form(
         "Erase",
         [],
-        "Erase for good",
+        "Erase permanently",
         async () => {
           const receipt = await post("erase", { level: "session" }, asked);
           close();
           const tell = () =>
-            dialog("Erased", [el("p", {}, "The receipt proves it and contains no text."), drawReceipt(receipt)]);
+            dialog("Erased", [el("p", {}, "The receipt proves the erasure and contains no text."), drawReceipt(receipt)]);
           addEventListener("hashchange", tell, { once: true }); // after the page, which closes what is open
           go("conversations");
         },
         { class: "stacked danger" },
       ),
     ],
-    { close: "Keep it" },
+    { close: "Cancel" },
   );
 }
 
@@ -80,7 +80,7 @@ async function drawSessions(signal) {
   if (!sessions.length)
     return empty(
       "No conversations yet",
-      "Conversations appear here when an assistant captures what is said: through the library, REST, MCP, hooks or the proxy.",
+      "Conversations appear here when they are captured through the library, REST, MCP, hooks or the proxy.",
     );
   return [list, more];
 }
@@ -116,7 +116,7 @@ async function drawTalk(session, at, signal) {
     messages.push(...further.messages);
     next = further.next;
   }
-  if (!messages.length) return empty("No messages", "This session has none, or it belongs to somebody else.");
+  if (!messages.length) return empty("No messages", "This session has no messages, or it belongs to another user.");
   const box = el("div", { class: "conversation" });
   async function earlier() {
     const further = await get("messages", { ...asked, after: next }, { signal });

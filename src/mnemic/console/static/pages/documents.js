@@ -39,7 +39,7 @@ function many(query, signal, again) {
   );
   return [
     heading("Documents"),
-    may("write") ? upload(again) : el("p", { class: "hint" }, "Uploading needs a key with the right write."),
+    may("write") ? upload(again) : el("p", { class: "hint" }, "Uploading requires a key with the “write” right."),
     list,
   ];
 }
@@ -57,7 +57,7 @@ function upload(again) {
           "div",
           { class: "row" },
           el("div", { class: "field" }, el("label", { for: "files" }, "Files"), file),
-          field("Level", "level", { options: [["", "as the scope says"], ...LEVELS] }),
+          field("Level", "level", { options: [["", "default"], ...LEVELS] }),
         ),
       ],
       "Upload",
@@ -65,7 +65,7 @@ function upload(again) {
         let hasAdded = false;
         for (const each of [...file.files]) hasAdded = (await uploadOne(each, level, results)) || hasAdded;
         file.value = "";
-        if (hasAdded) notice("Taken in");
+        if (hasAdded) notice("Uploaded");
         if (hasAdded && !results.querySelector(".problem, .failed")) again();
       },
     ),
@@ -75,7 +75,7 @@ function upload(again) {
 
 async function uploadOne(file, level, results) {
   const bar = el("progress", { max: 1, "aria-label": `${file.name}` });
-  const told = el("span", {}, "sending");
+  const told = el("span", {}, "uploading");
   const row = el("li", {}, said(file.name, { most: 120 }), " ", bar, " ", told);
   results.append(row);
   try {
@@ -103,7 +103,7 @@ function drawList(page, query) {
   if (!page.documents.length)
     return empty(
       "No documents here",
-      "A file that is taken in is cut into passages, which are found and cited like memories. Text, Markdown, PDF, Word, spreadsheets and others can be read.",
+      "Uploaded files are split into passages, which are found and cited like memories. Supported formats include text, Markdown, PDF, Word and spreadsheets.",
     );
   const onward = new URLSearchParams(query);
   onward.set("after", page.after ?? "");
@@ -150,13 +150,13 @@ function drawOne(found, go) {
     facts([
       ["Source", said(found.source)],
       ["Status", el("span", { class: `tag ${found.status}` }, found.status)],
-      ["Why", found.reason && said(found.reason)],
+      ["Reason", found.reason && said(found.reason)],
       ["Type", found.media_type],
       ["Pages", found.pages.length || null],
       ["Characters", number(found.characters, 0)],
       ["Passages", number(found.chunks, 0)],
       ["Belongs to", said(`${found.level} ${found.owner}`)],
-      ["Taken in", moment(found.created_at)],
+      ["Ingested", moment(found.created_at)],
       ["Changed", moment(found.updated_at)],
       ["SHA-256", el("code", {}, found.sha256)],
     ]),
@@ -168,8 +168,8 @@ function drawOne(found, go) {
         () =>
           confirm(
             "Delete this document?",
-            el("p", {}, "Its text, passages and vectors are removed for good: ", said(found.source, { most: 200 })),
-            "Delete for good",
+            el("p", {}, "Its text, passages and vectors are permanently removed: ", said(found.source, { most: 200 })),
+            "Delete permanently",
             async (reason) => {
               await remove(route`documents/${found.id}`, { reason });
               notice("Deleted");
@@ -206,8 +206,8 @@ function drawPassages(passages, id, first) {
     el(
       "div",
       { class: "actions" },
-      first > 0 ? turn(Math.max(first - PASSAGES, 0), "Earlier passages") : null,
-      passages.length === PASSAGES ? turn(first + PASSAGES, "More passages") : null,
+      first > 0 ? turn(Math.max(first - PASSAGES, 0), "Previous passages") : null,
+      passages.length === PASSAGES ? turn(first + PASSAGES, "Next passages") : null,
     ),
   ];
 }

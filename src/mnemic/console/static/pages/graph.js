@@ -32,7 +32,7 @@ export function page({ query, signal, go, again }) {
         "details",
         { open: query.has("types") },
         el("summary", {}, "Types"),
-        choices("Types (none: all)", "types", TYPES, query.getAll("types")),
+        choices("Types (default: all)", "types", TYPES, query.getAll("types")),
       ),
     ],
     "Find",
@@ -43,7 +43,7 @@ export function page({ query, signal, go, again }) {
   return [
     heading(
       "Graph",
-      button("How are two related?", () => askPath(signal)),
+      button("How are two names related?", () => askPath(signal)),
       button("Update graph", () => extract(again), { right: "write" }),
     ),
     box,
@@ -111,7 +111,7 @@ async function drawWeb({ name, depth }, { signal, go, corrected }) {
     const before = graph.nodes.size;
     const more = await get("graph/neighbours", { name: node.id, limit: AROUND }, { signal });
     graph.add([more.start, ...more.nodes], more.edges);
-    notice(graph.nodes.size > before ? `${count(graph.nodes.size - before, "name")} added` : "There is no more around it");
+    notice(graph.nodes.size > before ? `${count(graph.nodes.size - before, "name")} added` : "No more neighbours found");
     draw(node.id);
   }
   draw(start?.id ?? null);
@@ -192,14 +192,14 @@ function drawName(node, graph, { expand, correct }) {
     el(
       "div",
       { class: "actions" },
-      button("Show more around it", () => expand(node)),
+      button("Show more neighbours", () => expand(node)),
       link("graph", { name: node.id }, "Only this"),
       link("search", { q: node.name.slice(0, 200) }, "Search for it"),
     ),
     el(
       "div",
       { class: "actions", role: "group", "aria-label": "Correct" },
-      button("Rename or retype…", () => askName(node, correct), { right: "write" }),
+      button("Rename or change type…", () => askName(node, correct), { right: "write" }),
       button("Merge…", () => askMerge(node, graph, correct), { right: "write" }),
       button("Remove…", () => askRemoval(node, correct), { right: "write", class: "danger" }),
     ),
@@ -209,7 +209,7 @@ function drawName(node, graph, { expand, correct }) {
           { class: "list relations" },
           edges.map((edge) => drawEdge(edge, node, graph, correct, "li")),
         )
-      : el("p", { class: "hint" }, "Nothing is related to it. Relations come from sentences that name two things."),
+      : el("p", { class: "hint" }, "It has no relations. Relations come from sentences that name two things."),
   ];
 }
 
@@ -239,7 +239,7 @@ function drawEdge(edge, node, graph, correct, tag = "div") {
 
 /** A form in a dialog that corrects a name and closes. */
 function ask(title, fields, label, work, given = {}) {
-  const reason = field("Why (kept in the history)", "reason");
+  const reason = field("Reason (kept in the history)", "reason");
   dialog(title, (close) =>
     form(
       title,
@@ -260,7 +260,7 @@ function askName(node, correct) {
     field("Name", "rename", { value: node.name, required: true, maxlength: 255 }),
     field("Type", "type", { value: node.type, options: TYPES }),
   ];
-  ask("Rename or retype", fields, "Save", (given) => correct(node, given, "Corrected"));
+  ask("Rename or change type", fields, "Save", (given) => correct(node, given, "Corrected"));
 }
 
 /** Asks which entity a name also stands for. If two have the same name, the type shows which. */
@@ -273,10 +273,10 @@ function askMerge(node, graph, correct) {
       required: true,
       maxlength: 300,
       list: "names-of-graph",
-      hint: [said(node.name, { most: 80 }), " becomes another name of it, in texts read before and later."],
+      hint: [said(node.name, { most: 80 }), " becomes another name for it, in existing and future texts."],
     }),
     el("datalist", { id: "names-of-graph" }, [...known.keys()].map((each) => el("option", { value: each }))),
-    field("Type of both", "type", { value: "", options: [["", "as they are"], ...TYPES] }),
+    field("Type of both", "type", { value: "", options: [["", "unchanged"], ...TYPES] }),
   ];
   ask("Merge", fields, "Merge", ({ into, type, reason }) =>
     correct(node, { merge_into: known.get(into) ?? into, ...(type ? { type } : {}), reason }, "Merged"),
@@ -284,7 +284,7 @@ function askMerge(node, graph, correct) {
 }
 
 function askRemoval(node, correct) {
-  const about = el("p", {}, said(node.name, { most: 80 }), " leaves the graph, and later texts do not bring it back. No text is changed.");
+  const about = el("p", {}, said(node.name, { most: 80 }), " is removed from the graph, and later texts do not add it again. No text is changed.");
   ask("Remove from the graph", about, "Remove", ({ reason }) => correct(node, { is_removed: true, reason }, "Removed"), {
     class: "stacked danger",
   });
@@ -313,10 +313,10 @@ async function drawList(query, signal, isSearch) {
   );
   if (!page.nodes.length) {
     return isSearch
-      ? empty("No name is like that")
+      ? empty("No matching names")
       : empty(
           "The graph is empty",
-          "It is extracted from memories, messages and documents: every night if enabled, or now with “Update graph”.",
+          "It is built from memories, messages and documents every night, if enabled. Press “Update graph” to build it now.",
         );
   }
   const onward = new URLSearchParams(query);
@@ -334,11 +334,11 @@ async function drawList(query, signal, isSearch) {
     ),
     page.next ? el("a", { class: "button", href: address("graph", onward) }, "Next page") : null,
   ];
-  return isSearch ? shown : el("details", {}, el("summary", {}, "All names in a list"), shown);
+  return isSearch ? shown : el("details", {}, el("summary", {}, "List all names"), shown);
 }
 
 function askPath(signal) {
-  dialog("How are two related?", () => {
+  dialog("How are two names related?", () => {
     const answer = el("div", { "aria-live": "polite" });
     return [
       form(
@@ -347,7 +347,7 @@ function askPath(signal) {
         "Find path",
         async ({ source, target }) => {
           const path = await get("graph/path", { source, target }, { signal });
-          answer.replaceChildren(...(path.nodes.length ? way(path) : [el("p", {}, "No way was found between them.")]));
+          answer.replaceChildren(...(path.nodes.length ? way(path) : [el("p", {}, "No path was found between them.")]));
         },
       ),
       answer,
@@ -358,7 +358,7 @@ function askPath(signal) {
 async function extract(again) {
   const report = await post("graph/extract", { levels: ownLevels() });
   notice(
-    `${count(report.items, "item")} read: ${count(report.mentions, "mention")}, ${count(report.relations, "relation")}${report.is_finished ? "" : "; there is more to read"}`,
+    `${count(report.items, "item")} read: ${count(report.mentions, "mention")}, ${count(report.relations, "relation")}${report.is_finished ? "" : "; more items remain"}`,
   );
   again();
 }

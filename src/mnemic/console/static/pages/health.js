@@ -9,16 +9,16 @@ import { isNobody, may, ownLevels } from "../session.js";
 const LISTED = 50;
 const ABOUT = {
   contradictory: "Two memories cannot both be true.",
-  unsupported: "Nothing that it was made of says it any more.",
-  orphaned: "What it belonged to is gone.",
-  duplicate: "Several say the same.",
-  junk: "It says nothing worth keeping.",
-  stale: "It has not been true or used for long.",
+  unsupported: "The sources of these memories are gone.",
+  orphaned: "Something that these depend on was changed or deleted, or failed.",
+  duplicate: "Several memories say the same thing.",
+  junk: "These memories say nothing worth keeping.",
+  stale: "These memories have expired, or have not been true or used for a long time.",
 };
 
 export function page({ signal, again }) {
   const box = el("section", { "aria-label": "Findings" });
-  if (isNobody()) return [heading("Health"), empty("No user chosen", "Type a user, agent or session at the top.")];
+  if (isNobody()) return [heading("Health"), empty("No user chosen", "Enter a user, agent or session at the top.")];
   const isAllowed = may("write");
   if (isAllowed)
     fill(
@@ -26,14 +26,14 @@ export function page({ signal, again }) {
       async () => draw(await post("health", undefined, { query: { is_dry_run: true, limit: LISTED }, signal }), again),
       signal,
     );
-  else box.append(empty("A look at the health needs the right write", "This key may only read."));
+  else box.append(empty("Health checks require the “write” right", "This key does not have it."));
   return [
     heading(
       "Health",
       isAllowed
         ? button("Run check", async () => {
             await post("health", undefined, { query: { limit: 1 } });
-            notice("Noted");
+            notice("Check finished");
             again();
           })
         : null,
@@ -50,7 +50,7 @@ function draw(report, again) {
       "p",
       { class: "score" },
       el("strong", {}, number(score.score, 1)),
-      ` of 100, over ${count(score.memories, "memory", "memories")}`,
+      ` of 100 for ${count(score.memories, "memory", "memories")}`,
     ),
     report.scores.length > 1 ? past(report.scores) : null,
     report.notes.map((each) => el("p", { class: "hint" }, said(each))),
@@ -64,8 +64,8 @@ function draw(report, again) {
           ),
         )
       : empty(
-          "Nothing is wrong",
-          "Contradictions, duplicates, junk and what lost its sources would stand here, each with what ends it.",
+          "No problems found",
+          "Contradictions, duplicates, junk and memories without sources appear here, each with a fix.",
         ),
   ];
 }
@@ -80,9 +80,9 @@ function drawKind(kind, amount, findings, again) {
       { class: "heading" },
       el("h2", {}, `${words(kind)} (${number(amount, 0)})`),
       isSafe
-        ? button("Fix what is safe…", () => preview(kind, again), {
+        ? button("Apply safe fixes…", () => preview(kind, again), {
             right: "write",
-            "aria-label": `Fix what is safe: ${kind}`,
+            "aria-label": `Apply safe fixes: ${kind}`,
           })
         : null,
     ),
@@ -128,7 +128,7 @@ function remedy({ remedy: { verb, arguments: given }, text }, again) {
   if (verb === "merge")
     return button(
       "Merge",
-      done(() => post("memories/merge", { ids: given.ids, reason: "health" }), "Merged; undo takes it back"),
+      done(() => post("memories/merge", { ids: given.ids, reason: "health" }), "Merged. You can undo this."),
       { right },
     );
   if (verb === "feedback")
@@ -136,14 +136,14 @@ function remedy({ remedy: { verb, arguments: given }, text }, again) {
       "Outdated",
       done(
         () => post(route`memories/${given.id}/feedback`, { verdict: given.verdict, reason: "health" }),
-        "No longer true; undo takes it back",
+        "Marked as outdated. You can undo this.",
       ),
       { right },
     );
   if (verb === "undo")
     return button(
       "Undo",
-      done(() => post(route`memories/${given.id}/undo`, {}), "Taken back"),
+      done(() => post(route`memories/${given.id}/undo`, {}), "Undone"),
       { right },
     );
   if (verb === "trust") return link("review", {}, "Review");
@@ -158,9 +158,9 @@ function remedy({ remedy: { verb, arguments: given }, text }, again) {
       "Delete…",
       () =>
         confirm(
-          "Delete this for good?",
+          "Delete this permanently?",
           el("p", {}, said(text, { most: 300 })),
-          "Delete for good",
+          "Delete permanently",
           done(() => remove(route`memories/${given.id}`, { reason: "health" }), "Deleted"),
         ),
       { right, class: "danger" },
@@ -173,9 +173,9 @@ async function preview(kind, again) {
     query: { fix: kind, only: kind, levels: ownLevels(), is_dry_run: true, limit: LISTED },
   });
   dialog(
-    `Fix what is safe: ${kind}`,
+    `Apply safe fixes: ${kind}`,
     (close) => [
-      el("p", {}, `${count(plan.fixed.length, "finding")} would be ended; undo takes each back.`),
+      el("p", {}, `${count(plan.fixed.length, "finding")} would be fixed. You can undo each fix.`),
       el(
         "ul",
         {},
@@ -184,13 +184,13 @@ async function preview(kind, again) {
           .map((each) => el("li", {}, said(each.text ?? each.reason ?? JSON.stringify(each), { most: 200 }))),
       ),
       button(
-        "Do it",
+        "Apply fixes",
         async () => {
           const report = await post("health", undefined, {
             query: { fix: kind, only: kind, levels: ownLevels(), limit: LISTED },
           });
           close();
-          notice(`${count(report.fixed.length, "finding")} ended`);
+          notice(`${count(report.fixed.length, "finding")} fixed`);
           again();
         },
         { right: "write" },
@@ -222,7 +222,7 @@ function past(scores) {
     el(
       "details",
       {},
-      el("summary", {}, "As a table"),
+      el("summary", {}, "Show as a table"),
       table(
         "Scores",
         ["when", "score", "memories"],

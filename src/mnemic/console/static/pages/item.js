@@ -2,7 +2,7 @@
 
 import { get, patch, post, remove, route } from "../api.js";
 import { el, link, said, whole } from "../dom.js";
-import { fromField, moment, number, pages, toField, words } from "../format.js";
+import { count, fromField, moment, number, pages, toField, words } from "../format.js";
 import { KINDS, button, confirm, dialog, difference, facts, field, fill, form, heading, notice, tags } from "../parts.js";
 import { listed } from "./memories.js";
 
@@ -27,8 +27,8 @@ export function page({ id, signal, go, again }) {
 }
 
 function kindOf(item) {
-  if (item.role) return `Message of the ${item.role}`;
-  return item.document_id ? "Passage of a document" : "Memory";
+  if (item.role) return `Message from the ${item.role}`;
+  return item.document_id ? "Document passage" : "Memory";
 }
 
 const isMemory = (item) => !item.role && !item.document_id;
@@ -54,8 +54,8 @@ function waits(item) {
       ? el(
           "p",
           {},
-          `It is ${item.state}`,
-          item.other_id ? [" with ", link(`item/${item.other_id}`, {}, "another memory")] : null,
+          `This memory is ${item.state}`,
+          item.other_id ? [" and conflicts with ", link(`item/${item.other_id}`, {}, "another memory")] : null,
           ". ",
           link("review", {}, "Review"),
         )
@@ -64,7 +64,7 @@ function waits(item) {
       el(
         "p",
         {},
-        `What it was made of was ${flag.cause} (${moment(flag.at)}): `,
+        `A source of this memory was ${flag.cause} (${moment(flag.at)}): `,
         link(`item/${flag.source_id}`, {}, "source"),
       ),
     ),
@@ -74,13 +74,13 @@ function waits(item) {
 /** What took the place of a superseded memory, and how it differs. */
 function replaced(item, signal) {
   if (item.state !== "superseded" || !item.other_id) return null;
-  const box = el("section", { class: "card", "aria-label": "What replaced it" });
+  const box = el("section", { class: "card", "aria-label": "Replaced by" });
   fill(
     box,
     async () => {
       const other = await get(route`memories/${item.other_id}`, {}, { signal });
       return [
-        el("h2", {}, "What replaced it"),
+        el("h2", {}, "Replaced by"),
         el("p", {}, difference(item.text, other.text)),
         el("p", { class: "about" }, link(`item/${other.id}`, {}, "Show this memory"), ` · ${moment(other.observed_at)}`),
       ];
@@ -92,9 +92,9 @@ function replaced(item, signal) {
 
 function details(item) {
   return facts([
-    ["Id", el("code", {}, item.id)],
-    ["Why it was kept", item.context && said(item.context)],
-    ["In the words of", item.snippet && said(item.snippet)],
+    ["ID", el("code", {}, item.id)],
+    ["Context", item.context && said(item.context)],
+    ["Original words", item.snippet && said(item.snippet)],
     ["Categories", item.categories?.length ? said(item.categories.join(", ")) : null],
     [
       "Importance",
@@ -104,13 +104,13 @@ function details(item) {
     ],
     ["Confidence", item.confidence === undefined ? null : number(item.confidence)],
     ["Said", moment(item.observed_at)],
-    ["Kept", moment(item.created_at)],
+    ["Stored", moment(item.created_at)],
     ["True", held(item)],
     ["Known until", item.retired_at && moment(item.retired_at)],
     ["Expires", item.expires_at && moment(item.expires_at)],
     [
       "Recalled",
-      item.access_count === undefined ? null : `${item.access_count} times, last ${moment(item.last_accessed_at)}`,
+      item.access_count === undefined ? null : `${count(item.access_count, "time")}, last ${moment(item.last_accessed_at)}`,
     ],
     ["Belongs to", said(`${item.level} ${item.owner.split("\u001f").join(" of ")}`)],
     ["Agent", item.agent && said(item.agent)],
@@ -146,18 +146,18 @@ function actions(item, { go, again }) {
     isWaiting
       ? [
           button("Trust", act("trust", {}, "Trusted"), { right }),
-          button("Reject", act("reject", {}, "Rejected; undo takes it back"), { right }),
+          button("Reject", act("reject", {}, "Rejected. You can undo this."), { right }),
         ]
       : null,
     button("Edit", () => edit(item, again), { right }),
     button(
       item.is_pinned ? "Unpin" : "Pin",
-      act("pin", { is_pinned: !item.is_pinned }, item.is_pinned ? "May fade again" : "Kept from fading"),
+      act("pin", { is_pinned: !item.is_pinned }, item.is_pinned ? "Unpinned" : "Pinned"),
       { right },
     ),
-    button("Still true", act("feedback", { verdict: "relevant" }, "Refreshed"), { right }),
-    button("Outdated", act("feedback", { verdict: "outdated" }, "No longer true from now on"), { right }),
-    button("Undo the last change", act("undo", {}, "Taken back"), { right }),
+    button("Still true", act("feedback", { verdict: "relevant" }, "Marked as still true"), { right }),
+    button("Outdated", act("feedback", { verdict: "outdated" }, "Marked as outdated"), { right }),
+    button("Undo the last change", act("undo", {}, "Undone"), { right }),
     link("search", { why: item.id }, "Why is it not found?"),
     deleting(item, go),
   );
@@ -178,16 +178,16 @@ function deleting(item, go) {
     "Delete…",
     () =>
       confirm(
-        "Delete this for good?",
+        "Delete this permanently?",
         [
           el("blockquote", {}, said(item.text, { most: 300 })),
           el(
             "p",
             {},
-            "Its text, vectors and history are removed. This cannot be undone; what was made of it is flagged.",
+            "Its text, vectors and history are removed, and memories derived from it are flagged. This cannot be undone.",
           ),
         ],
-        "Delete for good",
+        "Delete permanently",
         async (reason) => {
           await remove(route`memories/${item.id}`, { reason });
           notice("Deleted");
@@ -213,7 +213,7 @@ function edit(item, again) {
               options: KINDS.includes(item.kind) ? KINDS : [item.kind, ...KINDS],
               value: item.kind,
             }),
-            field("Importance, 0 to 1", "importance", {
+            field("Importance (0 to 1)", "importance", {
               type: "number",
               min: 0,
               max: 1,
@@ -221,7 +221,7 @@ function edit(item, again) {
               value: String(item.importance),
               required: true,
             }),
-            field("Confidence, 0 to 1", "confidence", {
+            field("Confidence (0 to 1)", "confidence", {
               type: "number",
               min: 0,
               max: 1,
@@ -230,8 +230,8 @@ function edit(item, again) {
               required: true,
             }),
           ),
-          field("Categories, with commas", "categories", { value: item.categories.join(", ") }),
-          field("Why it was kept", "context", { value: item.context }),
+          field("Categories (comma-separated)", "categories", { value: item.categories.join(", ") }),
+          field("Context", "context", { value: item.context }),
           el(
             "div",
             { class: "row" },
@@ -242,19 +242,19 @@ function edit(item, again) {
               }),
             ),
           ),
-          field("Why it is changed", "reason"),
+          field("Reason for the change", "reason"),
         ],
         "Save",
         async (given) => {
           const changes = changed(item, given);
           if (!Object.keys(changes).length) {
             close();
-            notice("Nothing was changed");
+            notice("No changes to save");
             return;
           }
           await patch(route`memories/${item.id}`, { ...changes, reason: given.reason });
           close();
-          notice("Saved; undo takes it back");
+          notice("Saved. You can undo this.");
           again();
         },
       ),
@@ -338,7 +338,7 @@ function drawHistory(entries) {
             ),
           ),
         )
-      : el("p", { class: "hint" }, "Nothing happened to it since it was said."),
+      : el("p", { class: "hint" }, "No changes yet."),
   ];
 }
 

@@ -14,7 +14,7 @@ export function page({ query, signal, go, again }) {
   fill(list, async () => draw(await get("jobs", { states, limit: 200 }, { signal }), again), signal);
   const box = form(
     "Filter",
-    [choices("States (none: all that are not done)", "states", STATES, states)],
+    [choices("States (default: all except done)", "states", STATES, states)],
     "Filter",
     (given) =>
       go(
@@ -23,7 +23,7 @@ export function page({ query, signal, go, again }) {
       ),
   );
   return [
-    heading("Jobs", caller.is_operator ? button("Run what is due", () => work(again), { right: "admin" }) : null),
+    heading("Jobs", caller.is_operator ? button("Run due jobs", () => work(again), { right: "admin" }) : null),
     box,
     list,
   ];
@@ -32,7 +32,7 @@ export function page({ query, signal, go, again }) {
 function draw(jobs, again) {
   if (!jobs.length)
     return empty(
-      "No work waits",
+      "No pending jobs",
       "Jobs embed, summarise, extract and curate in the background. Jobs that failed permanently stay here until you retry them.",
     );
   const dead = jobs.filter((job) => job.state === "dead");
@@ -41,12 +41,12 @@ function draw(jobs, again) {
       ? el(
           "div",
           { class: "actions" },
-          button(`Retry all ${dead.length} that failed permanently`, () => retry(dead, again), { right: "write" }),
+          button(`Retry all ${dead.length} permanently failed jobs`, () => retry(dead, again), { right: "write" }),
         )
       : null,
     table(
       "Jobs, oldest first",
-      ["work", "state", "tries", "next", "error", ""],
+      ["job", "state", "attempts", "next run", "error", ""],
       jobs.map((job) => [
         el("span", { title: job.id }, words(job.kind)),
         el("span", { class: `tag ${job.state}` }, job.state),
@@ -69,6 +69,6 @@ async function retry(jobs, again) {
 
 async function work(again) {
   const report = await post("work", {});
-  notice(`${report.done} done, ${report.retried} to be retried, ${report.dead} failed permanently`);
+  notice(`${report.done} done, ${report.retried} will be retried, ${report.dead} failed permanently`);
   again();
 }

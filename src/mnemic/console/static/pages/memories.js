@@ -54,9 +54,9 @@ function filters(query, go) {
         "details",
         { open: shown },
         el("summary", {}, "Kinds, states and levels"),
-        choices("Kinds (none: all)", "kinds", KINDS, query.getAll("kinds")),
-        choices("States (none: active)", "states", STATES, query.getAll("states")),
-        choices("Levels (none: all that is visible)", "levels", LEVELS, query.getAll("levels")),
+        choices("Kinds (default: all)", "kinds", KINDS, query.getAll("kinds")),
+        choices("States (default: active)", "states", STATES, query.getAll("states")),
+        choices("Levels (default: all visible)", "levels", LEVELS, query.getAll("levels")),
       ),
     ],
     "Filter",
@@ -114,10 +114,10 @@ class Rows {
     this.memories = new Map(memories.map((each) => [each.id, each]));
     this.chosen = new Set((query.get("chosen") ?? "").split(",").filter((id) => this.memories.has(id)));
     this.amount = el("span", { class: "hint", role: "status" });
-    this.all = el("input", { type: "checkbox", "aria-label": "choose all on this page", onchange: () => this.chooseAll() });
-    this.merging = button("Merge the chosen", () => merge(this.picked(), go), { right: "write" });
-    this.pinning = button("Pin the chosen", () => this.pin(), { right: "write" });
-    this.deleting = button("Delete the chosen", () => this.delete(), { right: "write", class: "danger" });
+    this.all = el("input", { type: "checkbox", "aria-label": "select all on this page", onchange: () => this.chooseAll() });
+    this.merging = button("Merge selected", () => merge(this.picked(), go), { right: "write" });
+    this.pinning = button("Pin selected", () => this.pin(), { right: "write" });
+    this.deleting = button("Delete selected", () => this.delete(), { right: "write", class: "danger" });
     this.tools = el("div", { class: "actions bulk" }, this.all, this.merging, this.pinning, this.deleting, this.amount);
     this.list = el(
       "ul",
@@ -138,7 +138,7 @@ class Rows {
     this.pinning.disabled = this.deleting.disabled = !this.chosen.size || !isAllowed;
     this.all.checked = this.chosen.size > 0 && this.chosen.size === this.memories.size;
     this.all.indeterminate = this.chosen.size > 0 && !this.all.checked;
-    this.amount.textContent = this.chosen.size ? `${number(this.chosen.size, 0)} chosen` : "";
+    this.amount.textContent = this.chosen.size ? `${number(this.chosen.size, 0)} selected` : "";
     if (this.chosen.size) this.query.set("chosen", [...this.chosen].join(","));
     else this.query.delete("chosen");
     history.replaceState(history.state, "", address("memories", this.query));
@@ -154,7 +154,7 @@ class Rows {
     const box = el("input", {
       type: "checkbox",
       checked: this.chosen.has(memory.id),
-      "aria-label": `choose: ${memory.text.slice(0, 60)}`,
+      "aria-label": `select: ${memory.text.slice(0, 60)}`,
       onchange: () => {
         if (box.checked) this.chosen.add(memory.id);
         else this.chosen.delete(memory.id);
@@ -212,7 +212,7 @@ class Rows {
       const pinned = await post(route`memories/${id}/pin`, { is_pinned: true });
       this.replace(this.list.querySelector(`[data-id="${CSS.escape(id)}"]`), pinned);
     }
-    notice(`${count(this.chosen.size, "memory", "memories")} kept from fading`);
+    notice(`${count(this.chosen.size, "memory", "memories")} pinned`);
   }
 
   /** Takes the rows away at once, and deletes when the time for undo is over. */
@@ -223,10 +223,10 @@ class Rows {
     this.chosen.clear();
     this.told();
     later(
-      `${count(gone.length, "memory", "memories")} will be deleted for good`,
+      `${count(gone.length, "memory", "memories")} will be permanently deleted`,
       async () => {
         // all at once: when the page is left, nothing can wait for the first answer
-        await Promise.all(gone.map(({ id }) => remove(route`memories/${id}`, { reason: "deleted in the list" })));
+        await Promise.all(gone.map(({ id }) => remove(route`memories/${id}`, { reason: "deleted from the list" })));
         for (const [at, row] of rows.entries()) {
           this.memories.delete(gone[at].id);
           row.remove();
@@ -258,19 +258,19 @@ function dense(memory) {
 
 function nothing(query) {
   if ([...query.keys()].length)
-    return empty("No memory is like that", "Loosen the filter: without states only active memories are listed.");
+    return empty("No matching memories", "Try a broader filter. Only active memories are listed unless you select states.");
   return empty(
     "No memories here",
-    "Programs capture conversations, and a worker extracts facts from them. Is the right user chosen at the top?",
+    "Memories appear here when a program captures conversations and a worker extracts facts from them. Check the user at the top.",
   );
 }
 
 function merge(memories, go) {
   const ordered = memories.sort((a, b) => a.created_at.localeCompare(b.created_at));
   dialog(
-    "Make one of these",
+    "Merge memories",
     (close) => [
-      el("p", {}, "The first stays, with the text below; the others are superseded by it. Undo takes it back."),
+      el("p", {}, "The first memory is kept with the text below and supersedes the others. You can undo this."),
       el(
         "ol",
         {},
@@ -278,7 +278,7 @@ function merge(memories, go) {
       ),
       form(
         "Merge",
-        [field("Text", "text", { rows: 4, value: ordered[0].text, required: true }), field("Why", "reason")],
+        [field("Text", "text", { rows: 4, value: ordered[0].text, required: true }), field("Reason", "reason")],
         "Merge",
         async ({ text, reason }) => {
           const merged = await post("memories/merge", { ids: ordered.map((each) => each.id), text, reason });
@@ -304,8 +304,8 @@ function newMemory(go) {
             "div",
             { class: "row" },
             field("Kind", "kind", { options: KINDS, value: "fact" }),
-            field("Level", "level", { options: [["", "as the scope says"], ...LEVELS] }),
-            field("Importance, 0 to 1", "importance", {
+            field("Level", "level", { options: [["", "default"], ...LEVELS] }),
+            field("Importance (0 to 1)", "importance", {
               type: "number",
               min: 0,
               max: 1,
@@ -314,10 +314,10 @@ function newMemory(go) {
               required: true,
             }),
           ),
-          field("Categories, with commas", "categories"),
+          field("Categories (comma-separated)", "categories"),
           field("True from", "valid_from", { type: "datetime-local" }),
         ],
-        "Keep",
+        "Save",
         async (given) => {
           const body = {
             text: given.text,
@@ -330,7 +330,7 @@ function newMemory(go) {
           if (given.valid_from) body.valid_from = fromField(given.valid_from);
           const memory = await post("memories", body);
           close();
-          notice(memory.state === "quarantined" ? "Stored; needs review" : "Stored");
+          notice(memory.state === "quarantined" ? "Stored, but needs review" : "Stored");
           go(`item/${memory.id}`);
         },
       ),

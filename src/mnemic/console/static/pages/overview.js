@@ -104,17 +104,17 @@ function sparkline(sums) {
 async function drawTurns(signal) {
   const { contexts } = await get("contexts", { limit: MOST_TURNS }, { signal });
   const title = el("h2", {}, "Prompts with memory");
-  if (!contexts.length) return [title, el("p", { class: "hint" }, "No model has asked for memory yet.")];
+  if (!contexts.length) return [title, el("p", { class: "hint" }, "No model has received memory yet.")];
   const served = contexts.filter((each) => each.items.length).length;
   const times = contexts.map((each) => each.took_ms).sort((a, b) => a - b);
   return [
     title,
-    el("p", { class: "score" }, el("strong", {}, `${number((100 * served) / contexts.length, 0)} %`), " got something"),
+    el("p", { class: "score" }, el("strong", {}, `${number((100 * served) / contexts.length, 0)} %`), " received memory"),
     meter(served / contexts.length),
     el(
       "p",
       {},
-      `Of the last ${count(contexts.length, "prompt")}. Half were ready after ${number(times[Math.floor(times.length / 2)], 0)} ms or less. `,
+      `Based on the last ${count(contexts.length, "prompt")}. Half were ready within ${number(times[Math.floor(times.length / 2)], 0)} ms. `,
       link("turns", {}, "All turns"),
     ),
   ];
@@ -124,15 +124,15 @@ async function drawTurns(signal) {
 async function drawSpeed(signal) {
   const { total, below } = (await metrics("mnemic_recall_seconds", { signal })) ?? { total: 0 };
   const title = el("h2", {}, "Recall");
-  if (!total) return [title, el("p", { class: "hint" }, "Nothing was recalled since the server started.")];
+  if (!total) return [title, el("p", { class: "hint" }, "Nothing has been recalled since the server started.")];
   return [
     title,
-    el("p", { class: "score" }, el("strong", {}, milliseconds(below(0.5))), " or less for half"),
-    el("p", {}, `95 % within ${milliseconds(below(0.95))}; ${count(total, "recall")} of all users since the server started`),
+    el("p", { class: "score" }, el("strong", {}, within(below(0.5))), " for half of the recalls"),
+    el("p", {}, `${within(below(0.95))} for 95 %. ${count(total, "recall")} by all users since the server started.`),
   ];
 }
 
-const milliseconds = (seconds) => (seconds === Infinity ? "longer" : `${number(seconds * 1000, 0)} ms`);
+const within = (seconds) => (seconds === Infinity ? "> 1 min" : `≤ ${number(seconds * 1000, 0)} ms`);
 
 async function drawUsers(choose, signal) {
   const users = (await get("users", {}, { signal })).filter((each) => each.org === caller.org);
@@ -146,7 +146,7 @@ async function drawUsers(choose, signal) {
   );
   return [
     table(
-      users.length > MOST_USERS ? `The ${MOST_USERS} users last active` : "Users, most recently active first",
+      users.length > MOST_USERS ? `The ${MOST_USERS} most recently active users` : "Users, most recently active first",
       ["user", "memories", "messages", "documents", "last active"],
       users
         .slice(0, MOST_USERS)
@@ -237,7 +237,7 @@ async function drawAttention(signal) {
       : null,
     caller.has_key || !may("admin")
       ? null
-      : el("span", {}, "No key is needed: only programs of this machine can ask. ", link("settings", {}, "Settings")),
+      : el("span", {}, "No key is required: the server only accepts requests from this machine. ", link("settings", {}, "Settings")),
   ].filter(Boolean);
   return [
     el("h2", {}, "What needs attention"),
@@ -258,7 +258,7 @@ function several(amount) {
 async function drawHealth(signal) {
   const title = el("h2", {}, "Health");
   if (!may("write"))
-    return [title, el("p", { class: "hint" }, "Looking at the health needs a key with the right write.")];
+    return [title, el("p", { class: "hint" }, "Health checks require a key with the “write” right.")];
   if (isNobody()) return [title, el("p", { class: "hint" }, "Choose a user at the top to see their memory's health.")];
   const report = await post("health", undefined, { query: { is_dry_run: true, limit: 1 }, signal });
   const { score, counts, memories } = report.score;
@@ -269,7 +269,7 @@ async function drawHealth(signal) {
     el(
       "p",
       {},
-      `of ${count(memories, "memory", "memories")}; `,
+      `${count(memories, "memory", "memories")}, `,
       link(
         "health",
         {},

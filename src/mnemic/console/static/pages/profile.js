@@ -7,7 +7,7 @@ import { button, confirm, dialog, empty, entry, field, fill, form, heading, noti
 import { scope } from "../session.js";
 
 export function page({ signal, again }) {
-  if (!scope().user) return [heading("Profile"), empty("A profile belongs to a user", "Type one at the top.")];
+  if (!scope().user) return [heading("Profile"), empty("A profile belongs to a user", "Enter a user at the top.")];
   const box = el("section", { "aria-label": "Facts" });
   fill(
     box,
@@ -33,7 +33,7 @@ function draw(profile, block, again) {
   return [
     profile.static.length
       ? table(
-          "Facts that are always in the prompt",
+          "Facts included in every prompt",
           ["key", "value", "source", "changed", ""],
           profile.static.map((each) => [
             said(each.key, { most: 100 }),
@@ -54,13 +54,13 @@ function draw(profile, block, again) {
         )
       : empty(
           "No facts yet",
-          "Facts are things like city → Lisbon. They are always put before the model, so keep them few and true.",
+          "A fact is a key with a value, such as city → Lisbon. Every prompt includes all facts, so keep them few and accurate.",
         ),
     el("h2", {}, "Most important and newest memories"),
     profile.dynamic.length
       ? profile.dynamic.map((each) => (each.id ? entry(each) : el("p", {}, said(each.text ?? String(each)))))
       : el("p", { class: "hint" }, "none"),
-    el("h2", {}, "What a model is told"),
+    el("h2", {}, "What a model receives"),
     block ? el("pre", { tabindex: "0" }, said(block, { most: 20_000 })) : el("p", { class: "hint" }, "nothing"),
   ];
 }

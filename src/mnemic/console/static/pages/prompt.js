@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { el, link, said } from "../dom.js";
-import { fromField, moment, number, words } from "../format.js";
+import { count, fromField, moment, number, words } from "../format.js";
 import { empty, field, fill, form, heading, meter } from "../parts.js";
 import { TIMES } from "../slider.js";
 
@@ -12,7 +12,7 @@ const MOST_LEFT_OUT = 20;
 const PERSONAL = ["profile", "facts", "documents", "agent", "org", "session"];
 
 export function page({ query, signal, go }) {
-  const answer = el("section", { "aria-label": "What the model gets" });
+  const answer = el("section", { "aria-label": "What the model receives" });
   const asked = query.get("q") ?? "";
   const box = form(
     "Prompt",
@@ -31,8 +31,8 @@ export function page({ query, signal, go }) {
   else
     answer.append(
       empty(
-        "What would a model be told?",
-        "Write a message as the user would. You see the exact text that goes into the prompt, where each part comes from, and what stays out.",
+        "What would a model receive?",
+        "Enter a message as the user would. This page shows the exact text that is added to the prompt, where each part comes from, and what is left out.",
       ),
     );
   return [heading("Prompt"), box, answer];
@@ -43,13 +43,13 @@ const time = (label, name, query) => field(label, name, { type: "datetime-local"
 /** The fields for what a prompt may hold. */
 export function limits(query) {
   return [
-    field("Budget, tokens", "budget", {
+    field("Budget (tokens)", "budget", {
       type: "number",
       min: 16,
       max: LARGE_BUDGET,
       value: query.get("budget") ?? String(BUDGET),
     }),
-    field("Minimum relevance, %", "floor", {
+    field("Minimum relevance (%)", "floor", {
       type: "number",
       min: 0,
       max: 100,
@@ -75,7 +75,7 @@ export async function replay(asked, query, signal, { then = null, session = null
   const isSilent = !Object.keys(context.blocks).some((name) => PERSONAL.includes(name));
   return [
     context.degraded.length
-      ? el("p", { class: "banner" }, `Not everything was searched: ${context.degraded.join("; ")}`)
+      ? el("p", { class: "banner" }, `Some sources were not searched: ${context.degraded.join("; ")}`)
       : null,
     el(
       "div",
@@ -83,8 +83,8 @@ export async function replay(asked, query, signal, { then = null, session = null
       el(
         "section",
         { "aria-label": "Prompt" },
-        head(`Prompt: ${number(context.token_count, 0)} tokens of memory`),
-        isSilent ? el("p", { class: "banner" }, "This message needs no memory, so the model gets none.") : null,
+        head(`Prompt: ${number(context.token_count, 0)} tokens from memory`),
+        isSilent ? el("p", { class: "banner" }, "This message needs no memory, so the model receives none.") : null,
         context.messages.filter(isMemory).map(spoken(level + 1)),
         earlier(context.messages.filter((each) => !isMemory(each)), level + 1),
       ),
@@ -117,7 +117,7 @@ const spoken = (level) => ({ role, content }) => [
 /** The message, after those of the conversation that the model gets too. */
 function earlier(messages, level) {
   if (messages.length < 2) return messages.map(spoken(level));
-  const title = `The message, after ${number(messages.length - 1, 0)} earlier in the conversation`;
+  const title = `The message, after ${count(messages.length - 1, "earlier message")}`;
   return el("details", {}, el("summary", {}, title), messages.map(spoken(level)));
 }
 
@@ -127,11 +127,11 @@ function gone(context, then, head) {
   const others = [...(then?.values() ?? [])].filter((each) => !shown.has(each.id));
   if (!others.length) return null;
   return [
-    head("Only in the prompt then"),
+    head("Only in the original prompt"),
     el(
       "ol",
       { class: "list" },
-      others.map((each) => el("li", {}, link(`item/${each.id}`, {}, each.text ? said(each.text, { most: 140 }) : "erased since"))),
+      others.map((each) => el("li", {}, link(`item/${each.id}`, {}, each.text ? said(each.text, { most: 140 }) : "erased"))),
     ),
   ];
 }
@@ -149,8 +149,8 @@ function source(citation, hit, isNew) {
     el(
       "p",
       { class: "about" },
-      isNew ? [el("span", { class: "tag" }, "not in the prompt then"), " "] : null,
-      hit ? relevance(hit) : "beside another item · ",
+      isNew ? [el("span", { class: "tag" }, "not in the original prompt"), " "] : null,
+      hit ? relevance(hit) : "shown with another item · ",
       `${words(citation.kind)} · ${moment(citation.observed_at)}`,
     ),
   );
@@ -183,7 +183,7 @@ function leftOut(context, roomy, found, head) {
             "p",
             { class: "about" },
             relevance(hit),
-            fits.has(hit.item.id) ? "no room within the budget" : "not relevant enough, or said by another item",
+            fits.has(hit.item.id) ? "does not fit the budget" : "not relevant enough, or covered by another item",
           ),
         ),
       ),

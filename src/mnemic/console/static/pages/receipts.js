@@ -13,7 +13,7 @@ export function page({ signal }) {
     el(
       "p",
       { class: "hint" },
-      "A receipt is the proof of an erasure. It contains no names. Restoring an older backup repeats the erasure.",
+      "A receipt proves an erasure. It contains no names. When an older backup is restored, the erasure is repeated.",
     ),
     list,
   ];
@@ -22,7 +22,7 @@ export function page({ signal }) {
 function draw(receipts) {
   if (!receipts.length)
     return empty(
-      "Nothing was erased",
+      "Nothing has been erased",
       "Erase a conversation on its page, or a user, agent or org with `mnemic erase`. Each erasure leaves a receipt here.",
     );
   return el(
@@ -39,7 +39,7 @@ export function drawReceipt({ id, counts, scope_hash: hash, notes }) {
     ...Object.entries(counts)
       .filter(([, amount]) => amount)
       .map(([name, amount]) => [words(name), number(amount, 0)]),
-    ["Hash of the scope", hash ? el("code", {}, hash) : null],
+    ["Scope hash", hash ? el("code", {}, hash) : null],
     ["Notes", notes.length ? said(notes.join("; ")) : null],
   ]);
 }

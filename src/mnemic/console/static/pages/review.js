@@ -19,7 +19,7 @@ export function page({ query, signal }) {
     el(
       "p",
       { class: "hint" },
-      "What stands in quarantine is never recalled until somebody trusts it: often it came from a stranger and gives orders. What is in dispute contradicts another memory; what is flagged was made of something that was corrected or deleted since. Characters that do not show are written as their number.",
+      "Quarantined memories are never recalled until you trust them. Many come from strangers and give orders. Disputed memories contradict another memory. Flagged memories come from a source that has been corrected or deleted. Invisible characters are shown as their codes.",
     ),
     list,
   ];
@@ -28,8 +28,8 @@ export function page({ query, signal }) {
 function draw(waiting, query, signal) {
   if (!waiting.length)
     return empty(
-      query.get("after") ? "No more wait" : "Nothing waits for you",
-      "Memories that give orders, hide characters or contradict what is known come here first.",
+      query.get("after") ? "No more memories to review" : "Nothing needs review",
+      "Memories that give orders, hide characters or contradict other memories appear here.",
     );
   const last = waiting.at(-1).memory.id;
   return [
@@ -59,7 +59,7 @@ function draw1({ memory, reason, since }, signal) {
       other,
       async () => {
         const found = await get(route`memories/${memory.other_id}`, {}, { signal });
-        return el("p", {}, "It contradicts: ", link(`item/${found.id}`, {}, said(found.text, { most: 280 })));
+        return el("p", {}, "Contradicts: ", link(`item/${found.id}`, {}, said(found.text, { most: 280 })));
       },
       signal,
     );
@@ -73,20 +73,20 @@ function draw1({ memory, reason, since }, signal) {
       moment(since),
       memory.source ? [", source ", said(memory.source, { most: 100 })] : null,
     ),
-    el("p", {}, el("strong", {}, "Why it waits: "), reason ? said(reason) : "no reason was noted"),
+    el("p", {}, el("strong", {}, "Reason: "), reason ? said(reason) : "none recorded"),
     other,
     el(
       "div",
       { class: "actions" },
-      button("Trust", judged("trust", "Trusted: it is recalled from now on"), {
+      button("Trust", judged("trust", "Trusted. It can be recalled now."), {
         right: "write",
         "aria-label": `Trust: ${memory.text.slice(0, 60)}`,
       }),
-      button("Reject", judged("reject", "Rejected: it is in the archive, undo takes it back"), {
+      button("Reject", judged("reject", "Rejected and archived. You can undo this."), {
         right: "write",
         "aria-label": `Reject: ${memory.text.slice(0, 60)}`,
       }),
-      link(`item/${memory.id}`, {}, "Look closer"),
+      link(`item/${memory.id}`, {}, "Details"),
     ),
   );
   return row;

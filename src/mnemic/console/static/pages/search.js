@@ -25,18 +25,18 @@ export function page({ query, signal, go }) {
       el(
         "details",
         { open: ["kinds", "levels", "as_of", "why"].some((name) => query.get(name)) },
-        el("summary", {}, "Narrow it, or ask why one is missing"),
-        choices("Kinds (none: all)", "kinds", KINDS, query.getAll("kinds")),
-        choices("Levels (none: all that is visible)", "levels", LEVELS, query.getAll("levels")),
+        el("summary", {}, "Filter the results, or find out why one is missing"),
+        choices("Kinds (default: all)", "kinds", KINDS, query.getAll("kinds")),
+        choices("Levels (default: all visible)", "levels", LEVELS, query.getAll("levels")),
         el(
           "div",
           { class: "row" },
           field("True at", "as_of", { type: "datetime-local", value: query.get("as_of") ?? "" }),
           field("Known at", "known_at", { type: "datetime-local", value: query.get("known_at") ?? "" }),
         ),
-        field("Why not this id", "why", {
+        field("ID of a missing result", "why", {
           value: why,
-          hint: "the id of a memory or message: where was it lost on its way to the answer?",
+          hint: "The id of a memory or message. The answer shows why it was not found.",
         }),
       ),
     ],
@@ -54,7 +54,7 @@ export function page({ query, signal, go }) {
     answer.append(
       empty(
         why ? "Which question should have found it?" : "Ask as you would ask a person",
-        "Memory is searched by meaning and by words, and every hit shows what its score is made of. The key / brings you here.",
+        "Memory is searched by meaning and by keyword. Each hit shows how its score is calculated. Press / to open this page.",
       ),
     );
   }
@@ -80,12 +80,12 @@ async function drawAnswer(body, why, signal) {
   return [
     reason ? drawWhy(reason) : null,
     recall.degraded.length
-      ? el("p", { class: "banner" }, `Not everything was searched: ${recall.degraded.join("; ")}`)
+      ? el("p", { class: "banner" }, `Some sources were not searched: ${recall.degraded.join("; ")}`)
       : null,
     recall.is_fallback
-      ? el("p", { class: "banner" }, "Nothing matched; what follows is general background, by importance.")
+      ? el("p", { class: "banner" }, "Nothing matched. These are the most important memories, as general background.")
       : null,
-    el("p", { class: "actions" }, link("prompt", { q: body.query }, "Show the prompt this would make")),
+    el("p", { class: "actions" }, link("prompt", { q: body.query }, "Show the prompt for this question")),
     recall.hits.length
       ? el(
           "ol",
@@ -93,8 +93,8 @@ async function drawAnswer(body, why, signal) {
           recall.hits.map((hit, at) => drawHit(hit, at, marks(body.query))),
         )
       : empty(
-          "Nothing is remembered here",
-          "No hit, and no general background either. Is the right user chosen at the top?",
+          "Nothing found",
+          "There are no hits and no general background. Check the user at the top.",
         ),
     recall.paths.map((path) =>
       el("section", { class: "card" }, el("h2", {}, said(path.nodes.map((node) => node.name).join(" – "))), way(path)),
@@ -125,7 +125,7 @@ function drawWhy(reason) {
   return el(
     "section",
     { class: "card", "aria-label": "Why not" },
-    el("h2", {}, reason.stage === "found" ? `It is found, at rank ${reason.rank}` : "Why it was not found"),
+    el("h2", {}, reason.stage === "found" ? `Found at rank ${reason.rank}` : "Why it was not found"),
     facts([
       ["Stage", words(reason.stage)],
       ["Reason", reason.reason],

@@ -21,7 +21,7 @@ export function page({ signal, again }) {
           "Key",
           caller.has_key
             ? said(`${caller.key.name} ${caller.key.id}`)
-            : "none is needed: the server answers this machine only",
+            : "not required: the server only accepts requests from this machine",
         ],
         ["Rights", caller.rights.join(", ")],
         [
@@ -44,7 +44,7 @@ export function page({ signal, again }) {
     put(
       doctor,
       el("h2", {}, "Installation"),
-      el("p", { class: "hint" }, "What is configured, and how it is, is shown to admin keys of the org default."),
+      el("p", { class: "hint" }, "Only admin keys of the org “default” can see the state of the installation."),
     );
   sections.push(doctor);
   if (may("admin")) sections.push(keysSection(signal, again), auditSection(signal));
@@ -54,7 +54,7 @@ export function page({ signal, again }) {
         "section",
         { "aria-label": "Keys" },
         el("h2", {}, "Keys"),
-        el("p", { class: "hint" }, "Keys are made and ended with a key that has the right admin."),
+        el("p", { class: "hint" }, "Managing keys requires a key with the “admin” right."),
       ),
     );
   return [heading("Settings"), sections];
@@ -64,8 +64,8 @@ function drawDoctor(diagnosis) {
   return [
     el("h2", {}, "Installation ", el("span", { class: `tag ${diagnosis.condition}` }, diagnosis.condition)),
     table(
-      "What the doctor found",
-      ["part", "condition", "what it says", "what to do"],
+      "Checks of the installation",
+      ["part", "condition", "finding", "what to do"],
       diagnosis.findings.map((each) => [
         each.part,
         el("span", { class: `tag ${each.condition}` }, each.condition),
@@ -96,11 +96,11 @@ function drawKeys(keys, again) {
   if (!keys.length)
     return empty(
       "There are no keys",
-      "Without keys the server answers programs of this machine only, and everybody on it may do everything. The first key changes that: from then on every request needs one.",
+      "Without keys, the server only accepts requests from this machine, and every program on it has full access. Once a key exists, every request requires one.",
     );
   return table(
-    "Keys of this org",
-    ["name", "rights", "bound to", "made", "ends", ""],
+    "API keys of this org",
+    ["name", "rights", "bound to", "created", "expires", ""],
     keys.map((each) => {
       const hasEnded = each.revoked_at || (each.expires_at && new Date(each.expires_at) <= new Date());
       return [
@@ -108,15 +108,15 @@ function drawKeys(keys, again) {
           said(each.name || "—", { most: 80 }),
           " ",
           el("code", {}, each.id),
-          each.id === caller.key?.id ? el("span", { class: "tag" }, "this one") : null,
+          each.id === caller.key?.id ? el("span", { class: "tag" }, "this key") : null,
         ],
         each.rights.join(", "),
         said(
           [each.user && `user ${each.user}`, each.agent && `agent ${each.agent}`].filter(Boolean).join(", ") ||
-            "nobody",
+            "none",
         ),
         moment(each.created_at),
-        each.revoked_at ? `ended ${moment(each.revoked_at)}` : moment(each.expires_at),
+        each.revoked_at ? `revoked ${moment(each.revoked_at)}` : moment(each.expires_at),
         hasEnded
           ? null
           : el(
@@ -147,22 +147,22 @@ function newKey(again) {
         : el(
             "p",
             { class: "banner" },
-            "Once there is a key, every request needs one, that of this console too. Give the first one the right admin, or keys can only be made on the command line.",
+            "Once a key exists, every request requires one, including those of this console. Give the first key the “admin” right. Otherwise, you can only create keys on the command line.",
           ),
       form(
         "New key",
         [
           field("Name", "name", { required: true, maxlength: 100 }),
-          choices("Rights; none includes another", "rights", RIGHTS, caller.has_key ? ["read", "write"] : RIGHTS),
-          field("Ends", "expires_at", { type: "datetime-local", hint: "default: never" }),
+          choices("Rights (none includes another)", "rights", RIGHTS, caller.has_key ? ["read", "write"] : RIGHTS),
+          field("Expires", "expires_at", { type: "datetime-local", hint: "default: never" }),
           bound.length
-            ? field(`For ${bound.map(([part, value]) => `${part} ${value}`).join(" and ")} alone`, "is_bound", {
+            ? field(`Only for ${bound.map(([part, value]) => `${part} ${value}`).join(" and ")}`, "is_bound", {
                 type: "checkbox",
                 checked: caller.has_key,
               })
             : null,
         ],
-        "Make it",
+        "Create key",
         async (given) => {
           const body = { name: given.name, rights: given.rights };
           if (given.expires_at) body.expires_at = fromField(given.expires_at);
@@ -193,7 +193,7 @@ function tell({ key, token }, again, isFirst) {
       copied.textContent = "copied";
     } catch {
       shown.select();
-      copied.textContent = "copy it with the keyboard: it is selected";
+      copied.textContent = "the key is selected; copy it with the keyboard";
     }
   };
   const use = () => {
@@ -201,13 +201,13 @@ function tell({ key, token }, again, isFirst) {
     location.reload();
   };
   dialog(
-    "The key, shown this once",
+    "Your new key",
     () => [
-      el("p", {}, "Keep it now: the store holds only its hash. ", said(key.name)),
+      el("p", {}, "Copy the key now. It will not be shown again. Name: ", said(key.name)),
       el("div", { class: "row" }, shown, button("Copy", copy), copied),
-      isFirst ? button("Use it in this console", use) : null,
+      isFirst ? button("Use it in the console", use) : null,
     ],
-    { close: "I have kept it", closed: isFirst ? () => location.reload() : again },
+    { close: "I have copied it", closed: isFirst ? () => location.reload() : again },
   );
 }
 
@@ -225,7 +225,7 @@ async function rotate(key, again) {
             required: true,
           }),
         ],
-        "Make the new key",
+        "Create new key",
         async ({ overlap }) => {
           const issued = await post(route`keys/${key.id}/rotate`, { overlap_s: Number(overlap) });
           close();
@@ -238,19 +238,19 @@ async function rotate(key, again) {
 
 function revoke(key, again) {
   confirm(
-    "End this key at once?",
+    "Revoke this key now?",
     el(
       "p",
       {},
       said(key.name || key.id),
       key.id === caller.key?.id
-        ? ": it is the key of this console, which will ask for another."
-        : ": whatever uses it is refused from now on.",
+        ? " is the key of this console. The console will ask for another one."
+        : " will stop working immediately.",
     ),
-    "End it",
+    "Revoke key",
     async () => {
       await remove(route`keys/${key.id}`);
-      notice("Ended");
+      notice("Revoked");
       if (key.id === caller.key?.id) {
         setKey(null);
         location.reload();
@@ -263,11 +263,11 @@ function auditSection(signal) {
   const list = el("div", {});
   const draw = async (before) => {
     const page = await get("audit", { before, limit: 50 }, { signal });
-    if (!page.entries.length) return el("p", { class: "hint" }, "Nothing was written down yet.");
+    if (!page.entries.length) return el("p", { class: "hint" }, "The audit log is empty.");
     return [
       table(
         "Who did what, newest first",
-        ["when", "who", "what", "to", "outcome"],
+        ["time", "who", "action", "target", "outcome"],
         page.entries.map((each) => [
           moment(each.at),
           said(each.actor),

@@ -179,7 +179,7 @@ async function overview(first, signal, again) {
   }
   return el(
     "section",
-    { class: "card", "aria-label": "At a day" },
+    { class: "card", "aria-label": "On a chosen day" },
     el("h2", {}, "What was true, and what Mnemic knew"),
     box,
     truth.box,
@@ -206,12 +206,12 @@ function resolving([disputed, known], again) {
   return el(
     "div",
     { class: "resolve" },
-    el("p", {}, "Both cannot be true: ", el("strong", {}, name(known)), " or ", el("strong", {}, name(disputed)), "?"),
+    el("p", {}, "Only one can be true: ", el("strong", {}, name(known)), " or ", el("strong", {}, name(disputed)), "?"),
     el(
       "div",
       { class: "actions" },
-      button(["It is ", name(known)], decide("reject", "Rejected; undo takes it back"), { right: "write" }),
-      button(["It is ", name(disputed)], decide("trust", "Trusted: the other is superseded"), { right: "write" }),
+      button(["It is ", name(known)], decide("reject", "Rejected. You can undo this."), { right: "write" }),
+      button(["It is ", name(disputed)], decide("trust", "Trusted. The other memory is superseded."), { right: "write" }),
     ),
   );
 }
@@ -226,7 +226,7 @@ async function at({ as_of: truth, known_at: knowledge }, signal) {
   ];
   return [
     el("h3", {}, `${count(page.memories.length, "memory", "memories")}${page.next ? " and more" : ""}`),
-    el("p", { class: "hint" }, `Of ${told.join(", ")}.`),
+    el("p", { class: "hint" }, `Shows ${told.join(", ")}.`),
     page.memories.map((each) => entry(each)),
   ];
 }

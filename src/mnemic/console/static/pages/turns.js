@@ -37,7 +37,7 @@ async function drawTurns(signal) {
   if (!list.children.length)
     return empty(
       "No turns yet",
-      "A turn appears here when a model gets a prompt with memory: through the proxy, chat, hooks, MCP, REST or the library. How long turns are kept is the setting context.keep-days.",
+      "A turn appears here when a model receives a prompt with memory through the proxy, chat, hooks, MCP, REST or the library. The setting context.keep-days determines how long turns are kept.",
     );
   return [list, more];
 }
@@ -64,7 +64,7 @@ async function drawTurn(id, query, signal) {
     contexts: [turn],
   } = await get("contexts", { id }, { signal });
   if (!turn)
-    return empty("There is no such turn", "It was forgotten or erased, or it belongs to somebody else.");
+    return empty("Turn not found", "It has expired, was erased, or belongs to another user.");
   const [items, talk, learned, oldest] = await Promise.all([
     Promise.all(turn.items.map((each) => itemOf(each, signal))),
     talkOf(turn, signal),
@@ -97,18 +97,18 @@ async function drawTurn(id, query, signal) {
       ),
       el(
         "section",
-        { "aria-label": "In the prompt then" },
-        el("h2", {}, `In the prompt then: ${count(turn.tokens, "token")}`),
+        { "aria-label": "In the original prompt" },
+        el("h2", {}, `In the original prompt: ${count(turn.tokens, "token")}`),
         blocks(turn, items),
       ),
     ),
     el(
       "section",
-      { "aria-label": "Learned from it" },
-      el("h2", {}, "Learned from it"),
+      { "aria-label": "Learned from this turn" },
+      el("h2", {}, "Learned from this turn"),
       kept.length
         ? kept.map((each) => entry(each))
-        : el("p", { class: "hint" }, "Nothing yet. Facts are extracted by the worker, after the answer."),
+        : el("p", { class: "hint" }, "Nothing yet. The worker extracts facts after the answer."),
     ),
     again(turn, items, oldest.memories[0]?.observed_at ?? turn.at, query, signal),
   ];
@@ -164,7 +164,7 @@ const NAMES = {
 };
 
 function shown(item) {
-  if (!item.text) return el("p", { class: "hint" }, "An item that was erased since.");
+  if (!item.text) return el("p", { class: "hint" }, "An item that has since been erased.");
   const isOld = item.state === "superseded" || item.state === "archived";
   return [
     el("p", {}, link(`item/${item.id}`, {}, said(item.text, { most: 140 }))),
@@ -174,14 +174,14 @@ function shown(item) {
       item.relevance === null ? "background · " : relevance(item),
       item.kind ? words(item.kind) : item.role ? "message" : "document",
       ` · ${moment(item.observed_at)}`,
-      isOld ? [" ", el("span", { class: `tag ${item.state}` }, `${item.state} since`)] : null,
+      isOld ? [" ", el("span", { class: `tag ${item.state}` }, `now ${item.state}`)] : null,
     ),
   ];
 }
 
 /** The prompt of the same message under other conditions, beside what was put into it then. */
 function again(turn, items, oldest, query, signal) {
-  const answer = el("section", { "aria-label": "The prompt again" });
+  const answer = el("section", { "aria-label": "Rebuilt prompt" });
   const then = new Map(items.map((each) => [each.id, each]));
   const first = dayOf(oldest < turn.at ? oldest : turn.at);
   const days = Object.fromEntries(TIMES.map(([name]) => [name, query.get(name)]));
@@ -225,6 +225,6 @@ function again(turn, items, oldest, query, signal) {
     "section",
     { class: "card", "aria-label": "At another time" },
     el("h2", {}, "The same message now, or at another time"),
-    turn.query ? [box, answer] : el("p", { class: "hint" }, "The text of the message is not known."),
+    turn.query ? [box, answer] : el("p", { class: "hint" }, "The text of the message is not available."),
   );
 }
