@@ -274,7 +274,9 @@ def test_everything_is_reached_by_keys_and_dialogs_give_the_focus_back(site: Sit
     focused = "() => document.activeElement.textContent.trim() || document.activeElement.name"
     console.page.reload()
     console.settle()
-    console.page.evaluate("() => { document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex'); }")
+    console.page.evaluate(
+        "() => { document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex'); }"
+    )
     seen: list[str] = []
     for _ in range(40):
         keys.press("Tab")
