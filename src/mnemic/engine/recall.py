@@ -7,7 +7,7 @@ item is, as a probability, is computed in `ranking.relevance`.
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -60,6 +60,8 @@ JUDGED_HITS = 8
 """More than the judgement of a prompt looks at (see `ranking.silence`)."""
 
 MOST_SUPERSEDED = 200  # newest superseded memories that are compared with the hits; reading them takes a millisecond
+SUPERSEDING_ROUNDS = 3  # each may bring in another memory that supersedes messages; one is nearly always enough
+_NOTHING: Mapping[str, int] = {}
 _LEAST_SAME = 0.8  # share of common terms: one word of five may differ, such as "my" and "our"
 _LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
 ROWS_AT_ONCE = 32
@@ -405,9 +407,12 @@ def hits_of(
     visible: Visibility,
     question: Question,
     scored: scoring.Scored,
-    outdated: frozenset[str] = frozenset(),
+    superseded: Mapping[str, int] = _NOTHING,
+    rounds: int = SUPERSEDING_ROUNDS,
 ) -> tuple[Hit, ...]:
-    """The best candidates that are relevant enough, current and still shown by the store, within the limits."""
+    """The best candidates that are relevant enough, current and still shown by the store, within the limits.
+    `superseded`: by message, the characters of it that memories found in an earlier round supersede.
+    """
     order = relevant_enough(engine, scored, question.min_relevance)
     if question.is_judged:
         order = _without_noise(engine, scored, order)
@@ -425,33 +430,42 @@ def hits_of(
             item = items.get(str(scored.candidates.ids[place]))
             if (
                 item is None
-                or item.id in outdated
+                or _is_outdated(item, superseded)
                 or (is_asking and question.limit is not None and asked.is_repeated_by(item))
             ):
                 continue
             if len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored.contributions(int(place)), cosines.item(int(place)), float(sure)))
                 room -= shortened_tokens(engine.analyser.token_count(item.text))
-    more = frozenset[str]() if question.is_about_the_past else _outdated(engine, visible, hits)
-    return hits_of(engine, visible, question, scored, outdated | more) if more else tuple(hits)
+    if question.is_about_the_past or not rounds:
+        return tuple(hits)
+    more = {**superseded, **_superseded(engine, visible, hits)}
+    if not any(_is_outdated(hit.item, more) for hit in hits):
+        return tuple(hits)
+    return hits_of(engine, visible, question, scored, more, rounds - 1)
 
 
-def _outdated(engine: Engine, visible: Visibility, hits: Sequence[Hit]) -> frozenset[str]:
-    """The messages that say little but what one of the memories found supersedes: "I live in Lisbon" beside "User moved
-    to Porto". A long message that mentions Lisbon is none of them.
+def _is_outdated(item: Item, superseded: Mapping[str, int]) -> bool:
+    """True for a message that says little but what is superseded: "I live in Lisbon" beside "User moved to Porto". A
+    long message that mentions Lisbon stays.
     """
+    return isinstance(item, Message) and item.id in superseded and 2 * superseded[item.id] >= len(item.text)
+
+
+def _superseded(engine: Engine, visible: Visibility, hits: Sequence[Hit]) -> dict[str, int]:
+    """By message, the number of its characters that memories among the hits supersede."""
     current = {hit.id: slot_in(hit.item.bookkeeping) for hit in hits if isinstance(hit.item, Memory)}
-    if not any(current.values()) or not any(isinstance(hit.item, Message) for hit in hits):
-        return frozenset()
-    query = MemoryQuery(now=engine.clock.now(), states=(State.SUPERSEDED,), limit=MOST_SUPERSEDED)
     said = Counter[str]()
+    if not any(current.values()) or not any(isinstance(hit.item, Message) for hit in hits):
+        return said
+    query = MemoryQuery(now=engine.clock.now(), states=(State.SUPERSEDED,), limit=MOST_SUPERSEDED)
     with engine.store.read() as work:
         for memory in work.memories.list(visible, query):
             new, old = current.get(memory.other_id or ""), slot_in(memory.bookkeeping)
             if new and old and relation(new[0], new[1], old[1]) is Relation.OTHER:
                 for span in memory.provenance:
                     said[span.source_id] += span.end - span.start
-    return frozenset(hit.id for hit in hits if isinstance(hit.item, Message) and 2 * said[hit.id] >= len(hit.text))
+    return said
 
 
 class AskedBefore:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -307,6 +309,25 @@ def test_a_message_stays_unless_it_says_little_but_what_was_superseded(real: Mne
     talk = real.messages(Scope(user="berta", session="s1"), in_session=True).messages
     outdated = next(message for message in talk if message.role == "user")
     assert real.why_not(berta, outdated.id, asked).stage == "state"
+
+
+def test_many_messages_that_a_fact_supersedes_are_left_out_at_once(real: Mnemic, monkeypatch: pytest.MonkeyPatch):
+    berta = Scope(user="berta")
+    for number in range(12):
+        real.capture(Scope(user="berta", session=f"s{number}"), user="I live in Lisbon.", assistant="Noted.")
+    real.work()
+    real.capture(Scope(user="berta", session="new"), user="Last week I moved to Porto.", assistant="Noted.")
+    real.work()
+    passes, look = Counter[str](), recall.hits_of
+
+    def counted(*parts: Any) -> tuple[Hit, ...]:
+        passes["hits_of"] += 1
+        return look(*parts)
+
+    monkeypatch.setattr(recall, "hits_of", counted)
+    hits = real.recall(berta, "Where do I live?", limit=2).hits
+    assert not any("Lisbon" in hit.text for hit in hits)
+    assert passes["hits_of"] == 2
 
 
 def test_messages_that_confirm_a_fact_are_not_outdated(real: Mnemic):
