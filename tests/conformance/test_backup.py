@@ -293,6 +293,19 @@ class TestWhatWasErased:
             with pytest.raises(InvalidInputError, match="contains only receipts"):
                 other.restore(tmp_path / "receipts.zip", is_replacing=True)
 
+    def test_keeps_the_keys_of_the_erased_revoked(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        fill(memory, BORIS, "goldcrest")
+        for owner in (ANA, BORIS):
+            memory.keys.create(Scope(user=owner.user), name=f"phone of {owner.user}")
+        memory.backup(tmp_path / "b.zip")
+        memory.erase(ANA)
+        memory.backup(tmp_path / "receipts.zip", contents="receipts")
+        with opened(tmp_path / "new.db") as other:
+            other.restore(tmp_path / "b.zip", receipts=tmp_path / "receipts.zip")
+            keys = {(key.name, key.user): key.revoked_at is None for key in other.keys.list(ANA)}
+        assert keys == {("", "(erased)"): False, (f"phone of {BORIS.user}", BORIS.user): True}
+
     def test_by_a_store_with_another_key_is_erased_and_known_from_then_on(self, memory: Mnemic, tmp_path: Path):
         fill(memory)
         memory.erase(BORIS)  # makes the key of this store

@@ -18,7 +18,7 @@ from pathlib import Path
 from mnemic import errors
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
-from mnemic.engine.erase import COPIES_LEFT, Place, Plan, carried_out, derived, keyed_hash
+from mnemic.engine.erase import COPIES_LEFT, Place, Plan, carried_out, derived, keyed_hash, revoke_again
 from mnemic.engine.indexing import INDEX_LEFT, adopt_spaces, forget, sides
 from mnemic.model.backup import BackupReport, Contents, LostOrg, Manifest, RestoreReport
 from mnemic.model.document import DocumentQuery
@@ -105,17 +105,15 @@ def replay(store: Store, owed: Owed, now: datetime, *, made_at: datetime) -> Rep
         for plan in plans.values():
             for table, rows in carried_out(work, plan, now).items():
                 erased[table] = erased.get(table, 0) + rows
+        for org, gone in _last_erasures(owed, made_at).items():
+            if count := revoke_again(work, org, owed.key, gone, now):
+                erased["api_keys"] = erased.get("api_keys", 0) + count
     return Replay(len(owed.receipts), erased, is_foreign)
 
 
 def _plans(work: UnitOfWork, owed: Owed, made_at: datetime) -> dict[str, Plan]:
     """By org, what these receipts cover and still exists."""
-    gone: dict[str, dict[str, datetime]] = {}
-    for receipt in owed.receipts:
-        latest = gone.setdefault(receipt.org, {})
-        until = receipt.at if receipt.at < made_at else _EVER
-        for digest in (receipt.scope_hash, *receipt.hashes):
-            latest[digest] = max(until, latest.get(digest, until))
+    gone = _last_erasures(owed, made_at)
     plans: dict[str, Plan] = {}
     for partition in work.partitions.all():
         latest = gone.get(partition.org)
@@ -124,6 +122,17 @@ def _plans(work: UnitOfWork, owed: Owed, made_at: datetime) -> dict[str, Plan]:
     for org, plan in plans.items():
         plan.memories += derived(work, org, plan)
     return {org: plan for org, plan in plans.items() if plan.partitions or plan.items}
+
+
+def _last_erasures(owed: Owed, made_at: datetime) -> dict[str, dict[str, datetime]]:
+    """By org and keyed hash, when it was last erased."""
+    gone: dict[str, dict[str, datetime]] = {}
+    for receipt in owed.receipts:
+        latest = gone.setdefault(receipt.org, {})
+        until = receipt.at if receipt.at < made_at else _EVER
+        for digest in (receipt.scope_hash, *receipt.hashes):
+            latest[digest] = max(until, latest.get(digest, until))
+    return gone
 
 
 def _plan_partition(

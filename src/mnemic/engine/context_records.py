@@ -1,7 +1,8 @@
 """Records what contexts showed to models, so that the prompt of a past message can be inspected.
 
 A record has ids and settings. It waits in the access log, so it costs a chat no write, and a crash may lose it. Its
-copy of the question is redacted, and removed once the memory holds the message. `life.context_days` 0 records nothing.
+copy of the question is redacted, and removed when a message with the same text is captured or deleted.
+`life.context_days` 0 records nothing.
 """
 
 from __future__ import annotations
@@ -101,11 +102,11 @@ def _note(engine: Engine, scope: Scope, query: str, hits: Sequence[Hit], parts: 
     engine.accesses.note(engine.store, hits, now, record if is_recorded else None)
 
 
-def link_messages(work: UnitOfWork, messages: Iterable[Message]) -> None:
-    """Note captured messages in the records of the contexts that were built for them."""
+def link_messages(work: UnitOfWork, messages: Iterable[Message], *, within: timedelta = LINKED_WITHIN) -> None:
+    """Note messages in the records of the contexts that were built for them."""
     for message in messages:
         if message.role is Role.USER:
-            work.contexts.link(message, _clip(message.text), LINKED_WITHIN)
+            work.contexts.link(message, _clip(message.text), within)
 
 
 def find_records(work: UnitOfWork, partitions: Sequence[Partition], **of: str | None) -> list[tuple[Partition, str]]:

@@ -7,14 +7,14 @@ destroys its key of sealed backups.
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from mnemic.engine.access import forget_answers
 from mnemic.engine.cascade import cascade
-from mnemic.engine.context_records import find_records
+from mnemic.engine.context_records import find_records, link_messages
 from mnemic.engine.dependants import Hand
 from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
 from mnemic.engine.fields import deletion, erase_memories
@@ -24,7 +24,7 @@ from mnemic.engine.secrets import clean_reason
 from mnemic.errors import NotFoundError
 from mnemic.model.graph import GRAPH_ITEM
 from mnemic.model.recall import MemoryQuery
-from mnemic.model.records import HistoryEntry, Receipt
+from mnemic.model.records import ApiKey, HistoryEntry, Receipt
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
@@ -32,6 +32,7 @@ COPIES_LEFT = (
     "Redis is unavailable, so its copies were not deleted; this process deletes them when Redis is available again, "
     "or they expire"
 )
+_EVER = timedelta(days=3650)  # longer than any record of a context is kept
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing had expired by then, so expired memories are cleared too
 
 
@@ -41,6 +42,7 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
     item does not exist.
     """
     now, reason = engine.clock.now(), clean_reason(engine, reason)
+    engine.accesses.flush(engine.store)  # so that no record of its text is written afterwards
     with engine.store.write(is_erasing=True) as work:
         memories = work.memories.get(scope.visibility, [item_id])
         messages = work.messages.get(scope.visibility, [item_id])
@@ -62,6 +64,7 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
         counts["memories"] += followed.erased
         if messages and (taken := take_back(hand, messages)):
             counts["profiles"] = taken
+        link_messages(work, messages, within=_EVER)
         work.contexts.erase(partition, [each for _, each in find_records(work, [partition], message_id=item_id)])
         forget_answers(work, [partition])
     is_gone = not messages or engine.window is None or engine.window.clear(partition, messages[0].session)
@@ -213,6 +216,7 @@ def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = Fals
         with engine.store.read() as work:
             plan = _plan_erasure(work, scope, level)
             counts = _with_keys(counted(work, plan), sum(bool(key.secret) for key in keys))
+            _add(counts, (("api_keys", sum(key.revoked_at is None for key in _held_keys(work, scope, level))),))
             return Receipt(now, counts, org=scope.org, is_plan=True)
     # The keys go last before the commit, and no new ones are issued until after it. A backup that seals older rows with
     # a new key finds the receipt when it checks again.
@@ -236,12 +240,31 @@ def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = Fals
 
 def _revoke_keys(work: UnitOfWork, scope: Scope, level: Level, now: datetime) -> int:
     """Revoke and blank the API keys that act for the user, agent or org. Returns the number of those that were open."""
-    if level is Level.SESSION:
-        return 0
-    held = [key for key in work.keys.list(scope.org) if getattr(key, level.value) == getattr(scope, level.value)]
+    held = _held_keys(work, scope, level)
     for key in held:
         work.keys.blank(scope.org, key.id, now)
     return sum(key.revoked_at is None for key in held)
+
+
+def _held_keys(work: UnitOfWork, scope: Scope, level: Level) -> list[ApiKey]:
+    if level is Level.SESSION:
+        return []
+    return [key for key in work.keys.list(scope.org) if getattr(key, level.value) == getattr(scope, level.value)]
+
+
+def revoke_again(work: UnitOfWork, org: str, key: bytes, gone: Mapping[str, datetime], now: datetime) -> int:
+    """Revoke and blank the API keys of owners that were erased after the keys were made. `gone`: the last erasure by
+    keyed hash of the owner's partition. Returns the number of those that were open.
+    """
+    held = list[ApiKey]()
+    for each in work.keys.list(org):
+        scope = Scope(org=org, user=each.user, agent=each.agent)
+        levels = [Level.ORG, *([Level.USER] if each.user else []), *([Level.AGENT] if each.agent else [])]
+        ends = [gone.get(keyed_hash(key, scope.partition(level))) for level in levels]
+        if any(end is not None and each.created_at <= end for end in ends):
+            held.append(each)
+            work.keys.blank(org, each.id, now)
+    return sum(each.revoked_at is None for each in held)
 
 
 def receipts(engine: Engine, scope: Scope) -> Sequence[Receipt]:

@@ -57,6 +57,13 @@ def test_the_copy_of_the_question_goes_when_the_memory_holds_the_message(memory:
     assert recorded(memory, message=turn.messages[1].id) == []
 
 
+def test_a_record_goes_with_its_message_also_if_the_message_came_first(memory: Mnemic):
+    turn = memory.capture(ANNA, user=ASKED, assistant="Oat milk.")
+    memory.context(ANNA, ASKED)
+    memory.delete(ANNA, turn.messages[0].id)
+    assert recorded(memory) == []
+
+
 def test_a_message_of_another_session_is_not_taken_for_the_question(memory: Mnemic):
     memory.context(ANNA, ASKED)
     memory.capture(replace(ANNA, session="s2"), user=ASKED)

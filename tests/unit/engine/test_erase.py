@@ -262,10 +262,11 @@ def test_an_erasure_revokes_the_keys_of_the_erased_and_blanks_their_names(level:
         for scope in (erased, other, apart):
             parts = {"org": scope.org, name: getattr(scope, name)}
             mnemic.keys.create(Scope(**parts), name=f"phone of {scope.user}")
+        plan = mnemic.erase(erased, level=level, is_dry_run=True)
         receipt = mnemic.erase(erased, level=level)
         keys = {key.name: (key.user or key.agent, key.revoked_at) for key in mnemic.keys.list(Scope(org="acme"))}
         (kept,) = mnemic.keys.list(Scope(org="globex"))
-    assert receipt.counts["api_keys"] == (2 if level is Level.ORG else 1)
+    assert plan.counts["api_keys"] == receipt.counts["api_keys"] == (2 if level is Level.ORG else 1)
     assert [key.revoked_at for key in (kept,)] == [None]
     if level is Level.ORG:
         assert {*keys} == {""}
