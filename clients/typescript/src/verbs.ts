@@ -2071,7 +2071,7 @@ export interface BackupOptions {
 }
 
 export interface JobsListOptions {
-  /** Include only these states. Default: all except done. */
+  /** Include only these states. Default: all except `done`. */
   states?: readonly JobState[] | undefined;
   /** Maximum number of jobs, 1 to 1000. Default: 100. */
   limit?: number | undefined;
@@ -2720,8 +2720,8 @@ export class Verbs extends Caller {
   }
 
   /**
-   * Check every part of the installation, and report which parts work or are degraded, and how to fix
-   * problems. Broken parts are reported without raising an error.
+   * Check every part of the installation. Reports what works, what is degraded, and how to fix each problem.
+   * Broken parts are reported without raising an error.
    */
   doctor(options: DoctorOptions = {}, request: RequestOptions = {}): Promise<Diagnosis> {
     return this.connection.ask(this.scope, "GET", "/v1/doctor", { query: { ...options } }, request);

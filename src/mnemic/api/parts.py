@@ -401,7 +401,7 @@ class JobVerbs:
         """List the scope's jobs, oldest first.
 
         Args:
-            states: Include only these states. Default: all except done.
+            states: Include only these states. Default: all except `done`.
             limit: Maximum number of jobs, 1 to 1000. Default: 100.
         """
         wanted = [check_choice(JobState, state, "states") for state in states]

@@ -432,7 +432,7 @@ class UpkeepVerbs(Acting):
         return health(self._engine, scope, request, actor=self._actor)
 
     def doctor(self, *, is_quick: bool = False) -> Diagnosis:
-        """Check every part of the installation, and report which parts work or are degraded, and how to fix problems.
+        """Check every part of the installation. Reports what works, what is degraded, and how to fix each problem.
         Broken parts are reported without raising an error.
 
         Args:

@@ -97,7 +97,7 @@ FIND = {"id": find_document}
 def list_documents(page: DocumentPage) -> None:
     """List documents by source, with their status, number of passages and any errors."""
     if not page.documents:
-        output.note("no documents found; `mnemic ingest` reads files")
+        output.note("no documents found; add some with `mnemic ingest`")
         return
     output.show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
     if page.after is not None:

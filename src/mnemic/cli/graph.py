@@ -89,7 +89,7 @@ def extract(report: GraphReport) -> None:
     if not report.is_finished:
         output.note("more items remain; run the command again to continue")
     if any(entry.fallback for entry in report.entries):
-        output.note("some items were processed by rules because the language model failed")
+        output.note("the language model failed, so rules processed some items")
 
 
 @command("graph show")

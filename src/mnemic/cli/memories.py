@@ -57,7 +57,7 @@ TECHNICAL = frozenset(
 
 _REDACTED = re.compile(r"\[REDACTED: ([^\]\n]{1,40})\]")
 
-_NOTHING = "choose whose memory to use with --user, --agent and --session"
+_NOTHING = "use --user, --agent or --session to choose whose memory to search"
 
 
 def find_item(mnemic: Mnemic, scope: Scope, reference: str) -> str:

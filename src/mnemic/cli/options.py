@@ -95,7 +95,11 @@ Store = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", help="The configuration file. Default: MNEMIC_CONFIG, or your own file.", metavar="FILE"),
+    typer.Option(
+        "--config",
+        help="The configuration file. Default: the file that MNEMIC_CONFIG names, otherwise your user configuration file.",
+        metavar="FILE",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 IsSure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]

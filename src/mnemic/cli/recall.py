@@ -106,7 +106,7 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
     """
     output.note_all(found.degraded, "degraded: ")
     if not found.hits:
-        output.note("nothing found; choose whose memory to use with --user, --agent and --session")
+        output.note("nothing found; use --user, --agent or --session to choose whose memory to search")
         return
     if found.is_fallback:
         output.note("nothing matched; showing the most important memories as general background")

@@ -76,7 +76,7 @@ def check_sheets(sheets: Sequence[Sheet]) -> None:
         if len({(named.key, named.type) for named in sheet.names}) < len(sheet.names):
             raise InvalidInputError(f"the graph entry of {sheet.item_id} names an entity twice")
         if len({(each.source, each.target, each.type) for each in sheet.relations}) < len(sheet.relations):
-            raise InvalidInputError(f"the graph entry of {sheet.item_id} repeats a relation")
+            raise InvalidInputError(f"the graph entry for {sheet.item_id} contains the same relation more than once")
         ends = {end for each in sheet.relations for end in (each.source, each.target)}
         if not ends <= set(range(len(sheet.names))):
             raise InvalidInputError(f"the graph entry of {sheet.item_id} relates entities that it does not name")
