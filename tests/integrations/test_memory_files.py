@@ -96,6 +96,54 @@ def test_files_belong_to_their_owner_and_may_be_empty(here: Mnemic):
     assert see(other, "/memories") == ["/memories"]
 
 
+def test_an_edit_is_stored_exactly(here: Mnemic):
+    files, note = MemoryFiles(here, ANA), "/memories/note.py"
+    files.run({"command": "create", "path": note, "file_text": "if tea:\n  drink()\n"})
+    kept = here.remember(ANA, "***\r\nPlan\r\n- swim")
+    here.remember(ANA, "User rows")
+    for path, old, new in (
+        (note, "  drink", "    drink"),
+        (note, "if tea:\n", "if tea:  \n"),
+        (note, "if tea", "\n  if tea"),
+        (FACTS, "User rows", "User skis"),
+    ):
+        told = files.run({"command": "str_replace", "path": path, "old_str": old, "new_str": new})
+        assert told.startswith("The memory file has been edited")
+    texts = {memory.text for memory in here.list(ANA).memories}
+    assert see(files, note) == ["", "  if tea:  ", "    drink()"]
+    assert texts == {"\n  if tea:  \n    drink()\n", "***\r\nPlan\r\n- swim", "User skis"}
+    files.run({"command": "str_replace", "path": FACTS, "old_str": "  - swim", "new_str": "    - swim"})
+    assert here.get(ANA, kept.id).text == "***\nPlan\n  - swim"
+
+
+def test_paths_are_one_in_every_form(here: Mnemic):
+    files, path = MemoryFiles(here, ANA), "/memories/r\xe9sum\xe9.md"
+    for number, form in enumerate(("/memories/re\u0301sume\u0301.md", f"{path}/", "/memories//r\xe9sum\xe9.md")):
+        here.remember(ANA, f"Text {number}", metadata={"path": form}, key=form)
+    assert see(files, "/memories") == ["/memories", path]
+    assert see(files, "/memories/re\u0301sume\u0301.md") == ["Text 2"]
+    files.run({"command": "rename", "old_path": path, "new_path": "/memories/cv.md"})
+    assert see(files, "/memories") == ["/memories", "/memories/cv.md"]
+    files.run({"command": "delete", "path": "/memories/cv.md"})
+    assert here.list(ANA).memories == ()
+
+
+def test_an_empty_page_exists_for_every_command(here: Mnemic):
+    files = MemoryFiles(here, ANA)
+    assert see(files, FACTS) == ["# Facts"]
+    assert files.run({"command": "create", "path": FACTS, "file_text": "x"}) == f"Error: File {FACTS} already exists"
+    files.run({"command": "insert", "path": FACTS, "insert_line": 2, "insert_text": "- User rows"})
+    assert [memory.text for memory in here.list(ANA).memories] == ["User rows"]
+
+
+def test_a_text_that_names_an_empty_file_is_shown(here: Mnemic):
+    files, note = MemoryFiles(here, ANA), "/memories/a.md"
+    files.run({"command": "create", "path": note, "file_text": "an empty file"})
+    assert see(files, note)[0] == "an empty file"
+    here.remember(ANA, "an empty file")
+    assert see(files, FACTS)[2].startswith("- an empty file <!-- ")
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -105,6 +153,8 @@ def test_files_belong_to_their_owner_and_may_be_empty(here: Mnemic):
         {"command": "view", "path": "/memories/../etc"},
         {"command": "view", "path": "/memories//a"},
         {"command": "view", "path": 7},
+        {"command": "view", "path": "/memories/a.md", "view_range": [1]},
+        {"command": "view", "path": "/memories/a.md", "view_range": [1, 2, 3]},
         {"command": "view", "path": "/memories", "mode": "all"},
         {"command": "delete", "path": "/memories"},
         {"command": "insert", "path": "/memories/a.md", "insert_line": "1", "insert_text": "x"},

@@ -13,7 +13,7 @@ import re
 import unicodedata
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast, get_args
@@ -48,7 +48,7 @@ SNIPPET_LINES = 2  # before and after a change that a model is shown
 TOLD_CHARS = 80  # of an item in a remark
 
 _BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_NO_ITEM = re.compile(r"#{1,6}(?:\s|$)|<!--.*-->\s*$|(?:[-*_=]\s*){3,}$")
+_NO_ITEM = re.compile(r"#{1,6}(?:\s|$)|<!--.*-->\s*$|(?![-*] [-*]{3})([-*_=])\s*(?:\1\s*){2,}$")
 _REF = re.compile(r"(?<![ \t])[ \t]*<!-- ([0-9a-f]{8}[0-9a-f-]{,28}) -->[ \t]*$", re.MULTILINE)
 
 
@@ -68,12 +68,15 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A text in memory and its page or path. A fact of the profile has a name in place of a memory."""
+    """A text in memory and its page or path. A fact of the profile has a name in place of a memory. `hidden` are older
+    memories with the same path.
+    """
 
     text: str
     page: str
     memory: Memory | None = None
     fact: str = ""
+    hidden: tuple[Memory, ...] = ()
 
 
 Known = Mapping[str, Item]
@@ -114,10 +117,17 @@ def _read_block(source: str, page: str) -> Block:
 
 
 def write_item(text: str, ref: str, like: str = "") -> str:
-    """An item in a page, with the bullet of `like`."""
+    """An item in a page, with the bullet of `like` unless that makes its first line a rule."""
     bullet = _BULLET.match(like)
-    lines = text.strip().replace("\r\n", "\n").replace("\n", "\n  ")
-    return f"{bullet.group() if bullet else '- '}{lines}" + (f" <!-- {ref} -->" if ref else "")
+    lines = _lay_lines(text).replace("\n", "\n  ")
+    item = f"{bullet.group() if bullet else '- '}{lines}"
+    item = f"+ {lines}" if _NO_ITEM.match(item.partition("\n")[0]) else item
+    return item + (f" <!-- {ref} -->" if ref else "")
+
+
+def _lay_lines(text: str) -> str:
+    """A text as the item of a page holds it."""
+    return re.sub("\r+\n", "\n", text.strip())
 
 
 def short_ids(known: Known) -> dict[str, str]:
@@ -142,8 +152,8 @@ def digest(text: str) -> str:
     and the form of Unicode.
     """
     lines = unicodedata.normalize("NFC", text).replace("\r\n", "\n").split("\n")
-    plain = "\n".join(line.strip() for line in lines).strip()
-    return hashlib.sha256(("" if plain == EMPTY else plain).encode(errors="replace")).hexdigest()[:16]
+    plain = "\n".join(line.rstrip() for line in lines).rstrip()
+    return hashlib.sha256(plain.encode(errors="replace")).hexdigest()[:16]
 
 
 @dataclass(slots=True)
@@ -158,6 +168,7 @@ class Taken:
 class MemoryTree:
     """The files of a scope. The methods named after commands of the memory tool return text for a model.
     `is_reviewed`: a text that reads like an instruction to a model is stored for review. Otherwise it is refused.
+    `mark`: texts with the same mark are taken as unchanged.
     """
 
     mnemic: Any  # an open memory, whose module imports this one
@@ -166,18 +177,21 @@ class MemoryTree:
     trust: Trust = Trust.ASSISTANT
     reason: str = "through the memory tool"
     is_reviewed: bool = True
+    mark: Callable[[str], str] = str
 
     def known(self) -> dict[str, Item]:
         """Everything of the scope's default level."""
         facts = sorted(self.mnemic.profile.get(self.scope).items())
-        known = {FACT + key: Item(f"{key}: {value}", PROFILE, fact=key) for key, value in facts}
+        known = {FACT + key: Item(_lay_lines(f"{key}: {value}"), PROFILE, fact=key) for key, value in facts}
         names = {kind: page for page, kind in PAGES.items()}
         for memory in reversed(list(self._list())):
-            path = memory.metadata.get(PATH)
-            is_file = isinstance(path, str) and path.startswith(f"{ROOT}/") and path not in (PROFILE, *PAGES)
-            key = str(path) if is_file else memory.id
-            text = "" if memory.text == EMPTY else memory.text
-            known[key] = Item(text, key if is_file else names[memory.kind], memory)
+            if path := _read_path(memory):
+                text = "" if memory.text == EMPTY else memory.text
+                older = known.pop(path, None)
+                hidden = (*older.hidden, cast("Memory", older.memory)) if older else ()
+                known[path] = Item(text, path, memory, hidden=hidden)
+            else:
+                known[memory.id] = Item(_lay_lines(memory.text), names[memory.kind], memory)
         return known
 
     def _list(self) -> Iterator[Memory]:
@@ -197,7 +211,7 @@ class MemoryTree:
         is_dry_run: bool = False,
         most_deleted: int | None = None,
     ) -> Taken:
-        """Store what changed in files since `base`, the digests by key when they were written. What also changed in
+        """Store what changed in files since `base`, the marks by key when they were written. What also changed in
         memory stays there, and the text of the file is added. Sets the keys of the blocks. Raises `ConflictError` if
         more than `most_deleted` texts are gone, and stores nothing.
         """
@@ -213,8 +227,8 @@ class MemoryTree:
             self._store(taken, "moved", block, known[old], is_dry_run=is_dry_run)
         for key in dict.fromkeys((*found, *base)):
             block, item, before = found.get(key), known.get(key), base.get(key)
-            here = None if block is None else digest(block.text)
-            there = None if item is None else digest(item.text)
+            here = None if block is None else self.mark(block.text)
+            there = None if item is None else self.mark(item.text)
             if here in (there, before):
                 continue
             if there != before:
@@ -245,7 +259,7 @@ class MemoryTree:
             elif what == "added":
                 memory = self._add(block)
             elif what == "moved":
-                self.move(cast("Memory", cast("Item", item).memory), block.key)
+                self.move(cast("Item", item), block.key)
             else:
                 memory = self.change(cast("Item", item), block.text)
         except MnemicError as error:
@@ -263,7 +277,7 @@ class MemoryTree:
     def _add(self, block: Block) -> Memory | None:
         if block.key.startswith(ROOT):
             named = {PATH: block.key}
-            text, key = block.text if block.text.strip() else EMPTY, uuid.uuid4().hex
+            text, key = _fill(block.text), uuid.uuid4().hex
             settings: dict[str, Any] = {"kind": Kind.CONTEXT, "is_pinned": True, "metadata": named, "key": key}
             return self.mnemic.remember(self.scope, text, trust=self.trust, **settings)
         if block.key.startswith(FACT):
@@ -274,19 +288,20 @@ class MemoryTree:
         """Change an item or a file. Returns its memory, if it has one."""
         if item.memory is None:
             return self._set_fact(item.fact, text)
-        changed = text if text.strip() else EMPTY
+        changed = _fill(text) if _read_path(item.memory) else text
         return self.mnemic.update(self.scope, item.memory.id, text=changed, trust=self.trust, reason=self.reason)
 
-    def move(self, memory: Memory, path: str) -> None:
+    def move(self, item: Item, path: str) -> None:
         """Give a file another path."""
-        metadata = {**memory.metadata, PATH: path}
-        self.mnemic.update(self.scope, memory.id, metadata=metadata, reason=self.reason)
+        for memory in _read_memories(item):
+            metadata = {**memory.metadata, PATH: path}
+            self.mnemic.update(self.scope, memory.id, metadata=metadata, reason=self.reason)
 
     def _delete(self, item: Item) -> None:
         if item.memory is None:
             self.mnemic.profile.set(self.scope, {item.fact: None})
-        else:
-            self.mnemic.delete(self.scope, item.memory.id, reason=self.reason)
+        for memory in _read_memories(item):
+            self.mnemic.delete(self.scope, memory.id, reason=self.reason)
 
     def _set_fact(self, key: str, text: str) -> None:
         value = text.removeprefix(key).strip().removeprefix(":").strip()
@@ -309,11 +324,11 @@ class MemoryTree:
 
     def view(self, path: str = ROOT, view_range: Sequence[int] | None = None) -> str:
         """A folder's files with their sizes, or a file's lines with their numbers."""
-        path = _check_path(path)
-        texts = _read_texts(self.known())
-        if path in texts:
-            lines = list(enumerate(sanitise(texts[path]).split("\n"), 1))
-            first, last = view_range or (1, -1)
+        path, known = _check_path(path), self.known()
+        texts = _read_texts(known)
+        if path in (*texts, PROFILE, *PAGES):
+            lines = _read_lines(_read_file(known, path))
+            first, last = _check_range(view_range or (1, -1))
             shown = lines[max(first, 1) - 1 : None if last == -1 else last]
             return "\n".join([f"Here's the content of {path} with line numbers:", *map(_number, shown)])
         below = {name: text for name, text in texts.items() if name.startswith(f"{path}/")}
@@ -351,7 +366,7 @@ class MemoryTree:
                 f"{', '.join(map(str, lines))}. Please ensure it is unique"
             )
         changed = text.replace(old_str, new_str)
-        near = list(enumerate(sanitise(changed).split("\n"), 1))
+        near = _read_lines(changed)
         last = lines[0] + new_str.count("\n") + SNIPPET_LINES
         snippet = map(_number, near[max(lines[0] - 1 - SNIPPET_LINES, 0) : last])
         done = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
@@ -384,14 +399,14 @@ class MemoryTree:
         if _is_taken(new, known):
             raise ConflictError(f"The destination {new} already exists")
         for name, item in moved.items():
-            self.move(cast("Memory", item.memory), new + name.removeprefix(old))
+            self.move(item, new + name.removeprefix(old))
         return f"Successfully renamed {old} to {new}"
 
     def _rewrite(self, known: Known, path: str, text: str, done: str) -> str:
         if path not in (PROFILE, *PAGES):
-            base, blocks = {path: digest(known[path].text)}, [Block(text, text, "", path, path)]
+            base, blocks = {path: self.mark(known[path].text)}, [Block(text, text, "", path, path)]
         else:
-            base = {block.key: digest(block.text) for block in lay_out(known, path, MAX_ITEMS) if block.key}
+            base = {block.key: self.mark(block.text) for block in lay_out(known, path, MAX_ITEMS) if block.key}
             blocks = read_page(text, path)
         return self._write(known, base, blocks, done)
 
@@ -442,11 +457,17 @@ def _find_free_path(path: str, known: Known) -> str:
 
 
 def _read_texts(known: Known) -> dict[str, str]:
-    """The texts of all files by path. An empty page is not listed."""
+    """The texts of all files by path. An empty page is not listed, but can be viewed and edited."""
     files = {key: item.text for key, item in known.items() if key == item.page}
     pages = {item.page for key, item in known.items() if key != item.page}
     laid = {page: "\n".join(block.source for block in lay_out(known, page, MAX_ITEMS)) for page in sorted(pages)}
     return laid | files
+
+
+def _read_lines(text: str) -> list[tuple[int, str]]:
+    """The lines that a model sees, with the numbers that `insert` takes."""
+    outer = text[: len(text) - len(text.lstrip())]
+    return list(enumerate((outer + sanitise(text)).split("\n"), 1))
 
 
 def _read_file(known: Known, path: str) -> str:
@@ -476,7 +497,7 @@ def _find_below(known: Known, path: str) -> dict[str, Item]:
 
 def _check_path(path: str, *, is_file: bool = False) -> str:
     """The path without a slash at the end. Raises `InvalidInputError` for one that is not below `ROOT`."""
-    given = path.rstrip("/")
+    given = unicodedata.normalize("NFC", path).rstrip("/")
     parts = given.split("/")
     if (given != ROOT and not given.startswith(f"{ROOT}/")) or not {".", "..", ""}.isdisjoint(parts[1:]):
         told = f"Path must start with {ROOT} and have no empty, '.' or '..' part, got: {one_line(path)}"
@@ -484,6 +505,33 @@ def _check_path(path: str, *, is_file: bool = False) -> str:
     if is_file and given == ROOT:
         raise InvalidInputError(f"Cannot create, delete or rename the {ROOT} directory itself")
     return given
+
+
+def _check_range(given: Sequence[int]) -> tuple[int, int]:
+    if len(given) != 2:  # noqa: PLR2004 -- the first and the last
+        told = f"`view_range` needs two numbers, the first and the last line, such as [1, 20], got: {list(given)}"
+        raise InvalidInputError(told)
+    return given[0], given[1]
+
+
+def _read_path(memory: Memory) -> str:
+    """The path of a memory that is a file, or "". Empty parts are left out."""
+    path = memory.metadata.get(PATH)
+    try:
+        path = _check_path(re.sub("/+", "/", path), is_file=True) if isinstance(path, str) else ""
+    except InvalidInputError:
+        return ""
+    return "" if path in (PROFILE, *PAGES) else path
+
+
+def _read_memories(item: Item) -> list[Memory]:
+    """The memories of an item, hidden ones first."""
+    return [] if item.memory is None else [*item.hidden, item.memory]
+
+
+def _fill(text: str) -> str:
+    """The text of a file as a memory holds it."""
+    return (f"{text}\n" if text == EMPTY else text) if text.strip() else EMPTY
 
 
 def _format_size(size: int) -> str:

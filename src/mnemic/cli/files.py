@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mnemic.api.files import Block, Known
 
 STATE, ROOT = ".mnemic.json", "/memories"
-MAX_BYTES = MEBIBYTE  # of a file: a memory's text has at most a million characters
+MAX_BYTES = MEBIBYTE  # of a file that people add: a memory's text has at most a million characters
 MAX_FILES, MAX_DEPTH = 10_000, 20  # of a folder: more is not a memory
 SUFFIXES = (".md", ".txt")  # of the files that people add
 MOST_DELETED, MOST_SHARE = 4, 0.5
@@ -87,11 +87,12 @@ def sync(options: ScopeOptions, folder: Folder, is_dry_run: IsDryRun = False, is
 def _sync(
     options: ScopeOptions, folder: Path, mnemic: Mnemic, *, is_dry_run: bool = False, is_sure: bool = False
 ) -> None:
-    from mnemic.api.files import MemoryTree
+    from mnemic.api.files import MemoryTree, digest
     from mnemic.config import load_config
 
     kept = mnemic.settings.quarantine
-    tree = MemoryTree(mnemic, options.scope, kept, Trust.IMPORTED, "in a folder of files", is_reviewed=False)
+    reason, trust = "in a folder of files", Trust.IMPORTED
+    tree = MemoryTree(mnemic, options.scope, kept, trust, reason, is_reviewed=False, mark=digest)
     owner = f"{platform.node()} {load_config(options.store, file=options.config).store} {tree.scope}"
     known = tree.known()
     copy = _Copy(folder.resolve(), hashlib.sha256(owner.encode()).hexdigest()[:16])
@@ -153,7 +154,7 @@ class _Copy:
         from mnemic.api.files import PAGES, PROFILE, SHORT_ID_CHARS, Block, read_page
 
         self.recorded = self._read_state()
-        self._find(os.fspath(self.root), ROOT, {*self.recorded, *known})
+        self._find(os.fspath(self.root), ROOT, {*self.recorded, *known, PROFILE, *PAGES})
         self.told += [f"{_shorten(name)} is unchanged: {why}" for name, why in self.left.items()]
         for page, keys in self.recorded.items():
             self.base |= {} if self._is_left(page) else keys
@@ -194,17 +195,17 @@ class _Copy:
             name = f"{path}/{unicodedata.normalize('NFC', entry.name)}"
             if not entry.is_dir(follow_symlinks=False):
                 if name in wanted or name.lower().endswith(SUFFIXES) or entry.is_symlink():
-                    self._read_file(Path(entry.path), name)
+                    self._read_file(Path(entry.path), name, None if name in wanted else MAX_BYTES)
             elif path.count("/") > MAX_DEPTH:
                 self.left[name] = f"it is more than {MAX_DEPTH} folders deep"
             else:
                 self._find(entry.path, name, wanted)
 
-    def _read_file(self, path: Path, name: str) -> None:
+    def _read_file(self, path: Path, name: str, most: int | None) -> None:
         if len(self.files) >= MAX_FILES:
             raise InvalidInputError(f"the folder has more than {MAX_FILES:,} files")
         try:
-            data = _read(path)
+            data = _read(path, most)
             text = data.decode("utf-8-sig").replace("\r\n", "\n")
         except InvalidInputError as error:
             self.left[name] = str(error)
@@ -306,8 +307,8 @@ class _Copy:
         return ""
 
 
-def _read(path: Path) -> bytes:
-    """The bytes of a regular file. Follows no link and waits for no pipe."""
+def _read(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a regular file. Follows no link and waits for no pipe. `most`: of its bytes."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         if path.is_symlink():
@@ -315,11 +316,11 @@ def _read(path: Path) -> bytes:
         with os.fdopen(os.open(path, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise InvalidInputError("it is not a regular file")
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(-1 if most is None else most + 1)
     except OSError as error:
         raise InvalidInputError(f"it cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise InvalidInputError(f"it is larger than {MAX_BYTES:,} bytes")
+    if most is not None and len(data) > most:
+        raise InvalidInputError(f"it is larger than {most:,} bytes")
     return data
 
 
