@@ -55,6 +55,7 @@ def go(console: Console, words: str) -> None:
     console.settle()
     console.page.keyboard.press("Control+k")
     console.page.get_by_role("option").first.wait_for()
+    console.page.wait_for_load_state("networkidle")  # users and conversations are in the list
     console.page.keyboard.type(words)
     console.page.get_by_role("option", selected=True).get_by_text(words).wait_for()
     console.page.keyboard.press("Enter")

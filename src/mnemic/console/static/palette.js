@@ -23,7 +23,7 @@ export function listen(open) {
   addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
-      if (!document.querySelector("dialog")) palette(open);
+      if (!document.querySelector("dialog[open]")) palette(open);
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog"))

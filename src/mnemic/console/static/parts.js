@@ -160,10 +160,13 @@ export function button(label, work, given = {}) {
   return box;
 }
 
+let opener = null;
+
 async function pressed(box, work) {
   const place = box.closest(".actions, form, tr, li, section, main") ?? box.parentElement;
   place.querySelector(":scope > .problem")?.remove();
-  box.disabled = true;
+  opener = box;
+  box.disabled = true; // a browser may take the focus from it at once
   try {
     await work();
   } catch (error) {
@@ -272,12 +275,12 @@ export function choices(legend, name, options, chosen = []) {
 /** A dialog over the page; Escape closes it, the focus returns. `close` is handed to `make`, when it is a function. */
 export function dialog(title, make, given = {}) {
   const heading = el("h2", { id: `dialog-${(made += 1)}` }, title);
-  const before = document.activeElement;
+  const before = document.activeElement === document.body ? opener : document.activeElement;
   const box = el("dialog", {
     "aria-labelledby": heading.id,
     onclose: () => {
       box.remove();
-      before?.focus?.();
+      if (!document.querySelector("dialog[open]")) before?.focus?.(); // the next dialog may have opened before this event
       given.closed?.();
     },
   });
