@@ -32,6 +32,7 @@ COPIES_LEFT = (
     "Redis is unavailable, so its copies were not deleted; this process deletes them when Redis is available again, "
     "or they expire"
 )
+CORRECTIONS_LEFT = f"corrections of the graph keep the names in them; to erase them, delete the item {GRAPH_ITEM!r}"
 _EVER = timedelta(days=3650)  # longer than any record of a context is kept
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing had expired by then, so expired memories are cleared too
 
@@ -235,7 +236,10 @@ def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = Fals
             hashes=tuple(sorted(plan.hashes(key))),
         )
         work.erasure.add(receipt)
-    return replace(receipt, notes=_clean_caches(engine, plan))
+        near = {partition for partition, _ in plan.items}.difference(plan.partitions)
+        is_corrected = any(work.history.of(Visibility((each,), None), GRAPH_ITEM) for each in near)
+    notes = _clean_caches(engine, plan)
+    return replace(receipt, notes=(*notes, CORRECTIONS_LEFT) if is_corrected else notes)
 
 
 def _revoke_keys(work: UnitOfWork, scope: Scope, level: Level, now: datetime) -> int:

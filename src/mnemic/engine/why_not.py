@@ -93,9 +93,10 @@ def _score_of_one(engine: Engine, visible: Visibility, item: Item, question: Que
     if sure < question.min_relevance:  # false where it cannot be told
         reason = f"its relevance of {sure:.2f} is below the threshold of {question.min_relevance}"
         return WhyNot("threshold", reason, ranks[0], total, score, contributions)
-    shown = hits_of(engine, asked, replace(question, limit=max(question.limit or 0, ranks[0])), scored)
+    widened = question if question.limit is None else replace(question, limit=max(question.limit, ranks[0]))
+    shown = hits_of(engine, asked, widened, scored)
     if isinstance(item, Message) and item.id not in {hit.id for hit in shown}:
-        reason = "it only repeats the question, or a memory in the results supersedes it"
+        reason = "it repeats the question or another result, or a memory in the results supersedes it"
         return WhyNot("state", reason, ranks[0], total, score, contributions)
     if question.limit is not None and ranks[0] > question.limit:
         reason = f"its rank is {ranks[0]}, and the limit is {question.limit}"

@@ -234,6 +234,16 @@ class TestOwners:
             mnemic.delete(BERT, "graph")
 
     @pytest.mark.requirement("N-28")
+    def test_the_receipt_of_a_session_says_that_corrections_keep_names(self, mnemic: Mnemic):
+        mnemic.capture(ANNA, user="Ana Weber works at Siemens in Hamburg.")
+        mnemic.graph.extract(ANNA, levels=tuple(Level))
+        assert mnemic.erase(ANNA, level="session").notes == ()
+        mnemic.capture(ANNA, user="Ana Weber works at Siemens in Hamburg.")
+        mnemic.graph.extract(ANNA, levels=tuple(Level))
+        mnemic.graph.correct(ANNA, "Ana Weber", rename="Ana Keller")
+        (note,) = mnemic.erase(ANNA, level="session").notes
+        assert "'graph'" in note
+
     def test_a_corrected_name_does_not_survive_the_erasure_of_the_user(self, tmp_path: Path, clock: Clock):
         parts = Engine(
             store=SqliteStore(tmp_path / "memory.db"),

@@ -139,7 +139,7 @@ class TestRoom:
         report = small.import_(Scope(user="carl"), "\n".join(lines))
         assert len(small.profile.get(Scope(user="carl"))) == report.added["profile"] == 3
         assert len(report.problems) == 2
-        assert "at most 3" in report.problems[0]
+        assert "3 of 3 facts" in report.problems[0]
 
 
 def fact(key: str, source: str, day: int) -> ProfileEntry:
