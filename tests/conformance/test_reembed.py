@@ -199,7 +199,7 @@ def test_a_dry_run_tells_how_much_there_is_and_writes_nothing(store: Store, befo
         assert work.vectors.spaces() == {before.space.id: len(THINGS)}
     finding = about(mnemic, "vectors")[0]
     assert (finding.condition, finding.remedy) == (Condition.DEGRADED, "run `mnemic reembed`")
-    assert f"(0 of {len(THINGS)} have one, 0%)" in finding.message
+    assert f"(0 of {len(THINGS)} items have a vector, 0%)" in finding.message
     mnemic.reembed()
     assert mnemic.reembed(is_dry_run=True).estimate == type(report.estimate)(0, 0, 0.0)
 

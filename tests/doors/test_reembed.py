@@ -93,7 +93,7 @@ def test_minilm_is_found_again_as_the_embedder_before_and_gone_back_to(home: Pat
     assert during == pytest.approx(first)
     code, out, _ = run(["doctor", *shorter], [])
     assert code == failures.UNEXPECTED
-    assert "0 of 3 have one, 0%" in out
+    assert "0 of 3 items have a vector, 0%" in out
     assert "run `mnemic reembed`" in out
     code, out, err = run(["reembed", "--dry-run", *shorter], [])
     assert "3 texts to embed, about 86 characters and" in out

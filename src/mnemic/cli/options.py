@@ -97,7 +97,7 @@ ConfigFile = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help="The configuration file. Default: the file that MNEMIC_CONFIG names, otherwise your user configuration file.",
+        help="The configuration file. Default: MNEMIC_CONFIG, or your user configuration file.",
         metavar="FILE",
     ),
 ]

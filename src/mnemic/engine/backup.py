@@ -303,9 +303,7 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
 
 def _check_sound(store: Store) -> None:
     if any(each.condition is Condition.BROKEN for each in store.diagnose()):
-        raise errors.DamagedError(
-            "the store is damaged, so a backup would be damaged too; recover the store with `mnemic rescue`"
-        )
+        raise errors.DamagedError("the store is damaged, and so would be a backup; recover it with `mnemic rescue`")
 
 
 def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:

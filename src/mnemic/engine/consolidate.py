@@ -172,9 +172,7 @@ class Consolidating:
                 for single in group.singles:
                     editor.supersede(single, old.id, Action.MERGED, f"part of the preference {old.id}")
         except (ConflictError, NotFoundError):
-            _log.debug(
-                "a memory of user %s changed while a preference was being derived from it", self._partition.owner
-            )
+            _log.debug("a memory of user %s changed during consolidation", self._partition.owner)
             return None
         self._engine.observer.count("mnemic.consolidate.preferences")
         self._engine.observer.count("mnemic.consolidate.memories", len(group.singles))

@@ -99,5 +99,5 @@ def test_a_model_with_narrow_cosines_is_calibrated_to_the_same_relevance():
 
 
 def test_a_model_that_places_answers_farther_than_other_texts_is_refused():
-    with pytest.raises(BackendError, match="nearer"):
+    with pytest.raises(BackendError, match="closer"):
         calibrate(Contrary())
