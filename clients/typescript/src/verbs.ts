@@ -2054,7 +2054,7 @@ export interface ImportOptions {
 export type EraseOptions = EraseRequest;
 
 export interface ReembedOptions {
-  /** Estimate the work and the time by embedding a few texts, without changing anything. */
+  /** Embed a few texts to estimate the amount of work and its duration. Changes nothing. */
   is_dry_run?: boolean | undefined;
   /** Once everything is embedded, remove the vectors from other embedders. */
   is_pruning?: boolean | undefined;

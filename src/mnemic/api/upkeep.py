@@ -449,7 +449,7 @@ class UpkeepVerbs(Acting):
         the default, minilm. Old vectors are kept, so you can switch back. Call again to resume after an interruption.
 
         Args:
-            is_dry_run: Estimate the work and the time by embedding a few texts, without changing anything.
+            is_dry_run: Embed a few texts to estimate the amount of work and its duration. Changes nothing.
             is_pruning: Once everything is embedded, remove the vectors from other embedders.
             progress: Progress callback: `(vectors done, total vectors)`.
 

@@ -86,7 +86,7 @@ def init(
     config: ConfigFile = None,
     is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     is_for_prompts: Annotated[
-        bool, typer.Option("--prompts", help="Write editable prompts instead of the configuration.")
+        bool, typer.Option("--prompts", help="Write the editable prompt files instead of the configuration file.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -70,7 +70,7 @@ def install(
         if each.is_changed and not is_dry_run:
             note(f"  restart {client.title} to use it")
     if not written:
-        note("no MCP client found; choose one with --client, or add this to its configuration:")
+        note("no MCP client found; choose one with --client, or add this to your client's configuration:")
         write(entry.as_json())
 
 

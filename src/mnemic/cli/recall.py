@@ -58,7 +58,7 @@ def context(
 @command("ask")
 def ask(options: ScopeOptions, arguments: Arguments) -> None:
     """Answer a question from memories and documents, with citations. Stores nothing. If no language model is
-    configured, the command shows the best passages or, with --json, fails.
+    configured, the command shows the best passages. With --json, it fails instead.
     """
     scope = options.scope
     with options.open(is_reading=True) as mnemic:

@@ -540,7 +540,7 @@ class _Accepting:
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
-            _log.error("cannot accept connections for %g s: %s", NO_ROOM_S, error.strerror)
+            _log.error("cannot accept connections, retrying in %g s: %s", NO_ROOM_S, error.strerror)
             self._pause(NO_ROOM_S)
             return
         taken.setblocking(False)
