@@ -22,6 +22,7 @@ def test_keys_go_anywhere_and_walk_through_a_list(site: Site, console: Console):
     keys.press("Control+k")
     keys.type("memor")
     keys.press("Enter")
+    console.page.wait_for_function("() => document.activeElement.textContent === 'Memories'")
     console.see("Ana plays chess")
     focused = "() => document.activeElement.textContent"
     for key, text in (("j", "Ana plays chess"), ("j", "Ana owns a boat"), ("k", "Ana plays chess")):

@@ -43,7 +43,6 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
     item does not exist.
     """
     now, reason = engine.clock.now(), clean_reason(engine, reason)
-    engine.accesses.flush(engine.store)  # so that no record of its text is written afterwards
     with engine.store.write(is_erasing=True) as work:
         memories = work.memories.get(scope.visibility, [item_id])
         messages = work.messages.get(scope.visibility, [item_id])
@@ -52,6 +51,7 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
             places.append(scope.partition(scope.default_level))
         if not places:
             raise NotFoundError(f"there is no memory or message {item_id!r} in this scope")
+        engine.accesses.drain(work)  # so that no record of its text is written afterwards
         partition = places[0]
         counts = {
             "memories": work.memories.erase(partition, [item_id], now) if memories else 0,
