@@ -43,7 +43,9 @@ class ReadDocument:
     def __post_init__(self) -> None:
         places = [heading.offset for heading in self.headings]
         for offsets in (list(self.pages), places):
-            if offsets != sorted(offsets) or any(not 0 <= offset <= len(self.text) for offset in offsets):
+            if any(not 0 <= offset <= len(self.text) for offset in offsets):
+                raise InvalidInputError("the offsets of pages and headings must be within the text")
+            if offsets != sorted(offsets):
                 raise InvalidInputError("pages and headings must be listed in the order of the text")
         if self.pages and self.pages[0] != 0:
             raise InvalidInputError("the first page must start at offset 0")
