@@ -82,12 +82,27 @@ def test_after_more_than_a_year_trifles_are_gone_and_summaries_and_used_facts_st
 
 
 @pytest.mark.requirement("P-28")
+def test_notes_in_their_owners_words_are_not_called_worthless(mnemic: Mnemic):
+    for text in (
+        "I like green tea",
+        "The deploy key is on the NAS",
+        "The API rate limit is 100 requests per minute",
+        "Bin day is Tuesday",
+        "I hate cilantro",
+    ):
+        mnemic.remember(MARA, text)
+    report = mnemic.health(MARA)
+    assert report.score.score == 100
+    assert not report.findings
+
+
+@pytest.mark.requirement("P-28")
 def test_a_store_of_junk_scores_low_and_one_of_facts_high(mnemic: Mnemic):
     junk = (
         "User will keep ya posted",
-        "That sounds great",
+        "User is so happy for you",
         "User loves it",
-        "It is a nice idea",
+        "User is looking forward to it",
         'Traceback (most recent call last):\n  File "/srv/run.py", line 8, in main\nKeyError: 3',
         "<div class='map'>\n<script src='map.js'></script>\n</div>",
     )
@@ -101,7 +116,7 @@ def test_a_store_of_junk_scores_low_and_one_of_facts_high(mnemic: Mnemic):
     assert report.score.score <= 25
     assert {one.text for one in report.findings if one.ailment is Ailment.JUNK} >= {
         "User loves it",
-        "That sounds great",
+        "User is so happy for you",
     }
     assert mnemic.health(other).score.score == 100
 
