@@ -6,7 +6,7 @@ is unknown, because the embedding model is not calibrated, only the form of the 
 
 import re
 from collections.abc import Iterable, Sequence
-from math import isnan, nan
+from math import isnan, log, nan
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
@@ -19,6 +19,8 @@ from mnemic.model.scope import Level
 from mnemic.ranking import silence
 from mnemic.ranking.digest import FULL_CONTENT, LEAST_CONTENT, content
 from mnemic.ranking.relevance import WORDS
+from mnemic.text.analyser import Analyser
+from mnemic.text.languages import detect
 
 INCLUDED = Scale()  # that of the included embedding model
 SURE = 0.9
@@ -31,6 +33,17 @@ SURE_PASSAGE = 0.7
 150 questions to two documents 0.91 have such a passage (0.83 one of 0.9), of 240 unrelated prompts 0.046 (0.021).
 """
 
+CHANCE_ROWS, FEW_ROWS = 8, 1000
+"""Among eight rows, chance brings no relevance of even odds; among n times as many, none of n to 1. In a store of few
+rows, a hit beyond that is no coincidence, so the prompt's form counts less ("Who handles the migration?").
+"""
+
+UNUSUAL = 0.1
+"""Least certainty for such a hit. In stores of 10 to 350 rows, this shows something to one in a thousand of 5,440
+unrelated prompts.
+"""
+
+_ANALYSER = Analyser()
 _WORD = re.compile(r"[\w'’-]+")
 LEAST_PASSAGE = SHOWN_RELEVANCE
 CROSS_GAP = 2.0
@@ -68,7 +81,8 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
     strong = strong_enough(found, text)
     if all(isinstance(hit.item, Memory) for hit in strong) and silence.is_near_miss(text, sights(found)):
         return False
-    if _best(hit for hit in found if isinstance(hit.item, Memory)) >= SURE or _best(_passages(found)) >= SURE_PASSAGE:
+    echoing = found if detect(text).code == "en" else _echoing(text, found)
+    if _best(h for h in echoing if isinstance(h.item, Memory)) >= SURE or _best(_passages(echoing)) >= SURE_PASSAGE:
         return True
     names = silence.names_asked(text)
     if _best(hit for hit in found if not names.isdisjoint(_WORD.findall(hit.text))) >= SURE:
@@ -82,7 +96,20 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
         scale, name = engine.scale_of(embedder) or scale, embedder.space.model
     prompt = silence.Prompt(text=text, vector=vector, searched=sum(recall.searched for recall in recalls))
     judge = silence.judge(name)
-    return silence.certainty(judge, prompt, sights(found, scale)) >= judge.threshold
+    certainty = silence.certainty(judge, prompt, sights(found, scale))
+    return certainty >= (UNUSUAL if _stands_out(prompt, found) else judge.threshold)
+
+
+def _stands_out(prompt: silence.Prompt, found: Sequence[Hit]) -> bool:
+    """True if a hit with a word of the prompt is nearer to it than chance brings one among few rows."""
+    least = log(max(1.0, prompt.searched / CHANCE_ROWS))
+    return prompt.searched <= FEW_ROWS and silence.logit(_best(_echoing(prompt.text, found))) >= least
+
+
+def _echoing(text: str, hits: Iterable[Hit]) -> list[Hit]:
+    """The hits that share a word with a prompt. Cosines of the included model mean little beyond English."""
+    words = set(_ANALYSER.query_terms(text)) - detect(text).common
+    return [hit for hit in hits if not words.isdisjoint(_ANALYSER.terms(hit.text))]
 
 
 def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0) -> tuple[Hit, ...]:

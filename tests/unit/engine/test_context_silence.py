@@ -1,0 +1,64 @@
+"""Whether a prompt gets memory in a store of one short talk, with the included embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mnemic.api import Mnemic
+from mnemic.model.scope import Scope
+
+pytestmark = pytest.mark.requirement("P-40")
+TOLD, ASKING = Scope(user="mara", session="told"), Scope(user="mara", session="asking")
+
+
+@pytest.fixture
+def mnemic() -> Iterator[Mnemic]:
+    with Mnemic.open("memory://", has_worker=False) as opened:
+        yield opened
+
+
+def block(mnemic: Mnemic, prompt: str) -> str:
+    blocks = mnemic.context(ASKING, prompt).blocks
+    return "\n".join(text for name, text in blocks.items() if name != "working")
+
+
+def tell(mnemic: Mnemic, *texts: str) -> None:
+    for text in texts:
+        mnemic.capture(TOLD, [{"role": "user", "content": text}])
+
+
+WORK = (
+    "We signed with Bluefin Logistics, their contact is Marta Silva",
+    "In the Kestrel repo we squash merge, and every PR needs a changelog entry",
+    "Our cat Miso is on a kidney diet now, the vet said no dry food",
+)
+
+
+@pytest.mark.parametrize(
+    "prompt, answer",
+    [("who is Marta?", "Marta"), ("how do we merge pull requests?", "squash"), ("what did the vet say?", "kidney")],
+)
+def test_a_question_that_does_not_speak_of_the_user_finds_what_was_said(mnemic: Mnemic, prompt: str, answer: str):
+    tell(mnemic, *WORK)
+    assert answer in block(mnemic, prompt)
+
+
+@pytest.mark.parametrize("prompt", ["who is Ada Lovelace?", "how do I merge two lists?", "what did Plato say?"])
+def test_a_general_question_of_the_same_form_gets_nothing(mnemic: Mnemic, prompt: str):
+    tell(mnemic, *WORK)
+    assert block(mnemic, prompt) == ""
+
+
+@pytest.mark.parametrize("prompt", ["怎么煮鸡蛋？", "写一首关于秋天的诗", "法国的人口是多少？"])
+def test_general_questions_in_chinese_get_nothing(mnemic: Mnemic, prompt: str):
+    tell(mnemic, "我在学钢琴，每周五晚上上课", "我女儿对花生过敏")
+    assert block(mnemic, prompt) == ""
+    mnemic.work()
+    assert block(mnemic, prompt) == ""
+
+
+def test_a_question_in_chinese_finds_the_fact(mnemic: Mnemic):
+    tell(mnemic, "我在学钢琴，每周五晚上上课", "我女儿对花生过敏")
+    assert "钢琴" in block(mnemic, "我哪天有钢琴课？")
