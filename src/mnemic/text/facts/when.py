@@ -35,6 +35,11 @@ _REACH_UNDECIDED = timedelta(days=270)
 _COUNTED_WORDS = 2
 """A count and what it counts: "612 km"."""
 
+_FIRST_DAY = late_pattern(
+    r"(?<![\d/.-])\d{1,2}(?:st|nd|rd|th|\.|日|号)? ?(?:[-–—~到至]|to|until|till|through|bis|and|und) ?(?=(\d{1,2})(?![:\d]))"
+)
+"""The first of several days of one month, and the number of the last."""
+
 _SATURDAY = 5
 
 
@@ -187,13 +192,17 @@ def _read_in_year(match: re.Match[str], today: datetime, _words: DateRules) -> W
 
 
 def _read_date(folded: str, today: datetime, words: DateRules) -> When | None:
-    """The first date that is written out; one without a year goes by the verb, else it is the nearest one."""
+    """The first date that is written out; one without a year goes by the verb, else it is the nearest one. Of several
+    days, their month.
+    """
+    last_days = {int(found[1]) for found in _FIRST_DAY.finditer(folded)}
+    folded = _FIRST_DAY.sub("", folded)
     date = next(iter(find_dates(folded)), None)
     if date is None:
         return None
-    unit = "month" if date.day is None else "day"
+    unit = "month" if date.day is None or date.day in last_days else "day"
     if date.year is not None:
-        return _span(_of_date(date, date.year), unit, is_relative=False)
+        return _span(_of_date(date, date.year, unit), unit, is_relative=False)
     if words.yearly.search(folded) is not None:
         return None
     clause = next((each for each in words.turn.split(folded) if date in find_dates(each)), folded)
@@ -201,7 +210,7 @@ def _read_date(folded: str, today: datetime, words: DateRules) -> When | None:
     if tense is _Tense.OPEN:
         tense = _tense(folded, words)
     years = [year for year in range(today.year - _LEAP, today.year + _LEAP + 1) if _has_day(date, year)]
-    spans = [_span(_of_date(date, year), unit) for year in years]
+    spans = [_span(_of_date(date, year, unit), unit) for year in years]
     if tense is _Tense.PAST:
         return max((span for span in spans if span.start <= today), key=lambda span: span.start, default=None)
     if tense is _Tense.COMING:
@@ -214,8 +223,8 @@ def _has_day(date: Date, year: int) -> bool:
     return date.day is None or date.day <= monthrange(year, date.month)[1]
 
 
-def _of_date(date: Date, year: int) -> datetime:
-    return datetime(year, date.month, date.day or 1, tzinfo=UTC)
+def _of_date(date: Date, year: int, unit: str) -> datetime:
+    return datetime(year, date.month, 1 if unit == "month" else date.day or 1, tzinfo=UTC)
 
 
 def _moved(today: datetime, count: int, unit: str) -> When:
