@@ -11,6 +11,8 @@ from mnemic.text.facts.worth import keep_probability
 Case = tuple[str, tuple[tuple[str, str], ...]]
 
 ENGLISH: tuple[Case, ...] = (
+    ("Thanks :) also I switched to a standing desk.", (("User switched to a standing desk", "event"),)),
+    ("I'm on holiday from 3 to 17 December.", (("User is on holiday from 3 to 17 December (in 2026-12)", "context"),)),
     (
         "Anyway I cleared the loft because we're renting it out.",
         (("User cleared the loft because they are renting it out", "fact"),),
@@ -238,6 +240,7 @@ LEFT_ALONE: tuple[str, ...] = (
     "I need a caption for a candle photo.",
     "I'd like some advice on tiles.",
     "I want you to write a firm letter.",
+    "Work is stressful.",
     "Remind me to call Ana.",
     "I had a good trip with them in March.",
     "Ich brauche eine Formulierung für die Kündigung.",

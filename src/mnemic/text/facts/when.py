@@ -36,7 +36,8 @@ _COUNTED_WORDS = 2
 """A count and what it counts: "612 km"."""
 
 _FIRST_DAY = late_pattern(
-    r"(?<![\d/.-])\d{1,2}(?:st|nd|rd|th|\.|日|号)? ?(?:[-–—~到至]|to|until|till|through|bis|and|und) ?(?=(\d{1,2})(?![:\d]))"
+    r"(?<![\d/.-])\d{1,2}(?:st|nd|rd|th|\.|日|号)? ?(?:[-–—~到至]|to|until|till|through|bis|and|und) ?"
+    r"(?=(\d{1,2})(?![:\d]))"
 )
 """The first of several days of one month, and the number of the last."""
 
