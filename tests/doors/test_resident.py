@@ -333,6 +333,7 @@ def test_nothing_is_started_where_others_have_access_or_it_is_off(desk: Desk, tm
     folder = tmp_path / "run" / f"mnemic-{os.getuid()}"
     folder.mkdir(mode=0o755)
     assert "smoked tea" in desk.run(["recall", "tea"])[1]
+    desk.wait_for(lambda: not desk.processes())  # a slow one must not find the folder gone, and make a private one
     folder.rmdir()
     assert "smoked tea" in desk.run(["recall", "tea"], **{forward.VARIABLE: "0"})[1]
     assert desk.run(["recall", "tea"], MNEMIC_STORE="memory://")[0] == 0

