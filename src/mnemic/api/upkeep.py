@@ -379,7 +379,7 @@ class UpkeepVerbs(Acting):
         Invalid records are reported in the result and do not raise an error.
 
         Args:
-            text: The file's content: text, UTF-8 bytes, or mem0's history database.
+            text: The content: text, UTF-8 bytes, mem0's history database, or a zip from ChatGPT or Claude.ai.
             format: The format of the content. Default: detected.
             name: The file's name, which is stored as the source and determines how `.md` files are read.
             is_dry_run: Report what would happen without changing anything.
