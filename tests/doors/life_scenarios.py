@@ -277,6 +277,14 @@ MOVING = (
                 expect={"added": {}, "known": {"profile": 1, "message": 2, "memory": 1}},
             ),
             Step("export", {"levels": ["agent"]}, expect={"#": 1}),
+            Step("export", {"format": "telegram"}, fails=InvalidInputError),
+            Step("export", {"format": "mcp-memory"}, save="graph", expect={"#": 1}),
+            Step(
+                "import_",
+                {"text": Lines("graph")},
+                scope=BORIS,
+                expect={"format": "mcp-memory", "added": {"memory": 1}},
+            ),
         ),
     ),
     Scenario(

@@ -27,7 +27,7 @@ from mnemic.engine.doctor import doctor, glance, language_finding
 from mnemic.engine.documents import ingest
 from mnemic.engine.engine import Engine
 from mnemic.engine.erase import erase, receipts
-from mnemic.engine.export import OWN_LEVELS, export
+from mnemic.engine.export import EXPORT_FORMATS, OWN_LEVELS, export
 from mnemic.engine.extract import ExtractReport, extract
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.health import HealthReport, HealthRequest, health
@@ -355,13 +355,16 @@ class UpkeepVerbs(Acting):
         """Return the receipts of all erasures in the scope's org, oldest first. Receipts contain no names or text."""
         return receipts(self._engine, scope)
 
-    def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
+    def export(
+        self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, format: str = EXPORT_FORMATS[0]
+    ) -> Iterator[str]:
         """Yield everything the scope owns as JSON Lines, which `import_` can read back without loss.
 
         Args:
             levels: Include only these levels of the scope. Default: all except org.
+            format: "mnemic-export", or "mcp-memory": only active memories and the graph, for the MCP memory server.
         """
-        return export(self._engine, scope, _choices(Level, levels, "levels"))
+        return export(self._engine, scope, _choices(Level, levels, "levels"), format)
 
     def import_(
         self,
