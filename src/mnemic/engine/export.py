@@ -270,20 +270,7 @@ _LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 EXPORT_FORMATS = (FORMAT, "mcp-memory")
 
 
-def export(
-    engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS, format_: str = FORMAT
-) -> Iterator[str]:
-    """The lines of an export in one of the `EXPORT_FORMATS`. Raises `InvalidInputError` for another format."""
-    if format_ not in EXPORT_FORMATS:
-        raise InvalidInputError(f"unknown format {format_!r}; use one of {', '.join(EXPORT_FORMATS)}")
-    if format_ == FORMAT:
-        return _export_whole(engine, scope, levels)
-    from mnemic.engine.export_graph import export_graph
-
-    return export_graph(engine, scope, levels)
-
-
-def _export_whole(engine: Engine, scope: Scope, levels: tuple[Level, ...]) -> Iterator[str]:
+def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
     """Yield an export's lines without line feeds. Levels that the scope does not name are skipped; shared rows of the
     org need ORG in `levels`. Raises `DamagedError` if rows of the store are lost.
     """
