@@ -158,6 +158,13 @@ def test_an_older_agent_file_has_one_agent():
     assert [m.text for m in reading.conversations[0].messages] == ["Hello"]
 
 
+def test_an_agent_file_may_be_packed_in_a_text():
+    packed = json.dumps(SAMPLES["letta"])
+    assert memory_format(packed) == "letta"
+    assert read_memories(packed) == read_memories(SAMPLES["letta"])
+    assert memory_format('"{half') is None
+
+
 def test_zeps_facts_keep_the_times_in_which_they_are_true():
     reading = read_memories(SAMPLES["zep"])
     assert told(reading) == [("Ana works for Acme",), ("Ana works for Ocean Trust",), ("Ana", "Ana keeps bees.")]

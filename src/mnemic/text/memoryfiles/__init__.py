@@ -30,7 +30,7 @@ def memory_format(text: str, name: str = "") -> str | None:
     """The memory format of a text, or None. `name` is the file's: `.md` is always Markdown."""
     if PurePath(name).suffix.lower() in _SUFFIXES:
         return "markdown"
-    start = text.lstrip("\ufeff \t\r\n")
+    start = _unwrap(text.lstrip("\ufeff \t\r\n"))
     if not start.startswith(("{", "[")):
         return None
     if any(key in start for key in _EXPORT_KEYS):
@@ -67,8 +67,17 @@ def read_memories(
     if found in _EXPORTS:
         from mnemic.text.memoryfiles.exports import read_exported
 
-        return read_exported(text, found, name, owner or Owner(), titles)
+        return read_exported(_unwrap(text), found, name, owner or Owner(), titles)
     return read_mem0(text, name, owner or Owner(), is_named=format_ is not None)
+
+
+def _unwrap(text: str) -> str:
+    """A document that was packed in a JSON text, as some versions of Letta do, else the text itself."""
+    try:
+        inner = json.loads(text) if text.startswith('"{') else text
+    except ValueError:
+        return text
+    return inner if isinstance(inner, str) else text
 
 
 def _is_mem0(text: str) -> bool:
