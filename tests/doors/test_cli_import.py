@@ -131,6 +131,13 @@ class TestArchives:
         assert "1 message, 2 memories added" in out
         assert "data/conversations-001.json: the format is unknown" in err
 
+    def test_an_archive_of_a_new_account_is_empty(self, home: Path):
+        with zipfile.ZipFile(home / "data.zip", "w") as archive:
+            archive.writestr("conversations.json", "[]")
+            archive.writestr("memories.json", "[]")
+        report = answer("import", str(home / "data.zip"), *ANA)
+        assert (report["format"], report["added"], report["problems"]) == ("zip", {}, [])
+
     def test_an_archive_of_broken_parts_is_refused(self, home: Path):
         with zipfile.ZipFile(home / "data.zip", "w") as archive:
             archive.writestr("conversations.json", "{half")

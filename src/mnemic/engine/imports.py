@@ -431,26 +431,24 @@ class _ImportingTexts:
                 "the archive contains no conversations.json or memories.json, as those of ChatGPT and Claude.ai do; "
                 "unpack it and import its files, or run `mnemic ingest` for documents"
             )
-        whole, progress = ImportReport("", is_dry_run=self.request.is_dry_run), self.request.progress
+        whole, formats = ImportReport("zip", is_dry_run=self.request.is_dry_run), dict[str, None]()
         for name, text in texts.items():
             if name in projects or not text.strip("[]{} \r\n"):
                 continue
             try:
-                report = self.take(text, name.rpartition("/")[2], _after(progress, whole))
+                report = self.take(text, name.rpartition("/")[2], _after(self.request.progress, whole))
             except InvalidInputError as error:
                 whole.problems.append(f"{name}: {error}")
                 continue
-            whole.format = report.format if whole.format in ("", report.format) else f"{whole.format}, {report.format}"
-            for counts, more in ((whole.added, report.added), (whole.known, report.known)):
-                counts.update(more)
-            whole.skipped.update(report.skipped)
-            whole.redacted.update(report.redacted)
+            formats[report.format] = None
+            for counts in ("added", "known", "skipped", "redacted"):
+                getattr(whole, counts).update(getattr(report, counts))
             whole.quarantined += report.quarantined
             whole.changed += report.changed
             whole.problems += [f"{name}: {problem}" for problem in report.problems]
-        if whole.problems and not whole.format:
+        if whole.problems and not formats:
             raise InvalidInputError(whole.problems[0])
-        return whole
+        return replace(whole, format=", ".join(formats) or whole.format)
 
 
 def _after(progress: Progress | None, whole: ImportReport) -> Progress | None:

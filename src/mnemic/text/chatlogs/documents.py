@@ -217,7 +217,7 @@ def _path_to_last_leaf(records: list[Json]) -> set[str] | None:
 
 
 CONTEXT = "instructions that the program added"
-_WRAPPED = re.compile(r"\s*<([\w -]{1,40})[^<>]*>.*</\1>\s*", re.DOTALL)
+_TAG = re.compile(r"<([\w-]{1,40})[^<>]{0,200}>")
 _CODEX_RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
@@ -228,7 +228,7 @@ def read_codex(records: Numbered, reading: LogReading, *, include_tools: bool) -
     conversation, is_named = LoggedConversation("codex-session"), False
     for number, record in records:
         item = as_mapping(record.get("payload")) or record
-        kind, role, text = item.get("type"), item.get("role"), text_of(item.get("content"))
+        kind, role, text = item.get("type"), item.get("role"), text_of(item.get("content")).strip()
         if record.get("type") == "session_meta" or (kind is None and "instructions" in item):
             conversation.session = conversation.session if is_named else str(item.get("id") or "codex-session")
             is_named = True
@@ -249,9 +249,9 @@ def read_codex(records: Numbered, reading: LogReading, *, include_tools: bool) -
 
 def _is_context(role: object, text: str) -> bool:
     """True for a user's message that the program wrote: one tag around everything, or the project's AGENTS.md."""
-    return role_of(role) is Role.USER and (
-        text.startswith("# AGENTS.md instructions") or _WRAPPED.fullmatch(text) is not None
-    )
+    tag = _TAG.match(text)
+    is_wrapped = tag is not None and text.endswith(f"</{tag[1]}>")
+    return role_of(role) is Role.USER and (is_wrapped or text.startswith("# AGENTS.md instructions"))
 
 
 def _roll_back(conversation: LoggedConversation, turns: object) -> int:
