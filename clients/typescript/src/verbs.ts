@@ -1031,7 +1031,7 @@ export interface KeysRotateRequest {
   overlap_s?: number | undefined;
 }
 
-export type Kind = "fact" | "goal" | "preference" | "context" | "event" | "summary" | "reflection" | "gem" | "learning" | "state" | "persona" | "scratchpad" | "document";
+export type Kind = "fact" | "goal" | "preference" | "context" | "event" | "summary" | "reflection" | "gem" | "learning" | "state" | "persona" | "attempt" | "scratchpad" | "document";
 
 export type Level = "session" | "user" | "agent" | "org";
 
