@@ -78,6 +78,7 @@ def build(config: Config) -> Engine:
         settings=replace(config.settings, scales={**config.scales, **config.settings.scales}),
         tools=partial(_tools, config),
         database_lines=_database_lines,
+        archive_texts=_archive_texts,
         keyring=open_keyring(config),
     )
 
@@ -86,6 +87,12 @@ def _database_lines(content: bytes) -> str:
     from mnemic.adapters.mem0_history import history_lines
 
     return history_lines(content)
+
+
+def _archive_texts(content: bytes, name: str) -> Mapping[str, str]:
+    from mnemic.adapters.chat_archives import archive_texts
+
+    return archive_texts(content, name)
 
 
 def archive(keyring: Keyring | None = None) -> Archive:

@@ -1031,7 +1031,7 @@ export interface KeysRotateRequest {
   overlap_s?: number | undefined;
 }
 
-export type Kind = "fact" | "goal" | "preference" | "context" | "event" | "summary" | "reflection" | "gem" | "learning" | "state" | "persona" | "scratchpad" | "document";
+export type Kind = "fact" | "goal" | "preference" | "context" | "event" | "summary" | "reflection" | "gem" | "learning" | "state" | "persona" | "attempt" | "scratchpad" | "document";
 
 export type Level = "session" | "user" | "agent" | "org";
 
@@ -2038,6 +2038,8 @@ export type ToolsCallOptions = ToolsCallRequest;
 export interface ExportOptions {
   /** Include only these levels of the scope. Default: all except org. */
   levels?: readonly Level[] | undefined;
+  /** "mnemic-export", or "mcp-memory": only active memories and the graph, for the MCP memory server. */
+  format?: string | undefined;
 }
 
 export interface ImportOptions {

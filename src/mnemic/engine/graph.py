@@ -65,11 +65,11 @@ def nodes(
     return graph.NodePage(tuple(kept), shown[-1] if len(keys) > limit else None)
 
 
-def overview(engine: Engine, scope: Scope, walk: Walk, *, limit: int = 50) -> graph.GraphOverview:
+def overview(engine: Engine, visible: Visibility, walk: Walk, *, limit: int = 50) -> graph.GraphOverview:
     """The `limit` entities with most relations, and the relations between them."""
     with engine.store.read() as work:
-        around = Walking(work, scope.visibility, walk)
-        rows = work.graph.entities(scope.visibility, graph.EntityQuery(limit=MOST_RANKED))
+        around = Walking(work, visible, walk)
+        rows = work.graph.entities(visible, graph.EntityQuery(limit=MOST_RANKED))
         roots = around.nodes.of_keys({row.key for row in rows})
         edges = around.edges(roots)
         ties = Counter(end for edge in edges for end in (edge.source_id, edge.target_id))

@@ -85,6 +85,7 @@ class Kind(StrEnum):
     LEARNING = "learning"
     STATE = "state"
     PERSONA = "persona"
+    ATTEMPT = "attempt"
     SCRATCHPAD = "scratchpad"
     DOCUMENT = "document"
 

@@ -16,8 +16,9 @@ from mnemic.model.scope import Level
 
 
 def _half_lives() -> dict[Kind, float]:
-    # days: states pass sooner than events, working notes first; summaries stay about a year
-    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0, Kind.SUMMARY: 365.0}
+    # days: states pass sooner than events, working notes first; summaries and what was tried stay about a year
+    lasting = dict.fromkeys((Kind.SUMMARY, Kind.ATTEMPT), 365.0)
+    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0, **lasting}
 
 
 @dataclass(frozen=True, slots=True)

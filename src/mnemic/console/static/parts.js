@@ -16,6 +16,7 @@ export const KINDS = [
   "learning",
   "state",
   "persona",
+  "attempt",
   "scratchpad",
 ];
 export const LEVELS = ["session", "user", "agent", "org"];
