@@ -72,7 +72,7 @@ class Site:
         doors = [door(self.mnemic, self.gate), rest_door(self.mnemic, self.gate)]
         app = application(doors, self.gate, Health(self.mnemic), Metrics())
         self._server = Listening(app, fd=self._listening.fileno())
-        self.http = httpx2.Client(base_url=self.url)
+        self.http = httpx2.Client(base_url=self.url, timeout=60)
         self.key = self.mnemic.keys.create(ANA, rights=[Right.READ, Right.WRITE])
 
     def register(self, *uris: str, **more: Any) -> Any:

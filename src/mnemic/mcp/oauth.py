@@ -150,10 +150,11 @@ class AuthorizationServer:
         known = ClientAuthenticator(clients)
         posts = {TOKEN: TokenHandler(clients, known).handle, REGISTER: registering, REVOKE: self.revoke}
         room = self.gate.limits.in_flight
+        bounded = {path: Bound(Route(path, partial(self._limit, do)).app, room) for path, do in posts.items()}
         return [
             Route(SERVER, MetadataHandler(self._metadata()).handle),
-            Route(AUTHORIZE, Bound(_App(self.authorize), room), methods=["GET", "POST"]),
-            *(Route(path, Bound(_App(partial(self._limit, do)), room), methods=["POST"]) for path, do in posts.items()),
+            Route(AUTHORIZE, Bound(Route(AUTHORIZE, self.authorize).app, room), methods=["GET", "POST"]),
+            *(Route(path, app, methods=["POST"]) for path, app in bounded.items()),
         ]
 
     async def authorize(self, request: Request) -> Response:
@@ -228,17 +229,6 @@ class AuthorizationServer:
             "Referrer-Policy": "same-origin",  # without a referrer, browsers would not name the form's origin
         }
         return HTMLResponse(text, 401 if mistake else 200, headers)
-
-
-class _App:
-    """A handler as an ASGI application."""
-
-    def __init__(self, handle: _Handle) -> None:
-        self._handle = handle
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        request = Request(scope, receive)
-        await (await self._handle(request))(scope, receive, send)
 
 
 class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.RefreshToken, sdk.AccessToken]):
