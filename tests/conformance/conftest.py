@@ -43,6 +43,7 @@ TABLES = (
     "api_keys",
     "audit",
     "requests",
+    "oauth_tokens",
     "partitions",
 )
 MakePostgres = Callable[..., PostgresStore]

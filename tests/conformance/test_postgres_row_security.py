@@ -34,7 +34,7 @@ from mnemic.testing.samples import (
     an_entry,
     fill_document,
 )
-from mnemic.testing.store_access import a_key, a_note, add_keys
+from mnemic.testing.store_access import a_key, a_note, a_token, add_keys
 from mnemic.testing.store_contexts import a_record
 from mnemic.testing.store_entity_vectors import an_entity_vector
 from mnemic.testing.store_graph import a_sheet, named
@@ -82,6 +82,7 @@ def fill(store: PostgresStore, scope: Scope) -> None:
         work.profiles.put([ProfileEntry(partition, "drink", said, "user", NOW, NOW)])
         work.conversations.move(partition, "s1", "summarised", 0, 1)
         work.audit.add([a_note(org=scope.org)])
+        work.tokens.add([a_token(scope.org, scope.org)])
         work.erasure.add(Receipt(NOW, {}, id="r1", org=scope.org))
         work.research.put(partition, document, [a_step(said, reply=said)])
         work.contexts.add([a_record(partition=partition, query=said)])
@@ -186,6 +187,7 @@ def test_a_statement_without_a_condition_changes_and_deletes_nothing_of_another_
             "cursors",
             "api_keys",
             "audit",
+            "oauth_tokens",
             "receipts",
             "requests",
             "partitions",

@@ -60,6 +60,32 @@ class IssuedKey:
     token: str = field(repr=False)
 
 
+class TokenKind(StrEnum):
+    """What an OAuth token is for: to be exchanged once, to call, or to be renewed."""
+
+    CODE = "code"
+    ACCESS = "access"
+    REFRESH = "refresh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptToken:
+    """An OAuth token without its secret. `hash` is the token's SHA-256 in hex, unique in the whole store.
+
+    It acts as the key with the id `key_id`, and only while that key is valid. `connection` is the id that all tokens of
+    one consent share, `client` the SHA-256 of the client's id, and `details` the client's request as JSON (codes only).
+    """
+
+    hash: str = field(repr=False)
+    kind: TokenKind
+    connection: str
+    org: str
+    key_id: str
+    client: str
+    expires_at: datetime
+    details: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """An action in an org, done or refused: `actor` (`key:` and the key's id, else the server), `verb`, `target`

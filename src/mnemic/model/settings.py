@@ -103,6 +103,25 @@ class ProxySettings:
     anthropic_api_key: str | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """OAuth for MCP over HTTP.
+
+    `url`: the address at which clients reach this server. None: OAuth is off. `redirect_hosts`: hosts, with commas
+    between, to which the built-in authorization server may send codes, besides the person's own machine. `issuer`:
+    another authorization server, whose keys are at `jwks_url`. Its tokens are for `audience` (default: the address of
+    MCP here), and their claim `user_claim` names the user in `org`.
+    """
+
+    url: str | None = None
+    redirect_hosts: str = "claude.ai,claude.com,chatgpt.com"
+    issuer: str | None = None
+    jwks_url: str | None = None
+    audience: str | None = None
+    user_claim: str = "sub"
+    org: str = "default"
+
+
 class Quarantine(StrEnum):
     """Which memories that contain instructions to the model are held back until a person trusts them: none, those
     not from the user, or all.
@@ -213,6 +232,7 @@ class Settings:
     life: LifeSettings = field(default_factory=LifeSettings)
     assistant: AssistantSettings = field(default_factory=AssistantSettings)
     proxy: ProxySettings = field(default_factory=ProxySettings)
+    oauth: OAuthSettings = field(default_factory=OAuthSettings)
     quarantine: Quarantine = Quarantine.UNTRUSTED
     redacts_secrets: bool = True
     secrets_passing: frozenset[str] = frozenset()

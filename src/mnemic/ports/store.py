@@ -33,6 +33,7 @@ from mnemic.ports.tables import (
     Profiles,
     Requests,
     ResearchSteps,
+    Tokens,
     Upkeep,
 )
 
@@ -395,6 +396,11 @@ class UnitOfWork(Protocol):
         ...
 
     @property
+    def tokens(self) -> Tokens:
+        """OAuth tokens."""
+        ...
+
+    @property
     def audit(self) -> Audit:
         """The audit log."""
         ...
@@ -540,7 +546,7 @@ KEYS, AUDIT = "api_keys", "audit"
 KEPT_TABLES = (KEYS, AUDIT)
 """Tables about running the store, not about memories."""
 
-PASSING_TABLES = ("requests", "context_records")
+PASSING_TABLES = ("requests", "context_records", "oauth_tokens")
 """Tables that no copy holds and that a restore empties: they are about the rows before it, for a short time."""
 
 SHARED_TABLES = ("erasing", "schedules", "spaces")

@@ -4,13 +4,34 @@ import builtins
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from mnemic.adapters.stores.sql.dialect import AUDIT, CONVERSATION, HISTORY, JOB, KEY, MEMORY, PROFILE, REQUEST, SHOWN
+from mnemic.adapters.stores.sql.dialect import (
+    AUDIT,
+    CONVERSATION,
+    HISTORY,
+    JOB,
+    KEY,
+    MEMORY,
+    PROFILE,
+    REQUEST,
+    SHOWN,
+    TOKEN,
+)
 from mnemic.adapters.stores.sql.session import SqlPort
 from mnemic.errors import ConflictError
 from mnemic.model.columns import dumps, micros, moment, to_plain
 from mnemic.model.item import Conversation, Memory, Message, ProfileEntry
 from mnemic.model.recall import ContextQuery, ContextRecord
-from mnemic.model.records import ERASED, ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
+from mnemic.model.records import (
+    ERASED,
+    ApiKey,
+    AuditEntry,
+    HistoryEntry,
+    Job,
+    JobState,
+    KeptRequest,
+    KeptToken,
+    Outcome,
+)
 from mnemic.model.scope import Level, Partition, Visibility, to_microseconds
 
 
@@ -190,6 +211,28 @@ class SqlKeys(SqlPort, topic="access"):
     def has_any(self) -> bool:
         row = self._session.run_across(self._sql["has_any"]).fetchone()
         return bool(row and row[0])
+
+
+class SqlTokens(SqlPort, topic="tokens"):
+    """The `Tokens` port."""
+
+    def add(self, tokens: Sequence[KeptToken]) -> None:
+        self._session.see(*(token.org for token in tokens))
+        self._session.write_each(self._sql["insert"], [TOKEN.row(token) for token in tokens])
+
+    def get(self, hash: str) -> KeptToken | None:
+        row = self._session.run_across(self._sql["get"], {"hash": hash}).fetchone()
+        return None if row is None else TOKEN.noun(row)
+
+    def remove(self, org: str, hash: str) -> bool:
+        self._session.see(org)
+        return self._session.write(self._sql["remove"], {"org": org, "hash": hash}).rowcount == 1
+
+    def end(self, connection: str) -> int:
+        return self._session.write_across(self._sql["end"], {"connection": connection}).rowcount
+
+    def forget(self, before: datetime) -> int:
+        return self._session.write_across(self._sql["forget"], {"before": to_microseconds(before)}).rowcount
 
 
 class SqlAudit(SqlPort, topic="access"):
