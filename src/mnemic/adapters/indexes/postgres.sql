@@ -24,6 +24,8 @@ WHERE s.pid = p.pid AND p.org = %(org)s AND p.level = %(level)s AND p.owner_sha2
 -- name: advance
 UPDATE search_partitions SET version = %(version)s, next_slot = %(next_slot)s
 WHERE pid = %(pid)s AND is_of_passages = %(side)s;
+-- name: analyse
+ANALYZE search_partitions, search_groups, search_rows, search_postings;
 -- name: groups
 SELECT number, agent, is_active, kind, items, total_length FROM search_groups
 WHERE pid = %(pid)s AND is_of_passages = %(side)s;

@@ -18,16 +18,19 @@ from mnemic.adapters.indexes.words import Counted
 from mnemic.adapters.stores.postgres.connections import Target
 from mnemic.adapters.stores.postgres.connections import query as trusted
 from mnemic.errors import BackendError, InvalidInputError
-from mnemic.model.candidates import MESSAGE, Candidates, Change, Floats, IndexQuery, Nearness, Surroundings
+from mnemic.model.candidates import DOCUMENT, MESSAGE, Candidates, Change, Floats, IndexQuery, Nearness, Surroundings
 from mnemic.model.health import Condition, Finding
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner
+from mnemic.text.analyser import Analyser
 
 COMPARED_ROWS = 4_096
 """Up to so many rows, all vectors are compared with the query. It is also the size of a sample for the statistics."""
 GRAPH_ROWS = 8_192
 """Partitions with more rows get an HNSW index."""
+ANALYSED_ROWS = 1_000
+"""After so many changes at once, the server's statistics are renewed, because its plans depend on them."""
 _MOST_VERSIONS = 65_536  # partitions; bounds the cache's memory; a full cache is emptied
 _BM25 = Bm25()
 _Slots = NDArray[np.int64]
@@ -43,6 +46,7 @@ class _Opened:
     version: int
     items: int
     total_length: float
+    has_talk: bool
     seen: list[int]
     wanted: list[int]
     wanted_rows: int
@@ -113,6 +117,8 @@ class PostgresIndex:
             writer = PartitionWriter(run, place, next_slot)
             writer.write(changes)
             run(SQL["advance"], place | {"version": version, "next_slot": writer.next_slot})
+            if len(changes) > ANALYSED_ROWS:
+                run(SQL["analyse"])
             dims = {space: self._dims(run, space) for space in self._spaces} if writer.rows > GRAPH_ROWS else {}
         for space, number in dims.items():
             if number:
@@ -126,7 +132,8 @@ class PostgresIndex:
             chosen = _choose_by_words(
                 [each for each in opened if each], statistics, max(self._keyword_rows, query.dense_limit)
             )
-            vectors = (query.vector, *query.further)[: len(self._spaces)]
+            vectors = [*(query.vector, *query.further)[: len(self._spaces)]]
+            vectors += [None] * (len(self._spaces) - len(vectors))
             found: list[list[Evidence]] = []
             for each in opened:
                 if each is None:
@@ -155,6 +162,9 @@ class PostgresIndex:
     def close(self) -> None:
         self._graphs.wait()
         self._link.close()
+
+    def holds(self, partitions: Collection[Partition]) -> bool:
+        return any(self.version(partition) for partition in partitions)
 
     def is_behind(self, partitions: Collection[Partition]) -> bool:
         """False: what was applied was committed, and a failure is raised."""
@@ -213,6 +223,7 @@ class PostgresIndex:
             version=version,
             items=items,
             total_length=length,
+            has_talk=any(kind in (MESSAGE, DOCUMENT) for kind, *_ in seen.values()),
             seen=[*seen],
             wanted=wanted,
             wanted_rows=sum(seen[number][1] for number in wanted),
@@ -237,10 +248,10 @@ class PostgresIndex:
         sums: tuple[float, float] | None,
     ) -> list[Evidence]:
         """The evidence of a partition, once per space."""
-        near = [self._nearest(run, query, opened, *each) for each in zip(self._spaces, vectors, strict=False)]
+        near = [self._nearest(run, query, opened, *each) for each in zip(self._spaces, vectors, strict=True)]
         slots = np.unique(np.concatenate([words, *(each.slots for each in near)]))
         slots, records, ids, named = _read_rows(run, query, opened, slots)
-        cosines = [self._cosines(run, opened, slots, *each) for each in zip(self._spaces, vectors, strict=False)]
+        cosines = [self._cosines(run, opened, slots, *each) for each in zip(self._spaces, vectors, strict=True)]
         main = Evidence(
             ids=ids,
             counts=opened.counted.of(slots),
@@ -298,6 +309,21 @@ class PostgresIndex:
             return np.full(len(slots), np.nan, dtype=np.float32)
         asked = opened.key | {"space": space, "vector": Vector(vector), "slots": slots.tolist()}
         return np.frombuffer(_one(run(SQL["cosines"], asked)) or b"", dtype=">f4").astype(np.float32)
+
+
+def open_postgres_index(
+    url: str, spaces: Sequence[str], lock_wait_s: float, owner_of: Callable[[Partition], Partition]
+) -> PostgresIndex:
+    """An index beside the store at `url`, which must be open already, because the store's migrations make its tables."""
+    target = Target(
+        url=url,
+        schema="mnemic",
+        pool_size=10,
+        connect_timeout_s=10.0,
+        lock_wait_s=lock_wait_s,
+        statement_timeout_s=0.0,
+    )
+    return PostgresIndex(target, spaces=spaces, analyser=Analyser().name, owner_of=owner_of)
 
 
 _: type[Index] = PostgresIndex
@@ -372,7 +398,7 @@ def _read_rows(
     admitted = None if opened.admitted is None else opened.admitted.tolist()
     asked = opened.key | {"words": sorted(query.words), "wanted": opened.wanted, "admitted": admitted}
     everything = slots
-    if query.neighbours and len(slots):
+    if query.neighbours and opened.has_talk and len(slots):
         beside = asked | {"slots": slots.tolist(), "steps": query.neighbours}
         everything = np.union1d(slots, _unpack_slots(_one(run(SQL["beside"], beside))))
     packed, ids, named = run(SQL["rows"], asked | {"slots": everything.tolist()}).fetchone() or (None, None, None)
