@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import psycopg
 import pytest
@@ -37,8 +36,12 @@ class FedPostgresIndex(PostgresIndex):
 
     def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
         key = (partition.org, partition.level.value, partition.owner)
-        self._admin.execute("INSERT INTO partitions (org, level, owner) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", key)
-        found = self._admin.execute("SELECT pid FROM partitions WHERE (org, level, owner) = (%s, %s, %s)", key).fetchone()
+        self._admin.execute(
+            "INSERT INTO partitions (org, level, owner) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", key
+        )
+        found = self._admin.execute(
+            "SELECT pid FROM partitions WHERE (org, level, owner) = (%s, %s, %s)", key
+        ).fetchone()
         assert found is not None
         for change in changes:
             place = (found[0], change.item_id)

@@ -23,9 +23,7 @@ class BoundedIndex:
     shrinks, and all processes with a bound find it there.
     """
 
-    def __init__(
-        self, memory: Index, database: PostgresIndex, bound: int, rows_of: Callable[[Partition], int]
-    ) -> None:
+    def __init__(self, memory: Index, database: PostgresIndex, bound: int, rows_of: Callable[[Partition], int]) -> None:
         self.capabilities = replace(memory.capabilities, is_exact=False)
         self._memory, self._database, self._bound, self._rows_of = memory, database, bound, rows_of
         self._large: set[Partition] = set()

@@ -1,7 +1,8 @@
 -- name: see
-SELECT set_config('mnemic.orgs', %(orgs)s::text[]::text, true), set_config('hnsw.ef_search', '200', true),
+SELECT set_config('mnemic.orgs', %(orgs)s::text[]::text, true), set_config('hnsw.ef_search', '100', true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('plan_cache_mode', 'force_custom_plan', true),
-    set_config('jit', 'off', true);
+    set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
+    set_config('max_parallel_workers_per_gather', '0', true);
 -- name: version
 SELECT s.version FROM partitions AS p JOIN search_partitions AS s ON s.pid = p.pid
 WHERE p.org = %(org)s AND p.level = %(level)s AND p.owner_sha256 = text_sha256(%(owner)s) AND p.owner = %(owner)s
@@ -98,7 +99,7 @@ WITH seen AS MATERIALIZED (
     FROM search_rows AS r
     JOIN vectors AS v ON v.pid = r.pid AND v.item_id = r.item_id AND v.view = 'item' AND v.space = %(space)s
     WHERE r.pid = %(pid)s AND r.is_of_passages = %(side)s AND r.group_number = ANY(%(seen)s::integer[])
-        AND (r.expires_at IS NULL OR r.expires_at > %(now)s) AND r.sample < %(below)s
+        AND (r.expires_at IS NULL OR r.expires_at > %(now)s)
 )
 SELECT count(*), coalesce(sum(cosine), 0), coalesce(sum(cosine * cosine), 0), (
     SELECT string_agg(int4send(slot), ''::bytea) FROM (
@@ -115,6 +116,11 @@ SELECT string_agg(int4send(best.slot), ''::bytea) FROM (
         AND r.group_number = ANY(%(wanted)s::integer[]) AND (r.expires_at IS NULL OR r.expires_at > %(now)s)
     ORDER BY v.vector <#> %(vector)b::vector, r.slot LIMIT %(limit)s
 ) AS best;
+-- name: sample
+SELECT string_agg(vector_send(v.vector), ''::bytea) FROM search_rows AS r
+JOIN vectors AS v ON v.pid = r.pid AND v.item_id = r.item_id AND v.view = 'item' AND v.space = %(space)s
+WHERE r.pid = %(pid)s AND r.is_of_passages = %(side)s AND r.group_number = ANY(%(seen)s::integer[])
+    AND (r.expires_at IS NULL OR r.expires_at > %(now)s) AND r.sample < %(below)s;
 -- name: near
 SELECT string_agg(int4send(best.slot), ''::bytea) FROM (
     SELECT r.slot FROM vectors AS v
@@ -137,15 +143,21 @@ SELECT string_agg(int4send(slot), ''::bytea) FROM (
 SELECT string_agg(record, ''::bytea ORDER BY slot), array_agg(item_id ORDER BY slot), string_agg(
     CASE WHEN author != '' AND string_to_array(author, ' ') && %(words)s::text[] THEN '\x01'::bytea ELSE '\x00'::bytea END,
     ''::bytea ORDER BY slot
-)
-FROM search_rows WHERE pid = %(pid)s AND is_of_passages = %(side)s AND slot = ANY(%(slots)s::integer[]);
+), string_agg(coalesce(float4send(cosine), float4send('NaN')), ''::bytea ORDER BY slot) FROM (
+    SELECT r.slot, r.record, r.item_id, r.author, (-(v.vector <#> %(vector)b::vector))::real AS cosine
+    FROM search_rows AS r
+    LEFT JOIN vectors AS v ON v.pid = r.pid AND v.item_id = r.item_id AND v.view = 'item' AND v.space = %(space)s
+    WHERE r.pid = %(pid)s AND r.is_of_passages = %(side)s AND r.slot = ANY(%(slots)s::integer[])
+    OFFSET 0
+) AS compared;
 -- name: cosines
-SELECT string_agg(
-    coalesce(float4send((-(v.vector <#> %(vector)b::vector))::real), float4send('NaN')), ''::bytea ORDER BY r.slot
-)
-FROM search_rows AS r
-LEFT JOIN vectors AS v ON v.pid = r.pid AND v.item_id = r.item_id AND v.view = 'item' AND v.space = %(space)s
-WHERE r.pid = %(pid)s AND r.is_of_passages = %(side)s AND r.slot = ANY(%(slots)s::integer[]);
+SELECT string_agg(coalesce(float4send(cosine), float4send('NaN')), ''::bytea ORDER BY slot) FROM (
+    SELECT r.slot, (-(v.vector <#> %(vector)b::vector))::real AS cosine
+    FROM search_rows AS r
+    LEFT JOIN vectors AS v ON v.pid = r.pid AND v.item_id = r.item_id AND v.view = 'item' AND v.space = %(space)s
+    WHERE r.pid = %(pid)s AND r.is_of_passages = %(side)s AND r.slot = ANY(%(slots)s::integer[])
+    OFFSET 0
+) AS compared;
 -- name: graphs
 SELECT c.relname FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
 WHERE c.relnamespace = current_schema()::regnamespace AND i.indisvalid AND c.relname = ANY(%(names)s::text[]);

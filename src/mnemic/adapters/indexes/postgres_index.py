@@ -22,11 +22,15 @@ from mnemic.model.candidates import DOCUMENT, MESSAGE, Candidates, Change, Float
 from mnemic.model.health import Condition, Finding
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
-from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner
+from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner, products
 from mnemic.text.analyser import Analyser
 
 COMPARED_ROWS = 4_096
-"""Up to so many rows, all vectors are compared with the query. It is also the size of a sample for the statistics."""
+"""Up to so many rows, all vectors are compared with the query."""
+SAMPLE_ROWS = 2_048
+"""The size of a sample of vectors for the mean and deviation of the cosines in larger partitions."""
+MOST_SAMPLES = 16
+"""Samples kept in memory: 3 MB each with 384 dimensions."""
 GRAPH_ROWS = 8_192
 """Partitions with more rows get an HNSW index."""
 ANALYSED_ROWS = 1_000
@@ -63,9 +67,9 @@ class _Near:
 
 
 class PostgresIndex:
-    """The `Index` port over tables beside the store's, at the same `target`. `spaces`: the ids of the vector spaces, the
-    first one first; their vectors are the store's. `owner_of` gives the store's partition of an index partition. Above
-    `keyword_rows` rows that share a term, the best so many are candidates, with exact sums over all.
+    """The `Index` port over tables beside the store's, at the same `target`. `spaces`: the ids of the vector spaces,
+    the first one first; their vectors are the store's. `owner_of` gives the store's partition of an index partition.
+    Above `keyword_rows` rows that share a term, the best so many are candidates, with exact sums over all.
     """
 
     capabilities = IndexCapabilities(has_vectors=True, is_exact=False, is_durable=True)
@@ -84,6 +88,7 @@ class PostgresIndex:
         self._spaces, self._analyser, self._owner_of = tuple(spaces), analyser, owner_of
         self._keyword_rows = keyword_rows
         self._told: dict[Partition, int] = {}
+        self._samples: dict[tuple[object, ...], tuple[int, Floats]] = {}
         self._guard = threading.Lock()
 
     def version(self, partition: Partition) -> int:
@@ -119,10 +124,6 @@ class PostgresIndex:
             run(SQL["advance"], place | {"version": version, "next_slot": writer.next_slot})
             if len(changes) > ANALYSED_ROWS:
                 run(SQL["analyse"])
-            dims = {space: self._dims(run, space) for space in self._spaces} if writer.rows > GRAPH_ROWS else {}
-        for space, number in dims.items():
-            if number:
-                self._graphs.ask(pid, space, number)
 
     def search(self, query: IndexQuery) -> Candidates:
         terms = len(query.terms)
@@ -250,13 +251,15 @@ class PostgresIndex:
         """The evidence of a partition, once per space."""
         near = [self._nearest(run, query, opened, *each) for each in zip(self._spaces, vectors, strict=True)]
         slots = np.unique(np.concatenate([words, *(each.slots for each in near)]))
-        slots, records, ids, named = _read_rows(run, query, opened, slots)
-        cosines = [self._cosines(run, opened, slots, *each) for each in zip(self._spaces, vectors, strict=True)]
+        first = next(zip(self._spaces, vectors, strict=True), ("", None))
+        slots, records, ids, named, cosines = _read_rows(run, query, opened, slots, first)
+        rest = list(zip(self._spaces, vectors, strict=True))[1:]
+        beside = [self._cosines(run, opened, slots, *each) for each in rest]
         main = Evidence(
             ids=ids,
             counts=opened.counted.of(slots),
             lengths=records["length"].astype(np.float32),
-            cosines=cosines[0] if cosines else np.full(len(slots), np.nan, dtype=np.float32),
+            cosines=cosines,
             importances=records["importance"].copy(),
             observed=records["observed"].copy(),
             flagged=records["is_flagged"].copy(),
@@ -268,8 +271,8 @@ class PostgresIndex:
             surroundings=_surroundings(records, named),
             keyword_sums=sums,
         )
-        rest = zip(near[1:], cosines[1:], strict=True)
-        return [main, *(replace(main, cosines=each, population=beside.population) for beside, each in rest)]
+        further = zip(near[1:], beside, strict=True)
+        return [main, *(replace(main, cosines=each, population=found.population) for found, each in further)]
 
     def _nearest(self, run: Run, query: IndexQuery, opened: _Opened, space: str, vector: Floats | None) -> _Near:
         """The rows nearest to a vector, and the statistics of the visible vectors, of a sample if there are many."""
@@ -291,18 +294,37 @@ class PostgresIndex:
         }
         wanted = opened.wanted_rows if opened.admitted is None else len(opened.admitted)
         name = graph_name(opened.key["pid"], space)
-        is_small = opened.items <= COMPARED_ROWS
-        has_graph = not is_small and bool(run(SQL["graphs"], {"names": [name]}).fetchone())
-        below = SAMPLE_SPAN if is_small or not has_graph else SAMPLE_SPAN * COMPARED_ROWS // opened.items
-        count, total, squares, packed = run(SQL["compared"], asked | {"below": below}).fetchone() or (0, 0, 0, None)
+        is_large = opened.items > COMPARED_ROWS
+        if not (is_large and run(SQL["graphs"], {"names": [name]}).fetchone()):
+            if opened.items > GRAPH_ROWS:
+                self._graphs.ask(opened.key["pid"], space, dims)
+            count, total, squares, packed = run(SQL["compared"], asked).fetchone() or (0, 0.0, 0.0, None)
+            return _Near(_unpack_slots(packed), (count, total, squares))
+        if wanted <= GRAPH_ROWS:
+            packed = _one(run(SQL["wanted_near"], asked))
+        else:
+            parts = {"pid": sql.Literal(asked["pid"]), "space": sql.Literal(space), "dims": sql.Literal(dims)}
+            packed = _one(run(sql.SQL(trusted(SQL["near"])).format(**parts), asked))
+        below = SAMPLE_SPAN * SAMPLE_ROWS // opened.items
+        cosines = products(self._sample(run, opened, asked | {"below": below}), vector).astype(np.float64)
         scale = SAMPLE_SPAN / below
-        if has_graph:
-            if wanted <= GRAPH_ROWS:
-                packed = _one(run(SQL["wanted_near"], asked))
-            else:
-                parts = {"pid": sql.Literal(asked["pid"]), "space": sql.Literal(space), "dims": sql.Literal(dims)}
-                packed = _one(run(sql.SQL(trusted(SQL["near"])).format(**parts), asked))
-        return _Near(_unpack_slots(packed), (round(count * scale), total * scale, squares * scale))
+        total, squares = float(cosines.sum()), inner(cosines, cosines)
+        return _Near(_unpack_slots(packed), (round(len(cosines) * scale), total * scale, squares * scale))
+
+    def _sample(self, run: Run, opened: _Opened, asked: Mapping[str, Any]) -> Floats:
+        """Vectors of the same visible rows for every search of a version, `(n, dims)`. The last few are kept."""
+        key = (asked["pid"], asked["side"], asked["space"], tuple(opened.seen))
+        with self._guard:
+            version, sample = self._samples.pop(key, (0, None))
+        if sample is None or version != opened.version:
+            packed = _one(run(SQL["sample"], asked)) or b""
+            width = asked["vector"].values.shape[0] + 1  # the first four bytes are the number of dimensions
+            sample = np.frombuffer(packed, dtype=">f4").reshape(-1, width)[:, 1:].astype(np.float32)
+        with self._guard:
+            self._samples[key] = (opened.version, sample)
+            if len(self._samples) > MOST_SAMPLES:
+                del self._samples[next(iter(self._samples))]
+        return sample
 
     def _cosines(self, run: Run, opened: _Opened, slots: _Slots, space: str, vector: Floats | None) -> Floats:
         if vector is None or not len(slots):
@@ -314,14 +336,9 @@ class PostgresIndex:
 def open_postgres_index(
     url: str, spaces: Sequence[str], lock_wait_s: float, owner_of: Callable[[Partition], Partition]
 ) -> PostgresIndex:
-    """An index beside the store at `url`, which must be open already, because the store's migrations make its tables."""
+    """An index beside the store at `url`, which must be open, because the store's migrations make the tables."""
     target = Target(
-        url=url,
-        schema="mnemic",
-        pool_size=10,
-        connect_timeout_s=10.0,
-        lock_wait_s=lock_wait_s,
-        statement_timeout_s=0.0,
+        url=url, schema="mnemic", pool_size=10, connect_timeout_s=10.0, lock_wait_s=lock_wait_s, statement_timeout_s=0.0
     )
     return PostgresIndex(target, spaces=spaces, analyser=Analyser().name, owner_of=owner_of)
 
@@ -352,7 +369,9 @@ def _is_among(entries: NDArray[Any], groups: Sequence[int], dead: Sequence[int])
     return found & ~np.isin(entries["slot"], dead) if dead else found
 
 
-def _admitted(run: Run, query: IndexQuery, key: dict[str, Any], seen: Mapping[int, tuple[str, int, int]]) -> _Slots | None:
+def _admitted(
+    run: Run, query: IndexQuery, key: dict[str, Any], seen: Mapping[int, tuple[str, int, int]]
+) -> _Slots | None:
     """The slots of the allowed items, and of messages up to a time. None: no restriction."""
     if query.allowed is None:
         return None
@@ -388,20 +407,23 @@ def _score(opened: _Opened, whole: CollectionStatistics) -> tuple[_Slots, NDArra
         slots.append(mine["slot"])
         weights.append(_BM25.saturated(mine["count"], mine["length"], whole.average_length) * weight)
     found, places = np.unique(np.concatenate(slots), return_inverse=True)
-    return found.astype(np.int64), np.bincount(places, np.concatenate(weights), len(found))
+    return found.astype(np.int64), np.bincount(places, np.concatenate(weights), len(found)).astype(np.float64)
 
 
 def _read_rows(
-    run: Run, query: IndexQuery, opened: _Opened, slots: _Slots
-) -> tuple[_Slots, NDArray[Any], NDArray[np.object_], NDArray[np.bool_]]:
-    """(slots, records, ids, whether the query names the author) of rows and of the messages around them."""
+    run: Run, query: IndexQuery, opened: _Opened, slots: _Slots, first: tuple[str, Floats | None]
+) -> tuple[_Slots, NDArray[Any], NDArray[np.object_], NDArray[np.bool_], Floats]:
+    """(slots, records, ids, whether the query names the author, cosines in the `first` space) of rows and of the
+    messages around them.
+    """
     admitted = None if opened.admitted is None else opened.admitted.tolist()
     asked = opened.key | {"words": sorted(query.words), "wanted": opened.wanted, "admitted": admitted}
+    asked |= {"space": first[0], "vector": None if first[1] is None else Vector(first[1])}
     everything = slots
     if query.neighbours and opened.has_talk and len(slots):
         beside = asked | {"slots": slots.tolist(), "steps": query.neighbours}
         everything = np.union1d(slots, _unpack_slots(_one(run(SQL["beside"], beside))))
-    packed, ids, named = run(SQL["rows"], asked | {"slots": everything.tolist()}).fetchone() or (None, None, None)
+    packed, ids, named, cosines = run(SQL["rows"], asked | {"slots": everything.tolist()}).fetchone() or (None,) * 4
     records = np.frombuffer(packed or b"", dtype=RECORD)
     is_kept = np.isin(records["slot"], slots)
     before, after = _find_adjacent(records)
@@ -410,9 +432,13 @@ def _read_rows(
         for places in (before, after):
             reached[places[is_kept & (places >= 0)]] = True
         is_kept = reached
-    kept = records[is_kept]
-    is_named = np.frombuffer(named or b"", dtype=np.bool_)
-    return kept["slot"].astype(np.int64), kept, np.array(ids or [], dtype=np.object_)[is_kept], is_named[is_kept]
+    return (
+        records["slot"][is_kept].astype(np.int64),
+        records[is_kept],
+        np.array(ids or [], dtype=np.object_)[is_kept],
+        np.frombuffer(named or b"", dtype=np.bool_)[is_kept],
+        np.frombuffer(cosines or b"", dtype=">f4").astype(np.float32)[is_kept],
+    )
 
 
 def _find_adjacent(records: NDArray[Any]) -> tuple[_Slots, _Slots]:

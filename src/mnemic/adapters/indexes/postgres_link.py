@@ -4,8 +4,9 @@ import hashlib
 import logging
 import struct
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Link:
                 connection.execute(query(SQL["see"]), {"orgs": sorted({*(orgs or ())})})
                 if orgs is None:
                     connection.execute(query(SQL["see_all"]))
-                yield lambda statement, values=None: connection.cursor(binary=True).execute(query(statement), values)
+                yield partial(_execute, connection)
                 connection.execute(query(statements("connection")["commit"]))
         finally:
             with suppress(psycopg.Error):  # the first error is the one to raise
@@ -100,6 +101,13 @@ class Link:
         self._connections.close()
 
 
+def _execute(
+    connection: psycopg.Connection[Any], statement: str | sql.Composed, values: Mapping[str, object] | None = None
+) -> psycopg.Cursor[Any]:
+    trusted = query(statement) if isinstance(statement, str) else statement
+    return connection.cursor(binary=True).execute(trusted, values)
+
+
 def graph_name(pid: int, space: str) -> str:
     """The name of the HNSW index of a partition's vectors in one space."""
     return f"search_hnsw_{pid}_{hashlib.sha256(space.encode()).hexdigest()[:16]}"
@@ -121,7 +129,9 @@ class Graphs:
             if name in self._asked or dims > MOST_GRAPH_DIMS:
                 return
             self._asked.add(name)
-            thread = threading.Thread(target=self._build, args=(name, pid, space, dims), name="mnemic-graph", daemon=True)
+            thread = threading.Thread(
+                target=self._build, args=(name, pid, space, dims), name="mnemic-graph", daemon=True
+            )
             self._threads = [*(each for each in self._threads if each.is_alive()), thread]
             thread.start()
 

@@ -44,7 +44,9 @@ _Held = tuple[int, int, bytes, bytes]
 
 def hash_text(text: str) -> int:
     """A number for a term or session, never 0. Two of a billion texts share one with a chance of 3 %."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True) or 1
+    return (
+        int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True) or 1
+    )
 
 
 class PartitionWriter:
@@ -54,8 +56,9 @@ class PartitionWriter:
         self._run, self._key, self.next_slot = run, key, next_slot
         self._hash = cache(hash_text)
         groups = run(SQL["groups"], {**key}).fetchall()
-        self._groups: dict[_Group, int] = {(agent, active, kind): number for number, agent, active, kind, _, _ in groups}
-        self.rows = sum(items for *_, items, _ in groups)
+        self._groups: dict[_Group, int] = {
+            (agent, active, kind): number for number, agent, active, kind, _, _ in groups
+        }
         self._counted: Counter[int] = Counter()
         self._lengths: Counter[int] = Counter()
 
@@ -92,7 +95,6 @@ class PartitionWriter:
                 length = len(change.terms.split())
                 posted.append((terms, slot, length, group))
                 self._counted[group] += 1
-                self.rows += 1
                 self._lengths[group] += length
             row = _pack_row(change, slot, self._hash)
             if old is None or slot != old[0] or row["record"] != old[2] or change.expires_at is not None:
@@ -107,7 +109,9 @@ class PartitionWriter:
         return self._groups.setdefault(group, len(self._groups) + 1)
 
     def _pack_terms(self, terms: str) -> NDArray[Any]:
-        counted = sorted((self._hash(term), min(times, _MOST_COUNTED)) for term, times in Counter(terms.split()).items())
+        counted = sorted(
+            (self._hash(term), min(times, _MOST_COUNTED)) for term, times in Counter(terms.split()).items()
+        )
         return np.array(counted, dtype=TERM)
 
     def _post(self, posted: Sequence[tuple[NDArray[Any], int, int, int]]) -> None:
@@ -118,7 +122,7 @@ class PartitionWriter:
         entries = np.zeros(len(terms), dtype=ENTRY)
         entries["count"] = terms["count"]
         for place, name in enumerate(("slot", "length", "group"), start=1):
-            entries[name] = np.repeat([row[place] for row in posted], sizes)
+            entries[name] = np.repeat(np.array([row[place] for row in posted], dtype=np.int64), sizes)
         order = np.lexsort((entries["slot"], terms["term"]))
         self._run(SQL["add_postings"], {**self._key, **_split_blocks(terms["term"][order], entries[order])})
 
@@ -129,10 +133,13 @@ class PartitionWriter:
         slots = [slot for slot, *_ in lost]
         for _, group, record, _ in lost:
             self._counted[group] -= 1
-            self.rows -= 1
             self._lengths[group] -= int(np.frombuffer(record, dtype=RECORD)["length"][0])
         self._run(SQL["remove_rows"], {**self._key, "slots": slots})
-        named = {(term, slot // _BLOCK_SLOTS) for slot, _, _, terms in lost for term, _ in np.frombuffer(terms, TERM).tolist()}
+        named = {
+            (term, slot // _BLOCK_SLOTS)
+            for slot, _, _, terms in lost
+            for term, _ in np.frombuffer(terms, TERM).tolist()
+        }
         keys = {"term": [term for term, _ in named], "block": [block for _, block in named]}
         found = self._run(SQL["held_postings"], {**self._key, **keys}).fetchall()
         left = [np.frombuffer(entries, dtype=ENTRY) for _, _, entries in found]

@@ -1,4 +1,4 @@
--- The search index of partitions that PostgreSQL searches (docs/decisions/0035-postgresql-search.md). It holds copies and
+-- The search index of partitions that PostgreSQL searches (docs/decisions/0037-postgresql-search.md). It holds copies and
 -- may be emptied at any time. Rows have slots, and postings name slots. Terms are hashes, so no word of a text is here.
 CREATE TABLE search_partitions (
     pid bigint NOT NULL,
