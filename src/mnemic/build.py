@@ -38,6 +38,7 @@ EXAMPLES = ("mnemic.examples.calculator", "mnemic.examples.units")
 """Example tools that need no setting. A model calculates and converts better with them than by itself."""
 
 if TYPE_CHECKING:
+    from mnemic.adapters.indexes.postgres_index import PostgresIndex
     from mnemic.adapters.indexes.qdrant import QdrantIndex
     from mnemic.model.backup import RescueReport
 
@@ -257,13 +258,28 @@ def _spaces(
     first, *further = spaces or [None]
     share = config.index_budget_bytes // (len(further) + 1)
     served = _qdrant(config, store, main) if config.index == "qdrant" else None
+    database = _postgres_index(config, spaces) if served is None and config.postgres_url is not None else None
+    if database is not None and not config.database_rows:
+        return database, database
     index = served or _index(replace(config, index_budget_bytes=share), _base_files(config, store, first))
-    if not further:
-        return index, served
-    from mnemic.adapters.indexes.tiered import SpacesIndex
+    whole: Index = index
+    if further:
+        from mnemic.adapters.indexes.tiered import SpacesIndex
 
-    beside = [None if served else _base_files(config, store, space, has_terms=False) for space in further]
-    return SpacesIndex(index, [ScanIndex(budget_bytes=share, bases=bases) for bases in beside]), served
+        beside = [None if served else _base_files(config, store, space, has_terms=False) for space in further]
+        whole = SpacesIndex(index, [ScanIndex(budget_bytes=share, bases=bases) for bases in beside])
+    if database is None or not isinstance(index, ScanIndex):
+        return whole, served
+    from mnemic.adapters.indexes.bounded import BoundedIndex
+
+    bounded = BoundedIndex(whole, database, config.database_rows, index.rows)
+    return bounded, bounded
+
+
+def _postgres_index(config: Config, spaces: Sequence[str]) -> PostgresIndex:
+    from mnemic.adapters.indexes.postgres_index import open_postgres_index
+
+    return open_postgres_index(str(config.postgres_url), spaces, config.lock_wait_s, owner_of)
 
 
 def _base_files(config: Config, store: Store, space: str | None, *, has_terms: bool = True) -> BaseFiles | None:
