@@ -44,6 +44,7 @@ TABLES = (
     "audit",
     "requests",
     "oauth_tokens",
+    "placements",
     "partitions",
 )
 MakePostgres = Callable[..., PostgresStore]
