@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -47,13 +47,17 @@ Folder = Annotated[
 Server = Annotated[
     str | None, typer.Option("--server", help=f"Use the Mnemic server at this URL, with the API key in {KEY_VARIABLE}.")
 ]
+Everywhere = Annotated[
+    bool, typer.Option("--everywhere", help="Use one memory in every folder, instead of one for each project.")
+]
 
 
 @dataclass(frozen=True, slots=True)
 class HookOptions(ScopeOptions):
-    """The scope and the store, here or on a server."""
+    """The scope and the store, here or on a server. `is_everywhere`: projects share one memory."""
 
     server: Server = None
+    is_everywhere: Everywhere = False
 
 
 @command("hooks install")
@@ -65,6 +69,7 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
     _check_program(program, project)
     own = clients.build_own_entry(()).program
     line = [own, "hooks", "run", program, *list_options(options, options.server)]
+    line += ["--everywhere"] if options.is_everywhere else []
     if program == CLAUDE_CODE:
         changed = clients.install_claude_hooks(clients.find_settings_file(project), line, is_dry_run=is_dry_run)
     else:
@@ -96,16 +101,24 @@ def run(
     """Handle one event from standard input. Coding assistants run this command for you."""
     event = _read_event()
     from mnemic.engine.context_records import through
-    from mnemic.integrations.hooks import HOOKS
+    from mnemic.integrations.hooks import HOOKS, find_folder
+    from mnemic.integrations.projects import find_project
 
     if program not in HOOKS:
         raise InvalidInputError(f"unknown program {program!r}; use {' or '.join(PROGRAMS)}")
     is_asked = "prompt" in event
     limit = timeout_s or (TIMEOUT_S if is_asked else CAPTURE_TIMEOUT_S)
 
+    scope, told = options.personal_scope, ""
+    folder = None if options.is_everywhere or scope.agent else find_folder(program, event)
+    if folder is not None and (found := find_project(folder)) is not None:
+        scope, told = replace(scope, agent=found.project.id), found.note
+    if told:
+        note(f"mnemic: {told}")
+
     def answer() -> str:
         with _open_memory(options) as mnemic, through("hooks"):
-            return HOOKS[program](mnemic, options.personal_scope, event)
+            return HOOKS[program](mnemic, scope, {**event, "note": told})
 
     if answered := _run_within(limit, answer):
         write(answered)

@@ -5,6 +5,7 @@ plugin in this folder, and Claude Code's transcripts. The door is `mnemic hooks`
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ MAX_LINES_BYTES = 64 * MEBIBYTE  # per transcript: bounds the memory of reading 
 MAX_EXTERNAL_ID_CHARS = 200  # within the 255 of every id; the programs' own ids have 36
 _COMPARED_MESSAGES = 200  # of the session's newest; older ones were captured by an earlier event
 _BATCH_EXCHANGES = 200  # per request: bounds the duration of one call
+_FOLDERS = {"claude-code": "CLAUDE_PROJECT_DIR"}  # variables; the folder of an event changes with `cd`
 _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "Caveat: ")
 
 Event = Mapping[str, Any]
@@ -42,8 +44,9 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
     name = event.get("hook_event_name")
     if name == "UserPromptSubmit":
         told = _build_context(mnemic, scope, event.get("prompt"))
-        output = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told}}
-        return json.dumps(output) if told else ""
+        output = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told}} if told else {}
+        shown = {"systemMessage": f"Mnemic: {event['note']}"} if event.get("note") else {}
+        return json.dumps({**output, **shown}) if told or shown else ""
     place = event.get("transcript_path")
     if not isinstance(name, str) or not isinstance(place, str) or not place:
         raise InvalidInputError("this is not a Claude Code event: hook_event_name or transcript_path is missing")
@@ -70,6 +73,16 @@ def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
 
 HOOKS: Mapping[str, Callable[[AnyMnemic, Scope, Event], str]] = {"claude-code": claude_code, "openclaw": openclaw}
 """The hook handler of each program."""
+
+
+def find_folder(program: str, event: Event) -> Path | None:
+    """The folder that an assistant works in. None if the event names none, and for OpenClaw's own workspace: what is
+    said there is about the person.
+    """
+    stated = os.environ.get(_FOLDERS.get(program, ""), "") or event.get("cwd")
+    if not isinstance(stated, str) or "\0" in stated or not Path(stated).is_absolute():
+        return None
+    return None if program == "openclaw" and ".openclaw" in Path(stated).parts else Path(stated)
 
 
 def read_transcript(file: Path) -> list[dict[str, object]]:
