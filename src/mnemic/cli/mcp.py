@@ -66,7 +66,7 @@ def install(
         )
         return
     for client, each in written:
-        show_change(each, "has it already", "would write" if is_dry_run else "wrote")
+        show_change(each, "has it already", "would write" if is_dry_run else "wrote", is_dry_run=is_dry_run)
         if each.is_changed and not is_dry_run:
             note(f"  restart {client.title} to use it")
     if not written:
@@ -101,13 +101,15 @@ def _resolve_store(store: str | None) -> str | None:
 def describe_change(changed: Changed) -> dict[str, object]:
     """The change of a file, in JSON."""
     backup = None if changed.backup is None else str(changed.backup)
-    return {"is_changed": changed.is_changed, "backup": backup}
+    return {"is_changed": changed.is_changed, "backup": backup, "difference": changed.difference}
 
 
-def show_change(changed: Changed, unchanged: str, done: str) -> None:
-    """The change of a program's file as a line, and where its copy is."""
+def show_change(changed: Changed, unchanged: str, done: str, *, is_dry_run: bool) -> None:
+    """The change of a program's file as a line, with the difference in a dry run, and where its copy is."""
     write(
         f"{changed.program}: " + (f"{done} {changed.place}" if changed.is_changed else f"{changed.place} {unchanged}")
     )
+    if is_dry_run and changed.difference:
+        write(changed.difference)
     if changed.backup is not None:
         note(f"  old version: {changed.backup}")
