@@ -25,6 +25,7 @@ OTHER_COMMANDS: Mapping[str, str] = {
     "serve": "starts REST, MCP, the proxy and the console",
     "mcp": "starts MCP for one client",
     "mcp install": "adds Mnemic to a client's configuration",
+    "mcp uninstall": "removes Mnemic from a client's configuration",
     "hooks install": "adds Mnemic's hooks to a coding assistant",
     "hooks uninstall": "removes these hooks",
     "hooks run": "handles one event of a coding assistant",

@@ -19,6 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
+from mnemic.cli.config_text import edit_text, parse_text
 from mnemic.cli.input import open_replacement
 from mnemic.errors import ConfigError
 
@@ -27,8 +28,8 @@ NAME = "mnemic"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: its file, below the folder of its platform; the key that holds its servers; and whether an entry says
-    that it is of the type stdio.
+    """A client: its file, below the folder of its platform, and the key that holds its servers. An entry may state the
+    type stdio, or hold the program and its arguments in one list.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Client:
     places: Mapping[str, str]
     key: str = "mcpServers"
     has_type: bool = False
+    has_one_list: bool = False
 
     @property
     def file(self) -> Path:
@@ -43,7 +45,9 @@ class Client:
         place = self.places.get(sys.platform, self.places["linux"])
         base = {"~": Path.home(), "$CONFIG": _find_config_folder(), "$APPDATA": _find_app_data()}
         root, _, rest = place.partition("/")
-        return base[root] / rest
+        file = base[root] / rest
+        commented = file.with_suffix(".jsonc")
+        return commented if commented.exists() and not file.exists() else file
 
     @property
     def is_here(self) -> bool:
@@ -60,6 +64,8 @@ class Entry:
 
     def of(self, client: Client) -> dict[str, object]:
         """As the client writes it."""
+        if client.has_one_list:
+            return {"type": "local", "command": [self.program, *self.arguments], "enabled": True}
         kind: dict[str, object] = {"type": "stdio"} if client.has_type else {}
         return {**kind, "command": self.program, "args": list(self.arguments)}
 
@@ -146,13 +152,17 @@ def build_own_entry(arguments: Sequence[str]) -> Entry:
     return Entry(program or "mnemic", arguments)
 
 
-def install_server(client: Client, entry: Entry, *, is_dry_run: bool = False) -> Changed:
-    """Write the entry into the client's file. Raises `ConfigError` as `_change_file` does."""
+def install_server(client: Client, entry: Entry | None, *, is_dry_run: bool = False) -> Changed:
+    """Write the entry into the client's file, or remove it if None. Raises `ConfigError` as `_change_file` does."""
 
-    def add(whole: dict[str, object]) -> dict[str, object]:
-        return {**whole, client.key: {**_read_servers(whole, client), NAME: entry.of(client)}}
+    def put(whole: dict[str, object]) -> dict[str, object]:
+        servers = _read_servers(whole, client)
+        if entry is None and NAME not in servers:
+            return whole
+        kept = {name: each for name, each in servers.items() if entry is not None or name != NAME}
+        return {**whole, client.key: kept if entry is None else {**kept, NAME: entry.of(client)}}
 
-    return _change_file(client.name, client.title, client.file, add, is_dry_run=is_dry_run)
+    return _change_file(client.name, client.title, client.file, put, is_dry_run=is_dry_run)
 
 
 def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, object]:
@@ -240,15 +250,15 @@ def _change_file(
         after = change(whole)
         if after == whole:
             return Changed(program, file, is_changed=False)
-        content = json.dumps(after, indent=2, ensure_ascii=False) + "\n"
+        content = edit_text(before or "", target.suffix, whole, after)
         lines = difflib.unified_diff((before or "").splitlines(), content.splitlines(), lineterm="", n=1)
         changed = Changed(program, file, is_changed=True, difference="\n".join([*lines][2:]))
         if is_dry_run:
             return changed
         backup = None if before is None else _back_up(target)
         replace_file(target, content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{title}'s file {file} cannot be changed: {error}") from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{title}'s file {file} cannot be changed: {error}; edit it yourself") from error
     return replace(changed, backup=backup)
 
 
@@ -297,9 +307,9 @@ def _parse_object(content: str | None, file: Path) -> dict[str, object]:
     if content is None or not content.strip():
         return {}
     try:
-        whole: object = json.loads(content)
+        whole = parse_text(content, file.suffix)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is not plain JSON ({error}) and was not changed; edit it yourself") from error
+        raise ConfigError(f"{file} cannot be read ({error}) and was not changed; edit it yourself") from error
     if not isinstance(whole, dict):
         raise ConfigError(f"{file} is not a JSON object and was not changed")
     return cast("dict[str, object]", whole)

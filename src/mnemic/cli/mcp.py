@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
-from mnemic.cli.clients import CLIENTS, Changed, build_own_entry, install_server
+from mnemic.cli.clients import CLIENTS, Changed, Client, build_own_entry, install_server
 from mnemic.cli.commands import command
-from mnemic.cli.options import IsDryRun, ScopeOptions, Works, run_worker
+from mnemic.cli.options import AsJson, IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.verbs import DEFAULT_TOOLS
 
 INSTALL = "MCP requires a missing package ({}); run `pip install 'mnemic[mcp]'`"
+
+Names = Annotated[
+    list[str] | None,
+    typer.Option("--client", help="Only this client. Repeatable. Clients: " + ", ".join(CLIENTS) + "."),
+]
 
 
 @command("mcp")
@@ -40,23 +45,12 @@ def mcp(
 
 
 @command("mcp install")
-def install(
-    options: ScopeOptions,
-    names: Annotated[
-        list[str] | None,
-        typer.Option("--client", help="Install only for this client. Repeatable. Clients: " + ", ".join(CLIENTS) + "."),
-    ] = None,
-    is_dry_run: IsDryRun = False,
-) -> None:
+def install(options: ScopeOptions, names: Names = None, is_dry_run: IsDryRun = False) -> None:
     """Add Mnemic, with this scope and store, to the configuration of all MCP clients on this machine. Use --client to
     choose specific clients. The rest of each file stays unchanged, and the previous file is backed up.
     """
-    unknown = [name for name in names or () if name not in CLIENTS]
-    if unknown:
-        raise InvalidInputError(f"unknown client {unknown[0]!r}; choose from {', '.join(CLIENTS)}")
     entry = build_own_entry(["mcp", *list_options(options)])
-    chosen = [CLIENTS[name] for name in names] if names else [each for each in CLIENTS.values() if each.is_here]
-    written = [(client, install_server(client, entry, is_dry_run=is_dry_run)) for client in chosen]
+    written = [(each, install_server(each, entry, is_dry_run=is_dry_run)) for each in _choose_clients(names)]
     if options.as_json:
         show_json(
             [
@@ -72,6 +66,28 @@ def install(
     if not written:
         note("no MCP client found; choose one with --client, or add this to your client's configuration:")
         write(entry.as_json())
+
+
+@command("mcp uninstall")
+def uninstall(names: Names = None, is_dry_run: IsDryRun = False, as_json: AsJson = False) -> None:
+    """Remove only Mnemic's server from the configuration of all MCP clients on this machine, or of those that --client
+    names. The previous file is backed up, and your memories are kept.
+    """
+    changed = [install_server(each, None, is_dry_run=is_dry_run) for each in _choose_clients(names)]
+    if as_json:
+        show_json([{"client": each.program, "file": str(each.place), **describe_change(each)} for each in changed])
+        return
+    done = f"{'would remove' if is_dry_run else 'removed'} it from"
+    for each in changed:
+        show_change(each, "has none", done, is_dry_run=is_dry_run)
+    if not changed:
+        note("no MCP client found; choose one with --client")
+
+
+def _choose_clients(names: list[str] | None) -> list[Client]:
+    if unknown := [name for name in names or () if name not in CLIENTS]:
+        raise InvalidInputError(f"unknown client {unknown[0]!r}; choose from {', '.join(CLIENTS)}")
+    return [CLIENTS[name] for name in names] if names else [each for each in CLIENTS.values() if each.is_here]
 
 
 def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
