@@ -227,14 +227,14 @@ class Summarising(SessionRun):
         with self._engine.store.read() as work:
             made = work.dependants.of(self._partition, list(places))
         spans = {each.id: [entry for entry in each.provenance if entry.source_id in places] for each in made}
-        told = [each for each in made if spans[each.id] and self._is_told(each)]
+        told = [each for each in made if spans[each.id] and self._is_told(each, messages[0])]
         told.sort(key=lambda each: min((places[entry.source_id], entry.start) for entry in spans[each.id]))
         text, chosen = digest.by_facts(self._engine, told, limit)
         named = dict.fromkeys(entry for fact in chosen for entry in spans[fact.id])
         return text, tuple(replace(entry, extractor=SUMMARISE, version=digest.RULES) for entry in named)
 
-    def _is_told(self, memory: Memory) -> bool:
-        is_own = memory.partition == self._partition and memory.private_agent is None
+    def _is_told(self, memory: Memory, source: Message) -> bool:
+        is_own = memory.partition == self._partition and memory.private_agent in (None, source.private_agent)
         is_said = memory.state in (State.ACTIVE, State.SUPERSEDED) and memory.kind in digest.TOLD_KINDS
         return is_own and is_said and bookkeeping.choice_in(memory.bookkeeping) is None
 

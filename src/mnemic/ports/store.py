@@ -61,7 +61,7 @@ class Erasure(Protocol):
         ...
 
     def private(self, org: str, agent: str) -> Sequence[tuple[Partition, str]]:
-        """(partition, id) of all memories and documents of the org that are private to the agent."""
+        """(partition, id) of all memories, documents and messages of the org that are private to the agent."""
         ...
 
     def key(self, inherited: bytes = b"") -> bytes:
