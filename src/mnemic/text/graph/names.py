@@ -163,6 +163,10 @@ _TITLE = late_pattern(r"\s*(?:#.*|(?:(?:[-*+\u2022]|\d{1,3}[.)])\s+)?(?:\*\*|__)
 """A heading, or the bold words at the start of a list item: every word may have a capital there."""
 
 _SHORT_FORM = late_pattern("['\u2019](?:ll|ve|re)$")
+_BLANK = late_pattern(r"\[[^\[\]\n]{1,40}\](?!\()")  # to be filled in: "[Company Name]", unlike a link
+_VERSION = late_pattern(r"(?!(?:19|20[0-4])\d\d$)[1-9]\d{0,3}|ii|iii|iv|vi|vii|viii|ix|xi|xii")
+"""A number behind a name, as products have it, except a year."""
+
 _INITIALS = late_pattern(r"(?:\w\.){1,3}")
 _MOST_OF_PERSON = 3  # words of a person's name; a longer one is a title
 _LEAST_FORM = 5  # letters; a longer word on -ing or -ed may be a form of a verb
@@ -226,6 +230,8 @@ def type_of(name: str) -> EntityType:
             type_ = load_words().kinds.get(first)
         if type_ is not None:
             return type_
+    if len(words) > 1 and _VERSION.fullmatch(words[-1]) and words[0] not in load_words().given:
+        return EntityType.PRODUCT
     is_person = words[0] in load_words().given or (len(words) > 1 and _INITIALS.fullmatch(words[0]))
     return EntityType.PERSON if is_person and len(words) <= _MOST_OF_PERSON else EntityType.THING
 
@@ -310,13 +316,16 @@ def _name(text: str, span: tuple[int, int], before: str, run: Sequence[_Word], *
         before, run = run[0].text, run[1:]
     is_first = is_first and len(run) == whole
     shown = clean_name(text[run[0].start : run[-1].end]) if run else ""
-    if not name_key(shown) or _is_no_name(run):
+    if not name_key(shown) or _is_no_name(run) or _BLANK.match(text, max(run[0].start - 1, 0)):
         return []
     is_label = (len(run) < whole or is_first) and _LABEL_END.match(text, run[-1].end, span[1]) is not None
     is_sure = is_telling and not is_label and (not is_first or len(run) > 1)
     type_ = type_of(shown)
     if type_ is THING:
-        is_greeted = before.lower() in table.greeting and text[run[-1].end : run[-1].end + 1] in _GREETED_END
+        end = text[run[-1].end : run[-1].end + 1]
+        is_greeted = (before.lower() in table.greeting and end in _GREETED_END) or (
+            len(run) == 1 and end in ("!", "?") and text[max(run[0].start - 2, 0) : run[0].start] == ", "
+        )
         told = EntityType.PERSON if is_greeted else EntityType.PRODUCT if is_quoted and whole > 1 else THING
         type_ = table.kinds.get(before.lower(), table.before.get(before.lower(), told))
     return [Name(shown, run[0].start, run[-1].end, type_, is_sure)]
@@ -338,7 +347,8 @@ def _is_no_name(run: Sequence[_Word]) -> bool:
     """True for numbers, letters, a mere kind, common words, and roles such as "Product Manager"."""
     table, word, last = load_words(), run[0].text.lower(), run[-1].text.lower()
     if len(run) > 1:
-        return word.isdecimal() or table.kinds.get(last) is EntityType.PERSON
+        is_counted = last.isdecimal() and word in table.alone  # "Step 3"
+        return word.isdecimal() or is_counted or table.kinds.get(last) is EntityType.PERSON
     is_common = any(
         word in words for words in (table.kinds, table.suffixes, table.alone, table.starting, table.doubtful)
     )
