@@ -125,6 +125,14 @@ class TestNames:
             "Norway": "place",
         }
 
+    @pytest.mark.requirement("N-24")
+    def test_what_a_text_says_of_a_name_is_its_description(self):
+        found = find("Acme is a freight company based in Oslo. Beacon, a routing service, runs on Redis.")
+        assert {each.name: each.description for each in found.names if each.description} == {
+            "Acme": "freight company based in Oslo",
+            "Beacon": "routing service",
+        }
+
     def test_a_short_form_in_brackets_is_another_name(self):
         text = "The European Space Agency (ESA) builds Orion."
         assert ("European Space Agency", "ALSO_KNOWN_AS", "ESA") in relations(text)

@@ -40,6 +40,7 @@ _PRONOUN = re.compile(r"\s*(?P<word>[Hh]e|[Ss]he|[Ii]t)\s")
 _GAP_WORD = re.compile(
     r"[^\W\d_](?:[^\W\d_]|[.-](?=[^\W\d_]))*+(?:['\u2019][^\W\d_]+)?|['\u2019][^\W\d_]+|[,&;:()?!\u2026\u2014]|\d+"
 )
+_DESCRIPTION = late_pattern(r"[^.,;:!?()\n]{2,80}")  # what a text says of a name: "a company based in Oslo"
 _LISTED_KIND = late_pattern(r"(?P<noun>[a-z]+),? (?:like|such as|including|called|named) (?:[A-Z][\w' ]*, )?(?:the )?$")
 _ENDS_KIND = frozenset(("in", "of", "who", "that", "which", "from", "with", "for", "at", "and", "by", "to"))
 _FENCES = ("```", "~~~")  # code names no things
@@ -68,6 +69,7 @@ class Findings:
     seen: dict[str, spelling.Name] = field(default_factory=dict[str, spelling.Name])
     subject: list[spelling.Name] = field(default_factory=list[spelling.Name])
     common: frozenset[str] = frozenset()
+    descriptions: dict[str, str] = field(default_factory=dict[str, str])
 
     def see(self, name: spelling.Name, type_: EntityType = EntityType.THING) -> None:
         """Add a name worth keeping, with its type if known."""
@@ -119,8 +121,8 @@ class Findings:
         whole = {key: self._whole_name(key) for key in self.seen}
         places = {key: place for place, key in enumerate(dict.fromkeys(whole.values()))}
         names = [
-            Named(self.seen[key].text, key, self.type_of(key), self.seen[key].start, self.seen[key].end)
-            for key in places
+            Named(seen.text, key, self.type_of(key), seen.start, seen.end, self.descriptions.get(key, ""))
+            for key, seen in ((key, self.seen[key]) for key in places)
         ]
         related: dict[tuple[int, int, str], Related] = {}
         for (source, target, type_), (_, _, start, end) in self.relations.items():
@@ -311,6 +313,12 @@ def _with_kinds(
         until = names[place + 1].start if place + 1 < len(names) else end
         match = spelling.load_words().kind.match(text, name.end, end)
         kind = EntityType.THING if match is None else _kind_said(match["words"], until - match.start("words"))
+        if (
+            match is not None
+            and kind is not EntityType.THING
+            and (said := _DESCRIPTION.match(text, match.start("words")))
+        ):
+            findings.descriptions.setdefault(name.key, said.group().strip())
         if kind is EntityType.THING and (listed := _LISTED_KIND.search(text, max(start, name.start - 40), name.start)):
             kind = _kind_of_several(listed["noun"])
         if kind is not EntityType.THING and name.type is EntityType.THING:
