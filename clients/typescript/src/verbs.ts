@@ -2507,7 +2507,8 @@ export class Verbs extends Caller {
   /**
    * Summarise the messages that have left the session's window, if there are enough for a batch.
    *
-   * The worker does this automatically.
+   * The worker does this automatically. If a model failed earlier, its summaries that are raw text are
+   * rewritten.
    */
   summarise(options: SummariseOptions = {}, request: RequestOptions = {}): Promise<SummariseReport> {
     return this.connection.ask(this.scope, "POST", "/v1/summarise", { body: { ...options } }, request);
