@@ -9,6 +9,7 @@ from typing import cast
 from mnemic.engine import kinds
 from mnemic.engine.cascade import Remade, Remaking
 from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating
+from mnemic.engine.conversation import expire
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
 from mnemic.engine.engine import Engine
 from mnemic.engine.events import KINDS, E, as_job, read
@@ -160,7 +161,7 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
 
 def _curate(engine: Engine, job: Job) -> FollowUp:
     """Curate some unread days. The next job takes the rest, except what is held for the next night."""
-    if not engine.settings.life.curates:
+    if not engine.settings.life.curates or job.partition.is_ephemeral:
         return _follow_with_nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= engine.settings.life.llm_tries
@@ -229,7 +230,7 @@ def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp
 
 def _graph(engine: Engine, job: Job) -> FollowUp:
     """Read some pages of items into the graph. The next job takes the rest."""
-    if not engine.settings.life.graphs:
+    if not engine.settings.life.graphs or job.partition.is_ephemeral:
         return _follow_with_nothing
     after = graph_partition(engine, job.partition, str(job.payload.get(AFTER) or ""))
     rest = [] if after is None else [replace(new_attempt(job, engine.clock.now()), payload={AFTER: after})]
@@ -249,6 +250,13 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
     ]
 )
 """Event handlers by kind of job."""
+
+
+def _expire(engine: Engine, job: Job) -> FollowUp:
+    """Erase an ephemeral session, or come back when its time is over."""
+    due = expire(engine, job)
+    rest = [] if due is None else [replace(new_attempt(job, engine.clock.now()), run_at=due)]
+    return lambda _: rest
 
 
 def _health(engine: Engine, job: Job) -> FollowUp:
@@ -273,5 +281,6 @@ HANDLERS: Mapping[str, Handler] = {
     kinds.GRAPH: _graph,
     kinds.HEALTH: _health,
     kinds.REMAKE: _remake,
+    kinds.EXPIRE: _expire,
 }
 """By kind of job. Schedules also add only these kinds."""

@@ -64,7 +64,11 @@ def ask_if_pending(engine: Engine, work: UnitOfWork, partition: Partition, sessi
 def ask_for_summary(
     engine: Engine, work: UnitOfWork, partition: Partition, session: str, *, wanted: int = 0
 ) -> tuple[int, bool]:
-    """Request a summary. Returns the number of pending messages, and whether the request is new."""
+    """Request a summary. Returns the number of pending messages, and whether the request is new. Messages of an
+    ephemeral session are never summarised.
+    """
+    if partition.is_ephemeral:
+        return 0, False
     waiting = pending(work, engine.settings.life, partition, session, wanted=wanted)
     if not waiting.count or not engine.settings.life.summarises:
         return waiting.count, False
