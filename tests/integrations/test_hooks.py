@@ -67,6 +67,26 @@ def test_a_transcript_is_read_as_what_was_said(tmp_path: Path):
     assert said == [(Role.USER, "My boat is blue"), (Role.ASSISTANT, "A fine colour.")]
 
 
+@pytest.mark.requirement("T-08", "T-31")
+def test_several_texts_of_one_answer_are_one_trimmed_message(store: Config, tmp_path: Path):
+    def said(uuid: str, answer: str, *texts: str) -> dict[str, Any]:
+        line = entry("assistant", uuid, [{"type": "text", "text": text} for text in texts])
+        return {**line, "message": {**line["message"], "id": answer}}
+
+    tool = entry("assistant", "a6", [{"type": "tool_use", "name": "Bash"}])
+    lines = [said("a4", "m1", " Let me look.", "It is "), tool, said("a5", "m1", "blue.\n"), said("a7", "m2", "Done.")]
+    stop = {"hook_event_name": "Stop", "session_id": "s1", "transcript_path": str(transcript(tmp_path, *lines))}
+    parts = [{"type": "text", "text": " Let me look."}, {"type": "toolCall"}, {"type": "text", "text": "It is blue.\n"}]
+    end = {"event": "agent_end", "session": "s2", "messages": [{"role": "assistant", "content": parts}]}
+    with Mnemic.open(store) as mnemic:
+        claude_code(mnemic, ANA, stop)
+        openclaw(mnemic, ANA, end)
+        texts = [each.text for each in mnemic.window(Scope(user="ana", session="s1"), include_closed=True)]
+        assert texts[2:] == ["Let me look.\nIt is\nblue.", "Done."]
+        (told,) = mnemic.window(Scope(user="ana", session="s2"), include_closed=True)
+        assert told.text == "Let me look.\nIt is blue."
+
+
 @pytest.mark.requirement("P-29")
 def test_claude_code_is_told_in_a_later_session_what_was_said(store: Config, tmp_path: Path):
     with Mnemic.open(store) as mnemic:

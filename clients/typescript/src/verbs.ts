@@ -137,6 +137,8 @@ export interface CaptureManyRequest {
   exchanges: readonly (readonly NewMessage[])[];
   /** The time of messages that do not have one (ISO 8601). Default: now. */
   observed_at?: string | null | undefined;
+  /** Keep the messages in their session only, as in `capture`. */
+  is_ephemeral?: boolean | undefined;
 }
 
 /** Store one exchange, word for word. */
@@ -149,10 +151,18 @@ export interface CaptureRequest {
   messages?: readonly NewMessage[] | null | undefined;
   /** The user's message. Shorthand for one message with the role "user". */
   user?: string | null | undefined;
-  /** The assistant's answer. Shorthand for one message with the role "assistant". */
-  assistant?: string | null | undefined;
+  /**
+   * The assistant's answer. Shorthand for one message with the role "assistant". Several texts are joined
+   * with newlines, and the result is trimmed.
+   */
+  assistant?: string | readonly string[] | null | undefined;
   /** The time of messages that do not have one (ISO 8601). Default: now. */
   observed_at?: string | null | undefined;
+  /**
+   * Keep this session's messages out of all other sessions and of the user's memory. They are erased when the
+   * session ends, or an hour after its last message.
+   */
+  is_ephemeral?: boolean | undefined;
 }
 
 export type Cause = "erased" | "corrected" | "superseded" | "outdated" | "disputed" | "quarantined" | "rejected";
@@ -2509,7 +2519,8 @@ export class Verbs extends Caller {
   /**
    * Summarise the messages that have left the session's window, if there are enough for a batch.
    *
-   * The worker does this automatically.
+   * The worker does this automatically. If a model failed earlier, its summaries that are raw text are
+   * rewritten.
    */
   summarise(options: SummariseOptions = {}, request: RequestOptions = {}): Promise<SummariseReport> {
     return this.connection.ask(this.scope, "POST", "/v1/summarise", { body: { ...options } }, request);

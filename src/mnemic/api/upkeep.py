@@ -236,7 +236,7 @@ class UpkeepVerbs(Acting):
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """Summarise the messages that have left the session's window, if there are enough for a batch.
 
-        The worker does this automatically.
+        The worker does this automatically. If a model failed earlier, its summaries that are raw text are rewritten.
 
         Args:
             is_flush: Summarise all remaining messages, without waiting for a full batch.
@@ -293,6 +293,9 @@ class UpkeepVerbs(Acting):
 
         Args:
             is_dry_run: Change nothing, and do not call the model to word the preferences.
+
+        Raises:
+            BackendError: The language model is unavailable. Preferences already written are kept.
         """
         return consolidate(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 

@@ -127,8 +127,8 @@ def find_folder(program: str, event: Event) -> Path | None:
 
 
 def read_transcript(file: Path) -> list[dict[str, object]]:
-    """The messages of a Claude Code transcript in order, ready to capture. Skips unreadable lines. Raises
-    `InvalidInputError` for a file that is unreadable or larger than 64 MiB.
+    """The messages of a Claude Code transcript in order, ready to capture. Successive lines of one answer are one
+    message. Skips unreadable lines. Raises `InvalidInputError` for a file that is unreadable or larger than 64 MiB.
     """
     try:
         if file.stat().st_size > MAX_LINES_BYTES:
@@ -136,8 +136,17 @@ def read_transcript(file: Path) -> list[dict[str, object]]:
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
         raise InvalidInputError(f"the transcript cannot be read: {error.strerror}") from error
-    messages = (_entry(line) for line in lines if line.strip())
-    return [message for message in messages if message is not None]
+    messages: list[dict[str, object]] = []
+    last = None
+    for message, answer in (_entry(line) for line in lines if line.strip()):
+        if message is None:
+            continue
+        if answer is not None and answer == last:
+            messages[-1]["content"] = f"{messages[-1]['content']}\n{message['content']}"
+        else:
+            messages.append(message)
+        last = answer
+    return messages
 
 
 def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, object]]) -> int:
@@ -206,25 +215,26 @@ def _exchanges(messages: Sequence[Mapping[str, object]]) -> Iterator[list[list[M
         yield batch
 
 
-def _entry(line: str) -> dict[str, object] | None:
-    """A transcript line of Claude Code as a message, None if it is not one."""
+def _entry(line: str) -> tuple[dict[str, object] | None, object]:
+    """A transcript line of Claude Code as a message, None if it is not one; and the id of the answer that it is of."""
     try:
         found: object = json.loads(line)
     except (ValueError, RecursionError):
-        return None
+        return None, None
     entry = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     kind, said = entry.get("type"), entry.get("message")
     if kind not in ("user", "assistant") or not isinstance(said, dict):
-        return None
+        return None, None
     if entry.get("isSidechain") or entry.get("isMeta") or entry.get("isCompactSummary"):
-        return None
-    text, uid = _text(cast("dict[str, object]", said).get("content")), entry.get("uuid")
+        return None, None
+    said = cast("dict[str, object]", said)
+    text, uid = _text(said.get("content")).strip(), entry.get("uuid")
     is_command = kind == "user" and text.lstrip().startswith(_COMMANDS)
-    if is_command or not text.strip() or not isinstance(uid, str) or not 0 < len(uid) <= MAX_EXTERNAL_ID_CHARS:
-        return None
+    if is_command or not text or not isinstance(uid, str) or not 0 < len(uid) <= MAX_EXTERNAL_ID_CHARS:
+        return None, None
     message: dict[str, object] = {"role": Role(kind), "content": text, "external_id": f"claude-code-{uid}"}
     at = entry.get("timestamp")
-    return message | ({"observed_at": at} if _is_time(at) else {})
+    return message | ({"observed_at": at} if _is_time(at) else {}), said.get("id") if kind == "assistant" else None
 
 
 def _select_messages(messages: Sequence[object]) -> list[dict[str, object]]:
@@ -242,9 +252,8 @@ def _select_messages(messages: Sequence[object]) -> list[dict[str, object]]:
         at = message.get("timestamp")
         seen[digest] += 1
         which = at if isinstance(at, int | float | str) and not isinstance(at, bool) else seen[digest]
-        spoken.append(
-            {"role": Role(role), "content": text, "external_id": f"openclaw-{which}-{digest}"[:MAX_EXTERNAL_ID_CHARS]}
-        )
+        external_id = f"openclaw-{which}-{digest}"[:MAX_EXTERNAL_ID_CHARS]
+        spoken.append({"role": Role(role), "content": text.strip(), "external_id": external_id})
     return spoken
 
 

@@ -49,6 +49,11 @@ class Partition:
         return bool(is_shared) or self == other or (self._user is not None and self._user == other._user)
 
     @property
+    def is_ephemeral(self) -> bool:
+        """True for a session of a user: all messages here are ephemeral, since the others belong to the user."""
+        return self.level is Level.SESSION and self._user is not None
+
+    @property
     def _user(self) -> str | None:
         if self.level is Level.USER:
             return self.owner
