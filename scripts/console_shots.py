@@ -261,7 +261,7 @@ def pages_of(mnemic: Mnemic) -> dict[str, str]:
     documents = mnemic.documents.list(ANA).documents
     named = mnemic.graph.entities(ANA, "Bob").nodes or mnemic.graph.entities(ANA).nodes
     plain = list_words(
-        "conversations turns memories timeline review graph profile documents jobs health receipts settings"
+        "conversations turns memories timeline review graph profile documents jobs health receipts settings design"
     )
     return {
         "home": "overview",
