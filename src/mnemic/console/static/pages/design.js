@@ -51,7 +51,7 @@ export function page() {
         "div",
         { class: "actions" },
         el("button", { type: "button", class: "main" }, "Main"),
-        button("Other", () => notice("A notice says what was done", "done", () => notice("Undone"))),
+        button("Other", () => notice("A notice names what was done", "done", () => notice("Undone"))),
         button("Open a dialog", () => dialog("Dialog", el("p", {}, "Escape closes it, and the focus returns."))),
         el("button", { type: "button", class: "danger" }, "Delete…"),
         el("button", { type: "button", disabled: true }, "Not allowed"),
@@ -71,10 +71,10 @@ export function page() {
       el("p", {}, meter(0.7), " 70 % relevant"),
       el("p", {}, "Words that match are ", el("mark", {}, "marked"), ", and a change shows ", el("del", {}, "the old"), " and ", el("ins", {}, "the new"), "."),
       el("blockquote", { class: "text" }, "What somebody said stands in a quote."),
-      el("p", { class: "banner" }, "A banner says what to keep in mind."),
-      el("div", { class: "problem" }, el("strong", {}, "A problem"), el("p", {}, "says what happened and what to do.")),
+      el("p", { class: "banner" }, "A banner names a limit of the page."),
+      el("div", { class: "problem" }, el("strong", {}, "A problem"), el("p", {}, "names the cause and the remedy.")),
       facts([["Name", "value"]]),
-      empty("Nothing here yet", "An empty page says what appears here, and how."),
+      empty("Nothing here yet", "An empty page names what appears here, and how."),
     ),
   ];
 }
