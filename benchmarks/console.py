@@ -73,7 +73,7 @@ INTERACTIONS: dict[str, tuple[str, str, Callable[[Console], None]]] = {
     "open the palette": ("memories", "", press("Control+k")),
     "type in the palette": ("memories", "", press("Control+k", *"talk")),
     "list the keys (?)": ("memories", "", press("?")),
-    "open another page": ("memories", "", click("#nav a[href='#/graph']")),
+    "open another page": ("memories", "", click("#nav a[href^='#/graph']")),
     "move the slider": ("timeline", "#as_of", press("ArrowLeft", "ArrowLeft", "ArrowLeft")),
     "move the slider to the start": ("timeline", "#as_of", press("Home")),
     "open a day's messages": ("timeline", "", click(".day summary")),
