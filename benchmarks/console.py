@@ -106,9 +106,9 @@ def interact(console: Console, place: str, focus: str, act: Callable[[Console], 
     console.page.goto("about:blank")
     console.open(place, None)
     console.page.wait_for_load_state("networkidle")
-    for folded in console.page.locator("main details:not([open]) > summary").all() if focus == "details" else []:
-        folded.click()
-    if focus.startswith("#"):
+    if focus == "details":
+        console.page.evaluate("() => document.querySelectorAll('main details').forEach((each) => (each.open = true))")
+    elif focus:
         console.page.locator(focus).focus()
     console.page.wait_for_timeout(QUIET_MS)
     console.page.evaluate("() => { window.longest = 0; }")

@@ -102,7 +102,7 @@ export function drawLanes({ lanes, events, sessions, start, end, width, resolve 
 function row(name, kind, content, height, ...below) {
   const field = el("div", { class: "lane-field" }, content);
   field.style.setProperty("height", `${height}px`);
-  return el("div", { class: `lane ${kind}` }, el("h3", { class: "lane-name" }, said(name, { most: 40 })), field, below);
+  return el("div", { class: `lane ${kind}` }, el(name ? "h3" : "div", { class: "lane-name" }, said(name, { most: 40 })), field, below);
 }
 
 function drawLane(lane, { at, inner, start, drawn, resolve }) {

@@ -329,7 +329,7 @@ export function table(caption, heads, rows) {
         el(
           "tr",
           {},
-          heads.map((head) => el("th", { scope: "col" }, head)),
+          heads.map((head) => (head ? el("th", { scope: "col" }, head) : el("td"))),
         ),
       ),
       el(
