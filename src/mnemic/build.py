@@ -259,8 +259,9 @@ def _spaces(
     first, *further = spaces or [None]
     share = config.index_budget_bytes // (len(further) + 1)
     served = _qdrant(config, store, main) if config.index == "qdrant" else None
-    database = _postgres_index(config, spaces) if served is None and config.postgres_url is not None else None
-    if database is not None and not config.database_rows:
+    bound = config.database_rows
+    database = _postgres_index(config.postgres_url, config, spaces) if bound is not None and served is None else None
+    if database is not None and not bound:
         return database, database
     index = served or _index(replace(config, index_budget_bytes=share), _base_files(config, store, first))
     whole: Index = index
@@ -269,18 +270,21 @@ def _spaces(
 
         beside = [None if served else _base_files(config, store, space, has_terms=False) for space in further]
         whole = SpacesIndex(index, [ScanIndex(budget_bytes=share, bases=bases) for bases in beside])
-    if database is None or not isinstance(index, ScanIndex):
+    if database is None or bound is None or not isinstance(index, ScanIndex):
         return whole, served
     from mnemic.adapters.indexes.bounded import BoundedIndex
 
-    bounded = BoundedIndex(whole, database, config.database_rows, index.rows)
+    bounded = BoundedIndex(whole, database, bound, index.rows)
     return bounded, bounded
 
 
-def _postgres_index(config: Config, spaces: Sequence[str]) -> PostgresIndex:
+def _postgres_index(url: str | None, config: Config, spaces: Sequence[str]) -> PostgresIndex | None:
+    """The index in PostgreSQL. None if the store is elsewhere."""
+    if url is None:
+        return None
     from mnemic.adapters.indexes.postgres_index import open_postgres_index
 
-    return open_postgres_index(str(config.postgres_url), spaces, config.lock_wait_s, owner_of)
+    return open_postgres_index(url, spaces, config.lock_wait_s, owner_of)
 
 
 def _base_files(config: Config, store: Store, space: str | None, *, has_terms: bool = True) -> BaseFiles | None:

@@ -22,6 +22,8 @@ from mnemic.adapters.indexes.tiered import SpacesIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.api import Mnemic
+from mnemic.build import build
+from mnemic.config import Config
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import owner_of
 from mnemic.evaluation.embedders import SyntheticEmbedder
@@ -194,3 +196,13 @@ def test_a_restored_backup_is_what_is_found(world: World, tmp_path: Path):
     assert len(mnemic.recall(ANNA, "cat")) == 2
     mnemic.restore(tmp_path / "kept.zip", is_replacing=True)
     assert [hit.text for hit in mnemic.recall(ANNA, "cat")] == ["The cat fears thunder"]
+
+
+@pytest.mark.parametrize("bound, said", [(None, ""), (0, "1 partitions with 1 rows"), (5, "up to 5 rows")])
+def test_the_setting_chooses_and_the_doctor_shows_who_searches(server: str, bound: int | None, said: str):
+    with Mnemic(build(Config(store=server, embedder="none", database_rows=bound)), has_worker=False) as mnemic:
+        mnemic.remember(ANNA, "The red tea boat")
+        assert [hit.text for hit in mnemic.recall(ANNA, "tea boat")] == ["The red tea boat"]
+        (found, *_) = [each.message for each in mnemic.doctor().findings if each.part == "index"] or [""]
+        assert said in found
+        assert ("itself" in found) == (bound is not None)
