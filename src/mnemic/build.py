@@ -54,7 +54,7 @@ def build(config: Config) -> Engine:
     llm = _llm(config)
     if llm is not None and config.traces != "off":
         llm = Traced(llm, observer)
-    store = claiming(_store(config))
+    store = claiming(open_store(config))
     retired = _retired(config, store, embedders)
     spaces = [embedder.space.id for embedder in (*embedders.values(), *([retired.embedder] if retired else []))]
     index, served = _spaces(config, store, main, spaces)
@@ -198,7 +198,8 @@ def _llm(config: Config) -> Llm | None:
     return open_llm(config.llm, config.llm_options)
 
 
-def _store(config: Config) -> Store:
+def open_store(config: Config) -> Store:
+    """Open the configured store."""
     if config.postgres_url is not None:
         return _postgres(config.postgres_url, config)
     path = config.sqlite_path

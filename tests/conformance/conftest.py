@@ -43,6 +43,7 @@ TABLES = (
     "api_keys",
     "audit",
     "requests",
+    "placements",
     "partitions",
 )
 MakePostgres = Callable[..., PostgresStore]

@@ -251,3 +251,22 @@ class ConsolidationRequest(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectionRequest(Event):
     """The session has enough summaries for a reflection."""
+
+
+class PlacementState(StrEnum):
+    """What a store does for an org that moves: a LEAVING one and one that is HERE are served, a STOPPED one can be
+    read, and the others are refused.
+    """
+
+    LEAVING, STOPPED, MOVED, ARRIVING, HERE = "leaving", "stopped", "moved", "arriving", "here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """An org on its way between two stores: `place` is the other one, `token` the move that may go on with it."""
+
+    org: str
+    state: PlacementState
+    place: str
+    token: str
+    at: datetime

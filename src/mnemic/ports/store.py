@@ -18,7 +18,7 @@ from mnemic.model.candidates import Change, Terms
 from mnemic.model.health import Finding
 from mnemic.model.item import Conversation, Memory, Message
 from mnemic.model.recall import Counts, MemoryQuery
-from mnemic.model.records import Receipt
+from mnemic.model.records import Placement, Receipt
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.tables import (
     Audit,
@@ -498,9 +498,14 @@ class Rows(Protocol):
         ...
 
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
-        """An org's rows of a table, fetched lazily, or (None) all rows of a table of `SHARED_TABLES`. Raises
-        `UnsupportedError` for a table whose rows cannot be assigned to orgs.
+        """An org's rows of a table in insertion order where it is kept, fetched lazily, or (None) all rows of a table
+        of `SHARED_TABLES`. Raises `UnsupportedError` for a table whose rows cannot be assigned to orgs.
         """
+        ...
+
+    @property
+    def keys(self) -> Mapping[str, Sequence[str]]:
+        """The columns that identify a row of an org, by table, referenced tables first. None for the audit log."""
         ...
 
 
@@ -524,8 +529,8 @@ class CopyingStore(Protocol):
         """
         ...
 
-    def rows(self) -> AbstractContextManager[Rows]:
-        """Read every row, as of one moment, without blocking readers and writers."""
+    def rows(self, *, is_whole: bool = False) -> AbstractContextManager[Rows]:
+        """Read every row, as of one moment, without blocking readers and writers. `is_whole`: `PASSING_TABLES` too."""
         ...
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
@@ -536,12 +541,64 @@ class CopyingStore(Protocol):
         ...
 
 
+class Transfer(Protocol):
+    """One transaction that moves an org. It reaches the org's rows whatever its placement. `values` are rows in the
+    form of the embedded store, with a `Partition` in place of its number.
+    """
+
+    @property
+    def work(self) -> UnitOfWork:
+        """The transaction as a unit of work."""
+        ...
+
+    def find(self) -> Placement | None:
+        """The org's placement. A writer of any org waits until the end of this transaction."""
+        ...
+
+    def put(self, placement: Placement | None) -> None:
+        """Store or (None) remove the placement, after every open write of the org has ended."""
+        ...
+
+    def write(self, table: str, key: Sequence[str], values: Sequence[Mapping[str, object]], *, is_new: bool) -> None:
+        """Insert rows, or replace those with the same key. Raises `ConflictError` if another row is in the way."""
+        ...
+
+    def remove(self, table: str, key: Sequence[str], values: Sequence[Mapping[str, object]]) -> None:
+        """Remove the rows with these keys."""
+        ...
+
+    def renew(self, version: int) -> None:
+        """Continue the org's partitions in a new age, above `version` and all of this store."""
+        ...
+
+
+@runtime_checkable
+class MovingStore(CopyingStore, Protocol):
+    """A `CopyingStore` that an org can leave and enter while it is in use."""
+
+    @property
+    def address(self) -> str:
+        """Where the store is, without secrets: it tells stores apart, for people too."""
+        ...
+
+    def placements(self) -> Sequence[Placement]:
+        """The orgs that move, have moved away, or came from another store."""
+        ...
+
+    def transfer(self, org: str) -> AbstractContextManager[Transfer]:
+        """A transaction that moves an org. Commits when its block succeeds."""
+        ...
+
+
 KEYS, AUDIT = "api_keys", "audit"
 KEPT_TABLES = (KEYS, AUDIT)
 """Tables about running the store, not about memories."""
 
-PASSING_TABLES = ("requests", "context_records")
-"""Tables that no copy holds and that a restore empties: they are about the rows before it, for a short time."""
+PLACEMENTS = "placements"
+PASSING_TABLES = ("requests", "context_records", PLACEMENTS)
+"""Tables that no copy holds. A restore empties them, except `PLACEMENTS`: they are about the rows before it, for a
+short time.
+"""
 
 SHARED_TABLES = ("erasing", "schedules", "spaces")
 """Tables that belong to no org and hold none of its text. All others name their org by `org` or `pid`."""

@@ -166,7 +166,7 @@ class SqlKeys(SqlPort, topic="access"):
     """The `Keys` port."""
 
     def add(self, key: ApiKey) -> None:
-        self._session.see(key.org)
+        self._session.enter(key.org)
         if not self._session.write_each(self._sql["insert"], [KEY.row(key)])[0]:
             raise ConflictError(f"key {key.id} cannot be stored: the id is already in use")
 
@@ -179,12 +179,12 @@ class SqlKeys(SqlPort, topic="access"):
         return [KEY.noun(row) for row in self._session.run(self._sql["list"], {"org": org})]
 
     def end(self, org: str, id: str, *, expires_at: datetime | None = None, revoked_at: datetime | None = None) -> bool:
-        self._session.see(org)
+        self._session.enter(org)
         ends = {"expires_at": micros(expires_at), "revoked_at": micros(revoked_at)}
         return self._session.write(self._sql["end"], {"org": org, "id": id, **ends}).rowcount == 1
 
     def blank(self, org: str, id: str, at: datetime) -> None:
-        self._session.see(org)
+        self._session.enter(org)
         self._session.write(self._sql["blank"], {"org": org, "id": id, "at": micros(at), "erased": ERASED})
 
     def has_any(self) -> bool:
@@ -212,7 +212,7 @@ class SqlRequests(SqlPort, topic="requests"):
     """The `Requests` port."""
 
     def add(self, request: KeptRequest, since: datetime) -> bool:
-        self._session.see(request.org)
+        self._session.enter(request.org)
         asked = {**REQUEST.row(request), "since": to_microseconds(since)}
         return self._session.write(self._sql["add"], asked).rowcount == 1
 

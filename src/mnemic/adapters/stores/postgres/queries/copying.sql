@@ -43,3 +43,5 @@ SELECT {columns} FROM {table} WHERE org = %(org)s;
 SELECT {columns} FROM {table} WHERE pid IN (SELECT pid FROM partitions WHERE org = %(org)s);
 -- name: orgs
 SELECT DISTINCT org FROM {table};
+-- name: in_order
+ORDER BY seq;
