@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import count
@@ -33,7 +35,8 @@ from tests.conformance.test_copying import count_rows, write_a_row_where_there_i
 ORG, OTHER = "acme", "globex"
 HERS = Partition(ORG, Level.USER, "anna")
 MakePostgres = Callable[..., PostgresStore]
-Stores = tuple[SqliteStore | PostgresStore, SqliteStore | PostgresStore]
+Opened = SqliteStore | PostgresStore
+Stores = tuple[Opened, Opened]
 
 
 def quiet(_step: str, _done: int, _total: int) -> None:
@@ -311,3 +314,69 @@ def test_an_org_of_the_same_name_in_the_target_is_left_alone(stores: Stores):
         move(source, target, "nowhere")
     with pytest.raises(InvalidInputError, match="choose another"):
         move(source, source)
+
+
+KILLS = [
+    ("copying", 0),
+    ("copying", 1),
+    ("stopped", 0),
+    ("comparing", 0),
+    ("switching", 0),
+    ("switching", 1),
+    ("erasing", 0),
+]
+"""A step, and how many of its reports the process survives."""
+
+
+@pytest.mark.requirement("P-55")
+@pytest.mark.parametrize("step, survived", KILLS)
+def test_a_killed_move_is_repeated_and_nothing_is_lost_or_doubled(
+    stores: Stores, step: str, survived: int, request: pytest.FixtureRequest
+):
+    source, target = stores
+    opening = [reopening(store, request) for store in stores]
+    used(source)
+    before = content(source, ORG)
+    add_memories(source, *(memory(f"{number}") for number in range(9)))
+    pid = fork_killed_move(opening, step, survived)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    late = list[str]()
+    with suppress(UnavailableError, NotFoundError):  # stopped, or moved
+        add_memories(source, memory("late"))
+        late.append("late")
+    assert bool(late) == (step == "copying")
+    report = move(source, target, is_erasing=True)
+    assert report.receipt is not None
+    assert [text for text in texts_of(target) if text in (*"012345678", "late")] == sorted([*"012345678", *late])
+    expected = {**before[0], "memories": before[0]["memories"] + 9 + len(late)}
+    assert {table: rows for table, rows in content(target, ORG)[0].items() if table != "partitions"} == {
+        table: rows for table, rows in expected.items() if table != "partitions"
+    }
+    assert not any(content(source, ORG)[0].values())
+
+
+def fork_killed_move(opening: Sequence[Callable[[], Opened]], step: str, survived: int) -> int:
+    """A process that moves the org and is killed at a report of a step."""
+    seen = Counter[str]()
+
+    def kill(now: str, _done: int, _total: int) -> None:
+        seen[now] += 1
+        if now == step and seen[now] > survived:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    pid = os.fork()
+    if not pid:
+        try:
+            source, target = (open_again() for open_again in opening)
+            move(source, target, told=kill, is_erasing=True)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def reopening(store: Opened, request: pytest.FixtureRequest) -> Callable[[], Opened]:
+    """Opens the store in another process: connections do not survive a fork."""
+    if isinstance(store, SqliteStore):
+        return lambda: SqliteStore(store.path)
+    url = request.getfixturevalue("ordinary_url")
+    return lambda: PostgresStore(url, schema=store.schema)
