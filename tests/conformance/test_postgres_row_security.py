@@ -16,7 +16,7 @@ from mnemic.adapters.stores.postgres.session import Session
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.health import Condition
 from mnemic.model.item import ProfileEntry
-from mnemic.model.records import Receipt
+from mnemic.model.records import Placement, PlacementState, Receipt
 from mnemic.model.scope import Level, Scope
 from mnemic.testing.samples import (
     ANNA,
@@ -88,6 +88,8 @@ def fill(store: PostgresStore, scope: Scope) -> None:
         work.requests.add(a_request(org=scope.org, key=scope.org, user=scope.org), NOW)
         work.graph.put(partition, [a_sheet(memory.id, named(scope.org), named("tea"))])
         work.entity_vectors.put(partition, [an_entity_vector(scope.org)])
+    with store.transfer(scope.org) as transfer:
+        transfer.put(Placement(org=scope.org, state=PlacementState.HERE, place="a.db", token="t1", at=NOW))
 
 
 class Bare:

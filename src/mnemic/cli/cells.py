@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -90,7 +91,7 @@ def _show_move(report: MoveReport) -> None:
 
 
 @contextmanager
-def _open(store: str | None, config: str | None) -> Generator[Engine]:
+def _open(store: str | None, config: Path | None) -> Generator[Engine]:
     from mnemic.build import build
     from mnemic.config import load_config
 

@@ -56,10 +56,10 @@ class MoveReport:
 
 def moving(store: Store) -> MovingStore:
     """The store as a `MovingStore`. Raises `UnsupportedError` if orgs cannot leave or enter it."""
-    store = store.copying if isinstance(store, ClaimingCopyingStore) else store
-    if not isinstance(store, MovingStore):
+    plain = store.copying if isinstance(store, ClaimingCopyingStore) else store
+    if not isinstance(plain, MovingStore):
         raise UnsupportedError("orgs move only between SQLite and PostgreSQL stores", capability="move")
-    return store
+    return plain
 
 
 def move_org(engine: Engine, target: Store, org: str, *, is_erasing: bool = False, told: Told) -> MoveReport:

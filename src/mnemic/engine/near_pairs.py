@@ -27,6 +27,7 @@ from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.near_pairs import near_pairs
 from mnemic.text.facts.worth import keep_probability, shipped_model
 from mnemic.text.junk import junk_reason
+from mnemic.text.languages import detect
 from mnemic.text.normalise import dedup_key, key_words
 from mnemic.text.prose import is_machine_text
 from mnemic.text.sameness import denials, may_be_same, same_statement
@@ -139,8 +140,11 @@ class Judge:
             )
 
     def _find_worthless(self, work: UnitOfWork, memories: Sequence[Memory]) -> set[str]:
-        """Ids of facts that the learned head would never keep. It judges only facts with a vector of its embedder."""
+        """Ids of facts that the learned head would never keep. It judges facts with a vector of its embedder, in the
+        form of its training: extracted, or about the user in the third person. It is wrong about people's own notes.
+        """
         facts = [m for m in memories if m.kind in TOLD_KINDS and is_live(m, self.now)]
+        facts = [m for m in facts if m.provenance or m.text.startswith(detect(m.text).user)]
         shipped = next((each.space for each in self.engine.embedders if each.space.model == shipped_model()), None)
         if not facts or shipped is None:
             return set()
