@@ -20,8 +20,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -31,11 +34,13 @@ from mnemic.build import build, open_store
 from mnemic.config import Config
 from mnemic.engine.move import MoveReport, move_org
 from mnemic.errors import MnemicError, NotFoundError, UnavailableError
+from mnemic.ports.store import MAIN_VIEW, VectorRow
 
 ORG, OTHER = "acme", "globex"
 ROWS, USERS = 300, 10
-ROWS_IN_PEACE = 5_000
+ROWS_IN_PEACE = 10_000
 WORDS = " and so on" * 20
+DIMS = 384
 PATIENCE_S = 1.0
 DONE, LOST = 0, 4
 
@@ -48,7 +53,6 @@ class Report:
     completed: int = 0
     acknowledged: int = 0
     refused: int = 0
-    stopped_s: list[float] = field(default_factory=list[float])
     problems: list[str] = field(default_factory=list[str])
 
 
@@ -181,12 +185,23 @@ def fork(work: Callable[[], object]) -> int:
 
 
 def move_in_peace(folder: Path) -> MoveReport:
-    """A move of many rows with vectors, for its speed."""
-    source = folder / "many.db"
-    with Mnemic.open(Config(store=str(source), embedder="minilm"), has_worker=False) as mnemic:
+    """A move of many memories with random vectors, for its speed."""
+    source, rng = folder / "many.db", np.random.default_rng(1)
+    with Mnemic.open(config(source), has_worker=False) as mnemic:
         for user in range(USERS):
             texts = [f"user {user} noted thing {row}{WORDS}" for row in range(ROWS_IN_PEACE // USERS)]
             mnemic.remember_many(scope(user), texts)
+    store = open_store(config(source))
+    with store.write() as work:
+        for partition in work.partitions.all():
+            ids = [item_id for item_id, _ in work.vectors.missing(partition, "random", ROWS_IN_PEACE)]
+            vectors = rng.normal(size=(len(ids), DIMS)).astype(np.float32)
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            rows = [
+                VectorRow(item_id, MAIN_VIEW, "random", vector) for item_id, vector in zip(ids, vectors, strict=True)
+            ]
+            work.vectors.put(partition, rows, datetime.now(UTC))
+    store.close()
     return move(source, folder / "there.db")
 
 

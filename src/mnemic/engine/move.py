@@ -9,7 +9,7 @@ import hashlib
 import marshal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -278,31 +278,48 @@ class _Side:
         columns = rows.tables[_PARTITIONS]
         found = [dict(zip(columns, row, strict=True)) for row in rows.of(_PARTITIONS, org)]
         self.owners = {row["pid"]: Partition(org, Level(str(row["level"])), str(row["owner"])) for row in found}
+        self._tags = {pid: f"{each.level.value}\x1f{each.owner}" for pid, each in self.owners.items()}
+        self._tagged = {self._tags[pid]: each for pid, each in self.owners.items()}
         self.newest = max((int(str(row["version"])) for row in found), default=0)
 
-    def read(self, table: str) -> Iterator[dict[str, object]]:
-        """The rows of a table, in insertion order where it is kept."""
-        columns = self._rows.tables[table]
+    def columns(self, table: str) -> list[str]:
+        """The columns that both stores have in common, by name."""
         own = {"pid"} if table == _PARTITIONS else set[str]()
-        places = [(at, name, name.endswith("pid")) for at, name in enumerate(columns) if name not in _NUMBERS | own]
-        places.sort(key=lambda place: place[1])
-        for row in self._rows.of(table, self._org):
-            yield {name: self.owners[row[at]] if is_pid else row[at] for at, name, is_pid in places}
+        return sorted(name for name in self._rows.tables[table] if name not in _NUMBERS | own)
 
-    def identify(self, table: str) -> Iterator[tuple[bytes, bytes, dict[str, object]]]:
-        """(key, digest, row) of each row. Equal rows of a table without a key have a number in theirs."""
-        key, seen = self.keys[table], Counter[bytes]()
-        for row in self.read(table):
-            digest = _hash(row.values())
-            if key:
-                yield _hash(row[name] for name in key), digest, row
-            else:
-                seen[digest] += 1
-                yield _hash((digest, seen[digest])), digest, row
+    def plain(self, table: str) -> Iterator[list[Any]]:
+        """The rows of a table in insertion order where it is kept, with a text in place of a partition."""
+        columns = self.columns(table)
+        places = {name: at for at, name in enumerate(self._rows.tables[table])}
+        order = [places[name] for name in columns]
+        pids = [at for at, name in enumerate(columns) if name.endswith("pid")]
+        for row in self._rows.of(table, self._org):
+            values = [row[at] for at in order]
+            for at in pids:
+                values[at] = self._tags[values[at]]
+            yield values
+
+    def read(self, table: str) -> Iterator[dict[str, object]]:
+        """The rows of `plain` as mappings, with partitions."""
+        return (self._to_mapping(table, row) for row in self.plain(table))
+
+    def _to_mapping(self, table: str, row: Sequence[Any]) -> dict[str, object]:
+        named = zip(self.columns(table), row, strict=True)
+        return {name: self._tagged[value] if name.endswith("pid") else value for name, value in named}
+
+    def identify(self, table: str) -> Iterator[tuple[bytes, bytes, list[Any]]]:
+        """(key, digest, plain row) of each row. Equal rows of a table without a key have a number in theirs."""
+        columns, seen = self.columns(table), Counter[bytes]()
+        key = [columns.index(name) for name in self.keys[table]]
+        for row in self.plain(table):
+            digest = _hash(row)
+            seen[digest] += not key
+            yield _hash([row[at] for at in key] or [digest, seen[digest]]), digest, row
 
     def pick(self, table: str, keys: Collection[bytes]) -> Iterator[dict[str, object]]:
         """The rows with these keys."""
-        return (row for key, _, row in self.identify(table) if key in keys) if keys else iter(())
+        found = (row for key, _, row in self.identify(table) if key in keys) if keys else ()
+        return (self._to_mapping(table, row) for row in found)
 
     def is_ordered(self, table: str) -> bool:
         """True if the store keeps the insertion order of rows, and readers see it."""
@@ -336,16 +353,17 @@ def _digest(side: _Side) -> tuple[dict[str, int], str]:
     counts, whole = dict[str, int](), hashlib.sha256()
     for table in sorted(side.keys.keys() - _KEPT):
         counts[table], total, places = 0, 0, Counter[object]()
-        for row in side.read(table):
+        pid = side.columns(table).index("pid") if side.is_ordered(table) else None
+        for row in side.plain(table):
             counts[table] += 1
-            places[row.get("pid")] += 1
-            place = places[row.get("pid")] if side.is_ordered(table) else 0
-            total += int.from_bytes(_hash((_hash(row.values()), place)), "big")
+            if pid is not None:
+                places[row[pid]] += 1
+                row.append(places[row[pid]])
+            total += int.from_bytes(_hash(row), "big")
         whole.update(marshal.dumps((table, counts[table], total % (1 << 256)), 0))
     return counts, whole.hexdigest()
 
 
-def _hash(values: Iterable[object]) -> bytes:
+def _hash(row: list[Any]) -> bytes:
     """SHA-256 of some values. Version 0 of marshal writes equal values as equal bytes."""
-    plain: Any = tuple(f"{each.level}\x1f{each.owner}" if isinstance(each, Partition) else each for each in values)
-    return hashlib.sha256(marshal.dumps(plain, 0)).digest()
+    return hashlib.sha256(marshal.dumps(row, 0)).digest()
