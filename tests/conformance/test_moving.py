@@ -25,7 +25,8 @@ from mnemic.errors import ConflictError, InvalidInputError, MnemicError, NotFoun
 from mnemic.model.item import Memory
 from mnemic.model.records import PlacementState, Receipt
 from mnemic.model.scope import Level, Partition, Visibility
-from mnemic.ports.store import SHARED_TABLES, VERSIONS_OF_AN_AGE, MovingStore, Store
+from mnemic.ports.moving import MovingStore
+from mnemic.ports.store import SHARED_TABLES, VERSIONS_OF_AN_AGE, Store
 from mnemic.testing.random_use import RandomUse
 from mnemic.testing.samples import NOW, a_memory, a_query, add_memories
 from mnemic.testing.store_access import a_key, add_keys, notes_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,15 +22,24 @@ OrgName = Annotated[str, typer.Argument(help="The org.", metavar="ORG")]
 Target = Annotated[str, typer.Option("--to", help="The other store: a path or postgresql://…", metavar="STORE")]
 
 
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """The store, the configuration file and the output format."""
+
+    store: Store = None
+    config: ConfigFile = None
+    as_json: AsJson = False
+
+
 @command("org list")
-def list_orgs(store: Store = None, config: ConfigFile = None, as_json: AsJson = False) -> None:
+def list_orgs(options: StoreOptions) -> None:
     """List the orgs of the store, and those that have moved, with their places."""
     from mnemic.engine.move import moving
 
-    with _open(store, config) as engine, moving(engine.store).rows() as rows:
+    with _open(options) as engine, moving(engine.store).rows() as rows:
         placements = {each.org: each for each in moving(engine.store).placements()}
         orgs = {org: placements.get(org) for org in sorted({*rows.orgs(), *placements})}
-    if as_json:
+    if options.as_json:
         output.show_json(orgs)
         return
     at = {org: ("here", "") if each is None else (each.state.value, each.place) for org, each in orgs.items()}
@@ -41,13 +50,11 @@ def list_orgs(store: Store = None, config: ConfigFile = None, as_json: AsJson = 
 def move(
     org: OrgName,
     to: Target,
-    store: Store = None,
-    config: ConfigFile = None,
+    options: StoreOptions,
     is_erasing: Annotated[
         bool, typer.Option("--erase", help="Then erase the org's rows from this store, with a receipt.")
     ] = False,
     is_sure: IsSure = False,
-    as_json: AsJson = False,
 ) -> None:
     """Move an org with all its rows and keys to another store while it is in use. Writes of this org stop for the last
     step; clients can retry them. Both stores are compared row by row before the other takes over. To resume after an
@@ -57,23 +64,26 @@ def move(
 
     if is_erasing:
         output.require_answer("erase", is_sure=is_sure)
-    with _open(store, config) as engine, _open_target(to) as target:
+    with _open(options) as engine, _open_target(to) as target:
         if is_erasing:
             output.confirm(lambda: f"Move {org} and erase it from this store?", verb="erase", is_sure=is_sure)
         remark = "; run the same command again to continue"
         with output.show_progress(lambda: remark) as tell:
             report = move_org(engine, target, org, is_erasing=is_erasing, told=tell)
-    output.show_answer(report, _show_move, as_json=as_json)
+    output.show_answer(report, _show_move, as_json=options.as_json)
 
 
 @command("org cancel")
-def cancel(org: OrgName, to: Target, store: Store = None, config: ConfigFile = None) -> None:
+def cancel(org: OrgName, to: Target, options: StoreOptions) -> None:
     """Cancel an interrupted move. The org stays in this store, and its rows are removed from the other."""
     from mnemic.engine.move import cancel_move
 
-    with _open(store, config) as engine, _open_target(to) as target:
+    with _open(options) as engine, _open_target(to) as target:
         cancel_move(engine, target, org)
-    output.note(f"{output.one_line(org)} stays in this store")
+    if options.as_json:
+        output.show_json({"org": org, "state": "here"})
+    else:
+        output.note(f"{output.one_line(org)} stays in this store")
 
 
 def _show_move(report: MoveReport) -> None:
@@ -91,11 +101,11 @@ def _show_move(report: MoveReport) -> None:
 
 
 @contextmanager
-def _open(store: str | None, config: Path | None) -> Generator[Engine]:
+def _open(options: StoreOptions) -> Generator[Engine]:
     from mnemic.build import build
     from mnemic.config import load_config
 
-    engine = build(load_config(store, file=config))
+    engine = build(load_config(options.store, file=options.config))
     try:
         yield engine
     finally:

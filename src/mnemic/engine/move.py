@@ -22,7 +22,8 @@ from mnemic.engine.indexing import forget, reached
 from mnemic.errors import ConflictError, DamagedError, InvalidInputError, NotFoundError, UnsupportedError
 from mnemic.model.records import Placement, PlacementState, Receipt
 from mnemic.model.scope import Level, Partition
-from mnemic.ports.store import AUDIT, KEYS, MovingStore, Rows, Store, Transfer
+from mnemic.ports.moving import MovingStore, Transfer
+from mnemic.ports.store import AUDIT, KEYS, Rows, Store
 
 _ROWS_AT_ONCE = 500  # per transaction of the target, so that its other orgs wait for milliseconds
 _FEW_ROWS = 200  # changes that a pass may leave to the write stop: some milliseconds of work

@@ -20,17 +20,8 @@ from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.health import Condition, Finding
 from mnemic.model.records import Placement
-from mnemic.ports.store import (
-    PASSING_TABLES,
-    PLACEMENTS,
-    MovingStore,
-    Rows,
-    Store,
-    StoreCapabilities,
-    Told,
-    Transfer,
-    UnitOfWork,
-)
+from mnemic.ports.moving import MovingStore, Transfer
+from mnemic.ports.store import PASSING_TABLES, PLACEMENTS, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 
 class PostgresStore:

@@ -9,7 +9,8 @@ from mnemic.adapters.stores.sql.session import SqlSession
 from mnemic.model.columns import partition_of
 from mnemic.model.records import Placement
 from mnemic.model.scope import Partition
-from mnemic.ports.store import Transfer, UnitOfWork
+from mnemic.ports.moving import Transfer
+from mnemic.ports.store import UnitOfWork
 
 _PARTITIONS = "partitions"
 

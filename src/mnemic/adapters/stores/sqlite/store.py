@@ -24,17 +24,8 @@ from mnemic.adapters.stores.sqlite.rescue import find_unreadable
 from mnemic.errors import BackendError, ConfigError, DamagedError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
 from mnemic.model.records import Placement
-from mnemic.ports.store import (
-    PASSING_TABLES,
-    PLACEMENTS,
-    MovingStore,
-    Rows,
-    Store,
-    StoreCapabilities,
-    Told,
-    Transfer,
-    UnitOfWork,
-)
+from mnemic.ports.moving import MovingStore, Transfer
+from mnemic.ports.store import PASSING_TABLES, PLACEMENTS, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
 _LOOK_S = 0.03
