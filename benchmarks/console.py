@@ -13,10 +13,9 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from playwright.sync_api import CDPSession
 
 from benchmarks.machine import keep, provenance, table
 from mnemic import Scope
@@ -85,7 +84,7 @@ INTERACTIONS: dict[str, tuple[str, str, Callable[[Console], None]]] = {
 }
 
 
-def load(console: Console, meter: CDPSession, place: str) -> tuple[float, float, float, int]:
+def load(console: Console, meter: Any, place: str) -> tuple[float, float, float, int]:
     """First paint, the moment when all is shown, and the page's processor time, in milliseconds, and its requests."""
     console.page.goto(f"{console.url}/console/icon.svg")
     before = processor_ms(meter)
@@ -95,9 +94,11 @@ def load(console: Console, meter: CDPSession, place: str) -> tuple[float, float,
     return console.page.evaluate(PAINT), shown, spent, console.page.evaluate(SENT)
 
 
-def processor_ms(meter: CDPSession) -> float:
+def processor_ms(meter: Any) -> float:
     """The processor time of the page's main thread until now."""
-    counted = {each["name"]: each["value"] for each in meter.send("Performance.getMetrics")["metrics"]}
+    counted: dict[str, float] = {
+        each["name"]: each["value"] for each in meter.send("Performance.getMetrics")["metrics"]
+    }
     return counted["TaskDuration"] * 1000
 
 
@@ -134,9 +135,10 @@ def main() -> int:
         console = Console(browser, site.url)
         console.page.add_init_script(OBSERVE)
         console.open("overview", Scope(user="ana"))
-        meter = console.page.context.new_cdp_session(console.page)
+        meter: Any = console.page.context.new_cdp_session(console.page)
         meter.send("Performance.enable", {"timeDomain": "threadTicks"})
-        pages, acts = [], []
+        pages: list[list[str]] = []
+        acts: list[list[str]] = []
         for name, place in places.items():
             if chosen.pages and name not in chosen.pages:
                 continue
