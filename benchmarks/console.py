@@ -96,8 +96,9 @@ def load(console: Console, meter: Any, place: str) -> tuple[float, float, float,
 
 def processor_ms(meter: Any) -> float:
     """The processor time of the page's main thread until now."""
-    metrics = meter.send("Performance.getMetrics")["metrics"]
-    counted = {each["name"]: each["value"] for each in metrics}
+    counted: dict[str, float] = {
+        each["name"]: each["value"] for each in meter.send("Performance.getMetrics")["metrics"]
+    }
     return counted["TaskDuration"] * 1000
 
 
