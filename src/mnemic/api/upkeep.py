@@ -27,7 +27,7 @@ from mnemic.engine.doctor import doctor, glance, language_finding
 from mnemic.engine.documents import ingest
 from mnemic.engine.engine import Engine
 from mnemic.engine.erase import erase, receipts
-from mnemic.engine.export import EXPORT_FORMATS, OWN_LEVELS, export
+from mnemic.engine.export import EXPORT_FORMATS, OWN_LEVELS
 from mnemic.engine.extract import ExtractReport, extract
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.health import HealthReport, HealthRequest, health
@@ -367,7 +367,9 @@ class UpkeepVerbs(Acting):
             levels: Include only these levels of the scope. Default: all except org.
             format: "mnemic-export", or "mcp-memory": only active memories and the graph, for the MCP memory server.
         """
-        return export(self._engine, scope, _choices(Level, levels, "levels"), format)
+        from mnemic.engine.export_graph import export_as
+
+        return export_as(format, self._engine, scope, _choices(Level, levels, "levels"))
 
     def import_(
         self,

@@ -270,20 +270,10 @@ _LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 EXPORT_FORMATS = (FORMAT, "mcp-memory")
 
 
-def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS, format: str = FORMAT) -> Iterator[str]:
+def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
     """Yield an export's lines without line feeds. Levels that the scope does not name are skipped; shared rows of the
-    org need ORG in `levels`. Raises `InvalidInputError` for an unknown format, and `DamagedError` if rows are lost.
+    org need ORG in `levels`. Raises `DamagedError` if rows of the store are lost.
     """
-    if format not in EXPORT_FORMATS:
-        raise InvalidInputError(f"unknown format {format!r}; use one of {', '.join(EXPORT_FORMATS)}")
-    if format == FORMAT:
-        return _export(engine, scope, levels)
-    from mnemic.engine.export_graph import export_graph
-
-    return export_graph(engine, scope, levels)
-
-
-def _export(engine: Engine, scope: Scope, levels: tuple[Level, ...]) -> Iterator[str]:
     engine.store.check()
     visible = scope.visibility.at(*levels) if levels else scope.visibility
 

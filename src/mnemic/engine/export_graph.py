@@ -4,13 +4,21 @@ import json
 from collections.abc import Iterator
 
 from mnemic.engine.engine import PAGE_ROWS, Engine
-from mnemic.engine.export import read_pages
+from mnemic.engine.export import EXPORT_FORMATS, FORMAT, export, read_pages
 from mnemic.engine.graph import MOST_RANKED, Walk, overview
 from mnemic.engine.graph_extract import SPEAKER
+from mnemic.errors import InvalidInputError
 from mnemic.model.item import Memory
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import UnitOfWork
+
+
+def export_as(format: str, engine: Engine, scope: Scope, levels: tuple[Level, ...]) -> Iterator[str]:
+    """Yield the lines of one of `EXPORT_FORMATS`. Raises `InvalidInputError` for another format."""
+    if format not in EXPORT_FORMATS:
+        raise InvalidInputError(f"unknown format {format!r}; use one of {', '.join(EXPORT_FORMATS)}")
+    return (export if format == FORMAT else export_graph)(engine, scope, levels)
 
 
 def export_graph(engine: Engine, scope: Scope, levels: tuple[Level, ...]) -> Iterator[str]:
