@@ -17,7 +17,7 @@ from mnemic.model.item import Chunk, Memory, Message
 from mnemic.model.recall import SHOWN_RELEVANCE, Hit, Recall
 from mnemic.model.scope import Level
 from mnemic.ranking import silence
-from mnemic.ranking.digest import FULL_CONTENT, LEAST_CONTENT, content
+from mnemic.ranking.digest import FULL_CONTENT, LEAST_CHARS, LEAST_CONTENT, content
 from mnemic.ranking.relevance import WORDS
 from mnemic.text.analyser import Analyser
 from mnemic.text.languages import detect
@@ -107,8 +107,11 @@ def _stands_out(prompt: silence.Prompt, found: Sequence[Hit]) -> bool:
 
 
 def _echoing(text: str, hits: Iterable[Hit]) -> list[Hit]:
-    """The hits that share a word with a prompt. Cosines of the included model mean little beyond English."""
-    words = set(_ANALYSER.query_terms(text)) - detect(text).common
+    """The hits that share a word with a prompt. Short words of other languages than English may be articles."""
+    language = detect(text)
+    words = set(_ANALYSER.query_terms(text)) - language.common
+    if language.code != "en":
+        words = {word for word in words if len(word) >= LEAST_CHARS or not word.isascii()}
     return [hit for hit in hits if not words.isdisjoint(_ANALYSER.terms(hit.text))]
 
 
