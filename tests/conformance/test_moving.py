@@ -101,7 +101,7 @@ def test_every_table_arrives(tmp_path: Path, make_postgres: MakePostgres):
     with closing(sqlite3.connect(source.path)) as connection:
         connection.execute("DELETE FROM placements")
         connection.execute("UPDATE partitions SET org = 'acme', owner = org || '-' || owner")
-        for table in ("api_keys", "audit", "receipts", "requests"):
+        for table in ("api_keys", "audit", "receipts", "requests", "oauth_tokens"):
             connection.execute(f"UPDATE {table} SET org = 'acme'")  # noqa: S608 -- our own names
         connection.commit()
     source = SqliteStore(source.path)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conformance.conftest import MakePostgres
 
-COLUMNS = {"api_keys": "org", "audit": "org", "receipts": "org", "requests": "org", "placements": "org"}
+COLUMNS = dict.fromkeys(("api_keys", "audit", "receipts", "requests", "placements", "oauth_tokens"), "org")
 """Tables without a partition. All others would be distributed by `pid`."""
 
 EVERYWHERE = {

@@ -192,6 +192,7 @@ def test_a_statement_without_a_condition_changes_and_deletes_nothing_of_another_
             "api_keys",
             "audit",
             "oauth_tokens",
+            "placements",
             "receipts",
             "requests",
             "partitions",
