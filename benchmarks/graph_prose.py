@@ -18,6 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from mnemic.adapters.parsers import SpacyParser
+from mnemic.errors import ConfigError
 from mnemic.text.graph.find import Found, find
 from mnemic.text.graph.names import name_key
 
@@ -52,11 +54,11 @@ def main() -> int:
 def open_parser() -> Any:
     """The parser of the extra `graph`, or None."""
     try:
-        from mnemic.adapters.parsers import SpacyParser
-
-        return SpacyParser()
-    except ImportError:
+        parser = SpacyParser()
+        next(iter(parser.parse("Anna works at Acme.")))
+    except ConfigError:
         return None
+    return parser
 
 
 def score(paragraphs: Sequence[Mapping[str, Any]], finder: Finder, *, is_shown: bool) -> list[str]:

@@ -33,7 +33,7 @@ MAKES = "reference/python.md", "reference/rest.md", "reference/settings.md"
 PLACES = {"README.md": "index.md", "docs/README.md": "pages.md"}
 """Where a page of the repository stands in the site, if not by the rule of `place_of`."""
 
-PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/status.md", "docs/design.md")
+PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/status.md", "docs/design.md", "docs/scaling.md")
 """The pages of the last section, before results and decisions."""
 
 LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json", ".sql": "sql"}

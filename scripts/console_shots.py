@@ -6,13 +6,15 @@
 
 The stores are made of sentences in this file: a short story of one user, and 5,000 messages with 2,000 memories. They
 are kept in build/shots until this file changes. Each page is opened at 1440, 1024 and 390 pixels, in light and dark.
-Exits with 1 if a page complains or has text that a reader cannot read.
+If axe-core is installed (by the extra `docs`), it checks each page in the widest and the narrowest window.
+Exits with 1 if a page complains, axe-core finds something, or a text cannot be read.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import random
 import sys
 from collections.abc import Iterator, Mapping
@@ -35,6 +37,8 @@ DOCUMENTS = ROOT / "docs" / "how-to"
 LAYOUT = (ROOT / "tests" / "doors" / "page_layout.js").read_text(encoding="utf-8")
 WIDTHS = {1440: 900, 1024: 768, 390: 844}
 SCHEMES = ("light", "dark")
+AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+  .map((each) => `${each.id}: ${each.nodes[0].target} (${each.nodes.length})`)"""
 ANA = Scope(user="ana")
 TODAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SHOWN = {
@@ -261,7 +265,7 @@ def pages_of(mnemic: Mnemic) -> dict[str, str]:
     documents = mnemic.documents.list(ANA).documents
     named = mnemic.graph.entities(ANA, "Bob").nodes or mnemic.graph.entities(ANA).nodes
     plain = list_words(
-        "conversations turns memories timeline review graph profile documents jobs health receipts settings"
+        "conversations turns memories timeline review graph profile documents jobs health receipts settings design"
     )
     return {
         "home": "overview",
@@ -274,6 +278,12 @@ def pages_of(mnemic: Mnemic) -> dict[str, str]:
         "graph-name": f"graph?name={named[0].id}",
         **({"document": f"documents/{documents[0].id}"} if documents else {}),
     }
+
+
+def read_axe() -> str:
+    """The source of axe-core, or "" if it is not installed."""
+    found = importlib.util.find_spec("axe_playwright_python")
+    return Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8") if found and found.origin else ""
 
 
 def shoot(names: list[str], shown: Mapping[str, str]) -> list[str]:
@@ -302,6 +312,9 @@ def shoot_page(
         console.open(place, scope)
         high = console.page.evaluate("() => document.documentElement.scrollHeight")
         yield from (f"{picture}: {each}" for each in console.page.evaluate(LAYOUT))
+        if width in (min(WIDTHS), max(WIDTHS)) and (source := read_axe()):
+            console.page.evaluate(source)
+            yield from (f"{picture}: axe-core: {each}" for each in console.page.evaluate(AXE))
         clip = FloatRect(x=0, y=0, width=width, height=min(high, TALL))
         console.page.screenshot(path=FOLDER / f"{picture}.png", clip=clip, full_page=True)
         if picture in shown:
@@ -317,6 +330,7 @@ def main() -> int:
     pages = sorted({name.split("-")[1] for name in SHOWN}) if given.write else given.pages
     wrong = sorted(set(shoot(pages, SHOWN if given.write else {})))
     print("\n".join(wrong) or "nothing is cut, overlaps or breaks inside a word")
+    print("axe-core checked the pages" if read_axe() else "axe-core is not installed, so it checked nothing")
     print(f"pictures are in {FOLDER.relative_to(ROOT)}")
     return bool(wrong)
 

@@ -38,6 +38,7 @@ EXAMPLES = ("mnemic.examples.calculator", "mnemic.examples.units")
 """Example tools that need no setting. A model calculates and converts better with them than by itself."""
 
 if TYPE_CHECKING:
+    from mnemic.adapters.indexes.postgres_index import PostgresIndex
     from mnemic.adapters.indexes.qdrant import QdrantIndex
     from mnemic.model.backup import RescueReport
 
@@ -54,7 +55,7 @@ def build(config: Config) -> Engine:
     llm = _llm(config)
     if llm is not None and config.traces != "off":
         llm = Traced(llm, observer)
-    store = claiming(_store(config))
+    store = claiming(open_store(config))
     retired = _retired(config, store, embedders)
     spaces = [embedder.space.id for embedder in (*embedders.values(), *([retired.embedder] if retired else []))]
     index, served = _spaces(config, store, main, spaces)
@@ -78,6 +79,7 @@ def build(config: Config) -> Engine:
         settings=replace(config.settings, scales={**config.scales, **config.settings.scales}),
         tools=partial(_tools, config),
         database_lines=_database_lines,
+        archive_texts=_archive_texts,
         keyring=open_keyring(config),
     )
 
@@ -86,6 +88,12 @@ def _database_lines(content: bytes) -> str:
     from mnemic.adapters.mem0_history import history_lines
 
     return history_lines(content)
+
+
+def _archive_texts(content: bytes, name: str) -> Mapping[str, str]:
+    from mnemic.adapters.chat_archives import archive_texts
+
+    return archive_texts(content, name)
 
 
 def archive(keyring: Keyring | None = None) -> Archive:
@@ -198,7 +206,8 @@ def _llm(config: Config) -> Llm | None:
     return open_llm(config.llm, config.llm_options)
 
 
-def _store(config: Config) -> Store:
+def open_store(config: Config) -> Store:
+    """Open the configured store."""
     if config.postgres_url is not None:
         return _postgres(config.postgres_url, config)
     path = config.sqlite_path
@@ -250,13 +259,32 @@ def _spaces(
     first, *further = spaces or [None]
     share = config.index_budget_bytes // (len(further) + 1)
     served = _qdrant(config, store, main) if config.index == "qdrant" else None
+    bound = config.database_rows
+    database = _postgres_index(config.postgres_url, config, spaces) if bound is not None and served is None else None
+    if database is not None and not bound:
+        return database, database
     index = served or _index(replace(config, index_budget_bytes=share), _base_files(config, store, first))
-    if not further:
-        return index, served
-    from mnemic.adapters.indexes.tiered import SpacesIndex
+    whole: Index = index
+    if further:
+        from mnemic.adapters.indexes.tiered import SpacesIndex
 
-    beside = [None if served else _base_files(config, store, space, has_terms=False) for space in further]
-    return SpacesIndex(index, [ScanIndex(budget_bytes=share, bases=bases) for bases in beside]), served
+        beside = [None if served else _base_files(config, store, space, has_terms=False) for space in further]
+        whole = SpacesIndex(index, [ScanIndex(budget_bytes=share, bases=bases) for bases in beside])
+    if database is None or bound is None or not isinstance(index, ScanIndex):
+        return whole, served
+    from mnemic.adapters.indexes.bounded import BoundedIndex
+
+    bounded = BoundedIndex(whole, database, bound, index.rows)
+    return bounded, bounded
+
+
+def _postgres_index(url: str | None, config: Config, spaces: Sequence[str]) -> PostgresIndex | None:
+    """The index in PostgreSQL. None if the store is elsewhere."""
+    if url is None:
+        return None
+    from mnemic.adapters.indexes.postgres_index import open_postgres_index
+
+    return open_postgres_index(url, spaces, config.lock_wait_s, owner_of)
 
 
 def _base_files(config: Config, store: Store, space: str | None, *, has_terms: bool = True) -> BaseFiles | None:

@@ -30,6 +30,8 @@ _Result = TypeVar("_Result")
 class MnemicError(Exception):
     """Base class of all errors that Mnemic raises on purpose."""
 
+    is_retryable: bool = False
+
 
 class InvalidInputError(MnemicError, ValueError):
     """An argument is invalid. The message names it, the reason and the accepted values. Nothing was stored."""
@@ -65,8 +67,6 @@ class ConfigError(MnemicError):
 
 class BackendError(MnemicError):
     """Something outside this process failed: a database, file system or model server."""
-
-    is_retryable: bool = False
 
 
 class UnavailableError(BackendError):

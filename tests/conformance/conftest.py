@@ -43,6 +43,8 @@ TABLES = (
     "api_keys",
     "audit",
     "requests",
+    "oauth_tokens",
+    "placements",
     "partitions",
 )
 MakePostgres = Callable[..., PostgresStore]

@@ -11,7 +11,7 @@ import pytest
 
 from mnemic.backends.bm25 import Bm25Backend
 from mnemic.backends.colbert import ColbertBackend, MinilmTokenEmbedder
-from mnemic.backends.faiss import FaissBackend, choose_embedder
+from mnemic.backends.faiss import FaissBackend, open_embedder
 from mnemic.backends.hybrid import HybridBackend
 from mnemic.backends.primitive import MemoryBackend, MemoryRegistry, RetrievalResult, check_document, check_request
 from mnemic.backends.sqlite import SqliteBackend
@@ -25,7 +25,7 @@ from mnemic.testing.backend_contract import (
 )
 
 # One model for all tests of a worker: closing it only makes the next text load it again.
-EMBEDDER = choose_embedder("minilm")
+EMBEDDER = open_embedder("minilm")
 TOKEN_EMBEDDER = MinilmTokenEmbedder()
 
 

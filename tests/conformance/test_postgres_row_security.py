@@ -16,7 +16,7 @@ from mnemic.adapters.stores.postgres.session import Session
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.health import Condition
 from mnemic.model.item import ProfileEntry
-from mnemic.model.records import Receipt
+from mnemic.model.records import Placement, PlacementState, Receipt
 from mnemic.model.scope import Level, Scope
 from mnemic.testing.samples import (
     ANNA,
@@ -34,7 +34,7 @@ from mnemic.testing.samples import (
     an_entry,
     fill_document,
 )
-from mnemic.testing.store_access import a_key, a_note, add_keys
+from mnemic.testing.store_access import a_key, a_note, a_token, add_keys
 from mnemic.testing.store_contexts import a_record
 from mnemic.testing.store_entity_vectors import an_entity_vector
 from mnemic.testing.store_graph import a_sheet, named
@@ -45,6 +45,8 @@ from tests.conformance.forgetful_kit import READS, ForgetfulRun, done, forget, r
 
 MakePostgres = Callable[..., PostgresStore]
 OF_ORGS = sorted({*TABLES} - {"spaces", "schedules"})
+OF_SEARCH = {"search_partitions", "search_groups", "search_rows", "search_postings"}
+"""Filled by the index; see test_postgres_answers."""
 OF_THE_STORE = {"spaces", "schedules", "erasing", "schema_version"}
 ORGS = " UNION ALL ".join(f"SELECT org FROM {table}" for table in OF_ORGS)  # noqa: S608 -- names of our own tables
 
@@ -82,12 +84,15 @@ def fill(store: PostgresStore, scope: Scope) -> None:
         work.profiles.put([ProfileEntry(partition, "drink", said, "user", NOW, NOW)])
         work.conversations.move(partition, "s1", "summarised", 0, 1)
         work.audit.add([a_note(org=scope.org)])
+        work.tokens.add([a_token(scope.org, scope.org)])
         work.erasure.add(Receipt(NOW, {}, id="r1", org=scope.org))
         work.research.put(partition, document, [a_step(said, reply=said)])
         work.contexts.add([a_record(partition=partition, query=said)])
         work.requests.add(a_request(org=scope.org, key=scope.org, user=scope.org), NOW)
         work.graph.put(partition, [a_sheet(memory.id, named(scope.org), named("tea"))])
         work.entity_vectors.put(partition, [an_entity_vector(scope.org)])
+    with store.transfer(scope.org) as transfer:
+        transfer.put(Placement(org=scope.org, state=PlacementState.HERE, place="a.db", token="t1", at=NOW))
 
 
 class Bare:
@@ -144,7 +149,7 @@ def test_every_table_with_rows_of_orgs_is_guarded_whoever_owns_it(store: Postgre
         [store.schema],
     ).fetchall()
     assert {row[0] for row in rows if not row[3]} == OF_THE_STORE
-    assert {row[0]: row[1:] for row in rows if row[3]} == dict.fromkeys(OF_ORGS, (True, ["orgs"], 1))
+    assert {row[0]: row[1:] for row in rows if row[3]} == dict.fromkeys({*OF_ORGS, *OF_SEARCH}, (True, ["orgs"], 1))
     assert all(everything(admin, "acme").values())  # the tests below look at something in each
 
 
@@ -186,6 +191,8 @@ def test_a_statement_without_a_condition_changes_and_deletes_nothing_of_another_
             "cursors",
             "api_keys",
             "audit",
+            "oauth_tokens",
+            "placements",
             "receipts",
             "requests",
             "partitions",

@@ -87,6 +87,18 @@ CHANGES = (
         "When is the dentist appointment?",
     ),
     change(
+        "an appointment moves by itself",
+        ("My dentist appointment is on 12 May.", "User's dentist appointment is on 12 May (on 2026-05-12)"),
+        ("My dentist appointment moved to 19 May.", "User's dentist appointment moved to 19 May (on 2026-05-19)"),
+        "When is the dentist appointment?",
+    ),
+    change(
+        "who moves abroad no longer lives in the town",
+        ("I live in Lyon.", "User lives in Lyon"),
+        ("We moved to Portugal.", "User moved to Portugal"),
+        "Where does the user live?",
+    ),
+    change(
         "a phone number is replaced",
         ("My phone number is 0151 555 23 11.", "User's phone number is 0151 555 23 11"),
         ("My new phone number is 0170 444 12 90.", "User's new phone number is 0170 444 12 90"),
@@ -103,7 +115,25 @@ CHANGES = (
         "I'm a nurse at Northgate hospital.",
         "I'm a volunteer firefighter at Northgate station.",
     ),
+    keep_both("a country may hold the town", "I live in Lisbon.", "I live in Portugal."),
     keep_both("Lisbon is in Portugal", "I live in Lisbon.", "I live in Lisbon, Portugal, near the river Tejo."),
+    *(
+        Scenario(
+            f"dark mode and Windows 11 are a preference and a context: {said}",
+            (
+                *tell(said, MARCH),
+                Step("list", expect={"memories.#": 2}),
+                Step(
+                    "list", {"kinds": ["preference"]}, expect={"memories.#": 1, "memories.0.text": f"User {preference}"}
+                ),
+                Step("list", {"kinds": ["context"]}, expect={"memories.#": 1, "memories.0.text": f"User {context}"}),
+            ),
+        )
+        for said, preference, context in (
+            ("I prefer dark mode and I use Windows 11.", "prefers dark mode", "uses Windows 11"),
+            ("I'm on Windows 11. I like dark mode.", "likes dark mode", "is on Windows 11"),
+        )
+    ),
     Scenario(
         "a name is kept however short the message",
         (*tell("I'm Ana", MARCH), Step("list", expect={"memories.#": 1, "memories.0.text": "User is Ana"})),

@@ -31,6 +31,7 @@ OPTION_NAMES = {
     "is_private": "--private",
     "is_dry_run": "--dry-run",
     "is_flush": "--flush",
+    "is_ephemeral": "--ephemeral",
     "is_pruning": "--prune",
     "is_removed": "--remove",
     "is_quick": "--quick",

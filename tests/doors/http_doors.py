@@ -35,6 +35,7 @@ KINDS = {
     "conflict": errors.ConflictError,
     "forbidden": errors.ForbiddenError,
     "config": errors.ConfigError,
+    "unavailable": errors.UnavailableError,
 }
 
 

@@ -235,7 +235,23 @@ EDITED = NOTES | {"text": NOTES["text"].replace("of spruce", "of carbon")}
 OF_MEM0 = '{"results": [{"id": "a1", "memory": "Keeps bees", "user_id": "x"}, {"id": "a2", "memory": ""}]}'
 OF_SEVERAL = '[{"id": "a1", "memory": "Keeps bees", "user_id": "x"}, {"id": "a2", "memory": "Rows", "user_id": "y"}]'
 
+TRIED = "pytest: ModuleNotFoundError: No module named 'rigging'. "
+
 MOVING = (
+    Scenario(
+        "what was tried is found by the text of the error, each try with its outcome",
+        (
+            Step("remember", {"text": f"{TRIED}Installing rigging did not help", "kind": "attempt", "context": "boat"}),
+            Step("remember", {"text": f"{TRIED}Fixed by adding src to the path", "kind": "attempt", "context": "boat"}),
+            Step("remember", {"text": "Ana likes the rigging of old boats"}),
+            Step(
+                "recall",
+                {"query": "E   ModuleNotFoundError: No module named 'rigging'", "kinds": ["attempt"]},
+                expect={"hits.#": 2, "hits.0.item.kind": "attempt", "hits.1.item.context": "boat"},
+            ),
+            Step("health", expect={"findings": []}),
+        ),
+    ),
     Scenario(
         "an export is read back without loss, once",
         (
@@ -277,6 +293,14 @@ MOVING = (
                 expect={"added": {}, "known": {"profile": 1, "message": 2, "memory": 1}},
             ),
             Step("export", {"levels": ["agent"]}, expect={"#": 1}),
+            Step("export", {"format": "telegram"}, fails=InvalidInputError),
+            Step("export", {"format": "mcp-memory"}, save="graph", expect={"#": 1}),
+            Step(
+                "import_",
+                {"text": Lines("graph")},
+                scope=BORIS,
+                expect={"format": "mcp-memory", "added": {"memory": 1}},
+            ),
         ),
     ),
     Scenario(

@@ -12,7 +12,7 @@
   while (texts.nextNode()) {
     const text = texts.currentNode;
     const node = text.parentElement;
-    if (!text.textContent.trim() || !shown(node) || node.closest("option, noscript, .skip, .hidden-character")) continue;
+    if (!text.textContent.trim() || !shown(node) || node.closest("option, noscript, .skip, .hidden-character") || node.clientWidth === 1) continue;
     for (const found of text.textContent.matchAll(/[\p{L}\p{N}]+/gu)) {
       if (found[0].length > LONGEST_WORD || /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(found[0])) continue;
       const range = document.createRange();

@@ -50,6 +50,25 @@ SESSION_SCENARIOS = (
         ),
     ),
     Scenario(
+        "an ephemeral session is seen by itself alone, leaves nothing behind, and ends",
+        (
+            Step("capture", {"user": "I live in Lyon with a cat", "is_ephemeral": True}, scope=ANA_TODAY),
+            Step("capture", {"user": "The cat is called Miso"}, scope=ANA_TODAY, expect={"number": 2}),
+            Step("window", scope=ANA_TODAY, expect={"#": 2, "0.level": "session", "1.level": "session"}),
+            Step("recall", {"query": "cat"}, scope=ANA_TODAY, expect={"hits.0.item.text": "The cat is called Miso"}),
+            Step("recall", {"query": "cat"}, expect={"hits.#": 0}),
+            Step("messages", expect={"messages.#": 0}),
+            Step("extract", scope=ANA_TODAY, expect={"messages": 0, "entries.#": 0}),
+            Step("summarise", {"is_flush": True}, scope=ANA_TODAY, expect={"entries.#": 0}),
+            Step("end", scope=ANA_TODAY, expect={"pending": 0}),
+            Step("work", expect={"dead": 0}),
+            Step("window", {"include_closed": True}, scope=ANA_TODAY, expect={"#": 0}),
+            Step("list", expect={"memories.#": 0}),
+            Step("capture", {"user": "Hello"}, scope=BORIS_TODAY),
+            Step("capture", {"user": "Hello", "is_ephemeral": True}, scope=BORIS_TODAY, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
         "what was said is summarised when somebody asks for it, once",
         (
             TALK,

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import stat
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mnemic.cli.clients import CLIENTS
+from mnemic.cli.config_text import edit_text, parse_text
 from tests.doors.doors import run
 
 ANA = ["--user", "ana"]
@@ -65,7 +70,7 @@ def test_a_dry_run_writes_nothing(home: Path):
     assert not (home / ".cursor").exists()
 
 
-@pytest.mark.parametrize("content", ["{ // a comment\n}", "[]", '{"mcpServers": []}', "\udcff"])
+@pytest.mark.parametrize("content", ["{ // an open comment\n", "[]", '{"mcpServers": []}', "\udcff"])
 def test_a_file_that_is_not_understood_is_left_alone(home: Path, content: str):
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
@@ -104,4 +109,91 @@ def test_what_cannot_be_installed_is_refused():
 def test_every_client_has_a_file_on_every_platform(name: str, monkeypatch: pytest.MonkeyPatch):
     for platform in ("linux", "darwin", "win32"):
         monkeypatch.setattr("sys.platform", platform)
-        assert CLIENTS[name].file.suffix == ".json"
+        assert CLIENTS[name].file.suffix == (".toml" if name == "codex" else ".json")
+
+
+JSONC = """{
+  // Colours
+  "theme": "dark", /* of the editor */
+  "url": "https://example.com/a//b",
+  "mcpServers": {
+    // Servers of mine
+    "other": {"command": "x", "args": ["a", "b",]}, // keep
+  },
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "client, place, key",
+    [
+        ("cursor", ".cursor/mcp.json", "mcpServers"),
+        ("opencode", "opencode/opencode.json", "mcp"),
+        ("opencode", "opencode/opencode.jsonc", "mcp"),
+        ("crush", "crush/crush.json", "mcp"),
+        ("zed", "zed/settings.json", "context_servers"),
+        ("vscode", "Code/User/mcp.json", "servers"),
+        ("cline", "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", "mcpServers"),
+    ],
+)
+def test_comments_order_and_other_servers_stay_in_the_file(home: Path, client: str, place: str, key: str):
+    file = home / place
+    file.parent.mkdir(parents=True)
+    before = JSONC.replace("mcpServers", key)
+    file.write_text(before, encoding="utf-8")
+    code, shown, err = put("--client", client, "--dry-run")
+    assert (code, file.read_text(encoding="utf-8")) == (0, before), err
+    assert '+    "mnemic": {' in shown
+    assert [line for line in shown.splitlines() if line.startswith("-")] == []
+    assert put("--client", client)[0] == 0
+    now = file.read_text(encoding="utf-8")
+    for comment in ("// Colours", "/* of the editor */", "// Servers of mine", "// keep"):
+        assert comment in now
+    whole: Any = parse_text(now, ".json")
+    entry = whole[key]["mnemic"]
+    assert (entry["command"][1:] if client == "opencode" else entry["args"]) == ["mcp", "--user", "ana"]
+    assert run(["--client", client], ["mcp", "uninstall"])[0] == 0
+    assert file.read_text(encoding="utf-8") == before
+    code, out, _ = run(["--client", client], ["mcp", "uninstall"])
+    assert (code, "has none" in out) == (0, True)
+
+
+def test_codex_gets_a_table_of_its_own_and_comments_stay(home: Path):
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    before = '# Mine\nmodel = "x"  # the newest\n\n[mcp_servers.other]\ncommand = "y"\n'
+    file.write_text(before, encoding="utf-8")
+    assert put("--client", "codex")[0] == 0
+    assert file.read_text(encoding="utf-8").startswith(before)
+    assert tomllib.loads(file.read_text(encoding="utf-8"))["mcp_servers"]["mnemic"]["args"] == ["mcp", "--user", "ana"]
+    run(["--user", "bob", "--client", "codex"], ["mcp", "install"])
+    now = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert (now["model"], now["mcp_servers"]["mnemic"]["args"]) == ("x", ["mcp", "--user", "bob"])
+    assert run(["--client", "codex"], ["mcp", "uninstall"])[0] == 0
+    assert file.read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("content", ['mcp_servers = { other = { command = "y" } }\n', "broken"])
+def test_a_toml_file_of_another_form_is_left_alone(home: Path, content: str):
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(content, encoding="utf-8")
+    code, _, err = put("--client", "codex")
+    assert (code, "edit it yourself" in err, file.read_text(encoding="utf-8")) == (6, True, content)
+
+
+KEYS = st.sampled_from(["a", "b", "//c", 'q"', "mcp", "é"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(alphabet='/*", \\x{}[]', max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(KEYS, st.dictionaries(KEYS, VALUES, max_size=3) | VALUES, max_size=4)
+
+
+@given(before=OBJECTS, after=OBJECTS, indent=st.sampled_from([None, 2, 4]))
+def test_an_edited_file_means_what_it_should(before: dict[str, Any], after: dict[str, Any], indent: int | None):
+    text = "// first\n" + json.dumps(before, indent=indent) + " /* last */\n"
+    edited = edit_text(text, ".json", before, after)
+    assert parse_text(edited, ".json") == after
+    assert (edited.startswith("// first\n"), edited.endswith(" /* last */\n")) == (True, True)

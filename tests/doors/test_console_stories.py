@@ -252,3 +252,81 @@ def test_turns_go_with_an_erasure_and_stay_with_their_user(site: Site, console: 
     site.mnemic.erase(Scope(user="ana", session="one"), level="session")
     console.open("turns", Scope(user="ana"))
     console.see("No turns yet")
+
+
+@pytest.mark.requirement("P-27")
+def test_columns_are_chosen_by_keys_named_for_screen_readers_and_kept(site: Site, console: Console):
+    site.mnemic.remember(ANA, "Ana likes tea", source="a letter", observed_at="2026-05-01T12:00Z")
+    site.mnemic.remember(ANA, "Ana owns a boat", source="a form")
+    console.page.set_viewport_size({"width": 1024, "height": 768})
+    console.open("memories")
+    heads = console.page.locator(".heads")
+    assert heads.inner_text().split() == ["memory", "kind", "importance", "said"]
+    console.page.locator("summary", has_text="Columns").press("Enter")
+    console.page.get_by_role("group", name="Columns").get_by_label("source").press("Space")
+    console.page.get_by_role("group", name="Columns").get_by_label("importance").press("Space")
+    assert heads.inner_text().split() == ["memory", "kind", "said", "source"]
+    assert "columns=kind%2Csaid%2Csource" in console.page.url
+    row = console.page.locator("main article", has_text="Ana likes tea")
+    assert [cell.text_content() for cell in row.locator(".cell").all()][1:] == ["said May 1, 2026", "source a letter"]
+    assert console.page.evaluate(AUDIT) == []
+    assert console.page.evaluate(LAYOUT) == []
+    console.page.keyboard.press("j")
+    assert console.page.evaluate("() => document.activeElement.textContent") == "Ana owns a boat"
+    console.open("memories", None)
+    assert heads.inner_text().split() == ["memory", "kind", "said", "source"]
+    console.open("memories?columns=stored", None)
+    assert heads.inner_text().split() == ["memory", "stored"]
+    console.page.set_viewport_size({"width": 390, "height": 844})
+    assert "stored" in row.inner_text()
+    assert console.page.evaluate(LAYOUT) == []
+
+
+@pytest.mark.requirement("P-27")
+def test_an_address_holds_whose_memory_it_shows(site: Site, console: Console):
+    site.mnemic.remember(Scope(user="ana"), "Ana likes tea")
+    site.mnemic.remember(Scope(user="bob"), "Bob likes rain")
+    console.open("memories", Scope(user="ana"))
+    assert console.page.url.endswith("#/memories?user=ana")
+    console.page.get_by_role("textbox", name="User").fill("bob")
+    console.page.get_by_role("textbox", name="User").press("Enter")
+    console.see("Bob likes rain")
+    assert console.page.url.endswith("#/memories?user=bob")
+    with console.page.context.expect_page() as opened:
+        console.page.get_by_role("link", name="Bob likes rain").click(modifiers=["ControlOrMeta"])
+    other = opened.value
+    other.locator("blockquote").get_by_text("Bob likes rain").wait_for()
+    assert other.get_by_role("textbox", name="User").input_value() == "bob"
+    other.close()
+    console.page.go_back()
+    console.see("Ana likes tea")
+    assert console.page.get_by_role("textbox", name="User").input_value() == "ana"
+
+
+@pytest.mark.requirement("P-27", "P-20")
+def test_a_dropped_file_is_read_and_a_passage_marked_on_its_page(site: Site, console: Console):
+    console.open("documents")
+    dropped = console.page.evaluate_handle(
+        """() => {
+            const carried = new DataTransfer();
+            const text = ["Heading words. ".repeat(400), "The rent is 900 euros.", "Closing words. ".repeat(400)];
+            carried.items.add(new File([text.join("\\n\\n")], "lease.md", { type: "text/markdown" }));
+            return carried;
+        }"""
+    )
+    console.page.get_by_role("region", name="Upload").dispatch_event("drop", {"dataTransfer": dropped})
+    console.told("Uploaded")
+    console.page.get_by_role("link", name="lease").click()
+    console.see("Passages")
+    (document,) = site.mnemic.documents.list(ANA).documents
+    (passage,) = [each for each in site.mnemic.documents.passages(ANA, document.id) if "rent" in each.text]
+    console.open(f"item/{passage.id}", None)
+    console.page.locator(".facts").get_by_role("link").press("Enter")
+    sheet = console.page.get_by_role("article", name="The page")
+    sheet.wait_for()
+    assert sheet.locator("mark").inner_text() == passage.text
+    assert sheet.locator("mark").bounding_box() is not None
+    assert len(sheet.inner_text()) > len(passage.text)
+    assert console.page.evaluate(AUDIT) == []
+    console.page.get_by_role("link", name="All passages").press("Enter")
+    console.see("Passages")

@@ -16,7 +16,8 @@ import pytest
 from mnemic import Mnemic, Role, Scope
 from mnemic.cli.app import run
 from mnemic.config import Config
-from mnemic.integrations.hooks import claude_code, openclaw, read_transcript
+from mnemic.errors import InvalidInputError
+from mnemic.integrations.hooks import HOOKS, claude_code, openclaw, read_transcript
 
 MNEMIC = str(Path(sys.executable).with_name("mnemic"))
 ANA = Scope(user="ana")
@@ -64,6 +65,26 @@ def hooked(event: Mapping[str, Any] | bytes, *options: str) -> subprocess.Comple
 def test_a_transcript_is_read_as_what_was_said(tmp_path: Path):
     said = [(each["role"], each["content"]) for each in read_transcript(transcript(tmp_path))]
     assert said == [(Role.USER, "My boat is blue"), (Role.ASSISTANT, "A fine colour.")]
+
+
+@pytest.mark.requirement("T-08", "T-31")
+def test_several_texts_of_one_answer_are_one_trimmed_message(store: Config, tmp_path: Path):
+    def said(uuid: str, answer: str, *texts: str) -> dict[str, Any]:
+        line = entry("assistant", uuid, [{"type": "text", "text": text} for text in texts])
+        return {**line, "message": {**line["message"], "id": answer}}
+
+    tool = entry("assistant", "a6", [{"type": "tool_use", "name": "Bash"}])
+    lines = [said("a4", "m1", " Let me look.", "It is "), tool, said("a5", "m1", "blue.\n"), said("a7", "m2", "Done.")]
+    stop = {"hook_event_name": "Stop", "session_id": "s1", "transcript_path": str(transcript(tmp_path, *lines))}
+    parts = [{"type": "text", "text": " Let me look."}, {"type": "toolCall"}, {"type": "text", "text": "It is blue.\n"}]
+    end = {"event": "agent_end", "session": "s2", "messages": [{"role": "assistant", "content": parts}]}
+    with Mnemic.open(store) as mnemic:
+        claude_code(mnemic, ANA, stop)
+        openclaw(mnemic, ANA, end)
+        texts = [each.text for each in mnemic.window(Scope(user="ana", session="s1"), include_closed=True)]
+        assert texts[2:] == ["Let me look.\nIt is\nblue.", "Done."]
+        (told,) = mnemic.window(Scope(user="ana", session="s2"), include_closed=True)
+        assert told.text == "Let me look.\nIt is blue."
 
 
 @pytest.mark.requirement("P-29")
@@ -226,6 +247,88 @@ def test_the_openclaw_plugin_asks_the_program_and_leaves_groups_out(home: Path, 
     assert answers["nothing"] == [None, None, None]
     assert run(["hooks", "uninstall", "openclaw"]) == 0
     assert not folder.exists()
+
+
+PROMPT_TEXT, ANSWER = "My boat is blue", "A fine colour."
+SPOKEN: dict[str, list[dict[str, str]]] = {
+    "codex": [
+        {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "turn_id": "t1", "prompt": PROMPT_TEXT},
+        {"hook_event_name": "Stop", "session_id": "s1", "turn_id": "t1", "last_assistant_message": ANSWER},
+    ],
+    "gemini-cli": [
+        {
+            "hook_event_name": "AfterAgent",
+            "session_id": "s1",
+            "timestamp": "2026-11-01T10:00:00Z",
+            "prompt": PROMPT_TEXT,
+            "prompt_response": ANSWER,
+        }
+    ],
+    "cursor": [
+        {
+            "hook_event_name": "beforeSubmitPrompt",
+            "conversation_id": "s1",
+            "generation_id": "g1",
+            "prompt": PROMPT_TEXT,
+        },
+        {"hook_event_name": "afterAgentResponse", "conversation_id": "s1", "generation_id": "g1", "text": ANSWER},
+    ],
+}
+ASKED: dict[str, dict[str, str]] = {
+    "codex": {"hook_event_name": "UserPromptSubmit", "session_id": "s2", "prompt": "Which colour has my boat?"},
+    "gemini-cli": {"hook_event_name": "BeforeAgent", "session_id": "s2", "prompt": "Which colour has my boat?"},
+    "cursor": {"hook_event_name": "sessionStart", "conversation_id": "s2"},
+}
+
+
+@pytest.mark.requirement("P-29")
+@pytest.mark.parametrize("program", SPOKEN)
+def test_other_assistants_capture_a_turn_once_and_are_told_it_later(store: Config, program: str):
+    with Mnemic.open(store) as mnemic:
+        for event in [*SPOKEN[program], *SPOKEN[program]]:
+            HOOKS[program](mnemic, ANA, event)
+        said = mnemic.window(Scope(user="ana", session="s1"), include_closed=True)
+        assert [(each.role, each.text) for each in said] == [(Role.USER, PROMPT_TEXT), (Role.ASSISTANT, ANSWER)]
+        mnemic.remember(ANA, "User prefers blue boats in every project", is_pinned=True)
+        told = json.loads(HOOKS[program](mnemic, ANA, ASKED[program]))
+        specific = told.get("hookSpecificOutput", {"hookEventName": ASKED[program]["hook_event_name"]})
+        assert specific["hookEventName"] == ASKED[program]["hook_event_name"]
+        assert "blue" in (told["additional_context"] if program == "cursor" else specific["additionalContext"])
+        with pytest.raises(InvalidInputError):
+            HOOKS[program](mnemic, ANA, {"hook_event_name": "Other", "session_id": "s1"})
+
+
+@pytest.mark.requirement("P-29")
+@pytest.mark.parametrize(
+    "program, place, events",
+    [
+        ("codex", ".codex/hooks.json", {"UserPromptSubmit", "Stop"}),
+        ("gemini-cli", ".gemini/settings.json", {"BeforeAgent", "AfterAgent"}),
+        ("cursor", ".cursor/hooks.json", {"sessionStart", "beforeSubmitPrompt", "afterAgentResponse"}),
+    ],
+)
+def test_hooks_of_other_assistants_are_shown_written_and_removed(
+    home: Path, capsys: pytest.CaptureFixture[str], program: str, place: str, events: set[str]
+):
+    file = home / place
+    other = {"command": "say done"} if program == "cursor" else {"hooks": [{"type": "command", "command": "say done"}]}
+    before = {"version": 1, "hooks": {min(events): [other], "enabled": True}}
+    file.parent.mkdir()
+    file.write_text(json.dumps(before), encoding="utf-8")
+    put = ["hooks", "install", program, "--user", "ana"]
+    assert run([*put, "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert f"{program}: would write {file}" in shown
+    assert "+ " in shown
+    assert f"hooks run {program} --user ana" in shown
+    assert json.loads(file.read_text(encoding="utf-8")) == before
+    assert (run(put), run(put)) == (0, 0)
+    hooks = json.loads(file.read_text(encoding="utf-8"))["hooks"]
+    assert {event: len(hooks[event]) for event in events} == {e: 1 + (e == min(events)) for e in events}
+    own = hooks[max(events)][0]
+    assert f"hooks run {program} --user ana" in (own if program == "cursor" else own["hooks"][0])["command"]
+    assert run(["hooks", "uninstall", program]) == 0
+    assert json.loads(file.read_text(encoding="utf-8")) == before
 
 
 def node() -> str:

@@ -271,6 +271,7 @@ def test_pages_and_namespaces_are_those_of_langgraphs_own_store(here: Mnemic):
     pages = [item.key for start in range(0, 9, 3) for item in store.search((*ANA, "a"), limit=3, offset=start)]
     assert sorted(pages) == [str(place) for place in range(7)]
     assert store.search(ANA, limit=0) == []
+    assert len(store.search([*ANA, "a"], limit=9)) == 7  # type: ignore[arg-type] -- LangGraph's SQLite store takes it
 
 
 def test_a_batch_reads_what_was_before_it_wrote_and_the_last_write_counts(here: Mnemic):

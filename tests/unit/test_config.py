@@ -293,6 +293,7 @@ class TestFirstFile:
             *("model", "url", "type", "username", "password", "options", "dimensions", "query-prefix"),
             *("chunk-size", "overlap"),  # of documents: unless told, what was measured
             *("upstream", "api-key", "anthropic-"),  # of the proxy: none unless told
+            *("issuer", "jwks-url", "audience"),  # of OAuth: none unless told
             "min-relevance",  # unless told, contexts judge whether to be silent
             "ttl-days",  # of a profile: none unless told
         )

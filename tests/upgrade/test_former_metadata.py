@@ -86,6 +86,7 @@ def as_before(path: Path) -> None:
             former = [json.dumps(side_before(json.loads(side))) for side in sides]
             connection.execute("UPDATE history SET before = ?, after = ? WHERE id = ?", (*former, item_id))
         connection.execute("DROP TABLE context_records")
+        connection.execute("DROP TABLE oauth_tokens")
         connection.execute("DROP INDEX memories_slot")
         for table in ("memories", "messages", "documents"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN bookkeeping")

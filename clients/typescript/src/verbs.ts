@@ -137,6 +137,8 @@ export interface CaptureManyRequest {
   exchanges: readonly (readonly NewMessage[])[];
   /** The time of messages that do not have one (ISO 8601). Default: now. */
   observed_at?: string | null | undefined;
+  /** Keep the messages in their session only, as in `capture`. */
+  is_ephemeral?: boolean | undefined;
 }
 
 /** Store one exchange, word for word. */
@@ -149,10 +151,18 @@ export interface CaptureRequest {
   messages?: readonly NewMessage[] | null | undefined;
   /** The user's message. Shorthand for one message with the role "user". */
   user?: string | null | undefined;
-  /** The assistant's answer. Shorthand for one message with the role "assistant". */
-  assistant?: string | null | undefined;
+  /**
+   * The assistant's answer. Shorthand for one message with the role "assistant". Several texts are joined
+   * with newlines, and the result is trimmed.
+   */
+  assistant?: string | readonly string[] | null | undefined;
   /** The time of messages that do not have one (ISO 8601). Default: now. */
   observed_at?: string | null | undefined;
+  /**
+   * Keep this session's messages out of all other sessions and of the user's memory. They are erased when the
+   * session ends, or an hour after its last message.
+   */
+  is_ephemeral?: boolean | undefined;
 }
 
 export type Cause = "erased" | "corrected" | "superseded" | "outdated" | "disputed" | "quarantined" | "rejected";
@@ -1031,7 +1041,7 @@ export interface KeysRotateRequest {
   overlap_s?: number | undefined;
 }
 
-export type Kind = "fact" | "goal" | "preference" | "context" | "event" | "summary" | "reflection" | "gem" | "learning" | "state" | "persona" | "scratchpad" | "document";
+export type Kind = "fact" | "goal" | "preference" | "context" | "event" | "summary" | "reflection" | "gem" | "learning" | "state" | "persona" | "attempt" | "scratchpad" | "document";
 
 export type Level = "session" | "user" | "agent" | "org";
 
@@ -2038,6 +2048,8 @@ export type ToolsCallOptions = ToolsCallRequest;
 export interface ExportOptions {
   /** Include only these levels of the scope. Default: all except org. */
   levels?: readonly Level[] | undefined;
+  /** "mnemic-export", or "mcp-memory": only active memories and the graph, for the MCP memory server. */
+  format?: string | undefined;
 }
 
 export interface ImportOptions {
@@ -2507,7 +2519,8 @@ export class Verbs extends Caller {
   /**
    * Summarise the messages that have left the session's window, if there are enough for a batch.
    *
-   * The worker does this automatically.
+   * The worker does this automatically. If a model failed earlier, its summaries that are raw text are
+   * rewritten.
    */
   summarise(options: SummariseOptions = {}, request: RequestOptions = {}): Promise<SummariseReport> {
     return this.connection.ask(this.scope, "POST", "/v1/summarise", { body: { ...options } }, request);

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mnemic.build import archive, open_keyring
 from mnemic.build import rescue_store as save_rows
@@ -27,6 +28,9 @@ from mnemic.engine.engine import Engine
 from mnemic.model.backup import BackupReport, RescueReport
 from mnemic.model.records import ApiKey, AuditEntry, KeptRequest, Outcome
 from mnemic.model.scope import Level, Scope
+
+if TYPE_CHECKING:
+    from mnemic.engine.tokens import Tokens
 
 
 class Admission:
@@ -53,6 +57,13 @@ class Admission:
     def check(self, token: str) -> ApiKey:
         """Return the key of a token. Raises `UnauthorisedError`, which does not say what is wrong with it."""
         return keys.check_key(self._engine, token)
+
+    @property
+    def tokens(self) -> Tokens:
+        """OAuth tokens of keys."""
+        from mnemic.engine.tokens import Tokens
+
+        return Tokens(self._engine)
 
     def note(self, entries: Collection[AuditEntry]) -> None:
         """Write entries of the audit log in one durable transaction."""

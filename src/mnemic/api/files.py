@@ -30,7 +30,7 @@ PROFILE = f"{ROOT}/profile.md"
 FACT = "profile:"
 """Begins the key of a profile's fact. The key of another item is its memory's id, that of a file its path."""
 
-_PLURAL = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.EVENT, Kind.REFLECTION, Kind.GEM, Kind.LEARNING)
+_PLURAL = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.EVENT, Kind.REFLECTION, Kind.GEM, Kind.LEARNING, Kind.ATTEMPT)
 PAGES: Mapping[str, Kind] = {f"{ROOT}/{kind.value}{'s' if kind in _PLURAL else ''}.md": kind for kind in Kind}
 """The pages and the kind of their memories. The profile's page has none."""
 

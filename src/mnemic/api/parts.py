@@ -201,7 +201,7 @@ class GraphVerbs:
             limit: Maximum number of entities, 1 to 1000. Default: 50.
         """
         check_number(limit, "limit", MOST_LISTED)
-        return overview(self._engine, scope, self._walk((), as_of), limit=limit)
+        return overview(self._engine, scope.visibility, self._walk((), as_of), limit=limit)
 
     def neighbours(
         self,

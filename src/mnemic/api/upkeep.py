@@ -27,7 +27,7 @@ from mnemic.engine.doctor import doctor, glance, language_finding
 from mnemic.engine.documents import ingest
 from mnemic.engine.engine import Engine
 from mnemic.engine.erase import erase, receipts
-from mnemic.engine.export import OWN_LEVELS, export
+from mnemic.engine.export import EXPORT_FORMATS, OWN_LEVELS
 from mnemic.engine.extract import ExtractReport, extract
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.health import HealthReport, HealthRequest, health
@@ -236,7 +236,7 @@ class UpkeepVerbs(Acting):
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """Summarise the messages that have left the session's window, if there are enough for a batch.
 
-        The worker does this automatically.
+        The worker does this automatically. If a model failed earlier, its summaries that are raw text are rewritten.
 
         Args:
             is_flush: Summarise all remaining messages, without waiting for a full batch.
@@ -293,6 +293,9 @@ class UpkeepVerbs(Acting):
 
         Args:
             is_dry_run: Change nothing, and do not call the model to word the preferences.
+
+        Raises:
+            BackendError: The language model is unavailable. Preferences already written are kept.
         """
         return consolidate(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
@@ -355,13 +358,18 @@ class UpkeepVerbs(Acting):
         """Return the receipts of all erasures in the scope's org, oldest first. Receipts contain no names or text."""
         return receipts(self._engine, scope)
 
-    def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
+    def export(
+        self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, format: str = EXPORT_FORMATS[0]
+    ) -> Iterator[str]:
         """Yield everything the scope owns as JSON Lines, which `import_` can read back without loss.
 
         Args:
             levels: Include only these levels of the scope. Default: all except org.
+            format: "mnemic-export", or "mcp-memory": only active memories and the graph, for the MCP memory server.
         """
-        return export(self._engine, scope, _choices(Level, levels, "levels"))
+        from mnemic.engine.export_graph import export_as
+
+        return export_as(format, self._engine, scope, _choices(Level, levels, "levels"))
 
     def import_(
         self,
@@ -379,7 +387,7 @@ class UpkeepVerbs(Acting):
         Invalid records are reported in the result and do not raise an error.
 
         Args:
-            text: The file's content: text, UTF-8 bytes, or mem0's history database.
+            text: The content: text, UTF-8 bytes, mem0's history database, or a zip from ChatGPT or Claude.ai.
             format: The format of the content. Default: detected.
             name: The file's name, which is stored as the source and determines how `.md` files are read.
             is_dry_run: Report what would happen without changing anything.

@@ -47,8 +47,9 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         messages: Iterable[MessageLike] | None = None,
         *,
         user: str | None = None,
-        assistant: str | None = None,
+        assistant: str | Sequence[str] | None = None,
         observed_at: datetime | str | None = None,
+        is_ephemeral: bool = False,
     ) -> Turn:
         """Store one exchange, word for word.
 
@@ -60,24 +61,34 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
                 fields of a mapping are role, content and, optionally, name, observed_at, external_id, trust and
                 metadata. `trust` can lower the role's trust, but not raise it.
             user: The user's message. Shorthand for one message with the role "user".
-            assistant: The assistant's answer. Shorthand for one message with the role "assistant".
+            assistant: The assistant's answer. Shorthand for one message with the role "assistant". Several texts are
+                joined with newlines, and the result is trimmed.
             observed_at: The time of messages that do not have one (ISO 8601). Default: now.
+            is_ephemeral: Keep this session's messages out of all other sessions and of the user's memory. They are
+                erased when the session ends, or an hour after its last message.
         """
-        return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
+        exchanges = [_exchange(messages, user, assistant)]
+        return self.capture_many(scope, exchanges, observed_at=observed_at, is_ephemeral=is_ephemeral)[0]
 
     def capture_many(
-        self, scope: Scope, exchanges: Iterable[Iterable[MessageLike]], *, observed_at: datetime | str | None = None
+        self,
+        scope: Scope,
+        exchanges: Iterable[Iterable[MessageLike]],
+        *,
+        observed_at: datetime | str | None = None,
+        is_ephemeral: bool = False,
     ) -> builtins.list[Turn]:
         """Store many exchanges of one conversation in order, with one durable transaction and batched embedding.
 
         Args:
             exchanges: The messages of each exchange, as in `capture`.
             observed_at: The time of messages that do not have one (ISO 8601). Default: now.
+            is_ephemeral: Keep the messages in their session only, as in `capture`.
         """
         at = None if observed_at is None else as_utc(observed_at, "observed_at")
         drafts = [message_drafts(exchange, self._engine.settings) for exchange in exchanges]
         dated = [[replace(d, observed_at=d.observed_at or at) for d in exchange] for exchange in drafts]
-        return capture(self._engine, scope, dated)
+        return capture(self._engine, scope, dated, is_ephemeral=is_ephemeral)
 
     def complete(
         self,
@@ -96,8 +107,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             name: The assistant's name.
             observed_at: When the answer was given (ISO 8601). Default: now.
         """
-        content = assistant if isinstance(assistant, str) else builtins.list(assistant)
-        message = {"role": Role.ASSISTANT, "content": content, "name": name, "observed_at": observed_at}
+        message = {"role": Role.ASSISTANT, "content": _content_of(assistant), "name": name, "observed_at": observed_at}
         return complete(
             self._engine, scope, check_id(turn_id, "turn_id"), message_drafts([message], self._engine.settings)[0]
         )
@@ -456,10 +466,16 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         return memory_draft(fields.pop("text", None), cast("Mapping[str, object]", fields), self._engine.settings)
 
 
-def _exchange(messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None) -> Iterable[MessageLike]:
+def _content_of(texts: str | Sequence[str] | None) -> object:
+    return texts if texts is None or isinstance(texts, str) else builtins.list(texts)
+
+
+def _exchange(
+    messages: Iterable[MessageLike] | None, user: str | None, assistant: str | Sequence[str] | None
+) -> Iterable[MessageLike]:
     if messages is not None:
         if user is not None or assistant is not None:
             raise InvalidInputError("pass either messages or user= and assistant=, not both")
         return messages
-    given = ((Role.USER, user), (Role.ASSISTANT, assistant))
+    given = ((Role.USER, user), (Role.ASSISTANT, _content_of(assistant)))
     return [{"role": role, "content": text} for role, text in given if text is not None]

@@ -9,7 +9,7 @@ long texts with `chunk_text` and files with `ingest_path`. `inject_context` adds
 `open_backend` follows a configuration.
 """
 
-from mnemic.backends.faiss import Embedder, PortEmbedder
+from mnemic.backends.faiss import Embedder, PortEmbedder, SentenceTransformerEmbedder, open_embedder
 from mnemic.backends.ingestion import Ingested, chunk_config, ingest_path
 from mnemic.backends.injection import ContextConfig, context_config, inject_context
 from mnemic.backends.primitive import FACTS, BackendFacts, MemoryBackend, MemoryRegistry, RetrievalResult, open_backend
@@ -27,10 +27,12 @@ __all__ = [
     "MemoryRegistry",
     "PortEmbedder",
     "RetrievalResult",
+    "SentenceTransformerEmbedder",
     "chunk_config",
     "chunk_text",
     "context_config",
     "ingest_path",
     "inject_context",
     "open_backend",
+    "open_embedder",
 ]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mnemic.adapters.embedders.registry import open_embedder
+from mnemic.adapters.embedders import registry
 from mnemic.adapters.extras import import_extra
 from mnemic.backends.in_memory import Arrays, Document, InMemoryBackend, Scored
 from mnemic.backends.primitive import FACTS, MemoryRegistry
@@ -78,13 +78,22 @@ class PortEmbedder(Embedder):
 EmbedderChoice: TypeAlias = Embedder | str | None
 
 
-def choose_embedder(choice: EmbedderChoice) -> Embedder:
-    """The given embedder, one by name (`mnemic.adapters.embedders.registry`), or for None the default. Raises
-    `ConfigError` for an unknown name, and with the install command if a package is missing.
+class SentenceTransformerEmbedder(PortEmbedder):
+    """A model of the package sentence-transformers, by name or folder. Needs the extra `sentence-transformers`."""
+
+    def __init__(self, model_name: str = "all-MiniLM-L6-v2", *, device: str | None = None) -> None:
+        """`device`: "cpu", "cuda", …. Default: the package's choice. Raises `ConfigError` without the extra."""
+        options = {} if device is None else {"device": device}
+        super().__init__(registry.open_embedder(f"sentence-transformers:{model_name}", options))
+
+
+def open_embedder(choice: EmbedderChoice = None) -> Embedder:
+    """The given embedder, one by name such as "ollama:nomic-embed-text", or for None the default: all-MiniLM-L6-v2 with
+    384 dims, offline. Raises `ConfigError` for an unknown name, and with the install command if a package is missing.
     """
     if isinstance(choice, Embedder):
         return choice
-    return PortEmbedder(open_embedder(choice or DEFAULT_EMBEDDER))
+    return PortEmbedder(registry.open_embedder(choice or DEFAULT_EMBEDDER))
 
 
 @MemoryRegistry.register("faiss")
@@ -100,7 +109,7 @@ class FaissBackend(InMemoryBackend[Vectors]):
         """Raises `ConfigError` if faiss is not installed or the embedder is unknown."""
         super().__init__()
         self._faiss: Any = import_extra("faiss", "memory-faiss")
-        self._embedder = choose_embedder(embedder)
+        self._embedder = open_embedder(embedder)
         self._start_afresh()
 
     @property

@@ -1,9 +1,10 @@
 """The configuration files of other programs: where they are, and how Mnemic is written there without harm to the rest.
 
-Answers for MCP clients, the hooks of Claude Code, and the folder of the OpenClaw plugin. A file is read as JSON, backed
-up, and replaced completely or not at all.
+Answers for MCP clients, the hooks of coding assistants, and the folder of the OpenClaw plugin. A file is read as JSON,
+backed up, and replaced completely or not at all.
 """
 
+import difflib
 import json
 import os
 import shlex
@@ -12,12 +13,13 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
+from mnemic.cli.config_text import edit_text, parse_text
 from mnemic.cli.input import open_replacement
 from mnemic.errors import ConfigError
 
@@ -26,8 +28,8 @@ NAME = "mnemic"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: its file, below the folder of its platform; the key that holds its servers; and whether an entry says
-    that it is of the type stdio.
+    """A client: its file, below the folder of its platform, and the key that holds its servers. An entry may state the
+    type stdio, or hold the program and its arguments in one list.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Client:
     places: Mapping[str, str]
     key: str = "mcpServers"
     has_type: bool = False
+    has_one_list: bool = False
 
     @property
     def file(self) -> Path:
@@ -42,7 +45,9 @@ class Client:
         place = self.places.get(sys.platform, self.places["linux"])
         base = {"~": Path.home(), "$CONFIG": _find_config_folder(), "$APPDATA": _find_app_data()}
         root, _, rest = place.partition("/")
-        return base[root] / rest
+        file = base[root] / rest
+        commented = file.with_suffix(".jsonc")
+        return commented if commented.exists() and not file.exists() else file
 
     @property
     def is_here(self) -> bool:
@@ -59,6 +64,8 @@ class Entry:
 
     def of(self, client: Client) -> dict[str, object]:
         """As the client writes it."""
+        if client.has_one_list:
+            return {"type": "local", "command": [self.program, *self.arguments], "enabled": True}
         kind: dict[str, object] = {"type": "stdio"} if client.has_type else {}
         return {**kind, "command": self.program, "args": list(self.arguments)}
 
@@ -72,10 +79,54 @@ CLIENTS: Mapping[str, Client] = {
     name: Client(name, **row)
     for name, row in tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")).items()
 }
-CLAUDE_CODE, OPENCLAW = "claude-code", "openclaw"
-PROGRAMS = (CLAUDE_CODE, OPENCLAW)
-EVENTS = {"UserPromptSubmit": 15, "Stop": 60, "PreCompact": 60, "SessionEnd": 60}
-"""The events of Claude Code that are answered, and after how many seconds it may give up on each."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookFile:
+    """Where a program's hooks are: a file in its folder of the user (or in the one that `variable` names), another in a
+    project. `events`: the events that are answered, and the program's timeout for each, in seconds, for Gemini CLI in
+    milliseconds. `is_flat`: an entry is a command, not a list of them.
+    """
+
+    title: str
+    file: str
+    own_file: str
+    events: Mapping[str, int]
+    variable: str = ""
+    is_flat: bool = False
+
+    def find(self, project: Path | None) -> Path:
+        """The user's own file, or the one in a project."""
+        if project is not None:
+            return project.expanduser().resolve() / self.own_file
+        place, own = Path(self.file), os.environ.get(self.variable)
+        return Path(own) / place.name if own else Path.home() / place
+
+
+OPENCLAW = "openclaw"
+HOOK_FILES: Mapping[str, HookFile] = {
+    "claude-code": HookFile(
+        "Claude Code",
+        ".claude/settings.json",
+        ".claude/settings.local.json",  # not shared with others
+        {"UserPromptSubmit": 15, "Stop": 60, "PreCompact": 60, "SessionEnd": 60},
+        "CLAUDE_CONFIG_DIR",
+    ),
+    "codex": HookFile(
+        "Codex", ".codex/hooks.json", ".codex/hooks.json", {"UserPromptSubmit": 15, "Stop": 60}, "CODEX_HOME"
+    ),
+    "gemini-cli": HookFile(
+        "Gemini CLI", ".gemini/settings.json", ".gemini/settings.json", {"BeforeAgent": 15_000, "AfterAgent": 60_000}
+    ),
+    "cursor": HookFile(
+        "Cursor",
+        ".cursor/hooks.json",
+        ".cursor/hooks.json",
+        {"sessionStart": 15, "beforeSubmitPrompt": 15, "afterAgentResponse": 60},
+        is_flat=True,
+    ),
+}
+PROGRAMS = (*HOOK_FILES, OPENCLAW)
 
 _PLUGIN_FILES = ("package.json", "openclaw.plugin.json", "index.js")
 _COMMAND_FILE = "mnemic.json"
@@ -83,12 +134,15 @@ _COMMAND_FILE = "mnemic.json"
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of a program's `place`, a file or a folder; `backup` is the copy of the file as it was."""
+    """What became of a program's `place`, a file or a folder; `backup` is the copy of the file as it was, `difference`
+    the lines that change.
+    """
 
     program: str
     place: Path
     is_changed: bool
     backup: Path | None = None
+    difference: str = ""
 
 
 def build_own_entry(arguments: Sequence[str]) -> Entry:
@@ -98,13 +152,17 @@ def build_own_entry(arguments: Sequence[str]) -> Entry:
     return Entry(program or "mnemic", arguments)
 
 
-def install_server(client: Client, entry: Entry, *, is_dry_run: bool = False) -> Changed:
-    """Write the entry into the client's file. Raises `ConfigError` as `_change_file` does."""
+def install_server(client: Client, entry: Entry | None, *, is_dry_run: bool = False) -> Changed:
+    """Write the entry into the client's file, or remove it if None. Raises `ConfigError` as `_change_file` does."""
 
-    def add(whole: dict[str, object]) -> dict[str, object]:
-        return {**whole, client.key: {**_read_servers(whole, client), NAME: entry.of(client)}}
+    def put(whole: dict[str, object]) -> dict[str, object]:
+        servers = _read_servers(whole, client)
+        if entry is None and NAME not in servers:
+            return whole
+        kept = {name: each for name, each in servers.items() if entry is not None or name != NAME}
+        return {**whole, client.key: kept if entry is None else {**kept, NAME: entry.of(client)}}
 
-    return _change_file(client.name, client.title, client.file, add, is_dry_run=is_dry_run)
+    return _change_file(client.name, client.title, client.file, put, is_dry_run=is_dry_run)
 
 
 def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, object]:
@@ -122,36 +180,30 @@ def _find_app_data() -> Path:
     return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
 
 
-def find_settings_file(folder: Path | None) -> Path:
-    """The settings of Claude Code: the user's own, or those of a project that are not shared with others."""
-    if folder is not None:
-        return folder.expanduser().resolve() / ".claude" / "settings.local.json"
-    own = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(own) if own else Path.home() / ".claude") / "settings.json"
-
-
 def find_plugin_folder() -> Path:
     """Where the files of the OpenClaw plugin are put: in the folder of OpenClaw's own extensions."""
     own = os.environ.get("OPENCLAW_STATE_DIR")
     return (Path(own) if own else Path.home() / ".openclaw") / "extensions" / "mnemic"
 
 
-def install_claude_hooks(file: Path, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
-    """Let Claude Code call `command` at its events. Hooks of others stay, older ones of Mnemic give way.
-
-    Raises `ConfigError`, and changes nothing, for a file that is no JSON object or cannot be written.
+def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
+    """Let a program call `command` at its events, nothing if that is empty. Hooks of others stay, older ones of Mnemic
+    give way. Raises `ConfigError`, and changes nothing, for a file that is no JSON object or cannot be written.
     """
+    kind = HOOK_FILES[name]
+    file = kind.find(project)
     line = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
-    wanted = {
-        event: {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
-        for event, seconds in EVENTS.items()
-    }
-    return _rewrite_hooks(file, wanted, is_dry_run=is_dry_run)
+    typed = {} if kind.is_flat else {"type": "command"}
 
+    def rewrite(whole: dict[str, object]) -> dict[str, object]:
+        hooks = _remove_own_hooks(whole.get("hooks", {}), name, file.resolve())
+        for event, timeout in kind.events.items() if command else ():
+            entry = {**typed, "command": line, "timeout": timeout}
+            hooks[event] = [*hooks.get(event, []), entry if kind.is_flat else {"hooks": [entry]}]
+        rest = {key: each for key, each in whole.items() if key != "hooks"}
+        return {**({"version": 1} if kind.is_flat else {}), **whole, "hooks": hooks} if hooks else rest
 
-def remove_claude_hooks(file: Path, *, is_dry_run: bool = False) -> Changed:
-    """Take Mnemic's hooks out of the settings; all else stays. Raises as `install_claude_hooks`."""
-    return _rewrite_hooks(file, {}, is_dry_run=is_dry_run)
+    return _change_file(name, kind.title, file, rewrite, is_dry_run=is_dry_run)
 
 
 def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
@@ -185,16 +237,6 @@ def remove_openclaw_plugin(folder: Path, *, is_dry_run: bool = False) -> Changed
     return Changed(OPENCLAW, folder, is_changed=bool(here))
 
 
-def _rewrite_hooks(file: Path, wanted: dict[str, Any], *, is_dry_run: bool) -> Changed:
-    def rewrite(whole: dict[str, object]) -> dict[str, object]:
-        hooks = _remove_own_hooks(whole.get("hooks", {}), file.resolve())
-        for event, entry in wanted.items():
-            hooks[event] = [*hooks.get(event, []), entry]
-        return {**whole, "hooks": hooks} if hooks else {key: each for key, each in whole.items() if key != "hooks"}
-
-    return _change_file(CLAUDE_CODE, "Claude Code", file, rewrite, is_dry_run=is_dry_run)
-
-
 def _change_file(
     program: str, title: str, file: Path, change: Callable[[dict[str, object]], dict[str, object]], *, is_dry_run: bool
 ) -> Changed:
@@ -206,46 +248,54 @@ def _change_file(
         before = target.read_text(encoding="utf-8-sig") if target.exists() else None
         whole = _parse_object(before, target)
         after = change(whole)
-        if after == whole or is_dry_run:
-            return Changed(program, file, is_changed=after != whole)
+        if after == whole:
+            return Changed(program, file, is_changed=False)
+        content = edit_text(before or "", target.suffix, whole, after)
+        lines = difflib.unified_diff((before or "").splitlines(), content.splitlines(), lineterm="", n=1)
+        changed = Changed(program, file, is_changed=True, difference="\n".join([*lines][2:]))
+        if is_dry_run:
+            return changed
         backup = None if before is None else _back_up(target)
-        replace_file(target, json.dumps(after, indent=2, ensure_ascii=False) + "\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{title}'s file {file} cannot be changed: {error}") from error
-    return Changed(program, file, is_changed=True, backup=backup)
+        replace_file(target, content)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{title}'s file {file} cannot be changed: {error}; edit it yourself") from error
+    return replace(changed, backup=backup)
 
 
-def _remove_own_hooks(found: object, file: Path) -> dict[str, list[Any]]:
-    """The hooks of others, by event. Raises `ConfigError` for a form that Claude Code does not write."""
-    hooks = cast("dict[str, object]", found) if isinstance(found, dict) else None
-    if hooks is None or not all(isinstance(entries, list) for entries in hooks.values()):
+def _remove_own_hooks(found: object, name: str, file: Path) -> dict[str, Any]:
+    """The hooks of others, by event. Raises `ConfigError` for a form that the program does not write."""
+    hooks = cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    events = HOOK_FILES[name].events
+    if hooks is None or not all(isinstance(hooks.get(event, []), list) for event in events):
         raise ConfigError(f"the hooks in {file} are not lists grouped by event; the file was not changed")
-    kept: dict[str, list[Any]] = {}
+    kept = dict(hooks)
     for event, entries in hooks.items():
-        others = [left for entry in cast("list[object]", entries) if (left := _remove_own_commands(entry)) is not None]
-        if others or not entries:
-            kept[event] = others
+        if isinstance(entries, list) and entries:
+            left = [_remove_own_commands(entry, name) for entry in cast("list[object]", entries)]
+            kept[event] = [each for each in left if each is not None]
+            if not kept[event]:
+                del kept[event]
     return kept
 
 
-def _remove_own_commands(entry: object) -> object | None:
+def _remove_own_commands(entry: object, name: str) -> object | None:
     """An entry without Mnemic's commands; None where it held nothing else."""
     if not isinstance(entry, dict):
         return entry
     held = cast("dict[str, object]", entry)
     inner = held.get("hooks")
     if not isinstance(inner, list):
-        return held
+        return None if _is_own_command(held, name) else held
     commands = cast("list[object]", inner)
-    left = [each for each in commands if not _is_own_command(each)]
+    left = [each for each in commands if not _is_own_command(each, name)]
     if len(left) == len(commands):
         return held
     return {**held, "hooks": left} if left else None
 
 
-def _is_own_command(hook: object) -> bool:
+def _is_own_command(hook: object, name: str) -> bool:
     command = cast("dict[str, object]", hook).get("command") if isinstance(hook, dict) else None
-    return isinstance(command, str) and "mnemic" in command and f" hooks run {CLAUDE_CODE}" in command
+    return isinstance(command, str) and "mnemic" in command and f" hooks run {name}" in command
 
 
 def _read_text(file: Path) -> str | None:
@@ -257,9 +307,9 @@ def _parse_object(content: str | None, file: Path) -> dict[str, object]:
     if content is None or not content.strip():
         return {}
     try:
-        whole: object = json.loads(content)
+        whole = parse_text(content, file.suffix)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is not plain JSON ({error}) and was not changed; edit it yourself") from error
+        raise ConfigError(f"{file} cannot be read ({error}) and was not changed; edit it yourself") from error
     if not isinstance(whole, dict):
         raise ConfigError(f"{file} is not a JSON object and was not changed")
     return cast("dict[str, object]", whole)

@@ -12,14 +12,14 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from mnemic.cli import clients
-from mnemic.cli.clients import CLAUDE_CODE, PROGRAMS, Changed
+from mnemic.cli.clients import OPENCLAW, PROGRAMS, Changed
 from mnemic.cli.commands import command
 from mnemic.cli.failures import report, show_traceback
 from mnemic.cli.mcp import describe_change, list_options, show_change
@@ -35,25 +35,34 @@ TIMEOUT_S = 10.0  # a person waits for the prompt; memory that is late is left o
 CAPTURE_TIMEOUT_S = 55.0  # ends before the 60 s that Claude Code gives a hook
 MAX_EVENT_BYTES = 64 * MEBIBYTE  # of an event: bounds memory; one may hold what a tool printed
 KEY_VARIABLE = "MNEMIC_KEY"
-_OPENCLAW_NEXT = """  then let OpenClaw load the plugin and read conversations:
+_NEXT = {
+    OPENCLAW: """  then let OpenClaw load the plugin and read conversations:
     openclaw plugins enable mnemic
     openclaw config set plugins.entries.mnemic.hooks.allowConversationAccess true
-  and restart the gateway"""
+  and restart the gateway""",
+    "codex": "  then review and trust the hooks in Codex with /hooks",
+    "cursor": "  Cursor adds memory when a chat starts; for more, run `mnemic mcp install --client cursor`",
+}
+"""What the person does next."""
 
-Program = Annotated[str, typer.Argument(help="The coding assistant: claude-code or openclaw.", metavar="PROGRAM")]
+Program = Annotated[str, typer.Argument(help="The coding assistant: " + ", ".join(PROGRAMS) + ".", metavar="PROGRAM")]
 Folder = Annotated[
-    Path | None, typer.Option("--project", help="Change only the hooks of this Claude Code project.", metavar="FOLDER")
+    Path | None, typer.Option("--project", help="Change only the hooks of this project.", metavar="FOLDER")
 ]
 Server = Annotated[
     str | None, typer.Option("--server", help=f"Use the Mnemic server at this URL, with the API key in {KEY_VARIABLE}.")
+]
+Everywhere = Annotated[
+    bool, typer.Option("--everywhere", help="Use one memory in every folder, instead of one for each project.")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class HookOptions(ScopeOptions):
-    """The scope and the store, here or on a server."""
+    """The scope and the store, here or on a server. `is_everywhere`: projects share one memory."""
 
     server: Server = None
+    is_everywhere: Everywhere = False
 
 
 @command("hooks install")
@@ -65,24 +74,25 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
     _check_program(program, project)
     own = clients.build_own_entry(()).program
     line = [own, "hooks", "run", program, *list_options(options, options.server)]
-    if program == CLAUDE_CODE:
-        changed = clients.install_claude_hooks(clients.find_settings_file(project), line, is_dry_run=is_dry_run)
-    else:
+    line += ["--everywhere"] if options.is_everywhere else []
+    if program == OPENCLAW:
         changed = clients.install_openclaw_plugin(clients.find_plugin_folder(), line, is_dry_run=is_dry_run)
-    _show_changed(changed, options, "has them already", "would write" if is_dry_run else "wrote")
-    if program != CLAUDE_CODE and not is_dry_run and not options.as_json:
-        note(_OPENCLAW_NEXT)
+    else:
+        changed = clients.install_hooks(program, project, line, is_dry_run=is_dry_run)
+    _show_changed(changed, options, "has them already", is_dry_run, "would write" if is_dry_run else "wrote")
+    if program in _NEXT and not is_dry_run and not options.as_json:
+        note(_NEXT[program])
 
 
 @command("hooks uninstall")
 def uninstall(program: Program, options: ScopeOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
     """Remove only Mnemic's hooks. Other hooks and your memories are kept."""
     _check_program(program, project)
-    if program == CLAUDE_CODE:
-        changed = clients.remove_claude_hooks(clients.find_settings_file(project), is_dry_run=is_dry_run)
-    else:
+    if program == OPENCLAW:
         changed = clients.remove_openclaw_plugin(clients.find_plugin_folder(), is_dry_run=is_dry_run)
-    _show_changed(changed, options, "has none", "would remove them from" if is_dry_run else "removed them from")
+    else:
+        changed = clients.install_hooks(program, project, (), is_dry_run=is_dry_run)
+    _show_changed(changed, options, "has none", is_dry_run, f"{'would remove' if is_dry_run else 'removed'} them from")
 
 
 @command("hooks run")
@@ -96,16 +106,24 @@ def run(
     """Handle one event from standard input. Coding assistants run this command for you."""
     event = _read_event()
     from mnemic.engine.context_records import through
-    from mnemic.integrations.hooks import HOOKS
+    from mnemic.integrations.hooks import HOOKS, find_folder
+    from mnemic.integrations.projects import find_project
 
     if program not in HOOKS:
-        raise InvalidInputError(f"unknown program {program!r}; use {' or '.join(PROGRAMS)}")
-    is_asked = "prompt" in event
+        raise InvalidInputError(f"unknown program {program!r}; use {', '.join(PROGRAMS)}")
+    is_asked = "prompt" in event and "prompt_response" not in event
     limit = timeout_s or (TIMEOUT_S if is_asked else CAPTURE_TIMEOUT_S)
+
+    scope, told = options.personal_scope, ""
+    folder = None if options.is_everywhere or scope.agent else find_folder(program, event)
+    if folder is not None and (found := find_project(folder)) is not None:
+        scope, told = replace(scope, agent=found.project.id), found.note
+    if told:
+        note(f"mnemic: {told}")
 
     def answer() -> str:
         with _open_memory(options) as mnemic, through("hooks"):
-            return HOOKS[program](mnemic, options.personal_scope, event)
+            return HOOKS[program](mnemic, scope, {**event, "note": told})
 
     if answered := _run_within(limit, answer):
         write(answered)
@@ -166,15 +184,15 @@ def _open_memory(options: HookOptions) -> AbstractContextManager[AnyMnemic]:
 
 def _check_program(program: str, project: Path | None) -> None:
     if program not in PROGRAMS:
-        raise InvalidInputError(f"unknown program {program!r}; use {' or '.join(PROGRAMS)}")
-    if project is not None and program != CLAUDE_CODE:
-        raise InvalidInputError("--project only works with claude-code")
+        raise InvalidInputError(f"unknown program {program!r}; use {', '.join(PROGRAMS)}")
+    if project is not None and program == OPENCLAW:
+        raise InvalidInputError("openclaw has no hooks of a project; leave out --project")
     if project is not None and not project.expanduser().is_dir():
         raise ConfigError(f"the folder {project} does not exist")
 
 
-def _show_changed(changed: Changed, options: ScopeOptions, unchanged: str, done: str) -> None:
+def _show_changed(changed: Changed, options: ScopeOptions, unchanged: str, is_dry_run: bool, done: str) -> None:
     if options.as_json:
         show_json({"program": changed.program, "place": str(changed.place), **describe_change(changed)})
     else:
-        show_change(changed, unchanged, done)
+        show_change(changed, unchanged, done, is_dry_run=is_dry_run)

@@ -28,7 +28,7 @@ def read_text(text: str) -> str:
 
 def read_file(name: str) -> str | bytes:
     """The content of a text file, or, for "-", of standard input; a byte order mark at its start is dropped. Of a
-    database of SQLite its bytes.
+    database of SQLite, and of a zip archive, its bytes.
 
     Raises `InvalidInputError`, naming the file and what is wrong with it.
     """
@@ -36,9 +36,9 @@ def read_file(name: str) -> str | bytes:
         content = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
     except OSError as error:
         raise InvalidInputError(f"{name} cannot be read: {error.strerror}") from error
-    from mnemic.text.memoryfiles import DATABASE_MARK
+    from mnemic.text.memoryfiles import ARCHIVE_MARK, DATABASE_MARK
 
-    if content.startswith(DATABASE_MARK):
+    if content.startswith((DATABASE_MARK, ARCHIVE_MARK)):
         return content
     try:
         return content.decode("utf-8-sig")
@@ -46,7 +46,8 @@ def read_file(name: str) -> str | bytes:
         place = content.count(b"\n", 0, error.start) + 1
         hint = "; it looks like UTF-16" if content[:2] in _UTF16_MARKS else ""
         raise InvalidInputError(
-            f"{name} is not UTF-8 text (line {place}){hint}; save it as UTF-8 and try again"
+            f"{name} is not UTF-8 text (line {place}){hint}; save it as UTF-8 and try again, or run `mnemic ingest` "
+            "for a document"
         ) from error
 
 

@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
-from mnemic.cli.clients import CLIENTS, Changed, build_own_entry, install_server
+from mnemic.cli.clients import CLIENTS, Changed, Client, build_own_entry, install_server
 from mnemic.cli.commands import command
-from mnemic.cli.options import IsDryRun, ScopeOptions, Works, run_worker
+from mnemic.cli.options import AsJson, IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.verbs import DEFAULT_TOOLS
 
 INSTALL = "MCP requires a missing package ({}); run `pip install 'mnemic[mcp]'`"
+
+Names = Annotated[
+    list[str] | None,
+    typer.Option("--client", help="Only this client. Repeatable. Clients: " + ", ".join(CLIENTS) + "."),
+]
 
 
 @command("mcp")
@@ -40,23 +45,12 @@ def mcp(
 
 
 @command("mcp install")
-def install(
-    options: ScopeOptions,
-    names: Annotated[
-        list[str] | None,
-        typer.Option("--client", help="Install only for this client. Repeatable. Clients: " + ", ".join(CLIENTS) + "."),
-    ] = None,
-    is_dry_run: IsDryRun = False,
-) -> None:
+def install(options: ScopeOptions, names: Names = None, is_dry_run: IsDryRun = False) -> None:
     """Add Mnemic, with this scope and store, to the configuration of all MCP clients on this machine. Use --client to
     choose specific clients. The rest of each file stays unchanged, and the previous file is backed up.
     """
-    unknown = [name for name in names or () if name not in CLIENTS]
-    if unknown:
-        raise InvalidInputError(f"unknown client {unknown[0]!r}; choose from {', '.join(CLIENTS)}")
     entry = build_own_entry(["mcp", *list_options(options)])
-    chosen = [CLIENTS[name] for name in names] if names else [each for each in CLIENTS.values() if each.is_here]
-    written = [(client, install_server(client, entry, is_dry_run=is_dry_run)) for client in chosen]
+    written = [(each, install_server(each, entry, is_dry_run=is_dry_run)) for each in _choose_clients(names)]
     if options.as_json:
         show_json(
             [
@@ -66,12 +60,34 @@ def install(
         )
         return
     for client, each in written:
-        show_change(each, "has it already", "would write" if is_dry_run else "wrote")
+        show_change(each, "has it already", "would write" if is_dry_run else "wrote", is_dry_run=is_dry_run)
         if each.is_changed and not is_dry_run:
             note(f"  restart {client.title} to use it")
     if not written:
         note("no MCP client found; choose one with --client, or add this to your client's configuration:")
         write(entry.as_json())
+
+
+@command("mcp uninstall")
+def uninstall(names: Names = None, is_dry_run: IsDryRun = False, as_json: AsJson = False) -> None:
+    """Remove only Mnemic's server from the configuration of all MCP clients on this machine, or of those that --client
+    names. The previous file is backed up, and your memories are kept.
+    """
+    changed = [install_server(each, None, is_dry_run=is_dry_run) for each in _choose_clients(names)]
+    if as_json:
+        show_json([{"client": each.program, "file": str(each.place), **describe_change(each)} for each in changed])
+        return
+    done = f"{'would remove' if is_dry_run else 'removed'} it from"
+    for each in changed:
+        show_change(each, "has none", done, is_dry_run=is_dry_run)
+    if not changed:
+        note("no MCP client found; choose one with --client")
+
+
+def _choose_clients(names: list[str] | None) -> list[Client]:
+    if unknown := [name for name in names or () if name not in CLIENTS]:
+        raise InvalidInputError(f"unknown client {unknown[0]!r}; choose from {', '.join(CLIENTS)}")
+    return [CLIENTS[name] for name in names] if names else [each for each in CLIENTS.values() if each.is_here]
 
 
 def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
@@ -101,13 +117,15 @@ def _resolve_store(store: str | None) -> str | None:
 def describe_change(changed: Changed) -> dict[str, object]:
     """The change of a file, in JSON."""
     backup = None if changed.backup is None else str(changed.backup)
-    return {"is_changed": changed.is_changed, "backup": backup}
+    return {"is_changed": changed.is_changed, "backup": backup, "difference": changed.difference}
 
 
-def show_change(changed: Changed, unchanged: str, done: str) -> None:
-    """The change of a program's file as a line, and where its copy is."""
+def show_change(changed: Changed, unchanged: str, done: str, *, is_dry_run: bool) -> None:
+    """The change of a program's file as a line, with the difference in a dry run, and where its copy is."""
     write(
         f"{changed.program}: " + (f"{done} {changed.place}" if changed.is_changed else f"{changed.place} {unchanged}")
     )
+    if is_dry_run and changed.difference:
+        write(changed.difference)
     if changed.backup is not None:
         note(f"  old version: {changed.backup}")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LINES_SHOWN = 20
 """Problems and changes that a report lists of each file; `--json` has all."""
 
-PLURALS = {"memory": "memories", "history": "history entries", "profile": "profile facts"}
+PLURALS = {"memory": "memories", "entity": "entities", "history": "history entries", "profile": "profile facts"}
 MAX_FILE_CHARS = 200
 """How much of a file's path is kept as the place where memories came from: its end."""
 
@@ -75,7 +75,7 @@ def export(
     is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Export everything the scope owns as JSON Lines, which `mnemic import` can read back without loss. A file is
-    written completely or not at all.
+    written completely or not at all. With `--format mcp-memory`, other programs can read it.
     """
     path = None if file == STDIN else Path(file)
     if path is not None and path.exists() and not is_forced:

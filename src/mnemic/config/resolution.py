@@ -34,7 +34,7 @@ from mnemic.model.chat import AssistantSettings
 from mnemic.model.document import MEBIBYTE
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
-from mnemic.model.settings import LifeSettings, ProxySettings, Settings
+from mnemic.model.settings import LifeSettings, OAuthSettings, ProxySettings, Settings
 
 CONFIG_VARIABLE = "MNEMIC_CONFIG"
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
@@ -444,7 +444,8 @@ def _settings(values: Mapping[str, Value]) -> Settings:
     life: dict[str, Any] = {}
     assistant: dict[str, Any] = {}
     proxy: dict[str, Any] = {"injects_context": values[keys.CONTEXT_FROM_MEMORY].value}
-    groups = {"": given, "life": life, "assistant": assistant, "proxy": proxy}
+    oauth: dict[str, Any] = {}
+    groups = {"": given, "life": life, "assistant": assistant, "proxy": proxy, "oauth": oauth}
     for key in keys.KEYS:
         if key.setting:
             value: Any = values[key.path].value
@@ -458,6 +459,7 @@ def _settings(values: Mapping[str, Value]) -> Settings:
         life=LifeSettings(**life),
         assistant=AssistantSettings(**assistant),
         proxy=ProxySettings(**proxy),
+        oauth=OAuthSettings(**oauth),
         **given,
     )
 

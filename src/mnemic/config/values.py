@@ -139,6 +139,8 @@ class Config:
     - `index`: where rows are searched: in this process and in files beside the store, or in the Qdrant at `qdrant_url`,
       which holds the vectors in `qdrant_collection`. `qdrant_options` are the fields of `QdrantOptions`. `base_files`:
       copy the search index of large partitions to files beside the store, so that new processes start faster.
+      `database_rows`: PostgreSQL itself searches partitions with more rows, so that none is in memory; 0: all; None:
+      no partition.
     - `injects_context`: whether doors that talk to a model add memory to the prompt. `backend`: the memory primitive
       beside Mnemic, which Mnemic itself does not use.
     - `observer`: where metrics are kept: in this process, or for Prometheus. `traces`: "off", or the address of an
@@ -168,6 +170,7 @@ class Config:
     index_budget_bytes: int = field(default_factory=lambda: default_budget_mib() << 20)
     index: Literal["local", "qdrant"] = "local"
     base_files: bool = True
+    database_rows: int | None = None
     qdrant_url: str | None = None
     qdrant_collection: str = "true_recall"
     qdrant_api_key: str | None = field(default=None, repr=False)

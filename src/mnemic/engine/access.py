@@ -352,29 +352,29 @@ class ClaimingCopyingStore(ClaimingStore):
 
     def __init__(self, store: Store, copying: CopyingStore) -> None:
         super().__init__(store)
-        self._copying = copying
+        self.copying = copying
 
     @property
     def kind(self) -> str:
         """The store's kind."""
-        return self._copying.kind
+        return self.copying.kind
 
     @property
     def room(self) -> Path | None:
         """The store's folder for temporary copies."""
-        return self._copying.room
+        return self.copying.room
 
     def write_copy(self, path: Path, told: Told) -> None:
         """Copy the store to `path`."""
-        self._copying.write_copy(path, told)
+        self.copying.write_copy(path, told)
 
-    def rows(self) -> AbstractContextManager[Rows]:
+    def rows(self, *, is_whole: bool = False) -> AbstractContextManager[Rows]:
         """All rows of one moment."""
-        return self._copying.rows()
+        return self.copying.rows(is_whole=is_whole)
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         """Replace the store's rows by those at `path`."""
-        self._copying.take_copy(path, ready, told)
+        self.copying.take_copy(path, ready, told)
 
 
 _: type[Store] = ClaimingStore

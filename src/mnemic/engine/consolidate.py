@@ -60,13 +60,14 @@ class ConsolidateReport:
 
 def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ConsolidateReport:
     """Infer general preferences from the choices of the scope's user (without a user: of its session). Idempotent. A
-    dry run does not ask the model; its texts are those of the rules.
+    dry run does not ask the model; its texts are those of the rules. Raises the errors of a model that is away; earlier
+    preferences stay.
     """
     run = Consolidating(engine, scope.message_partition, actor, scope.visibility)
     groups = run.groups()
     if is_dry_run:
         told = [Consolidated(group.text(), group.ids, group.known is None) for group in groups]
-        told += [Consolidated(trait.text, trait.ids, trait.known is None) for trait in run.traits()]
+        told += [Consolidated(trait.text, trait.ids, trait.known is None) for trait in run.traits(asks=False)]
         return ConsolidateReport(tuple(told), 0, is_dry_run=True)
     done = run.write(groups)
     return ConsolidateReport((*done, *run.write_traits()), 0, is_dry_run=False)
@@ -128,10 +129,11 @@ class Consolidating:
         self._found = found
         return found.groups()
 
-    def traits(self) -> list[Trait]:
-        """The preferences that choices of different things share, from the last `groups`."""
+    def traits(self, *, asks: bool = True) -> list[Trait]:
+        """The preferences that choices of different things share, from the last `groups`. `asks`: by the model."""
         known = [(key, memory) for (_, key), memory in self._found.known.items()]
-        return find_traits(self._engine, self._found.singles, known)
+        engine = self._engine if asks else replace(self._engine, llm=None)
+        return find_traits(engine, self._found.singles, known)
 
     def write_traits(self) -> list[Consolidated]:
         """Write the preferences that choices of different things share. The choices stay active."""
@@ -148,7 +150,7 @@ class Consolidating:
 
     def remade(self, group: Group) -> Memory:
         """The preference of a group now. Quarantined if its text would not pass the gate."""
-        return self._memory(group, *self._word_preference(group))
+        return self._memory(group, *self._word_preference(group, may_fall_back=True))
 
     def _write(self, group: Group) -> Consolidated | None:
         text, fallback = self._word_preference(group)
@@ -190,8 +192,10 @@ class Consolidating:
             editor.note(new, Action.CREATED, "a preference that several choices show", {}, {})
         return True
 
-    def _word_preference(self, group: Group) -> tuple[str, str]:
-        """The model's sentence if the choices carry it, else the rules' sentence; and the reason for falling back."""
+    def _word_preference(self, group: Group, *, may_fall_back: bool = False) -> tuple[str, str]:
+        """The model's sentence if the choices carry it, else the rules' sentence; and the reason for falling back.
+        Raises the errors of a model that is away, unless it may fall back.
+        """
         llm, by_rules = self._engine.llm, group.text()
         if llm is None:
             return by_rules, ""
@@ -202,6 +206,8 @@ class Consolidating:
             )
         except MnemicError as error:
             self._engine.observer.count("mnemic.consolidate.errors", kind=type(error).__name__)
+            if error.is_retryable and not may_fall_back:
+                raise
             return by_rules, type(error).__name__
         if not reply or carried(self._engine, reply, [text for _, text in lines]) < MIN_SUPPORT:
             return by_rules, "BadReplyError"

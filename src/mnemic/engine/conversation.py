@@ -8,19 +8,23 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mnemic.engine.context_records import link_messages
 from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.erase import erase
 from mnemic.engine.extract import add_if_said
 from mnemic.engine.fields import archive, is_lasting
 from mnemic.engine.indexing import ItemVectors, document_vectors, message_text, put_vectors
+from mnemic.engine.kinds import EXPIRE
 from mnemic.engine.secrets import Kinds, tell_redacted, without_secrets
 from mnemic.engine.summaries import ask_for_summary, ask_if_pending
-from mnemic.errors import InvalidInputError, NotFoundError
+from mnemic.engine.window import talk_partition
+from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.candidates import Terms
 from mnemic.model.item import ENDED, Message, MessageDraft, Role, Trust, Turn, notes_on
 from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.blocks import without_own_blocks
@@ -86,20 +90,26 @@ def _role_and_text(item: Message | MessageDraft) -> tuple[Role, str]:
     return item.role, neutralise_markers(item.text)
 
 
-def capture(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
+def capture(
+    engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]], *, is_ephemeral: bool = False
+) -> list[Turn]:
     """Store each exchange as a turn of the scope's conversation, all in one durable transaction. A scope without a
     session starts one with a random id. A message with a known external id is not stored again, so a repeated call
-    changes nothing. Mnemic's own blocks are left out, and secrets are redacted before storing.
+    changes nothing. Mnemic's own blocks are left out, and secrets are redacted before storing. An ephemeral session
+    stays so: its messages belong to it alone, nothing is derived from them, and a job erases them. Raises
+    `InvalidInputError` if it has no user or has other messages.
     """
     with engine.observer.span("mnemic.capture", exchanges=len(exchanges)) as span:
-        turns = _store_exchanges(engine, scope, exchanges)
+        turns = _store_exchanges(engine, scope, exchanges, is_ephemeral=is_ephemeral)
         span.note(
             messages=sum(len(turn.messages) for turn in turns), redacted=sum(len(turn.redacted) for turn in turns)
         )
         return turns
 
 
-def _store_exchanges(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
+def _store_exchanges(
+    engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]], *, is_ephemeral: bool
+) -> list[Turn]:
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
     now = engine.clock.now()
     heard = [Heard.of(exchange) for exchange in exchanges]
@@ -110,7 +120,7 @@ def _store_exchanges(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[
         line.vectors = made
     with engine.store.write() as work:
         engine.accesses.drain(work)
-        writer = _Writer(engine, work, scope, now)
+        writer = _Writer(engine, work, scope, now, is_ephemeral=is_ephemeral)
         turns = [
             writer.add_exchange(replace(exchange, drafts=[line.draft for line in its]), its)
             for exchange, its in zip(heard, lines, strict=True)
@@ -121,8 +131,10 @@ def _store_exchanges(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[
         items = [(message.partition, message.id) for message in written]
         put_vectors(engine, work, items, [line.vectors for line, _, _ in writer.rows] if vectors else None, now)
         if written:
-            ask_if_pending(engine, work, scope.message_partition, scope.session or "", writer.said)
-            add_if_said(engine, work, scope.message_partition, scope.session or "", written)
+            ask_if_pending(engine, work, writer.partition, scope.session or "", writer.said)
+            add_if_said(engine, work, writer.partition, scope.session or "", written)
+            if writer.partition.is_ephemeral:
+                work.jobs.add([_expiry(scope, now, now + timedelta(seconds=engine.settings.session_memory_ttl_s))])
     _push(engine, written)
     engine.observer.count("mnemic.capture.messages", len(written))
     engine.observer.count("mnemic.capture.own_blocks", sum(turn.left_out for turn in turns))
@@ -207,13 +219,15 @@ def _message(place: _Place, draft: MessageDraft, now: datetime) -> Message:
 class _Writer:
     """Numbers the turns and messages of one conversation within one unit of work."""
 
-    def __init__(self, engine: Engine, work: UnitOfWork, scope: Scope, now: datetime) -> None:
+    def __init__(
+        self, engine: Engine, work: UnitOfWork, scope: Scope, now: datetime, *, is_ephemeral: bool = False
+    ) -> None:
         self.rows: list[tuple[_Line, Message, Terms]] = []
         self._engine, self._work, self._now = engine, work, now
-        self._partition = scope.message_partition
+        self.partition = _partition_of(work, scope) if is_ephemeral else talk_partition(work, scope)
         self._session = scope.session or ""
         self._agent = scope.agent
-        conversation = work.messages.conversation(self._partition, self._session, now)
+        conversation = work.messages.conversation(self.partition, self._session, now)
         self._turns, self._messages = conversation.turns, conversation.messages
         self._known: dict[str, Message] = {}
 
@@ -232,14 +246,14 @@ class _Writer:
 
     def _latest(self, limit: int) -> list[Message]:
         """The last messages of the session, including those of this unit of work."""
-        own = Visibility((self._partition,), self._agent)
+        own = Visibility((self.partition,), self._agent)
         stored = self._work.messages.latest(own, self._session, limit)
         return [*stored, *(message for _, message, _ in self.rows)][-limit:]
 
     def _add_turn(self, lines: Sequence[_Line]) -> Turn:
         """The turn of these lines. A message that is already stored keeps its place."""
         ids = [line.draft.external_id for line in lines if line.draft.external_id is not None]
-        known = self._work.messages.by_external_id(self._partition, self._session, ids) | {
+        known = self._work.messages.by_external_id(self.partition, self._session, ids) | {
             i: self._known[i] for i in ids if i in self._known
         }
         first = next(iter(known.values()), None)
@@ -254,12 +268,57 @@ class _Writer:
         if external_id is not None and external_id in self._known:
             return self._known[external_id]
         self._messages += 1
-        place = _Place(self._partition, self._session, self._agent, turn_id, number, self._messages)
+        place = _Place(self.partition, self._session, self._agent, turn_id, number, self._messages)
         message = _message(place, line.draft, self._now)
         self.rows.append((line, message, self._engine.terms(message.name, message.text)))
         if external_id is not None:
             self._known[external_id] = message
         return message
+
+
+def _partition_of(work: UnitOfWork, scope: Scope) -> Partition:
+    """The partition of an ephemeral session."""
+    if scope.user is None:
+        raise InvalidInputError("an ephemeral session requires a user; pass user=…")
+    if work.conversations.get(scope.message_partition, scope.session or "") is not None:
+        raise InvalidInputError(f"session {scope.session!r} already has lasting messages; start another session")
+    return scope.partition(Level.SESSION)
+
+
+def _expiry(scope: Scope, now: datetime, run_at: datetime) -> Job:
+    """The job that erases an ephemeral session. It belongs to the user, so that the erasure does not remove it."""
+    session = scope.session or ""
+    return Job(
+        id=new_id(now),
+        partition=scope.message_partition,
+        kind=EXPIRE,
+        key=f"{session} {run_at <= now}",  # the end of a session does not wait for its time
+        created_at=now,
+        run_at=run_at,
+        payload={"session": session},
+    )
+
+
+def expire(engine: Engine, job: Job) -> datetime | None:
+    """Erase an ephemeral session if it ended or its time is over. Returns when its time is over if it goes on. Raises
+    `ConflictError` if the session also has lasting messages, because two writers began it at the same moment.
+    """
+    session, partition = str(job.payload["session"]), job.partition
+    scope = Scope(org=partition.org, user=partition.owner, session=session)
+    own = scope.partition(Level.SESSION)
+    with engine.store.read() as work:
+        last = work.messages.latest(Visibility((own,), None), session, 1)
+        is_ended = bool(last) and work.conversations.cursor(own, session, ENDED) >= last[0].position
+        is_mixed = work.conversations.get(partition, session) is not None
+    if not last:
+        return None
+    due = last[0].created_at + timedelta(seconds=engine.settings.session_memory_ttl_s)
+    if not is_ended and due > engine.clock.now():
+        return due
+    if is_mixed:
+        raise ConflictError(f"session {session!r} has lasting and ephemeral messages; erase it or delete the latter")
+    erase(engine, scope, Level.SESSION)
+    return None
 
 
 REASON = "the session ended"
@@ -278,14 +337,18 @@ class EndReport:
 def end(engine: Engine, scope: Scope, *, actor: str) -> EndReport:
     """End the scope's session in one transaction. Idempotent; the session may go on afterwards. Archives memories of
     session level, except other agents' private ones, which expire in their time. Pinned memories stay, as do summaries
-    and reflections of a session without a user.
+    and reflections of a session without a user. An ephemeral session is erased by a job.
     """
     if scope.session is None:
         raise InvalidInputError("only a session can be ended; pass session=…")
-    now, partition = engine.clock.now(), scope.message_partition
+    now = engine.clock.now()
     own = Visibility((scope.partition(Level.SESSION),), scope.agent)
     with engine.store.write() as work:
+        partition = talk_partition(work, scope)
         waiting = _flush(engine, work, partition, scope.session)
+        if partition.is_ephemeral:
+            work.jobs.add([_expiry(scope, now, now)])
+            engine.ring()
         memories = work.memories.list(own, MemoryQuery(now=now))
         passing = [memory for memory in memories if memory.expires_at is not None and not is_lasting(memory)]
         expired = [memory.id for memory in passing if archive(engine, work, memory, actor=actor, reason=REASON)]

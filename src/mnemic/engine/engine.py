@@ -266,7 +266,8 @@ class Engine:
     a `detector`: secrets are stored; without a `window`: the store's. `reranker` is recall's default.
     `further_embedders` fill more spaces. `retired`: the former embedder's space, searched until they are filled.
     `writings`: scripts of texts for a space's embedder. `served_index`: the service behind `index`. `tools`: beyond
-    Mnemic's own. `database_lines`: reads databases to import. `keyring`: keys of sealed backups.
+    Mnemic's own. `database_lines`: reads databases to import; `archive_texts`: archives, by name. `keyring`: keys of
+    sealed backups.
     """
 
     store: Store
@@ -289,6 +290,7 @@ class Engine:
     settings: Settings = field(default_factory=Settings)
     tools: Callable[[], Sequence[Tool]] = tuple
     database_lines: Callable[[bytes], str] | None = None
+    archive_texts: Callable[[bytes, str], Mapping[str, str]] | None = None
     keyring: Keyring | None = None
     queries: QueryCache = field(default_factory=QueryCache)
     accesses: AccessLog = field(default_factory=AccessLog)

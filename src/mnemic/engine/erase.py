@@ -299,7 +299,7 @@ def _plan_erasure(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
     if level is Level.AGENT:
         others = [each for each in everywhere if each not in plan.partitions]
         plan.contexts = find_records(work, others, agent=owner.owner)
-        plan.memories, plan.documents = _private(work, scope.org, owner.owner, plan.partitions)
+        _plan_private(work, plan, scope.org, owner.owner)
     plan.memories += derived(work, scope.org, plan)
     return plan
 
@@ -312,17 +312,17 @@ def _with_keys(counts: dict[str, int], keys: int) -> dict[str, int]:
     return {**counts, "data_keys": keys} if keys else counts
 
 
-def _private(
-    work: UnitOfWork, org: str, agent: str, partitions: Sequence[Partition]
-) -> tuple[list[Place], list[Place]]:
-    """Memories and documents outside these partitions that are private to the agent."""
-    memories: list[Place] = []
-    documents: list[Place] = []
+def _plan_private(work: UnitOfWork, plan: Plan, org: str, agent: str) -> None:
+    """Add what is private to the agent outside the plan's partitions."""
     for partition, item_id in work.erasure.private(org, agent):
-        if partition not in partitions:
-            is_document = bool(work.documents.get(Visibility((partition,), agent), [item_id]))
-            (documents if is_document else memories).append((partition, item_id))
-    return memories, documents
+        if partition in plan.partitions:
+            continue
+        visible = Visibility((partition,), agent)
+        if work.documents.get(visible, [item_id]):
+            plan.documents.append((partition, item_id))
+        else:
+            rows = plan.messages if work.messages.get(visible, [item_id]) else plan.memories
+            rows.append((partition, item_id))
 
 
 def _session_messages(work: UnitOfWork, partition: Partition, session: str) -> list[str]:

@@ -57,14 +57,14 @@ def whole_documents(engine: Engine, visible: Visibility) -> Iterator[tuple[Whole
         after = None if last is None else (last.source, last.id)
         return work.documents.list(visible, DocumentQuery(limit=PAGE_ROWS, after=after))
 
-    for listed in _read_pages(engine, read_page):
+    for listed in read_pages(engine, read_page):
         with engine.store.read() as work:
             found = _read(work, visible, listed.id)
         if found is not None:  # it was not erased meanwhile
             yield found
 
 
-def _read_pages(engine: Engine, read: Callable[[UnitOfWork, _RowT | None], Sequence[_RowT]]) -> Iterator[_RowT]:
+def read_pages(engine: Engine, read: Callable[[UnitOfWork, _RowT | None], Sequence[_RowT]]) -> Iterator[_RowT]:
     """Every row, page by page; `read` returns the page after a row. No unit of work stays open between pages."""
     last: _RowT | None = None
     while True:
@@ -267,6 +267,9 @@ OWN_LEVELS = (Level.SESSION, Level.USER, Level.AGENT)
 _LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 
 
+EXPORT_FORMATS = (FORMAT, "mcp-memory")
+
+
 def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
     """Yield an export's lines without line feeds. Levels that the scope does not name are skipped; shared rows of the
     org need ORG in `levels`. Raises `DamagedError` if rows of the store are lost.
@@ -288,12 +291,12 @@ def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS)
             break
         yield _line("profile", {**_place(entry.partition), **_values(entry)})
     talks: dict[tuple[Partition, str], None] = {}
-    for message in _read_pages(engine, lambda work, last: work.messages.page(visible, last and last.id, PAGE_ROWS)):
+    for message in read_pages(engine, lambda work, last: work.messages.page(visible, last and last.id, PAGE_ROWS)):
         talks[message.partition, message.session] = None
         yield _line("message", {**_place(message.partition), **_values(message)})
     for (partition, session), cursors in _cursors(engine, talks):
         yield _line("conversation", {**_place(partition), "session": session, "cursors": cursors})
-    for memory, history in _read_pages(engine, read_memories):
+    for memory, history in read_pages(engine, read_memories):
         yield _line("memory", {**_place(memory.partition), **_values(memory)})
         for entry in history:
             yield _line("history", {**_place(entry.partition), **_values(entry)})

@@ -24,6 +24,7 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
+from mnemic.text.slots import slot_of
 from mnemic.text.wordings import edition
 
 MODEL_MESSAGES = 20
@@ -35,6 +36,7 @@ RULE_MESSAGES = 200
 SOURCE = "extraction"
 """The source of profile entries that come of it."""
 
+_PERSONAL = (Kind.PREFERENCE, Kind.PERSONA)
 _BELIEVED = (Verdict.ADD, Verdict.MERGE, Verdict.SUPERSEDE)
 """Decisions on facts that may be carried into the profile."""
 
@@ -313,11 +315,14 @@ class Extracting(SessionRun):
             put_derived(self._engine, work, self._partition, lasting, source=SOURCE)
 
     def _place(self, message: Message, fact: Fact) -> Place:
-        """What is learnt for everybody belongs to the agent, all else to the user."""
+        """What is learnt for everybody belongs to the agent, all else to the user. What a user says in a project stays
+        private to it, except for facts about the person.
+        """
         if fact.kind is Kind.LEARNING and message.agent is not None:
             agent = Partition(self._partition.org, Level.AGENT, message.agent)
             return Place(agent, message.agent, heard=self._partition)
-        return Place(self._partition, message.agent)
+        is_personal = fact.slot or slot_of(fact.text) or fact.kind in _PERSONAL
+        return Place(self._partition, message.agent, None if is_personal else message.private_agent)
 
     def _prepare_facts(
         self, places: Sequence[Place], facts: Sequence[Fact], vectors: Sequence[ItemVectors | None] | None

@@ -50,26 +50,43 @@ def nodes(
     if query.strip() and not name_key(query):
         return graph.NodePage(())
     part = name_key(query)
+    start, _, skipped = (after or "").partition("|")
+    end = limit + (int(skipped) if skipped.isdecimal() else 0)
     with engine.store.read() as work:
         found = Nodes(work, scope.visibility, engine.clock.now())
         stored = () if found.has_types else types
-        asked = graph.EntityQuery(part=part, types=stored, after=after or "", limit=limit + 1)
+        asked = graph.EntityQuery(part=part, types=stored, after=start, limit=end + 1)
         rows = work.graph.entities(scope.visibility, asked)
         keys = [*dict.fromkeys(row.key for row in rows)]
-        shown = keys[:limit]
+        shown = keys[:end]
         roots = found.of_ids([row.id for row in rows if row.key in shown])
-        listed = [row.id for row in rows if row.id in roots and (query or found.first_key(roots[row.id]) == row.key)]
-        renamed = found.of_keys(found.corrected_keys(part)) if query and not after else []
-        told = [found.node(root) for root in (*renamed, *(roots[own] for own in listed))]
-    kept = dict.fromkeys(node for node in told if not types or node.type in types)
-    return graph.NodePage(tuple(kept), shown[-1] if len(keys) > limit else None)
+        listed = [(row.key, roots[row.id]) for row in rows if row.id in roots]
+        listed = [(key, root) for key, root in listed if query or found.first_key(root) == key]
+        renamed = found.of_keys(found.corrected_keys(part)) if query and not start else []
+        told: dict[graph.Node, str] = {}
+        for key, root in (*((start, root) for root in renamed), *listed):
+            told.setdefault(found.node(root), key)
+    kept = {node: key for node, key in told.items() if not types or node.type in types}
+    page = tuple(kept)[end - limit : end]
+    if len(kept) > end:
+        return graph.NodePage(page, _cursor([*kept.values()], end, start))
+    return graph.NodePage(page, shown[-1] if len(keys) > end else None)
 
 
-def overview(engine: Engine, scope: Scope, walk: Walk, *, limit: int = 50) -> graph.GraphOverview:
+def _cursor(keys: Sequence[str], end: int, start: str) -> str:
+    """Where the next page starts: behind the last key whose nodes are all among the first `end`, and, after a "|", so
+    many nodes later.
+    """
+    last = next((key for key in reversed(keys[:end]) if key != keys[end]), start)
+    count = end if last == start else keys[:end].count(keys[end])
+    return f"{last}|{count}" if count else last
+
+
+def overview(engine: Engine, visible: Visibility, walk: Walk, *, limit: int = 50) -> graph.GraphOverview:
     """The `limit` entities with most relations, and the relations between them."""
     with engine.store.read() as work:
-        around = Walking(work, scope.visibility, walk)
-        rows = work.graph.entities(scope.visibility, graph.EntityQuery(limit=MOST_RANKED))
+        around = Walking(work, visible, walk)
+        rows = work.graph.entities(visible, graph.EntityQuery(limit=MOST_RANKED))
         roots = around.nodes.of_keys({row.key for row in rows})
         edges = around.edges(roots)
         ties = Counter(end for edge in edges for end in (edge.source_id, edge.target_id))

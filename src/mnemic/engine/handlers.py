@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import cast
 
 from mnemic.engine import kinds
 from mnemic.engine.cascade import Remade, Remaking
 from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating
+from mnemic.engine.conversation import expire
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
 from mnemic.engine.engine import Engine
 from mnemic.engine.events import KINDS, E, as_job, read
@@ -86,18 +88,39 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         left = pending(unit, life, asked.partition, asked.session, wanted=due.until)
-        rest = replace(asked, first=left.after + 1, last=left.until)
-        return [as_job(rest, engine.clock.now())] if left.count else []
+        now, rest = engine.clock.now(), replace(asked, first=left.after + 1, last=left.until)
+        again = [_renewal(job, now)] if any(each.fallback for each in made) else []
+        return [*again, *([as_job(rest, now)] if left.count else [])]
 
     return follow_up
 
 
-def _renew_summaries(engine: Engine, partition: Partition) -> None:
-    """Remake summaries that had failed, since the model answers again. If it fails now, the next job tries."""
+RENEW_AFTER = timedelta(hours=1)
+"""Time between attempts to remake what was stored while the model failed: one call per user and hour of an outage."""
+
+RENEWAL = "fallback"  # key and payload of a job that remakes raw summaries
+
+
+def _renewal(job: Job, now: datetime) -> Job:
+    """The job that remakes raw summaries of the same partition later."""
+    again = replace(new_attempt(job, now), kind=kinds.REMAKE, key=RENEWAL, payload={RENEWAL: True})
+    return replace(again, run_at=now + RENEW_AFTER)
+
+
+def _renew_summaries(engine: Engine, partition: Partition) -> int:
+    """Remake some summaries that had failed. Returns their number, or -1 if the model still fails."""
     try:
-        renew_summaries(engine, partition, kinds.SUMMARISE)
+        return len(renew_summaries(engine, partition, kinds.SUMMARISE))
     except MnemicError as error:
         _log.warning("failed to rewrite summaries (%s)", type(error).__name__)
+        return -1
+
+
+def _renew_later(engine: Engine, job: Job) -> FollowUp:
+    """Remake raw summaries. Queue the rest now, or all of them for later if the model still fails."""
+    renewed = 0 if engine.llm is None else _renew_summaries(engine, job.partition)
+    again = _renewal(job, engine.clock.now()) if renewed < 0 else new_attempt(job, engine.clock.now())
+    return lambda _: [again] if renewed else []
 
 
 def _consolidate_summary(engine: Engine, asked: ConsolidationRequest, _: Job) -> FollowUp:
@@ -138,7 +161,7 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
 
 def _curate(engine: Engine, job: Job) -> FollowUp:
     """Curate some unread days. The next job takes the rest, except what is held for the next night."""
-    if not engine.settings.life.curates:
+    if not engine.settings.life.curates or job.partition.is_ephemeral:
         return _follow_with_nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= engine.settings.life.llm_tries
@@ -157,14 +180,20 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
 
 
 def _consolidate(engine: Engine, job: Job) -> FollowUp:
-    """Infer some general preferences. The next job takes the rest."""
+    """Infer some general preferences. The next job takes the rest. If the model is away, the next week does."""
     if not engine.settings.life.consolidates:
         return _follow_with_nothing
     run = Consolidating(engine, job.partition, kinds.CONSOLIDATE)
     groups = run.groups()
-    done = run.write(groups[:GROUPS_AT_ONCE])
-    if len(groups) <= GROUPS_AT_ONCE:
-        run.write_traits()
+    try:
+        done = run.write(groups[:GROUPS_AT_ONCE])
+        if len(groups) <= GROUPS_AT_ONCE:
+            run.write_traits()
+    except MnemicError as error:
+        if engine.llm is None or job.attempts < engine.settings.life.llm_tries:
+            raise
+        _log.warning("consolidation failed (%s); continuing at the next run", error)
+        return _follow_with_nothing
     rest = [new_attempt(job, engine.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
     return lambda _: rest
 
@@ -172,6 +201,8 @@ def _consolidate(engine: Engine, job: Job) -> FollowUp:
 def _remake(engine: Engine, job: Job) -> FollowUp:
     """Remake a memory, a summary or a profile entry without what was erased."""
     is_last = job.attempts >= engine.settings.life.llm_tries
+    if RENEWAL in job.payload:
+        return _renew_later(engine, job)
     if "profile" in job.payload:
         find_again(engine, job.partition, str(job.payload["profile"]))
         return _follow_with_nothing
@@ -199,7 +230,7 @@ def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp
 
 def _graph(engine: Engine, job: Job) -> FollowUp:
     """Read some pages of items into the graph. The next job takes the rest."""
-    if not engine.settings.life.graphs:
+    if not engine.settings.life.graphs or job.partition.is_ephemeral:
         return _follow_with_nothing
     after = graph_partition(engine, job.partition, str(job.payload.get(AFTER) or ""))
     rest = [] if after is None else [replace(new_attempt(job, engine.clock.now()), payload={AFTER: after})]
@@ -219,6 +250,13 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
     ]
 )
 """Event handlers by kind of job."""
+
+
+def _expire(engine: Engine, job: Job) -> FollowUp:
+    """Erase an ephemeral session, or come back when its time is over."""
+    due = expire(engine, job)
+    rest = [] if due is None else [replace(new_attempt(job, engine.clock.now()), run_at=due)]
+    return lambda _: rest
 
 
 def _health(engine: Engine, job: Job) -> FollowUp:
@@ -243,5 +281,6 @@ HANDLERS: Mapping[str, Handler] = {
     kinds.GRAPH: _graph,
     kinds.HEALTH: _health,
     kinds.REMAKE: _remake,
+    kinds.EXPIRE: _expire,
 }
 """By kind of job. Schedules also add only these kinds."""

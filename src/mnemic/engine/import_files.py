@@ -402,7 +402,10 @@ class _Importing:
             context=check_line(_SEPARATOR.join(entry.trail), "context", limit=settings.max_text_chars),
             source=check_line(f"{reading.format}:{entry.origin}" if entry.origin else entry.place, "source"),
             observed_at=None if is_ahead else entry.observed_at,
-            valid_from=entry.observed_at if entry.is_dated and (is_ahead or entry.kind is Kind.EVENT) else None,
+            valid_from=entry.observed_at
+            if entry.is_dated and (is_ahead or entry.kind is Kind.EVENT)
+            else entry.valid_from,
+            valid_to=entry.valid_to,
             expires_at=entry.expires_at,
             trust=Trust.IMPORTED,
             metadata=check_metadata(entry.metadata, settings),

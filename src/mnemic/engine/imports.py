@@ -3,6 +3,7 @@ transaction with its history and vectors.
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from mnemic.model.records import HistoryEntry
 from mnemic.model.scope import Partition, Scope, Visibility, unique_keys
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.chatlogs import FORMATS, read_log
-from mnemic.text.memoryfiles import DATABASE_MARK, MEMORY_FORMATS, Owner, memory_format, read_memories
+from mnemic.text.memoryfiles import ARCHIVE_MARK, DATABASE_MARK, MEMORY_FORMATS, Owner, memory_format, read_memories
 
 EMBEDDED = 256  # passages per embedding call, so that a book is not in memory twice
 
@@ -362,6 +363,7 @@ def _keys(item: Remembered) -> set[tuple[object, ...]]:
     return keys | ({("dedup", item.partition, item.private_agent, item.dedup_key)} if is_held else set())
 
 
+_PROJECTS = re.compile(r"(?i)(?:^|/)projects(?:[-_]\d+\.json|\.json|/[^/]+)$")
 ALL_FORMATS = (EXPORT_FORMAT, *FORMATS, *MEMORY_FORMATS)
 """All format names."""
 
@@ -380,21 +382,79 @@ class ImportRequest:
 def import_content(
     engine: Engine, scope: Scope, content: str | bytes, request: ImportRequest, *, actor: str
 ) -> ImportReport:
-    """Import a text, UTF-8 bytes, or mem0's history database. Broken parts are reported. Raises `InvalidInputError` for
-    an unknown format or a bad name.
+    """Import a text, UTF-8 bytes, mem0's history database, or a zip archive of ChatGPT or Claude.ai. Broken parts are
+    reported. Raises `InvalidInputError` for an unknown format or a bad name.
     """
     format_, name = request.format, check_line(request.name, "name")
     if format_ is not None and format_ not in ALL_FORMATS:
         raise InvalidInputError(f"unknown format {format_!r}; use one of {', '.join(ALL_FORMATS)}")
-    is_dry_run, progress = request.is_dry_run, request.progress
-    text = content if isinstance(content, str) else _text(engine, content)
-    if format_ == EXPORT_FORMAT or (format_ is None and is_export(text)):
-        return restore_export(engine, scope, text.split("\n"), is_dry_run=is_dry_run, progress=progress)
-    if format_ in MEMORY_FORMATS or (format_ is None and memory_format(text, name)):
-        reading = read_memories(text, format_, name=name, owner=Owner(scope.user, scope.agent))
-        return import_memories(engine, scope, reading, actor=actor, is_dry_run=is_dry_run, progress=progress)
-    logged = read_log(text, format_, include_tools=request.include_tools)
-    return import_logs(engine, scope, logged, is_dry_run=is_dry_run, progress=progress)
+    importing = _ImportingTexts(engine, scope, request, actor)
+    if isinstance(content, bytes) and content.startswith(ARCHIVE_MARK) and engine.archive_texts is not None:
+        return importing.take_archive(engine.archive_texts(content, name or "the archive"))
+    return importing.take(content if isinstance(content, str) else _text(engine, content), name, request.progress)
+
+
+@dataclass(slots=True)
+class _ImportingTexts:
+    """An import of one text, or of several from an archive. `titles`: names of Claude's projects by id."""
+
+    engine: Engine
+    scope: Scope
+    request: ImportRequest
+    actor: str
+    titles: dict[str, str] = field(default_factory=dict[str, str])
+
+    def take(self, text: str, name: str, progress: Progress | None) -> ImportReport:
+        """Import one text. `name`: its file."""
+        format_, is_dry_run = self.request.format, self.request.is_dry_run
+        if format_ == EXPORT_FORMAT or (format_ is None and is_export(text)):
+            lines = text.split("\n")
+            return restore_export(self.engine, self.scope, lines, is_dry_run=is_dry_run, progress=progress)
+        if format_ in MEMORY_FORMATS or (format_ is None and memory_format(text, name)):
+            owner = Owner(self.scope.user, self.scope.agent)
+            reading = read_memories(text, format_, name=name, owner=owner, titles=self.titles)
+            return import_memories(
+                self.engine, self.scope, reading, actor=self.actor, is_dry_run=is_dry_run, progress=progress
+            )
+        logged = read_log(text, format_, include_tools=self.request.include_tools)
+        return import_logs(self.engine, self.scope, logged, is_dry_run=is_dry_run, progress=progress)
+
+    def take_archive(self, texts: Mapping[str, str]) -> ImportReport:
+        """Import the texts of an archive, each named by its last part, so that a later archive has the same names."""
+        from mnemic.text.memoryfiles.exports import project_titles
+
+        projects = {name for name in texts if _PROJECTS.search(name)}
+        for name in projects:
+            self.titles |= project_titles(texts[name])
+        if len(projects) == len(texts):
+            raise InvalidInputError(
+                "the archive contains no conversations.json or memories.json, as those of ChatGPT and Claude.ai do; "
+                "unpack it and import its files, or run `mnemic ingest` for documents"
+            )
+        whole, formats = ImportReport("zip", is_dry_run=self.request.is_dry_run), dict[str, None]()
+        for name, text in texts.items():
+            if name in projects or not text.strip("[]{} \r\n"):
+                continue
+            try:
+                report = self.take(text, name.rpartition("/")[2], _after(self.request.progress, whole))
+            except InvalidInputError as error:
+                whole.problems.append(f"{name}: {error}")
+                continue
+            formats[report.format] = None
+            for counts in ("added", "known", "skipped", "redacted"):
+                getattr(whole, counts).update(getattr(report, counts))
+            whole.quarantined += report.quarantined
+            whole.changed += report.changed
+            whole.problems += [f"{name}: {problem}" for problem in report.problems]
+        if whole.problems and not formats:
+            raise InvalidInputError(whole.problems[0])
+        return replace(whole, format=", ".join(formats) or whole.format)
+
+
+def _after(progress: Progress | None, whole: ImportReport) -> Progress | None:
+    """Progress that counts from the records of earlier texts on. The total is unknown."""
+    before = whole.added.total() + whole.known.total()
+    return None if progress is None else lambda done, _total: progress(before + done, None)
 
 
 def _text(engine: Engine, content: bytes) -> str:
@@ -404,4 +464,6 @@ def _text(engine: Engine, content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInputError(f"the content is not UTF-8 text (line {line}); save it as UTF-8") from error
+        raise InvalidInputError(
+            f"the content is not UTF-8 text (line {line}); save it as UTF-8, or run `mnemic ingest` for a document"
+        ) from error

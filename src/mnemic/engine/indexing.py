@@ -26,7 +26,7 @@ from mnemic.text.facts.find import state_slot
 from mnemic.text.languages import detect
 
 INDEX_LEFT = (
-    "Qdrant could not be reached; this process deletes the data from its index when it is available again, and "
+    "the search index could not be reached; this process deletes the data from it when it is available again, and "
     "`mnemic doctor` does too"
 )
 _ATTEMPTS = 20  # one or two suffice unless the budget is far too small
@@ -75,6 +75,8 @@ def reached(engine: Engine, partitions: Collection[Partition]) -> tuple[str, ...
     if served is None:
         return ()
     try:
+        if not served.holds(sides(partitions)):
+            return ()
         catch_up(engine, tuple(partitions))
         is_left = served.is_behind(sides(partitions))
     except BackendError:  # of the store: the commit stays, and the next search tries again

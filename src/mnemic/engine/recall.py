@@ -103,7 +103,7 @@ def rows_of(engine: Engine, visible: Visibility, ids: Sequence[str]) -> dict[str
     with engine.store.read() as work:
         for read in (work.memories.get, work.messages.get, work.documents.chunks):
             if wanted := [i for i in ids if i not in found]:
-                found |= {item.id: item for item in read(visible, wanted)}
+                found |= {m.id: m for m in read(visible, wanted) if visible.admits(m.partition, m.private_agent)}
     return found
 
 

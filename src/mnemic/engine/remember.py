@@ -97,7 +97,10 @@ class Settler:
         )
         known = self._work.memories.list(Visibility((memory.partition,), memory.private_agent), query)
         others = [m for m in known if m.id != memory.id and m.private_agent == memory.private_agent]
-        return [(m, relation(filled.slot, _value(m), filled.value)) for m in others if _overlap(m, memory)]
+        told = slot_of(memory.text)
+        is_change = told is not None and told.is_change
+        overlapping = [m for m in others if _overlap(m, memory)]
+        return [(m, relation(filled.slot, _value(m), filled.value, is_change=is_change)) for m in overlapping]
 
     def merge(self, known: Memory, memory: Memory) -> Decision:
         """Merge into the known memory; `undo` restores the new one."""

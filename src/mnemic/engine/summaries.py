@@ -18,6 +18,7 @@ from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import SUMMARISE
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model import bookkeeping
+from mnemic.model.filter import All
 from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role, State
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, ConsolidationRequest, SummarisationRequest
@@ -63,7 +64,11 @@ def ask_if_pending(engine: Engine, work: UnitOfWork, partition: Partition, sessi
 def ask_for_summary(
     engine: Engine, work: UnitOfWork, partition: Partition, session: str, *, wanted: int = 0
 ) -> tuple[int, bool]:
-    """Request a summary. Returns the number of pending messages, and whether the request is new."""
+    """Request a summary. Returns the number of pending messages, and whether the request is new. Messages of an
+    ephemeral session are never summarised.
+    """
+    if partition.is_ephemeral:
+        return 0, False
     waiting = pending(work, engine.settings.life, partition, session, wanted=wanted)
     if not waiting.count or not engine.settings.life.summarises:
         return waiting.count, False
@@ -111,7 +116,9 @@ class SummariseReport:
 def summarise(
     engine: Engine, scope: Scope, *, actor: str, is_flush: bool = False, is_dry_run: bool = False
 ) -> SummariseReport:
-    """Summarise a session's pending messages; `is_flush`: all. Raises the model's errors; earlier summaries stay."""
+    """Summarise a session's pending messages; `is_flush`: all. Then remake its summaries that are raw text after a
+    failure. Raises the model's errors; earlier summaries stay.
+    """
     if scope.session is None:
         raise InvalidInputError("only a session can be summarised; pass session=…")
     work = Summarising(engine, scope.message_partition, scope.session, actor)
@@ -121,6 +128,8 @@ def summarise(
         entries = tuple(Summarised(place.after + 1, place.until) for place in work.plan(due))
     else:
         entries = tuple(work.run(due, most=None))
+        if engine.llm is not None:
+            entries = (*renew_summaries(engine, scope.message_partition, actor, scope.session), *entries)
     left = 0 if is_dry_run else work.due(wanted).count
     return SummariseReport(scope.session, entries, left, is_dry_run)
 
@@ -227,14 +236,14 @@ class Summarising(SessionRun):
         with self._engine.store.read() as work:
             made = work.dependants.of(self._partition, list(places))
         spans = {each.id: [entry for entry in each.provenance if entry.source_id in places] for each in made}
-        told = [each for each in made if spans[each.id] and self._is_told(each)]
+        told = [each for each in made if spans[each.id] and self._is_told(each, messages[0])]
         told.sort(key=lambda each: min((places[entry.source_id], entry.start) for entry in spans[each.id]))
         text, chosen = digest.by_facts(self._engine, told, limit)
         named = dict.fromkeys(entry for fact in chosen for entry in spans[fact.id])
         return text, tuple(replace(entry, extractor=SUMMARISE, version=digest.RULES) for entry in named)
 
-    def _is_told(self, memory: Memory) -> bool:
-        is_own = memory.partition == self._partition and memory.private_agent is None
+    def _is_told(self, memory: Memory, source: Message) -> bool:
+        is_own = memory.partition == self._partition and memory.private_agent in (None, source.private_agent)
         is_said = memory.state in (State.ACTIVE, State.SUPERSEDED) and memory.kind in digest.TOLD_KINDS
         return is_own and is_said and bookkeeping.choice_in(memory.bookkeeping) is None
 
@@ -290,19 +299,23 @@ def _all_left(work: UnitOfWork, partition: Partition, messages: Sequence[Message
 RENEWED_AT_ONCE = 5  # summaries that one job remakes when the model is back
 
 
-def renew_summaries(engine: Engine, partition: Partition, actor: str) -> int:
-    """Remake some summaries that are raw text after a failure. Returns their number. Raises the model's errors."""
+def renew_summaries(engine: Engine, partition: Partition, actor: str, session: str | None = None) -> list[Summarised]:
+    """Remake some summaries (only of `session`, if given) that are raw text after a failure. Returns those remade.
+    Raises the model's errors.
+    """
+    conditions = [bookkeeping.is_fallback(), *([bookkeeping.is_of_session(session)] if session else [])]
     query = MemoryQuery(
         now=engine.clock.now(),
         kinds=(Kind.SUMMARY,),
-        filter=bookkeeping.is_fallback(),
+        filter=All(tuple(conditions)),
         order=Order.OLDEST,
         limit=RENEWED_AT_ONCE,
     )
     visible = Visibility((partition,), None)
     with engine.store.read() as work:
         left = work.memories.list(visible, query)
-    return sum(_renew(engine, summary, actor) for summary in left)
+    renewed = [summary for summary in left if _renew(engine, summary, actor)]
+    return [Summarised(*bookkeeping.positions_in(each.bookkeeping), each.id) for each in renewed]
 
 
 def _renew(engine: Engine, old: Memory, actor: str) -> bool:

@@ -46,13 +46,17 @@ class Trait:
 
 
 def find_traits(engine: Engine, choices: Sequence[Memory], known: Sequence[tuple[str, Memory]]) -> list[Trait]:
-    """The preferences that these memories share: new ones, and active `known` ones (by key) with more choices."""
+    """The preferences that these memories share: new ones, and active `known` ones (by key) with more choices.
+    Raises the errors of a model that is away.
+    """
     choices = sorted(choices, key=lambda each: (each.observed_at, each.id))
     by_key = dict(known)
     if engine.llm is not None:
         try:
             return [due for trait in _ask_model(engine, choices) if (due := _due(trait, by_key.get(trait.key)))]
         except MnemicError as error:
+            if error.is_retryable:
+                raise
             _log.warning("the model could not compare choices (%s); comparing their words", type(error).__name__)
             engine.observer.count("mnemic.consolidate.errors", kind=type(error).__name__)
     return [due for trait in _by_quality(choices) if (due := _due(trait, by_key.get(trait.key)))]

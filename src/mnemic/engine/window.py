@@ -1,10 +1,11 @@
-"""The last messages of a session, which a chat still has in its context."""
+"""The last messages of a session, which a chat still has in its context, and the partition that holds them."""
 
 from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Message
-from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.index import within_ttl
+from mnemic.ports.store import UnitOfWork
 
 
 def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_closed: bool = False) -> list[Message]:
@@ -14,10 +15,19 @@ def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_cl
     if scope.session is None:
         raise InvalidInputError("only a session has a window; pass session=…")
     wanted = engine.settings.life.window_messages if limit is None else limit
-    if include_closed:
-        with engine.store.read() as work:
-            return list(work.messages.latest(Visibility((scope.message_partition,), None), scope.session, wanted))
-    return latest(engine, scope.message_partition, scope.session, wanted)
+    with engine.store.read() as work:
+        partition = talk_partition(work, scope)
+        if include_closed:
+            return list(work.messages.latest(Visibility((partition,), None), scope.session, wanted))
+    return latest(engine, partition, scope.session, wanted)
+
+
+def talk_partition(work: UnitOfWork, scope: Scope) -> Partition:
+    """The partition of the session's messages: the session's own if it is ephemeral, else the user's."""
+    if scope.user is None or scope.session is None:
+        return scope.message_partition
+    own = scope.partition(Level.SESSION)
+    return scope.message_partition if work.conversations.get(own, scope.session) is None else own
 
 
 def latest(engine: Engine, partition: Partition, session: str, limit: int) -> list[Message]:

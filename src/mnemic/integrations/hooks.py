@@ -1,10 +1,11 @@
 """Hooks of coding assistants: recall before a prompt, capture after an answer. A hook gets the program's event and
-returns what the program reads on standard output, "" for nothing. Parses the events of Claude Code and of the OpenClaw
-plugin in this folder, and Claude Code's transcripts. The door is `mnemic hooks`.
+returns what the program reads on standard output, "" for nothing. Parses the events of five programs, of which OpenClaw
+needs the plugin in this folder, and Claude Code's transcripts. The door is `mnemic hooks`.
 """
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,10 @@ MAX_LINES_BYTES = 64 * MEBIBYTE  # per transcript: bounds the memory of reading 
 MAX_EXTERNAL_ID_CHARS = 200  # within the 255 of every id; the programs' own ids have 36
 _COMPARED_MESSAGES = 200  # of the session's newest; older ones were captured by an earlier event
 _BATCH_EXCHANGES = 200  # per request: bounds the duration of one call
+_FOLDERS = {"claude-code": "CLAUDE_PROJECT_DIR"}  # variables; the folder of an event changes with `cd`
 _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "Caveat: ")
+
+_OPENING = "What is known about this project, its decisions and commands, and the user's preferences?"
 
 Event = Mapping[str, Any]
 
@@ -41,9 +45,7 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
     scope = _in_session(scope, event.get("session_id"))
     name = event.get("hook_event_name")
     if name == "UserPromptSubmit":
-        told = _build_context(mnemic, scope, event.get("prompt"))
-        output = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told}}
-        return json.dumps(output) if told else ""
+        return _answer_prompt(mnemic, scope, event)
     place = event.get("transcript_path")
     if not isinstance(name, str) or not isinstance(place, str) or not place:
         raise InvalidInputError("this is not a Claude Code event: hook_event_name or transcript_path is missing")
@@ -68,13 +70,65 @@ def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
     return ""
 
 
-HOOKS: Mapping[str, Callable[[AnyMnemic, Scope, Event], str]] = {"claude-code": claude_code, "openclaw": openclaw}
+def codex(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
+    """Answer a hook of Codex. `UserPromptSubmit` returns the memory for the prompt and captures it; `Stop` captures the
+    answer.
+    """
+    scope = _in_session(scope, event.get("session_id"))
+    answer = _answer_prompt(mnemic, scope, event) if event.get("hook_event_name") == "UserPromptSubmit" else ""
+    said = ((Role.USER, event.get("prompt")), (Role.ASSISTANT, event.get("last_assistant_message")))
+    _capture_said(mnemic, scope, f"codex-{event.get('turn_id')}", said)
+    return answer
+
+
+def gemini_cli(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
+    """Answer a hook of Gemini CLI. `BeforeAgent` returns the memory for the prompt, `AfterAgent` captures both."""
+    scope = _in_session(scope, event.get("session_id"))
+    if event.get("hook_event_name") == "BeforeAgent":
+        return _answer_prompt(mnemic, scope, event)
+    said = ((Role.USER, event.get("prompt")), (Role.ASSISTANT, event.get("prompt_response")))
+    _capture_said(mnemic, scope, f"gemini-cli-{event.get('timestamp')}", said)
+    return ""
+
+
+def cursor(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
+    """Answer a hook of Cursor. `sessionStart` returns what is known, because Cursor takes no context with a prompt.
+    `beforeSubmitPrompt` and `afterAgentResponse` capture what was said.
+    """
+    scope = _in_session(scope, event.get("conversation_id") or event.get("session_id"))
+    if event.get("hook_event_name") == "sessionStart":
+        told = _build_context(mnemic, scope, _OPENING)
+        return json.dumps({"additional_context": told}) if told else ""
+    said = ((Role.USER, event.get("prompt")), (Role.ASSISTANT, event.get("text")))
+    _capture_said(mnemic, scope, f"cursor-{event.get('generation_id')}", said)
+    return ""
+
+
+HOOKS: Mapping[str, Callable[[AnyMnemic, Scope, Event], str]] = {
+    "claude-code": claude_code,
+    "openclaw": openclaw,
+    "codex": codex,
+    "gemini-cli": gemini_cli,
+    "cursor": cursor,
+}
 """The hook handler of each program."""
 
 
+def find_folder(program: str, event: Event) -> Path | None:
+    """The folder that an assistant works in. None if the event names none, and for OpenClaw's own workspace: what is
+    said there is about the person.
+    """
+    roots = event.get("workspace_roots")
+    opened = cast("list[object]", roots)[0] if program == "cursor" and isinstance(roots, list) and roots else None
+    stated = os.environ.get(_FOLDERS.get(program, ""), "") or opened or event.get("cwd")
+    if not isinstance(stated, str) or "\0" in stated or not Path(stated).is_absolute():
+        return None
+    return None if program == "openclaw" and ".openclaw" in Path(stated).parts else Path(stated)
+
+
 def read_transcript(file: Path) -> list[dict[str, object]]:
-    """The messages of a Claude Code transcript in order, ready to capture. Skips unreadable lines. Raises
-    `InvalidInputError` for a file that is unreadable or larger than 64 MiB.
+    """The messages of a Claude Code transcript in order, ready to capture. Successive lines of one answer are one
+    message. Skips unreadable lines. Raises `InvalidInputError` for a file that is unreadable or larger than 64 MiB.
     """
     try:
         if file.stat().st_size > MAX_LINES_BYTES:
@@ -82,8 +136,17 @@ def read_transcript(file: Path) -> list[dict[str, object]]:
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
         raise InvalidInputError(f"the transcript cannot be read: {error.strerror}") from error
-    messages = (_entry(line) for line in lines if line.strip())
-    return [message for message in messages if message is not None]
+    messages: list[dict[str, object]] = []
+    last = None
+    for message, answer in (_entry(line) for line in lines if line.strip()):
+        if message is None:
+            continue
+        if answer is not None and answer == last:
+            messages[-1]["content"] = f"{messages[-1]['content']}\n{message['content']}"
+        else:
+            messages.append(message)
+        last = answer
+    return messages
 
 
 def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, object]]) -> int:
@@ -96,6 +159,26 @@ def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, ob
     for batch in _exchanges(fresh):
         mnemic.capture_many(scope, batch)
     return len(fresh)
+
+
+def _answer_prompt(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
+    """The memory for the event's prompt and the note for the person, in the form that Claude Code introduced."""
+    told = _build_context(mnemic, scope, event.get("prompt"))
+    specific = {"hookEventName": event["hook_event_name"], "additionalContext": told}
+    output = {"hookSpecificOutput": specific} if told else {}
+    shown = {"systemMessage": f"Mnemic: {event['note']}"} if event.get("note") else {}
+    return json.dumps({**output, **shown}) if told or shown else ""
+
+
+def _capture_said(mnemic: AnyMnemic, scope: Scope, turn: str, said: Sequence[tuple[Role, object]]) -> None:
+    """Capture the texts of one turn. Raises `InvalidInputError` if there are none."""
+    texts = [(role, clean) for role, text in said if (clean := _text(text).strip())]
+    if not texts:
+        raise InvalidInputError("the event has nothing to capture")
+    digests = [hashlib.sha256(text.encode()).hexdigest()[:32] for _, text in texts]
+    ids = [f"{turn[:100]}-{role.value}-{digest}" for (role, _), digest in zip(texts, digests, strict=True)]
+    pairs = zip(texts, ids, strict=True)
+    captured(mnemic, scope, [{"role": role, "content": text, "external_id": each} for (role, text), each in pairs])
 
 
 def _build_context(mnemic: AnyMnemic, scope: Scope, prompt: object) -> str:
@@ -132,25 +215,26 @@ def _exchanges(messages: Sequence[Mapping[str, object]]) -> Iterator[list[list[M
         yield batch
 
 
-def _entry(line: str) -> dict[str, object] | None:
-    """A transcript line of Claude Code as a message, None if it is not one."""
+def _entry(line: str) -> tuple[dict[str, object] | None, object]:
+    """A transcript line of Claude Code as a message, None if it is not one; and the id of the answer that it is of."""
     try:
         found: object = json.loads(line)
     except (ValueError, RecursionError):
-        return None
+        return None, None
     entry = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     kind, said = entry.get("type"), entry.get("message")
     if kind not in ("user", "assistant") or not isinstance(said, dict):
-        return None
+        return None, None
     if entry.get("isSidechain") or entry.get("isMeta") or entry.get("isCompactSummary"):
-        return None
-    text, uid = _text(cast("dict[str, object]", said).get("content")), entry.get("uuid")
+        return None, None
+    said = cast("dict[str, object]", said)
+    text, uid = _text(said.get("content")).strip(), entry.get("uuid")
     is_command = kind == "user" and text.lstrip().startswith(_COMMANDS)
-    if is_command or not text.strip() or not isinstance(uid, str) or not 0 < len(uid) <= MAX_EXTERNAL_ID_CHARS:
-        return None
+    if is_command or not text or not isinstance(uid, str) or not 0 < len(uid) <= MAX_EXTERNAL_ID_CHARS:
+        return None, None
     message: dict[str, object] = {"role": Role(kind), "content": text, "external_id": f"claude-code-{uid}"}
     at = entry.get("timestamp")
-    return message | ({"observed_at": at} if _is_time(at) else {})
+    return message | ({"observed_at": at} if _is_time(at) else {}), said.get("id") if kind == "assistant" else None
 
 
 def _select_messages(messages: Sequence[object]) -> list[dict[str, object]]:
@@ -168,9 +252,8 @@ def _select_messages(messages: Sequence[object]) -> list[dict[str, object]]:
         at = message.get("timestamp")
         seen[digest] += 1
         which = at if isinstance(at, int | float | str) and not isinstance(at, bool) else seen[digest]
-        spoken.append(
-            {"role": Role(role), "content": text, "external_id": f"openclaw-{which}-{digest}"[:MAX_EXTERNAL_ID_CHARS]}
-        )
+        external_id = f"openclaw-{which}-{digest}"[:MAX_EXTERNAL_ID_CHARS]
+        spoken.append({"role": Role(role), "content": text.strip(), "external_id": external_id})
     return spoken
 
 

@@ -398,7 +398,7 @@ class MnemicStore(BaseStore):
         if isinstance(op, GetOp):
             return self._get(op)
         if isinstance(op, SearchOp):
-            return self._search(op)
+            return self._search(op._replace(namespace_prefix=tuple(op.namespace_prefix)))  # a list is taken too
         return self._namespaces(op) if isinstance(op, ListNamespacesOp) else None
 
     def _get(self, op: GetOp) -> Item | None:

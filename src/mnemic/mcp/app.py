@@ -56,7 +56,12 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
 
     endpoint = Bound(_Posts(StreamableHTTPASGIApp(manager)), gate.limits.in_flight)
     routes = [Route(path, endpoint=endpoint) for path in (PATH, f"{PATH}/")]
-    return Door(tells=("MCP", PATH), routes=routes, lifespan=lifespan)
+    if not mnemic.settings.oauth.url:
+        return Door(tells=("MCP", PATH), routes=routes, lifespan=lifespan)
+    from mnemic.mcp import oauth
+
+    routes += oauth.routes(mnemic.settings.oauth, gate, PATH)
+    return Door(tells=("MCP", PATH), routes=routes, open_paths=oauth.OPEN_PATHS, lifespan=lifespan)
 
 
 def _personal_scope(caller: Caller, scope: MemoryScope) -> MemoryScope:

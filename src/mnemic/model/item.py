@@ -12,7 +12,7 @@ from typing import cast
 
 from mnemic.model.bookkeeping import chosen_in, gem_fields_in, merged_in
 from mnemic.model.listing import Listing, OneLine
-from mnemic.model.scope import MAX_ID_CHARS, Level, Partition
+from mnemic.model.scope import MAX_ID_CHARS, PROJECT_PREFIX, Level, Partition
 
 
 class Role(StrEnum):
@@ -85,6 +85,7 @@ class Kind(StrEnum):
     LEARNING = "learning"
     STATE = "state"
     PERSONA = "persona"
+    ATTEMPT = "attempt"
     SCRATCHPAD = "scratchpad"
     DOCUMENT = "document"
 
@@ -150,9 +151,9 @@ class Message(OneLine):
         return self.name or self.role.value
 
     @property
-    def private_agent(self) -> None:
-        """Messages are never private to an agent."""
-        return None
+    def private_agent(self) -> str | None:
+        """The project that the message was said in. Messages are not private to other agents."""
+        return self.agent if self.agent is not None and self.agent.startswith(PROJECT_PREFIX) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

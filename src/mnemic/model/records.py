@@ -60,6 +60,32 @@ class IssuedKey:
     token: str = field(repr=False)
 
 
+class TokenKind(StrEnum):
+    """What an OAuth token is for: to be exchanged once, to call, or to be renewed."""
+
+    CODE = "code"
+    ACCESS = "access"
+    REFRESH = "refresh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptToken:
+    """An OAuth token without its secret. `hash` is the token's SHA-256 in hex, unique in the whole store.
+
+    It acts as the key with the id `key_id`, and only while that key is valid. `connection` is the id that all tokens of
+    one consent share, `client` the SHA-256 of the client's id, and `details` the client's request as JSON (codes only).
+    """
+
+    hash: str = field(repr=False)
+    kind: TokenKind
+    connection: str
+    org: str
+    key_id: str
+    client: str
+    expires_at: datetime
+    details: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """An action in an org, done or refused: `actor` (`key:` and the key's id, else the server), `verb`, `target`
@@ -251,3 +277,22 @@ class ConsolidationRequest(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectionRequest(Event):
     """The session has enough summaries for a reflection."""
+
+
+class PlacementState(StrEnum):
+    """What a store does for an org that moves: a LEAVING one and one that is HERE are served, a STOPPED one can be
+    read, and the others are refused.
+    """
+
+    LEAVING, STOPPED, MOVED, ARRIVING, HERE = "leaving", "stopped", "moved", "arriving", "here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """An org on its way between two stores: `place` is the other one, `token` the move that may go on with it."""
+
+    org: str
+    state: PlacementState
+    place: str
+    token: str
+    at: datetime

@@ -16,6 +16,7 @@ from enum import StrEnum
 from mnemic.errors import InvalidInputError
 
 DEFAULT_ORG = "default"
+PROJECT_PREFIX = "project:"  # of an agent that stands for a project: its messages are private to it
 MAX_ID_CHARS = 255  # fits an e-mail address, a URL of usual length, and any database's index
 _BROKEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _OWNER_SEPARATOR = "\x1f"  # cannot occur in an id, so that two ids joined by it cannot be mistaken for another pair
@@ -46,6 +47,11 @@ class Partition:
             return False
         is_shared = {self.level, other.level} & {Level.AGENT, Level.ORG}
         return bool(is_shared) or self == other or (self._user is not None and self._user == other._user)
+
+    @property
+    def is_ephemeral(self) -> bool:
+        """True for a session of a user: all messages here are ephemeral, since the others belong to the user."""
+        return self.level is Level.SESSION and self._user is not None
 
     @property
     def _user(self) -> str | None:

@@ -16,8 +16,9 @@ from mnemic.model.scope import Level
 
 
 def _half_lives() -> dict[Kind, float]:
-    # days: states pass sooner than events, working notes first; summaries stay about a year
-    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0, Kind.SUMMARY: 365.0}
+    # days: states pass sooner than events, working notes first; summaries and what was tried stay about a year
+    lasting = dict.fromkeys((Kind.SUMMARY, Kind.ATTEMPT), 365.0)
+    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0, **lasting}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,25 @@ class ProxySettings:
     injects_context: bool = True
     anthropic_upstream: str | None = None
     anthropic_api_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """OAuth for MCP over HTTP.
+
+    `url`: the address at which clients reach this server. None: OAuth is off. `redirect_hosts`: hosts, with commas
+    between, to which the built-in authorization server may send codes, besides the person's own machine. `issuer`:
+    another authorization server, whose keys are at `jwks_url`. Its tokens are for `audience` (default: the address of
+    MCP here), and their claim `user_claim` names the user in `org`.
+    """
+
+    url: str | None = None
+    redirect_hosts: str = "claude.ai,claude.com,chatgpt.com"
+    issuer: str | None = None
+    jwks_url: str | None = None
+    audience: str | None = None
+    user_claim: str = "sub"
+    org: str = "default"
 
 
 class Quarantine(StrEnum):
@@ -212,6 +232,7 @@ class Settings:
     life: LifeSettings = field(default_factory=LifeSettings)
     assistant: AssistantSettings = field(default_factory=AssistantSettings)
     proxy: ProxySettings = field(default_factory=ProxySettings)
+    oauth: OAuthSettings = field(default_factory=OAuthSettings)
     quarantine: Quarantine = Quarantine.UNTRUSTED
     redacts_secrets: bool = True
     secrets_passing: frozenset[str] = frozenset()

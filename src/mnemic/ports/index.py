@@ -71,6 +71,10 @@ class ServedIndex(Protocol):
     fail: `search` uses local data and reports that in `Candidates.missing`, and the service is updated later.
     """
 
+    def holds(self, partitions: Collection[Partition]) -> bool:
+        """True if the service may have rows of these partitions, so that deletions must reach it."""
+        ...
+
     def is_behind(self, partitions: Collection[Partition]) -> bool:
         """True if the service may still hold dropped or deleted rows of these partitions."""
         ...

@@ -33,6 +33,7 @@ from mnemic.ports.tables import (
     Profiles,
     Requests,
     ResearchSteps,
+    Tokens,
     Upkeep,
 )
 
@@ -60,7 +61,7 @@ class Erasure(Protocol):
         ...
 
     def private(self, org: str, agent: str) -> Sequence[tuple[Partition, str]]:
-        """(partition, id) of all memories and documents of the org that are private to the agent."""
+        """(partition, id) of all memories, documents and messages of the org that are private to the agent."""
         ...
 
     def key(self, inherited: bytes = b"") -> bytes:
@@ -395,6 +396,11 @@ class UnitOfWork(Protocol):
         ...
 
     @property
+    def tokens(self) -> Tokens:
+        """OAuth tokens."""
+        ...
+
+    @property
     def audit(self) -> Audit:
         """The audit log."""
         ...
@@ -498,9 +504,14 @@ class Rows(Protocol):
         ...
 
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
-        """An org's rows of a table, fetched lazily, or (None) all rows of a table of `SHARED_TABLES`. Raises
-        `UnsupportedError` for a table whose rows cannot be assigned to orgs.
+        """An org's rows of a table in insertion order where it is kept, fetched lazily, or (None) all rows of a table
+        of `SHARED_TABLES`. Raises `UnsupportedError` for a table whose rows cannot be assigned to orgs.
         """
+        ...
+
+    @property
+    def keys(self) -> Mapping[str, Sequence[str]]:
+        """The columns that identify a row of an org, by table, referenced tables first. None for the audit log."""
         ...
 
 
@@ -524,8 +535,8 @@ class CopyingStore(Protocol):
         """
         ...
 
-    def rows(self) -> AbstractContextManager[Rows]:
-        """Read every row, as of one moment, without blocking readers and writers."""
+    def rows(self, *, is_whole: bool = False) -> AbstractContextManager[Rows]:
+        """Read every row, as of one moment, without blocking readers and writers. `is_whole`: `PASSING_TABLES` too."""
         ...
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
@@ -540,8 +551,11 @@ KEYS, AUDIT = "api_keys", "audit"
 KEPT_TABLES = (KEYS, AUDIT)
 """Tables about running the store, not about memories."""
 
-PASSING_TABLES = ("requests", "context_records")
-"""Tables that no copy holds and that a restore empties: they are about the rows before it, for a short time."""
+PLACEMENTS = "placements"
+PASSING_TABLES = ("requests", "context_records", "oauth_tokens", PLACEMENTS)
+"""Tables that no copy holds. A restore empties them, except `PLACEMENTS`: they are about the rows before it, for a
+short time.
+"""
 
 SHARED_TABLES = ("erasing", "schedules", "spaces")
 """Tables that belong to no org and hold none of its text. All others name their org by `org` or `pid`."""

@@ -17,7 +17,7 @@ from mnemic.model.candidates import Terms
 from mnemic.model.document import Document, DocumentQuery, Step
 from mnemic.model.item import Chunk, Conversation, Memory, Message, ProfileEntry
 from mnemic.model.recall import ContextQuery, ContextRecord, MessageQuery
-from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
+from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, KeptToken, Outcome
 from mnemic.model.scope import Level, Partition, Visibility
 
 
@@ -46,6 +46,30 @@ class Keys(Protocol):
 
     def has_any(self) -> bool:
         """True if the store holds any key, of any org and in any state."""
+        ...
+
+
+class Tokens(Protocol):
+    """OAuth tokens of API keys, without their secrets."""
+
+    def add(self, tokens: Sequence[KeptToken]) -> None:
+        """Insert tokens. Their hashes are new."""
+        ...
+
+    def get(self, hash: str) -> KeptToken | None:
+        """The token with this hash, of any org, expired or not."""
+        ...
+
+    def remove(self, org: str, hash: str) -> bool:
+        """Remove a token of an org. False if it has none with this hash, so that a token is used once."""
+        ...
+
+    def end(self, connection: str) -> int:
+        """Remove every token of a connection. Returns the number removed."""
+        ...
+
+    def forget(self, before: datetime) -> int:
+        """Remove tokens of every org that expired before. Returns the number removed."""
         ...
 
 

@@ -267,8 +267,8 @@ class Listener:
 
     @property
     def text(self) -> str:
-        """The text so far."""
-        return "".join(self._texts).rstrip("\n")
+        """The text so far, trimmed. Several texts of one answer are lines."""
+        return "".join(self._texts).strip()
 
     def hear(self, chunk: bytes) -> None:
         """Read more bytes."""

@@ -21,7 +21,7 @@ from mnemic.ports.store import Store
 from mnemic.testing.faults import FaultsContract
 from mnemic.testing.isolation import IsolationContract
 from mnemic.testing.machine import MachineContract
-from mnemic.testing.store_access import AuditContract, KeysContract
+from mnemic.testing.store_access import AuditContract, KeysContract, TokensContract
 from mnemic.testing.store_chunks import ChunksContract
 from mnemic.testing.store_compaction import CompactionContract
 from mnemic.testing.store_contexts import ContextsContract
@@ -66,6 +66,7 @@ class StoreContract(
     HistoryContract,
     ProfilesContract,
     KeysContract,
+    TokensContract,
     AuditContract,
     RequestsContract,
     ContextsContract,

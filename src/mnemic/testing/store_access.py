@@ -1,4 +1,4 @@
-"""What `Keys` and `Audit` promise."""
+"""What `Keys`, `Tokens` and `Audit` promise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemic.errors import ConflictError, UnsupportedError
-from mnemic.model.records import ALL_RIGHTS, ERASED, ApiKey, AuditEntry, Right
+from mnemic.model.records import ALL_RIGHTS, ERASED, ApiKey, AuditEntry, KeptToken, Right, TokenKind
 from mnemic.ports.store import Store
 from mnemic.testing.samples import MINUTE, NOW, new_id
 
@@ -24,6 +24,14 @@ def a_key(org: str = ORG, **changes: Any) -> ApiKey:
 def a_note(verb: str = "remember", org: str = ORG, **changes: Any) -> AuditEntry:
     """Something that was done at `NOW`."""
     return replace(AuditEntry(org=org, at=NOW, actor="key-1", verb=verb, target="memory-1"), **changes)
+
+
+def a_token(hash: str = "ab" * 32, org: str = ORG, **changes: Any) -> KeptToken:
+    """A code that expires at `NOW`."""
+    token = KeptToken(
+        hash=hash, kind=TokenKind.CODE, connection="c1", org=org, key_id="k1", client="cd" * 32, expires_at=NOW
+    )
+    return replace(token, **changes)
 
 
 def add_keys(store: Store, *keys: ApiKey) -> None:
@@ -117,6 +125,53 @@ class KeysContract:
                 work.keys.add(a_key())
             with pytest.raises(UnsupportedError):
                 work.keys.end(ORG, key.id, revoked_at=NOW)
+
+
+class TokensContract:
+    """Tests of `Tokens`; each takes an empty open store."""
+
+    def test_a_token_is_found_by_its_hash_whichever_its_org(self, store: Store):
+        full = a_token("01", OTHER, kind=TokenKind.REFRESH, details='{"Ω": "x"}')
+        with store.write() as work:
+            work.tokens.add([a_token(), full])
+        with store.read() as work:
+            assert work.tokens.get("01") == full
+            assert work.tokens.get("02") is None
+
+    def test_a_token_is_removed_once_and_by_its_org_alone(self, store: Store):
+        with store.write() as work:
+            work.tokens.add([a_token("01")])
+            assert not work.tokens.remove(OTHER, "01")
+            assert work.tokens.remove(ORG, "01")
+            assert not work.tokens.remove(ORG, "01")
+        with store.read() as work:
+            assert work.tokens.get("01") is None
+
+    def test_a_connection_ends_with_all_of_its_tokens(self, store: Store):
+        with store.write() as work:
+            work.tokens.add([a_token("01"), a_token("02"), a_token("03", connection="c2")])
+            assert work.tokens.end("c1") == 2
+            assert [work.tokens.get(each) is None for each in ("01", "02", "03")] == [True, True, False]
+
+    def test_expired_tokens_of_every_org_are_forgotten(self, store: Store):
+        with store.write() as work:
+            work.tokens.add([a_token("01"), a_token("02", OTHER), a_token("03", expires_at=NOW + MINUTE)])
+            assert work.tokens.forget(NOW) == 0
+            assert work.tokens.forget(NOW + MINUTE) == 2
+            assert work.tokens.get("03") is not None
+
+    def test_a_reading_unit_of_work_changes_no_token(self, store: Store):
+        with store.write() as work:
+            work.tokens.add([a_token("01")])
+        with store.read() as work:
+            for change in (
+                lambda: work.tokens.add([a_token("02")]),
+                lambda: work.tokens.remove(ORG, "01"),
+                lambda: work.tokens.end("c1"),
+                lambda: work.tokens.forget(NOW),
+            ):
+                with pytest.raises(UnsupportedError):
+                    change()
 
 
 class AuditContract:

@@ -172,10 +172,14 @@ class ErasureContract:
         add_memories(store, mine, a_memory("everybody's"), a_memory("friday's", private_agent="friday"))
         add_memories(store, his)
         add_memories(store, elsewhere)
+        said = a_message(1, agent="project:boat")
         with store.write() as work:
+            work.messages.conversation(HERS, "s1", NOW)
+            work.messages.add([(said, terms("boat")), (a_message(2, agent="jarvis"), terms("tea"))])
             work.documents.put([paper, a_document("open.md")])
         with store.read() as work:
             found = {*work.erasure.private("acme", "jarvis")}
+            assert [*work.erasure.private("acme", "project:boat")] == [(said.partition, said.id)]
         assert found == {(HERS, mine.id), (HIS, his.id), (HERS, paper.id)}
 
     def test_the_key_is_made_once(self, store: Store):

@@ -62,6 +62,14 @@ class PartitionsContract:
     def test_a_partition_that_was_never_written_has_version_0(self, store: Store):
         assert version_of(store) == 0
 
+    def test_a_message_said_in_a_project_is_a_change_private_to_it(self, store: Store):
+        with store.write() as work:
+            work.messages.conversation(HERS, "s1", NOW)
+            said = [a_message(1, agent="project:boat"), a_message(2, agent="jarvis"), a_message(3)]
+            work.messages.add([(each, terms("tea")) for each in said])
+        agents = [each.private_agent for each in changes_of(store, 0) if isinstance(each, Change)]
+        assert agents == ["project:boat", None, None]
+
     def test_what_is_visible_is_tallied_by_state_kind_and_status(self, store: Store):
         assert tallied(store) == Counts({}, {}, {})
         org = ANNA.partition(Level.ORG)

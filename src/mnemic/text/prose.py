@@ -19,6 +19,7 @@ MEASURED_CHARS = 24
 
 _pattern = partial(stored_pattern, __name__)
 _FENCE = re.compile(r"\s*(?:```|~~~)")
+_MESSAGE_BELOW = late_pattern(r"\s*thread '[^']*' panicked at .*:$")
 _PLACEHOLDER = _pattern("placeholder")
 _MARKUP = late_pattern(r"\s*</?[a-zA-Z!][^<>\n]*>|.*</[a-zA-Z][\w-]*>\s*$|\s*<[!?]")
 _JSON = _pattern("json")
@@ -32,15 +33,15 @@ _SCRIPT_WITH_BLANKS = late_pattern(r"[a-zA-Z0-9+/=_.:-]")
 
 
 def machine_spans(text: str) -> list[tuple[int, int]]:
-    """Half-open spans of whole machine-written lines, and of placeholders within lines; in order, not joined."""
+    """Half-open spans of machine-written lines, and of placeholders and errors within lines; in order, not joined."""
     spans: list[tuple[int, int]] = []
-    is_fenced = was_machine = False
+    is_fenced = was_machine = says_more = False
     position = 0
     for line in text.splitlines(keepends=True):
         start, position = position, position + len(line)
         bare = line.rstrip("\r\n")
         is_fence = _FENCE.match(bare) is not None
-        is_more = was_machine and bare[:2].strip() == "" and bool(bare.strip())
+        is_more = says_more or (was_machine and bare[:2].strip() == "" and bool(bare.strip()))
         if is_fence or is_fenced or is_more or is_machine_line(bare):
             spans.append((start, position))
             was_machine = True
@@ -48,6 +49,7 @@ def machine_spans(text: str) -> list[tuple[int, int]]:
             was_machine = was_machine and not bare.strip()
             spans += [(start + found.start(), start + found.end()) for found in _PLACEHOLDER.finditer(bare)]
         is_fenced = is_fenced != is_fence
+        says_more = _MESSAGE_BELOW.match(bare) is not None
     return spans
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mnemic.text.languages import SlotRules, detect
+from mnemic.text.languages import SlotRules, detect, languages
 from mnemic.text.normalise import key_words, late_pattern
 
 MAX_CHARS = 160  # a longer sentence says more than one thing
@@ -84,8 +84,8 @@ def is_single(slot: str) -> bool:
     return slot.partition(" of ")[0] in _SINGLE or slot.startswith(_SINGLE_BEGINNINGS)
 
 
-def relation(slot: str, one: str, other: str) -> Relation:
-    """How two values of a slot relate."""
+def relation(slot: str, one: str, other: str, *, is_change: bool = False) -> Relation:
+    """How two values of a slot relate. A town and a country may both be a home, unless one is a change of the other."""
     if slot.startswith("likes "):
         if one == other:
             return Relation.SAME
@@ -94,7 +94,12 @@ def relation(slot: str, one: str, other: str) -> Relation:
     if first == second:
         return Relation.SAME
     is_part = set(first) <= set(second) or set(second) <= set(first)
-    return Relation.COMPATIBLE if is_part else Relation.OTHER
+    is_inside = slot.partition(" of ")[0] == "home" and not is_change and _is_region(one) != _is_region(other)
+    return Relation.COMPATIBLE if is_part or is_inside else Relation.OTHER
+
+
+def _is_region(place: str) -> bool:
+    return any(each.slots.regions.fullmatch(place) is not None for each in languages())
 
 
 def _preference(sentence: str, rules: SlotRules) -> Filled | None:

@@ -10,14 +10,17 @@ parameters (`user`, …) or headers (`Mnemic-User`, …). What the key does not 
 The audit log is written by a thread of its own, many entries in one transaction. Entries hold ids, never texts.
 """
 
+from __future__ import annotations
+
 import hashlib
 import logging
 import re
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from hmac import compare_digest
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
@@ -33,7 +36,10 @@ from mnemic.model.records import ApiKey, AuditEntry, Right
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.web.connections import CONNECTION
 from mnemic.web.limits import BUSY, Board, Buckets, Limits
-from mnemic.web.problems import Problem, ProblemError
+from mnemic.web.problems import Problem, ProblemError, problem_of
+
+if TYPE_CHECKING:
+    from mnemic.engine.tokens import Tokens
 
 DEFAULT_ORG = "default"
 HEADER_PREFIX = "mnemic-"
@@ -164,6 +170,17 @@ _CALLER = "mnemic.caller"
 _NO_HOST = re.compile(r"[@/?#\\\s]")
 
 
+class _Accepted(NamedTuple):
+    """Where tokens other than keys are taken, how they are checked, and the address that says who issues them."""
+
+    path: str
+    check: Callable[[str], ApiKey]
+    metadata: str
+
+    def is_at(self, path: str) -> bool:
+        return path in (self.path, f"{self.path}/")
+
+
 class Gate:
     """Lets callers in. `always`: a key is needed even while the store holds none. `board`: rates are counted together
     with the other processes on it. `token`: shows the account while the store holds no key.
@@ -187,12 +204,24 @@ class Gate:
         self._rates = Buckets(self.limits.rate_per_s, self.limits.burst, levels=rates)
         self._attempts = Buckets(self.limits.attempts_per_s, self.limits.attempts, levels=attempts)
         self._checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
+        self._accepted: _Accepted | None = None
+
+    @property
+    def tokens(self) -> Tokens:
+        """OAuth tokens of keys."""
+        return self._admission.tokens
+
+    def accept(self, path: str, check: Callable[[str], ApiKey], metadata: str) -> None:
+        """Take other tokens than keys at `path`, by `check`, and name `metadata` to those without one. Every request
+        to the server then needs a key or a token.
+        """
+        self._accepted, self._always = _Accepted(path, check, metadata), True
 
     async def admit(self, request: HTTPConnection) -> Caller:
         """Who is asking. Raises `UnauthorisedError` or `ForbiddenError`, and `ProblemError` for too many: 429 of one
         caller, 503 where as many wait for admission as may be answered at a time.
         """
-        token, address = _token(request), request.client.host if request.client else ""
+        token = _token(request)
         has_token = bool(token and self._token) and compare_digest(str(token).encode(), self._token.encode())
         token = None if has_token else token
         is_stranger = token is None and self._always
@@ -208,14 +237,35 @@ class Gate:
             if not is_own(request):
                 raise ProblemError(OTHER_ACCOUNT)
             return Caller()
-        self._attempts.check(address, take=0)
+        is_other = self._accepted and self._accepted.is_at(request.scope["path"]) and not token.startswith("mn_")
+        return Caller(
+            await self.check_key(request, token, self._accepted.check if is_other and self._accepted else None)
+        )
+
+    async def check_key(
+        self, request: HTTPConnection, token: str, check: Callable[[str], ApiKey] | None = None
+    ) -> ApiKey:
+        """The key of a token, by `check` if given. Raises `UnauthorisedError`, or `ProblemError` for too many."""
+        self.check_attempts(request)
         self._rates.check(_hash(token))  # before any work; a key with another secret has a bucket of its own
         try:
-            key = await run_sync(self._admission.check, token, limiter=self._checks)
+            return await run_sync(check or self._admission.check, token, limiter=self._checks)
         except UnauthorisedError:
-            self._attempts.check(address)
+            self.check_attempts(request, take=1.0)
             raise
-        return Caller(key)
+
+    def check_attempts(self, request: HTTPConnection, take: float = 0.0) -> None:
+        """Take some of the attempts of the request's address. Raises `ProblemError` (429) if there are none left."""
+        self._attempts.check(request.client.host if request.client else "", take=take)
+
+    def challenge(self, request: HTTPConnection, error: UnauthorisedError) -> ProblemError | None:
+        """The answer that leads a client without a valid token to OAuth (RFC 9728), where `accept` says so."""
+        if self._accepted is None or not self._accepted.is_at(request.scope["path"]):
+            return None
+        problem = problem_of(error)
+        told = 'error="invalid_token", ' if _token(request) else ""
+        header = f'Bearer realm="mnemic", {told}resource_metadata="{self._accepted.metadata}"'
+        return ProblemError(replace(problem, headers={"WWW-Authenticate": header}))
 
     def exchange(self, request: HTTPConnection) -> str:
         """The token for the code of a link, which works once. Raises `UnauthorisedError`."""
@@ -243,7 +293,11 @@ class Guarded:
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] in ("http", "websocket") and not str(scope["path"]).startswith(self._open):
-            caller = scope[_CALLER] = await self._gate.admit(HTTPConnection(scope))
+            request = HTTPConnection(scope)
+            try:
+                caller = scope[_CALLER] = await self._gate.admit(request)
+            except UnauthorisedError as error:
+                raise self._gate.challenge(request, error) or error from error
             with acting_as(caller.actor, "rest"):
                 await self._app(scope, receive, send)
             return

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mnemic.adapters.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformersEmbedder
+from mnemic.backends import SentenceTransformerEmbedder
 from mnemic.errors import BackendError, ConfigError
 
 STAND_IN = """
@@ -50,6 +51,15 @@ def test_the_default_is_the_small_minilm_and_dims_come_from_the_model():
     embedder = SentenceTransformersEmbedder()
     assert DEFAULT_MODEL == "all-MiniLM-L6-v2"
     assert (embedder.space.model, embedder.space.dims, embedder.space.max_tokens) == (DEFAULT_MODEL, 3, 256)
+
+
+@pytest.mark.requirement("O-44")
+@pytest.mark.usefixtures("_package")
+def test_the_class_of_the_backends_has_the_two_methods():
+    embedder = SentenceTransformerEmbedder()
+    assert embedder.dim() == 3
+    assert embedder.embed(["abc", "ab"]).shape == (2, 3)
+    assert embedder.model.startswith("all-MiniLM-L6-v2:")
 
 
 @pytest.mark.usefixtures("_package")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
-from mnemic.backends.faiss import DEFAULT_EMBEDDER, Embedder, FaissBackend, PortEmbedder, choose_embedder
+from mnemic.backends.faiss import DEFAULT_EMBEDDER, Embedder, FaissBackend, PortEmbedder, open_embedder
 from mnemic.errors import BadReplyError, ConfigError
 from mnemic.ports.models import Vectors
 
@@ -99,7 +99,7 @@ def test_vectors_of_another_model_are_not_loaded(tmp_path: Path):
 @pytest.mark.requirement("O-14", "O-43", "O-44")
 def test_the_default_embedder_is_the_offline_minilm_of_384_dims():
     assert DEFAULT_EMBEDDER == "minilm"
-    embedder = choose_embedder(None)
+    embedder = open_embedder()
     assert (embedder.dim(), embedder.model.partition(":")[0]) == (384, "all-MiniLM-L6-v2")
     rows = embedder.embed(["a flat in Lisbon", "an apartment in Portugal", "linker errors"])
     assert rows.shape == (3, 384)

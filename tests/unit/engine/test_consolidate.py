@@ -203,16 +203,26 @@ class TestModel:
             ("no", "BadReplyError"),
             ('{"gem": ""}', "BadReplyError"),
             ('{"gem": "' + "PostgreSQL " * 60 + '"}', "BadReplyError"),
-            (UnavailableError("away"), "UnavailableError"),
         ],
     )
-    def test_what_a_model_makes_up_or_fails_at_is_worded_by_the_rules(
+    def test_what_a_model_makes_up_is_worded_by_the_rules(
         self, store: Store, clock: Clock, mnemic: Mnemic, answer: Script, fallback: str
     ):
         remembered(mnemic, clock)
         (entry,) = run(store, clock, [answer]).entries
         assert (entry.text.split(" (")[0], entry.fallback) == ("User usually chooses PostgreSQL", fallback)
         assert preference(mnemic).bookkeeping["fallback"] == fallback
+
+    @pytest.mark.requirement("D-51")
+    def test_while_a_model_is_away_nothing_is_stored_and_the_next_run_words_it(
+        self, store: Store, clock: Clock, mnemic: Mnemic
+    ):
+        remembered(mnemic, clock)
+        with pytest.raises(UnavailableError):
+            run(store, clock, [UnavailableError("away")])
+        assert mnemic.list(ANNA, kinds=["preference"]).memories == ()
+        said = "User decided to use PostgreSQL for every project because of row locks."
+        assert [entry.text for entry in run(store, clock, [f'{{"gem": "{said}"}}']).entries] == [said]
 
     def test_a_dry_run_asks_no_model(self, store: Store, clock: Clock, mnemic: Mnemic):
         remembered(mnemic, clock)

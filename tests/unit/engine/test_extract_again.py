@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.engine.edit import MOST_CONTEXT_LINES, MOST_SOURCES
 from mnemic.model.item import Kind
 from mnemic.model.settings import LifeSettings, Settings
@@ -28,6 +33,27 @@ def test_what_is_said_forty_times_names_its_first_sources_and_its_history_stays_
     sizes = [len(json.dumps([dict(entry.before), dict(entry.after)], default=str)) for entry in entries]
     assert max(sizes[MOST_SOURCES:]) < 200
     assert entries[-1].after["sources"] == [turns[-1].messages[0].id]
+
+
+@pytest.mark.requirement("P-02")
+@pytest.mark.parametrize("verb", ["capture", "remember"])
+def test_the_history_grows_by_as_much_with_each_repetition(tmp_path: Path, clock: Clock, verb: str):
+    place, text = tmp_path / "memory.db", "My sister Jana lives in Graz."
+    sizes = [0]
+    with closing(SqliteStore(str(place))) as store:
+        mnemic, _ = opened(store, clock, settings=Settings(life=LifeSettings(extracts=True)))
+        for _ in range(3):
+            for number in range(100):
+                if verb == "capture":
+                    mnemic.capture(ANNA, user=text)
+                else:
+                    mnemic.remember(ANNA, text, context=f"told in talk {number}", metadata={"talk": number})
+            mnemic.work()
+            with closing(sqlite3.connect(place)) as file:
+                sizes.append(file.execute("SELECT sum(length(before) + length(after)) FROM history").fetchone()[0])
+    first, second, third = (after - before for before, after in pairwise(sizes))
+    assert third <= second <= first
+    assert second < 100 * 200
 
 
 @pytest.mark.requirement("P-06")

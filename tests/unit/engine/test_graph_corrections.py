@@ -15,7 +15,7 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.engine.engine import Engine
 from mnemic.errors import ConflictError, NotFoundError
-from mnemic.model.graph import EntityType
+from mnemic.model.graph import EntityType, Node
 from mnemic.model.scope import Level, Scope
 from tests.unit.engine.kit import ANNA, BERT, Clock
 
@@ -102,6 +102,21 @@ class TestRenaming:
         assert names(mnemic) == ["Acme", "Zoë Smyth"]
         assert names(mnemic, query="smyth") == names(mnemic, query="jon") == ["Zoë Smyth"]
         assert mnemic.graph.neighbours(ANNA, "zoë smyth").start.other_names == ("Jon",)
+
+    def test_pages_keep_their_limit_and_hold_every_entity_once(self, mnemic: Mnemic):
+        told(mnemic, "Jon works at Acme.", "Anna lives in Georgia.", "Bo is married to Georgia.", "Zed uses Redis.")
+        for name in ("Anna", "Bo", "Zed"):
+            mnemic.graph.correct(ANNA, name, rename=f"Georgian {name}")
+        for query in ("", "georg"):
+            whole = mnemic.graph.entities(ANNA, query, limit=50).nodes
+            for limit in (1, 2, 3):
+                pages, after = list[tuple[Node, ...]](), ""
+                while after is not None and len(pages) < 50:
+                    page = mnemic.graph.entities(ANNA, query, limit=limit, after=after)
+                    pages, after = [*pages, page.nodes], page.next
+                assert max(len(nodes) for nodes in pages) <= limit
+                assert {node.id for nodes in pages for node in nodes} == {node.id for node in whole}
+                assert query or sum(len(nodes) for nodes in pages) == len(whole)
 
     def test_a_renamed_entity_is_found_by_a_question_with_the_new_name(self, mnemic: Mnemic):
         told(mnemic, "Project X depends on the Billing Service.", "The Billing Service is governed by Policy Y.")

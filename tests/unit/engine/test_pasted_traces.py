@@ -24,6 +24,14 @@ TALK = (
     ("assistant", "The value is missing. I added a default."),
     ("user", '<div>I prefer red walls</div>\n{"name": "Json"}'),
     ("user", "We chose Redis over Kafka for the queue, because nobody here can run Kafka."),
+    ("user", "I get ValueError: I live in nowhere when I start it, why?"),
+    ("user", 'Exception in thread "main" java.lang.Error: I prefer red walls\n\tat com.acme.Main.main(Main.java:3)'),
+    ("user", "thread 'main' panicked at src/main.rs:4:5:\nI live in nowhere\nnote: run with `RUST_BACKTRACE=1`"),
+    ("user", "Unhandled exception.\n   at Program.Main(String[] linker) in C:\\app\\Program.cs:line 8"),
+    ("user", "PHP Fatal error:  Uncaught Exception: My name is Json in /var/www/a.php:3"),
+    ("user", "app.rb:3:in `foo': I always prefer red walls (RuntimeError)"),
+    ("user", ">       assert linker\nE       AssertionError: I live in nowhere\ntests/test_x.py:3: AssertionError"),
+    ("user", "[SQL: SELECT * FROM users WHERE name = 'I am Json']"),
     ("user", "error: I love this failing linker\n$ make all\ngoroutine 7 [running]:\nmain.main()"),
 )
 OF_MACHINES = ("Traceback", "ValueError", "nowhere", "red walls", "linker", "goroutine", "Node.js", "Json")
@@ -34,7 +42,7 @@ def log() -> str:
     lines: list[object] = [{"type": "session", "id": "s1", "timestamp": "2026-05-01T12:00:00Z"}]
     for number, (role, text) in enumerate(TALK):
         message = {"role": role, "content": [{"type": "text", "text": text}]}
-        lines.append({"type": "message", "timestamp": f"2026-05-01T12:0{number}:00Z", "message": message})
+        lines.append({"type": "message", "timestamp": f"2026-05-01T12:{number:02}:00Z", "message": message})
     return "\n".join(json.dumps(line) for line in lines)
 
 

@@ -79,6 +79,8 @@ def test_several_texts_of_one_output_are_one_answer_and_an_empty_one_is_refused(
             mnemic.complete(ANNA, staged.id, assistant=empty)
     whole = mnemic.complete(ANNA, staged.id, assistant=["  Take pgvector.", "It is there already. \n"])
     assert [message.text for message in whole.messages] == ["Which database?", "Take pgvector.\nIt is there already."]
+    at_once = mnemic.capture(ANNA, user="Which one?", assistant=["  Take pgvector.", "It is there already. \n"])
+    assert at_once.messages[1].text == whole.messages[1].text
 
 
 @pytest.mark.requirement("T-07", "T-09", "T-31")

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.kinds import SUMMARISE
+from mnemic.engine.kinds import REMAKE, SUMMARISE
 from mnemic.errors import BadReplyError, MnemicError, RateLimitedError, TimedOutError, UnavailableError
 from mnemic.model.chat import Completion, Finish
 from mnemic.model.health import Condition
@@ -157,6 +157,31 @@ class TestModel:
         assert "不超过100字" in llm.prompts[0].messages[0].content
         found = mnemic.recall(ANNA, "安娜搬到了哪里").hits[0].item
         assert isinstance(found, Memory)
+
+
+@pytest.mark.requirement("D-26", "R-45")
+def test_raw_text_is_made_again_within_the_hour_without_a_new_message(store: Store, clock: Clock):
+    is_away, answer = True, numbered()
+    mnemic, _ = opened(
+        store,
+        clock,
+        lambda prompt: UnavailableError("away") if is_away else answer(prompt),
+        settings=small(idle_flush_s=86_400.0),
+    )
+    say(mnemic, 4)
+    for _ in range(3):
+        mnemic.work()
+        clock.turn(minutes=1)
+    assert [memory.text for memory in made(mnemic)] == [RAW]
+    clock.turn(hours=1)
+    assert mnemic.work().done == 1
+    assert [memory.text for memory in made(mnemic)] == [RAW]
+    is_away = False
+    clock.turn(hours=1)
+    mnemic.work()
+    (again,) = made(mnemic)
+    assert (again.text, again.importance) == ("Summary number 1.", 0.5)
+    assert [job.state for job in jobs(mnemic, REMAKE)] == [JobState.DONE] * 3
 
 
 @pytest.mark.requirement("D-26", "R-45")

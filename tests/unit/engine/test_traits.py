@@ -9,7 +9,7 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.engine.consolidate import consolidate
-from mnemic.errors import UnavailableError
+from mnemic.errors import BadReplyError, UnavailableError
 from mnemic.model.item import Memory, State
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, START, Clock
@@ -102,9 +102,20 @@ class TestModel:
         assert (entry.text, entry.merged) == (good["gem"], tuple(ids[:5]))
         assert YEAR[7] in llm.prompts[-1].messages[1].content
 
-    def test_a_failing_model_leaves_it_to_the_words(self, store: Store, clock: Clock):
+    def test_a_model_that_is_away_is_asked_again_by_the_next_run(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock)
         lived(mnemic, clock)
         _, llm = opened(store, clock, lambda _: UnavailableError("away"))
+        parts = parts_over(store, clock, llm)
+        with pytest.raises(UnavailableError):
+            consolidate(parts, ANNA, actor="tester")
+        assert mnemic.list(ANNA, kinds=["preference"]).memories == ()
+        (entry,) = consolidate(parts, ANNA, actor="tester", is_dry_run=True).entries
+        assert entry.text.startswith("User prefers self-hosted tools")
+
+    def test_an_unreadable_reply_leaves_it_to_the_words(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock)
+        lived(mnemic, clock)
+        _, llm = opened(store, clock, lambda _: BadReplyError("no choices"))
         (entry,) = consolidate(parts_over(store, clock, llm), ANNA, actor="tester").entries
         assert entry.text.startswith("User prefers self-hosted tools")

@@ -30,6 +30,10 @@ def pi(role: str, text: object, **more: object) -> dict[str, object]:
     return {"type": "message", "timestamp": NOON.isoformat(), "message": {"role": role, "content": text}, **more}
 
 
+def codex(kind: str, **payload: object) -> dict[str, object]:
+    return {"timestamp": NOON.isoformat(), "type": "response_item", "payload": {"type": kind, **payload}}
+
+
 def node(name: str, parent: str | None, role: str, text: str, **message: object) -> dict[str, Any]:
     content = {"content_type": "text", "parts": [text]}
     said = {"id": f"m-{name}", "author": {"role": role}, "content": content, "create_time": NOON.timestamp(), **message}
@@ -93,7 +97,39 @@ PI = jsonl(
     pi("toolResult", [{"type": "text", "text": "12 files"}]),
 )
 GENERIC = jsonl({"role": "user", "content": "hi"}, {"role": "assistant", "text": "hello"})
+CODEX = jsonl(
+    {"type": "session_meta", "timestamp": NOON.isoformat(), "payload": {"id": "cx1", "cwd": "/boat"}},
+    codex("message", role="developer", content=[{"type": "input_text", "text": "Be brief"}]),
+    codex(
+        "message",
+        role="user",
+        content=[{"type": "input_text", "text": "<environment_context>\n</environment_context>"}],
+    ),
+    codex("message", role="user", content=[{"type": "input_text", "text": "# AGENTS.md instructions for /boat\n"}]),
+    codex("message", role="user", content=[{"type": "input_text", "text": "Fix the sail test"}]),
+    {"type": "event_msg", "payload": {"type": "user_message", "message": "Fix the sail test"}},
+    codex("function_call", name="shell", arguments="{}"),
+    codex("function_call_output", output="3 passed"),
+    codex("message", role="assistant", content=[{"type": "output_text", "text": "It passes now"}]),
+)
+GEMINI = jsonl(
+    {"sessionId": "g1", "projectHash": "ab", "startTime": NOON.isoformat()},
+    {"id": "a", "timestamp": NOON.isoformat(), "type": "user", "content": [{"text": "Which port is free?"}]},
+    {"id": "b", "type": "gemini", "content": "Looking"},
+    {"id": "b", "type": "gemini", "content": "Port 81", "toolCalls": [{"id": "t", "resultDisplay": "81 free"}]},
+    {"id": "c", "type": "info", "content": "Signed in"},
+    {"$set": {"lastUpdated": NOON.isoformat()}},
+)
+FINE_TUNING = jsonl(
+    *(
+        {"messages": [{"role": r, "content": f"{r} {n}"} for r in ("system", "user", "assistant")]}
+        for n in ("one", "two")
+    )
+)
 SAMPLES = {
+    "codex": CODEX,
+    "gemini-cli": GEMINI,
+    "fine-tuning": FINE_TUNING,
     "chatgpt": json.dumps([CHATGPT]),
     "claude-ai": json.dumps([CLAUDE_AI]),
     "sharegpt": json.dumps([SHAREGPT]),
@@ -147,6 +183,81 @@ class TestFormats:
 
     def test_claude_ai_takes_text_or_parts(self):
         assert said(read_log(SAMPLES["claude-ai"])) == [("user", "My starter is flat"), ("assistant", "Feed it")]
+
+    def test_chatgpts_calls_of_tools_are_no_words_of_the_assistant(self):
+        export = json.loads(json.dumps(CHATGPT))
+        export["mapping"]["d"]["message"]["recipient"] = "browser"
+        reading = read_log(json.dumps(export))
+        assert said(reading) == [("user", "How long do bees live?")]
+        assert reading.skipped["tool results"] == 1
+
+    def test_codex_keeps_what_the_user_and_the_assistant_said_and_no_more(self):
+        reading = read_log(CODEX)
+        assert said(reading) == [("user", "Fix the sail test"), ("assistant", "It passes now")]
+        assert reading.skipped == {
+            "instructions that the program added": 3,
+            "user_message": 1,
+            "function_call": 1,
+            "tool results": 1,
+        }
+        (conversation,) = reading.conversations
+        assert (conversation.session, conversation.messages[0].observed_at) == ("cx1", NOON)
+        assert ("tool", "3 passed") in said(read_log(CODEX, include_tools=True))
+
+    def test_codex_leaves_out_turns_that_were_rolled_back(self):
+        back = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}
+        reading = read_log(CODEX + "\n" + jsonl(back, codex("message", role="user", content="Fix the mast test")))
+        assert said(reading) == [("user", "Fix the mast test")]
+        assert reading.skipped["rolled back"] == 2
+
+    def test_codex_of_older_versions_has_no_payload(self):
+        log = jsonl(
+            {"id": "old", "timestamp": NOON.isoformat(), "instructions": None},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Row on"}]},
+        )
+        (conversation,) = read_log(log).conversations
+        assert (read_log(log).format, conversation.session, said(read_log(log))) == (
+            "codex",
+            "old",
+            [("user", "Row on")],
+        )
+
+    def test_gemini_cli_keeps_the_last_version_of_a_message(self):
+        reading = read_log(GEMINI)
+        assert said(reading) == [("user", "Which port is free?"), ("assistant", "Port 81")]
+        assert reading.skipped == {"info": 1, "tool results": 1}
+        assert reading.conversations[0].session == "g1"
+        assert ("tool", "81 free") in said(read_log(GEMINI, include_tools=True))
+
+    def test_gemini_cli_follows_a_rewind(self):
+        reading = read_log(
+            GEMINI + "\n" + jsonl({"$rewindTo": "b"}, {"id": "d", "type": "gemini", "content": "Port 82"})
+        )
+        assert said(reading) == [("user", "Which port is free?"), ("assistant", "Port 82")]
+
+    def test_gemini_cli_of_older_versions_is_one_document(self):
+        first, *lines = [json.loads(line) for line in GEMINI.splitlines() if "$set" not in line]
+        document = json.dumps(
+            {**first, "messages": [line for line in lines if line.get("content") != "Looking"]}, indent=1
+        )
+        assert said(read_log(document)) == said(read_log(GEMINI))
+
+    def test_fine_tuning_has_one_conversation_per_line_without_system_prompts(self):
+        reading = read_log(FINE_TUNING)
+        assert [c.messages[1].text for c in reading.conversations] == ["assistant one", "assistant two"]
+        assert reading.skipped == {"system prompts": 2}
+        swapped = "\n".join(reversed(FINE_TUNING.splitlines()))
+        assert {c.session for c in read_log(swapped).conversations} == {c.session for c in reading.conversations}
+
+    def test_fine_tuning_by_preference_takes_the_preferred_answer(self):
+        told = {
+            "input": {"messages": [{"role": "user", "content": "Hi"}]},
+            "preferred_output": [{"role": "assistant", "content": "Hello"}],
+        }
+        line = jsonl({**told, "non_preferred_output": [{"role": "assistant", "content": "What"}]}, {"messages": []})
+        reading = read_log(line)
+        assert said(reading) == [("user", "Hi"), ("assistant", "Hello")]
+        assert reading.problems == ["line 2: it has no messages"]
 
     def test_sharegpt_without_ids_is_numbered(self):
         first, second = read_log(json.dumps([{"conversations": SHAREGPT["conversations"]}] * 2)).conversations
@@ -290,6 +401,7 @@ KEYS = st.sampled_from(
         *("mapping", "chat_messages", "conversations", "messages", "loglines", "session", "sessionId"),
         *("role", "content", "text", "type", "message", "id", "parentId", "parent", "timestamp"),
         *("author", "parts", "current_node", "sender", "from", "value"),
+        *("payload", "num_turns", "output", "$set", "$rewindTo", "projectHash", "toolCalls", "input", "instructions"),
     ]
 )
 

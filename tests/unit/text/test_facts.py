@@ -22,7 +22,7 @@ from mnemic.text.facts.find import (
     state_slot,
 )
 from mnemic.text.facts.worth import keep_probability
-from mnemic.text.languages import lookup
+from mnemic.text.languages import detect, lookup
 from tests.unit.text.fact_cases import CHINESE, ENGLISH, LEFT_ALONE, Case
 
 AT = datetime(2026, 5, 6, 14, 30, tzinfo=UTC)
@@ -170,6 +170,19 @@ def test_what_points_at_something_unnamed_is_not_kept(text: str):
 @pytest.mark.parametrize("text", LEFT_ALONE)
 def test_questions_thanks_orders_guesses_and_the_words_of_others_are_no_facts(text: str):
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "said, told",
+    [
+        ("I sold the Volvo and now drive a Tesla.", "User sold the Volvo and now drives a Tesla."),
+        ("I cook and often bake cakes.", "User cooks and often bakes cakes."),
+        ("I let her cook and drive.", "User let her cook and drive."),
+        ("Ich mag Katzen und benutze Windows 11.", "User mag Katzen und benutzt Windows 11."),
+    ],
+)
+def test_every_verb_of_the_user_is_in_the_third_person(said: str, told: str):
+    assert detect(said).third_person(said) == told
 
 
 @pytest.mark.requirement("J-24")

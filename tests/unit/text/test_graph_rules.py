@@ -125,6 +125,14 @@ class TestNames:
             "Norway": "place",
         }
 
+    @pytest.mark.requirement("N-24")
+    def test_what_a_text_says_of_a_name_is_its_description(self):
+        found = find("Acme is a freight company based in Oslo. Beacon, a routing service, runs on Redis.")
+        assert {each.name: each.description for each in found.names if each.description} == {
+            "Acme": "freight company based in Oslo",
+            "Beacon": "routing service",
+        }
+
     def test_a_short_form_in_brackets_is_another_name(self):
         text = "The European Space Agency (ESA) builds Orion."
         assert ("European Space Agency", "ALSO_KNOWN_AS", "ESA") in relations(text)
@@ -132,6 +140,39 @@ class TestNames:
 
     def test_the_beginning_of_a_sentence_is_no_name_by_its_capital(self):
         assert types("However, this works. Tomorrow we go. Yes.") == {}
+
+    @pytest.mark.requirement("P-62")
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "1. **Add**: Add two cups of flour.\n2. Stir well.",
+            "- Use the app every day.\n- Consider a library.\n* Join the company club.",
+            "Additional Tips:\n\n## Back Up Your Work\n\n**Online Resources** help.",
+            "Don't worry, you'll find it. I\u2019ve tried. They\u2019ll see.",
+            "Food matters. We talked about food with a German friend who speaks Spanish.",
+            "She is a Product Manager. We ate in the City on Fri.",
+            "```\nFoo Bar uses Redis\n```",
+        ],
+    )
+    def test_verbs_headings_common_words_and_roles_are_no_names(self, text: str):
+        assert types(text) == {}
+
+    @pytest.mark.requirement("P-62")
+    @pytest.mark.parametrize(
+        "text, expected",
+        [
+            ("Adding NYC to the list. Visit Rome. Learning German is fun.", {"NYC": "place", "Rome": "place"}),
+            ("Hey Zorro! How are you?", {"Zorro": "person"}),
+            ("We met J.K. Rowling and George Penrose.", {"J.K. Rowling": "person", "George Penrose": "person"}),
+            ('Then I read "The Name of the Storm".', {"Name of the Storm": "product"}),
+            ("I like players like Okimbo and cities such as Vellor.", {"Okimbo": "person", "Vellor": "place"}),
+            ("He flew to New York City for Under Armour.", {"New York City": "place", "Under Armour": "organisation"}),
+            ("Pricing Engine is old. Search Service too.", {"Pricing Engine": "thing", "Search Service": "thing"}),
+            ("Tandoor is a Spanish-style restaurant.", {"Tandoor": "organisation"}),
+        ],
+    )
+    def test_words_around_a_name_bound_and_type_it(self, text: str, expected: dict[str, str]):
+        assert types(text) == expected
 
     def test_spans_are_places_in_the_text(self):
         text = "So: Project X depends on Redis."

@@ -73,6 +73,11 @@ def test_a_change_is_told_apart_from_a_state():
         ("home", "Porto", "porto", Relation.SAME),
         ("home", "Lisbon", "Lisbon, Portugal", Relation.COMPATIBLE),
         ("home", "Lisbon", "Porto", Relation.OTHER),
+        ("home", "Lisbon", "Portugal", Relation.COMPATIBLE),
+        ("home", "Graz", "Österreich", Relation.COMPATIBLE),
+        ("home", "杭州", "浙江省", Relation.COMPATIBLE),
+        ("home", "Portugal", "the Netherlands", Relation.OTHER),
+        ("employer", "Lisbon", "Portugal", Relation.OTHER),
         ("job", "nurse", "a nurse", Relation.SAME),
         ("home", "", "Porto", Relation.COMPATIBLE),
         ("likes tea", "like", "love", Relation.COMPATIBLE),
@@ -82,6 +87,11 @@ def test_a_change_is_told_apart_from_a_state():
 )
 def test_values_are_the_same_compatible_or_others(slot: str, one: str, other: str, expected: Relation):
     assert relation(slot, one, other) is expected is relation(slot, other, one)
+
+
+@pytest.mark.requirement("P-05")
+def test_a_move_to_another_country_replaces_the_town():
+    assert relation("home", "Lyon", "Portugal", is_change=True) is Relation.OTHER
 
 
 def test_a_slot_has_one_name_and_some_hold_many_values():

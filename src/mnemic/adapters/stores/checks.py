@@ -1,5 +1,6 @@
 """Checks that every store makes before it writes, and lazy creation of ports."""
 
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -7,7 +8,9 @@ from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.graph import Sheet
 from mnemic.model.item import Chunk, Memory, State
+from mnemic.ports.store import VERSIONS_OF_AN_AGE
 
+_LONGEST_LEAP = 1000  # ages; so a file of an index that outlived its store hardly ever matches the new age
 PortT = TypeVar("PortT")
 
 
@@ -80,3 +83,8 @@ def check_sheets(sheets: Sequence[Sheet]) -> None:
         ends = {end for each in sheet.relations for end in (each.source, each.target)}
         if not ends <= set(range(len(sheet.names))):
             raise InvalidInputError(f"the graph entry of {sheet.item_id} relates entities that it does not name")
+
+
+def new_age(newest: int) -> int:
+    """The first version of an age above the version `newest`."""
+    return (newest // VERSIONS_OF_AN_AGE + 1 + secrets.randbelow(_LONGEST_LEAP)) * VERSIONS_OF_AN_AGE

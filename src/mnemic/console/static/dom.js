@@ -1,5 +1,7 @@
 // Elements of the page. Everything that comes from a store goes in as text: there is no way to give markup here.
 
+import { PARTS, scope } from "./session.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const OWN_LINK = /^(#\/|#main$|\.\.\/docs$)/;
 
@@ -117,9 +119,12 @@ export function link(page, given, ...children) {
   return el("a", { href: address(page, query) }, ...children);
 }
 
-/** The address of a page of the console; what follows the first slash is an id. */
+/** The address of a page of the console, with whose memory it shows; what follows the first slash is an id. */
 export function address(page, query) {
   const [name, ...id] = page.split("/");
-  const text = new URLSearchParams(query ?? {}).toString();
+  const asked = new URLSearchParams(query ?? "");
+  for (const part of PARTS) asked.delete(part);
+  for (const [part, value] of Object.entries(scope())) asked.set(part, value);
+  const text = asked.toString();
   return `#/${name}${id.length ? `/${encodeURIComponent(id.join("/"))}` : ""}${text ? `?${text}` : ""}`;
 }

@@ -4,7 +4,7 @@ import { address, el, said } from "./dom.js";
 import { count, dayInWords, dayOf, moment } from "./format.js";
 
 const EDGE = 8; // half of the slider's handle, so that it stands over what it selects
-const LETTER = 7.4;
+const FONT = "13.6px system-ui, sans-serif"; // as .validity has it
 const PADDING = 14;
 const ROW = 30;
 const NAME = 128;
@@ -51,8 +51,12 @@ function conflictsOf(bars) {
     .filter(([, known]) => LIVE.includes(known.memory.state));
 }
 
+let pen;
+
 /** Draws lanes, events and the histogram over `[start, end]` in milliseconds; `resolve(conflict)` gives what decides one. */
 export function drawLanes({ lanes, events, sessions, start, end, width, resolve }) {
+  pen ??= document.createElement("canvas").getContext("2d");
+  pen.font = FONT;
   const isNarrow = width < 700;
   const inner = isNarrow ? width : width - NAME;
   const at = (time) => EDGE + ((Math.min(Math.max(time, start), end) - start) / Math.max(end - start, 1)) * (inner - 2 * EDGE);
@@ -98,7 +102,7 @@ export function drawLanes({ lanes, events, sessions, start, end, width, resolve 
 function row(name, kind, content, height, ...below) {
   const field = el("div", { class: "lane-field" }, content);
   field.style.setProperty("height", `${height}px`);
-  return el("div", { class: `lane ${kind}` }, el("h3", { class: "lane-name" }, said(name, { most: 40 })), field, below);
+  return el("div", { class: `lane ${kind}` }, el(name ? "h3" : "div", { class: "lane-name" }, said(name, { most: 40 })), field, below);
 }
 
 function drawLane(lane, { at, inner, start, drawn, resolve }) {
@@ -135,14 +139,15 @@ function pack(bars, inner, most) {
   return bars.map((each) => {
     const room = { in: each.w, after: inner - each.x - each.w, before: each.x };
     const side = ["in", "after", "before"].find((name) => widthOf(each.text, most) <= room[name]) ?? widest(room);
-    const letters = Math.min(most, Math.floor((room[side] - PADDING) / LETTER) - 1);
+    const isWhole = widthOf(each.text, most) <= room[side];
+    const letters = isWhole ? most : lettersIn(each.text, room[side]);
     const wide = widthOf(each.text, letters);
     const from = side === "before" ? each.x - wide : each.x;
     const to = each.x + each.w + (side === "after" ? wide : 0);
     let level = rows.findIndex((taken) => taken.every(([start, end]) => to + 4 <= start || end + 4 <= from));
     if (level < 0) level = rows.push([]) - 1;
     rows[level].push([from, to]);
-    return { ...each, side, level, letters };
+    return { ...each, side, level, letters, isWhole };
   });
 }
 
@@ -150,8 +155,14 @@ const widest = (room) => Object.keys(room).reduce((one, other) => (room[other] >
 
 function widthOf(text, most) {
   const letters = [...text];
-  const wide = letters.slice(0, most).reduce((sum, each) => sum + (each.codePointAt(0) > 0x2e80 ? 2 : 1), 0);
-  return (wide + Number(letters.length > most)) * LETTER + PADDING;
+  return pen.measureText(letters.length > most ? `${letters.slice(0, most).join("")}…` : text).width + PADDING;
+}
+
+/** How many letters of a text have room, before an ellipsis. */
+function lettersIn(text, room) {
+  let letters = [...text].length;
+  while (letters > 0 && widthOf(text, letters) > room) letters -= 1;
+  return letters;
 }
 
 function drawEvents(events, { at, inner, drawn }) {
@@ -162,11 +173,12 @@ function drawEvents(events, { at, inner, drawn }) {
     .map((each) => ({ ...each, x: at(each.from) - 4, w: 8 }));
   const all = pack(points, inner, most);
   const rows = all.filter((each) => each.level < EVENT_ROWS); // the others are told below, day by day
+  const cut = rows.filter((each) => !each.isWhole); // in full below their marks
   const marks = rows.map((each) => {
     const element = el(
       "a",
       { href: address(`item/${each.memory.id}`), class: "validity point", "aria-label": `${each.text}: ${moment(new Date(each.from).toISOString())}` },
-      el("span", { class: `value ${each.side}` }, said(each.text, { most: each.letters })),
+      each.isWhole ? el("span", { class: `value ${each.side}` }, said(each.text, { most: each.letters })) : null,
     );
     set(element, { left: each.x, top: each.level * ROW + 3, width: each.w });
     drawn.push({ element, from: each.from, to: Infinity, since: each.memory.created_at });
@@ -178,6 +190,7 @@ function drawEvents(events, { at, inner, drawn }) {
     "events",
     marks,
     ROW * (1 + Math.max(...rows.map((each) => each.level))),
+    cut.map((each) => el("p", { class: "hint" }, `${dayInWords(dayOf(new Date(each.from).toISOString()))}: `, said(each.text, { most: 280 }))),
     left ? el("p", { class: "hint" }, `${count(left, "more event")}, listed by day below`) : null,
   );
 }

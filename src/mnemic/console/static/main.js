@@ -5,6 +5,7 @@ import { address, el, put } from "./dom.js";
 import { dialog, empty, field, form, notice, problemBox, values } from "./parts.js";
 import { listen } from "./palette.js";
 import { page as conversations } from "./pages/conversations.js";
+import { page as design } from "./pages/design.js";
 import { page as documents } from "./pages/documents.js";
 import { page as graph } from "./pages/graph.js";
 import { page as health } from "./pages/health.js";
@@ -40,12 +41,13 @@ const DRAWN = {
   receipts,
   settings,
   item,
+  design,
 };
+const PARTS_OF_PAGES = { item: "memories", design: "settings" };
 const PAGES = Object.keys(DRAWN)
-  .filter((name) => name !== "item")
+  .filter((name) => !Object.hasOwn(PARTS_OF_PAGES, name))
   .map((name) => [name, name[0].toUpperCase() + name.slice(1)]);
-const PARTS_OF_PAGES = { item: "memories" };
-const NEEDS_NOBODY = new Set(["settings", "receipts"]);
+const NEEDS_NOBODY = new Set(["settings", "design", "receipts"]);
 const main = document.getElementById("main");
 let leaving = new AbortController();
 let isFirst = true;
@@ -63,18 +65,31 @@ function show() {
   leaving = new AbortController();
   const { signal } = leaving;
   const { page, id, query } = place();
+  takeScope(query);
   drawNavigation(page);
   if (!Object.hasOwn(DRAWN, page)) {
     put(main, empty("Page not found", "Choose a page from the list."));
     return;
   }
-  document.title = `${PAGES.find(([name]) => name === (PARTS_OF_PAGES[page] ?? page))[1]} · Mnemic`;
+  document.title = `${titleOf(page)} · Mnemic`;
   const isListingUsers = page === "overview" && caller.is_operator;
   const isOrgAlone = isNobody() && !NEEDS_NOBODY.has(page) && !isListingUsers;
   const drawn = DRAWN[page]({ id, query, signal, go, choose, again: show });
   put(main, isOrgAlone ? nobody() : null, drawn);
   if (!isFirst) (main.querySelector("h1") ?? main).focus();
   isFirst = false;
+}
+
+/** Shows the memory that the address names, takes it out of the query, and adds it to an address without it. */
+function takeScope(query) {
+  const named = Object.fromEntries(PARTS.filter((part) => query.get(part)).map((part) => [part, query.get(part)]));
+  for (const part of PARTS) query.delete(part);
+  if (Object.keys(named).length) {
+    setScope(named);
+    drawScope();
+  }
+  const { page, id } = place();
+  if (Object.hasOwn(DRAWN, page)) history.replaceState(history.state, "", address(id ? `${page}/${id}` : page, query));
 }
 
 function nobody() {
@@ -99,10 +114,16 @@ function go(page, query) {
   else location.hash = to;
 }
 
+const titleOf = (page) => PAGES.find(([name]) => name === (PARTS_OF_PAGES[page] ?? page))?.[1] ?? "";
+
 function drawNavigation(page) {
   const current = PARTS_OF_PAGES[page] ?? page;
+  const nav = document.getElementById("nav");
+  nav.classList.remove("open");
+  const unfold = (event) => event.target.setAttribute("aria-expanded", String(nav.classList.toggle("open")));
   put(
-    document.getElementById("nav"),
+    nav,
+    el("button", { type: "button", class: "menu", "aria-expanded": "false", onclick: unfold }, `Menu: ${titleOf(page)}`),
     el(
       "ul",
       {},
@@ -111,7 +132,6 @@ function drawNavigation(page) {
       ),
     ),
   );
-  document.querySelector("#nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 function drawScope() {
@@ -145,7 +165,8 @@ function drawScope() {
           .map(([part, value]) => `${part} ${value}`)
           .join(", ") || "the org only"),
     );
-    show();
+    const { page, id, query } = place();
+    go(id ? `${page}/${id}` : page, query);
   };
 }
 

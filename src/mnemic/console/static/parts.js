@@ -16,6 +16,7 @@ export const KINDS = [
   "learning",
   "state",
   "persona",
+  "attempt",
   "scratchpad",
 ];
 export const LEVELS = ["session", "user", "agent", "org"];
@@ -328,7 +329,7 @@ export function table(caption, heads, rows) {
         el(
           "tr",
           {},
-          heads.map((head) => el("th", { scope: "col" }, head)),
+          heads.map((head) => (head ? el("th", { scope: "col" }, head) : el("td"))),
         ),
       ),
       el(
@@ -398,11 +399,34 @@ export function entry(item, { beside, marked } = {}) {
       tags(item),
       " ",
       el("time", { datetime: item.observed_at }, moment(item.observed_at)),
-      item.importance === undefined ? null : ` · importance\u00a0${number(item.importance)}`,
+      item.importance === undefined ? null : [" ", el("span", { class: "whole-line" }, `· importance ${number(item.importance)}`)],
       beside,
     ),
   );
 }
+
+const FEATURES = {
+  keyword: "words in common",
+  keyword_before: "words in common, message before",
+  keyword_after: "words in common, message after",
+  session_keyword: "words in common, conversation",
+  dense: "similar meaning",
+  dense_after: "similar meaning, message after",
+  session_dense: "similar meaning, conversation",
+  dated: "date that fits",
+  linked: "named by a passage found",
+  related: "related in the graph",
+  flagged: "source no longer believed",
+  elsewhere: "other collection fits better",
+  rerank: "reranker",
+  beside_facts: "next to facts found",
+  answer: "answers the message before",
+  brief: "short and says little",
+  asks: "question without an answer",
+  author_named: "author named in the question",
+  assistant: "said by the assistant",
+  assistant_asked: "assistant asked about",
+};
 
 /** The points of a score, one bar for each contribution. */
 export function contributions(list, score) {
@@ -413,7 +437,7 @@ export function contributions(list, score) {
       const bar = el("span", { class: each.points < 0 ? "bar minus" : "bar", "aria-hidden": "true" });
       bar.style.setProperty("width", `${Math.max((Math.abs(each.points) / largest) * 100, 0.5)}%`);
       return [
-        words(each.feature),
+        FEATURES[each.feature] ?? words(each.feature),
         el("span", { class: "track" }, bar),
         number(each.points, 3),
         `${number(each.value, 3)} × ${number(each.weight, 3)}`,

@@ -52,7 +52,7 @@ export default {
     api.on("before_prompt_build", async (event, ctx) => {
       const prompt = event.currentUserMessage ?? event.prompt;
       if (isLeftOut(ctx) || !prompt) return undefined;
-      const told = { event: "before_prompt_build", session: session(ctx), prompt };
+      const told = { event: "before_prompt_build", session: session(ctx), cwd: ctx.workspaceDir, prompt };
       const answer = await ask(command, told, config.timeoutMs ?? RECALL_MS, log);
       try {
         return answer.trim() ? JSON.parse(answer) : undefined;
@@ -63,7 +63,7 @@ export default {
 
     api.on("agent_end", async (event, ctx) => {
       if (isLeftOut(ctx) || !Array.isArray(event.messages)) return;
-      const told = { event: "agent_end", session: session(ctx), messages: event.messages };
+      const told = { event: "agent_end", session: session(ctx), cwd: ctx.workspaceDir, messages: event.messages };
       await ask(command, told, config.timeoutMs ?? CAPTURE_MS, log);
     });
   },

@@ -10,12 +10,22 @@ from mnemic.text.chatlogs.documents import (
     read_chatgpt,
     read_claude_ai,
     read_claude_code,
+    read_codex,
+    read_fine_tuning,
+    read_gemini,
     read_generic,
     read_pi,
     read_sharegpt,
 )
 
-_LINES: dict[str, Callable[..., None]] = {"pi": read_pi, "claude-code": read_claude_code, "jsonl": read_generic}
+_LINES: dict[str, Callable[..., None]] = {
+    "pi": read_pi,
+    "claude-code": read_claude_code,
+    "codex": read_codex,
+    "gemini-cli": read_gemini,
+    "fine-tuning": read_fine_tuning,
+    "jsonl": read_generic,
+}
 _DOCUMENTS: dict[str, Callable[..., None]] = {
     "chatgpt": read_chatgpt,
     "claude-ai": read_claude_ai,
@@ -40,7 +50,7 @@ def read_log(text: str, format_: str | None = None, *, include_tools: bool = Fal
     if name in _DOCUMENTS:
         _DOCUMENTS[name](_conversations(document, name), reading, include_tools=include_tools)
     else:
-        records = _embedded_lines(document) or _numbered(text, reading)
+        records = _embedded_lines(document, name) or numbered_records(text, reading)
         _LINES[name](records, reading, include_tools=include_tools)
     reading.conversations = [c for c in reading.conversations if c.messages]
     return reading
@@ -68,15 +78,25 @@ def _format_of_document(document: Any) -> str | None:
             return name
     if "loglines" in first:
         return "claude-code"
+    if "sessionId" in first and "projectHash" in first:
+        return "gemini-cli"
+    if as_list(document) and "messages" in first:
+        return "fine-tuning"
     return "jsonl" if "messages" in first or (as_list(document) and "role" in first) else None
 
 
 def _format_of_lines(text: str) -> str:
-    for _, record in zip(range(20), (record for _, record in _numbered(text, LogReading(""))), strict=False):
+    for _, record in zip(range(20), (record for _, record in numbered_records(text, LogReading(""))), strict=False):
         if record.get("type") == "session":
             return "pi"
         if record.get("type") in ("user", "assistant") and "message" in record:
             return "claude-code"
+        if as_mapping(record.get("payload")) or {"id", "timestamp", "instructions"} <= record.keys():
+            return "codex"
+        if "sessionId" in record and "projectHash" in record:
+            return "gemini-cli"
+        if as_list(record.get("messages")) or "preferred_output" in record:
+            return "fine-tuning"
         if "role" in record and ("content" in record or "text" in record):
             return "jsonl"
     raise InvalidInputError(
@@ -85,16 +105,19 @@ def _format_of_lines(text: str) -> str:
     )
 
 
-def _embedded_lines(document: Any) -> list[tuple[int, Json]]:
+def _embedded_lines(document: Any, name: str) -> list[tuple[int, Json]]:
     """Records of formats that are usually lines but came as one document."""
     if document is None:
         return []
     mapping = as_mapping(document)
+    if name in ("gemini-cli", "fine-tuning") and mapping:
+        return [(1, mapping)]
     entries = as_list(document) or as_list(mapping.get("loglines")) or as_list(mapping.get("messages"))
     return [(number, as_mapping(entry)) for number, entry in enumerate(entries, start=1)]
 
 
-def _numbered(text: str, reading: LogReading) -> Iterator[tuple[int, Json]]:
+def numbered_records(text: str, reading: LogReading) -> Iterator[tuple[int, Json]]:
+    """The JSON objects of a text's lines with their numbers. Other lines are reported."""
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -110,4 +133,4 @@ def _numbered(text: str, reading: LogReading) -> Iterator[tuple[int, Json]]:
             reading.problems.append(f"line {number}: not a JSON object")
 
 
-__all__ = ["FORMATS", "LogReading", "LoggedConversation", "read_log"]
+__all__ = ["FORMATS", "LogReading", "LoggedConversation", "numbered_records", "read_log"]

@@ -19,6 +19,7 @@ _ROLES = {
     "ai": Role.ASSISTANT,
     "bot": Role.ASSISTANT,
     "model": Role.ASSISTANT,
+    "gemini": Role.ASSISTANT,
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
     "tool": Role.TOOL,

@@ -1,5 +1,8 @@
 """Readers of whole JSON documents (exports of ChatGPT and Claude.ai, ShareGPT, lists of messages) and of JSON lines."""
 
+import hashlib
+import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -30,8 +33,9 @@ def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tool
                 continue
             content = as_mapping(message.get("content"))
             text = text_of(content.get("parts")) or text_of(content.get("text"))
+            is_call = message.get("recipient") not in (None, "all")  # what the model sends to a tool
             entry = _Entry(
-                role=as_mapping(message.get("author")).get("role"),
+                role=Role.TOOL.value if is_call else as_mapping(message.get("author")).get("role"),
                 text=text,
                 when=message.get("create_time"),
                 external_id=message.get("id") or node,
@@ -210,3 +214,100 @@ def _path_to_last_leaf(records: list[Json]) -> set[str] | None:
     parents = {str(node): record.get("parentId") for node, record in zip(ids, records, strict=True)}
     path, above = _climb(ids[-1] if ids else None, parents)
     return set(path) if above is None else None
+
+
+CONTEXT = "instructions that the program added"
+_TAG = re.compile(r"<([\w-]{1,40})[^<>]{0,200}>")
+_CODEX_RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+
+
+def read_codex(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+    """A Codex CLI session: a header, then items of the conversation, which older versions wrote without `payload`.
+    Turns that the user rolled back are left out.
+    """
+    conversation, is_named = LoggedConversation("codex-session"), False
+    for number, record in records:
+        item = as_mapping(record.get("payload")) or record
+        kind, role, text = item.get("type"), item.get("role"), text_of(item.get("content")).strip()
+        if record.get("type") == "session_meta" or (kind is None and "instructions" in item):
+            conversation.session = conversation.session if is_named else str(item.get("id") or "codex-session")
+            is_named = True
+        elif kind == "thread_rolled_back":
+            reading.skipped["rolled back"] += _roll_back(conversation, item.get("num_turns"))
+        elif kind == "message" and (role_of(role) is Role.SYSTEM or _is_context(role, text)):
+            reading.skipped[CONTEXT] += 1
+        elif kind == "message" or kind in _CODEX_RESULTS:
+            if kind != "message":
+                output = item.get("output")
+                role, text = Role.TOOL.value, text_of(output) or text_of(as_mapping(output).get("content"))
+            entry = _Entry(role, text, record.get("timestamp"), item.get("id"))
+            _add(conversation, reading, entry, number, include_tools=include_tools, where=f"line {number}")
+        else:
+            reading.skipped[str(kind or record.get("type", "unknown"))[:40]] += 1
+    reading.conversations.append(conversation)
+
+
+def _is_context(role: object, text: str) -> bool:
+    """True for a user's message that the program wrote: one tag around everything, or the project's AGENTS.md."""
+    tag = _TAG.match(text)
+    is_wrapped = tag is not None and text.endswith(f"</{tag[1]}>")
+    return role_of(role) is Role.USER and (is_wrapped or text.startswith("# AGENTS.md instructions"))
+
+
+def _roll_back(conversation: LoggedConversation, turns: object) -> int:
+    """Remove the last turns. Returns the number of removed messages."""
+    before, messages = len(conversation.messages), conversation.messages
+    while messages and isinstance(turns, int) and turns > 0:
+        turns -= messages.pop().role is Role.USER
+    return before - len(messages)
+
+
+def read_gemini(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+    """A Gemini CLI chat: one document, or a log of changes. A message that comes again replaces its former version, and
+    a rewind removes a message and those after it.
+    """
+    session, said = "", dict[str, Json]()
+    for number, record in records:
+        changes = as_mapping(record.get("$set")) or record
+        session = session or str(changes.get("sessionId") or "")
+        if isinstance(back := record.get("$rewindTo"), str):
+            before = len(said)
+            while said and said.popitem()[0] != back:
+                pass
+            reading.skipped["rolled back"] += before - len(said)
+        elif "messages" not in changes and "id" in record:
+            said[str(record["id"])] = record
+        for place, message in enumerate(map(as_mapping, as_list(changes.get("messages"))), start=1):
+            said.setdefault(str(message.get("id") or f"{number}:{place}"), message)
+    conversation = LoggedConversation(session or "gemini-session")
+    for place, (key, message) in enumerate(said.items(), start=1):
+        if role_of(message.get("type")) is None:
+            reading.skipped[str(message.get("type", "unknown"))[:40]] += 1
+            continue
+        when, text = message.get("timestamp"), text_of(message.get("content"))
+        if text or not message.get("toolCalls"):
+            entry = _Entry(message.get("type"), text, when, key)
+            _add(conversation, reading, entry, place, include_tools=include_tools)
+        for call in map(as_mapping, as_list(message.get("toolCalls"))):
+            entry = _Entry(Role.TOOL.value, text_of(call.get("resultDisplay")), when, call.get("id"))
+            _add(conversation, reading, entry, place, include_tools=include_tools)
+    reading.conversations.append(conversation)
+
+
+def read_fine_tuning(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+    """Training data: one conversation per line, named by a hash of its messages. System prompts are left out."""
+    for number, record in records:
+        listed = [*as_list(record.get("messages")), *as_list(as_mapping(record.get("input")).get("messages"))]
+        listed += as_list(record.get("preferred_output"))
+        if not listed:
+            reading.problems.append(f"line {number}: it has no messages")
+        digest = hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()[:16]
+        conversation = LoggedConversation(f"example-{digest}")
+        for place, message in enumerate(map(as_mapping, listed), start=1):
+            if role_of(message.get("role")) is Role.SYSTEM:
+                reading.skipped["system prompts"] += 1
+                continue
+            entry = _Entry(message.get("role"), text_of(message.get("content")), None, None)
+            where = f"line {number}, message {place}"
+            _add(conversation, reading, entry, place, include_tools=include_tools, where=where)
+        reading.conversations.append(conversation)

@@ -21,7 +21,7 @@ from mnemic.text.facts import when as times
 from mnemic.text.facts.when import cut_label
 from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
-from mnemic.text.prose import machine_spans
+from mnemic.text.prose import machine_spans, prose_parts
 from mnemic.text.sentences import sentences
 
 MAX_MESSAGE_CHARS = 8000
@@ -232,7 +232,8 @@ def plain_statements(text: str) -> list[str]:
 def _plain_sentences(text: str) -> list[tuple[str, Language]]:
     if len(text) > MAX_ATTRIBUTE_CHARS:
         return []
-    found = [(sentence, detect(sentence)) for sentence in (text[start:end] for start, end in sentences(text))]
+    parts = [text[start:end] for start, end in prose_parts(text)]
+    found = [(part[start:end], detect(part[start:end])) for part in parts for start, end in sentences(part)]
     if any(language.slots.commission.search(text) for language in {id(each): each for _, each in found}.values()):
         return []
     return [

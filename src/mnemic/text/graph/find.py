@@ -24,7 +24,7 @@ from mnemic.text.replies import read_item
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import wording
 
-EXTRACTOR = "rules-3"  # name of the rules as a reader; changes with any rule of this package
+EXTRACTOR = "rules-4"  # name of the rules as a reader; changes with any rule of this package
 STATED, IMPLIED = 3, 2  # evidence for a type: the name or text states it, or a relation implies it
 MOST_CHARACTERS = 20_000  # read of a text: bounds the time of the rules
 MOST_NAMES = 40  # of one text: a text with more is a list
@@ -34,12 +34,16 @@ MOST_FILLERS = 2  # words between a phrase and its name; more belong to another 
 _GAP_CHARACTERS = 80  # between two names that one phrase relates; more holds another clause
 
 _MINE = re.compile(r"(?<![\w'\u2019])[Mm]y\s+(?=(?:new |old |big |little |older |younger )?[a-z]{3,20}(?: is|,)? )")
+_LOWER = late_pattern(r"(?<!\w)[^\W\d_A-Z]{2,}(?!\w)")
 _CLAUSE = late_pattern("[^\uff0c,\u3002\uff1b;\uff01!\uff1f?\u3001\uff1a:\n\uff08\uff09()]+")
 _PRONOUN = re.compile(r"\s*(?P<word>[Hh]e|[Ss]he|[Ii]t)\s")
 _GAP_WORD = re.compile(
     r"[^\W\d_](?:[^\W\d_]|[.-](?=[^\W\d_]))*+(?:['\u2019][^\W\d_]+)?|['\u2019][^\W\d_]+|[,&;:()?!\u2026\u2014]|\d+"
 )
+_DESCRIPTION = late_pattern(r"[^.,;:!?()\n]{2,80}")  # what a text says of a name: "a company based in Oslo"
+_LISTED_KIND = late_pattern(r"(?P<noun>[a-z]+),? (?:like|such as|including|called|named) (?:[A-Z][\w' ]*, )?(?:the )?$")
 _ENDS_KIND = frozenset(("in", "of", "who", "that", "which", "from", "with", "for", "at", "and", "by", "to"))
+_FENCES = ("```", "~~~")  # code names no things
 _BRACKETED = re.compile(r"\s*\((?P<short>[A-Z][A-Za-z0-9&.-]{1,11})\)")
 
 
@@ -53,7 +57,9 @@ class Found:
 
 @dataclass(slots=True)
 class Findings:
-    """Collects names and relations. `subject`: of the last clause, if any."""
+    """Collects names and relations. `subject`: of the last clause, if any. `common`: words that the text also has in
+    lower case, so that a capital alone makes none of them a name.
+    """
 
     names: dict[tuple[str, EntityType], Named] = field(default_factory=dict[tuple[str, EntityType], Named])
     relations: dict[tuple[str, str, str], tuple[spelling.Name, spelling.Name, int, int]] = field(
@@ -62,6 +68,8 @@ class Findings:
     votes: dict[str, Counter[EntityType]] = field(default_factory=dict[str, "Counter[EntityType]"])
     seen: dict[str, spelling.Name] = field(default_factory=dict[str, spelling.Name])
     subject: list[spelling.Name] = field(default_factory=list[spelling.Name])
+    common: frozenset[str] = frozenset()
+    descriptions: dict[str, str] = field(default_factory=dict[str, str])
 
     def see(self, name: spelling.Name, type_: EntityType = EntityType.THING) -> None:
         """Add a name worth keeping, with its type if known."""
@@ -113,8 +121,8 @@ class Findings:
         whole = {key: self._whole_name(key) for key in self.seen}
         places = {key: place for place, key in enumerate(dict.fromkeys(whole.values()))}
         names = [
-            Named(self.seen[key].text, key, self.type_of(key), self.seen[key].start, self.seen[key].end)
-            for key in places
+            Named(seen.text, key, self.type_of(key), seen.start, seen.end, self.descriptions.get(key, ""))
+            for key, seen in ((key, self.seen[key]) for key in places)
         ]
         related: dict[tuple[int, int, str], Related] = {}
         for (source, target, type_), (_, _, start, end) in self.relations.items():
@@ -154,8 +162,11 @@ def find(text: str, speaker: str = "", parser: TextParser | None = None) -> Foun
                 _read_parsed(shown, parsed.Sentence(words, (), findings, persons, things), findings, speaker)
         return findings.found()
     before: Sequence[spelling.Name] = ()
+    findings.common = frozenset(_LOWER.findall(shown))
     for start, end in sentences(shown):
         sentence = shown[start:end]
+        if sentence.startswith(_FENCES):
+            continue
         clauses = detect(sentence, least_share=0).clauses
         if clauses is not None:
             before = ()
@@ -172,7 +183,7 @@ def _read_parsed(text: str, sentence: parsed.Sentence, findings: Findings, speak
     start, end = words[0].start, words[-1].end
     names = [*parsed.names_of(text, words), *_speakers(text, (start, end), speaker)]
     names.sort(key=lambda name: name.start)
-    sentence.names = _with_kinds(text, names, end, findings)
+    sentence.names = _with_kinds(text, names, (start, end), findings)
     for name in sentence.names:
         if name.is_sure or name.type is not EntityType.THING:
             findings.see(name)
@@ -253,9 +264,9 @@ def _read(
         *_resolve_pronoun(text, span, before, findings),
     ]
     names.sort(key=lambda name: name.start)
-    names = _with_kinds(text, names, end, findings)
+    names = _with_kinds(text, names, (start, end), findings)
     for name in names:
-        if name.is_sure or name.type is not EntityType.THING:
+        if name.type is not EntityType.THING or (name.is_sure and name.key not in findings.common):
             findings.see(name)
     if not text[start:end].rstrip("\"' )").endswith("?"):
         _relate(text, span, names, findings)
@@ -291,14 +302,25 @@ def _speakers(text: str, span: tuple[int, int], speaker: str) -> list[spelling.N
     return [spelling.Name(speaker, start, end, EntityType.PERSON) for start, end in found]
 
 
-def _with_kinds(text: str, names: Sequence[spelling.Name], end: int, findings: Findings) -> list[spelling.Name]:
+def _with_kinds(
+    text: str, names: Sequence[spelling.Name], span: tuple[int, int], findings: Findings
+) -> list[spelling.Name]:
     """The names with the information right behind them: a type, or a short form."""
     kept: list[spelling.Name] = []
+    start, end = span
     for place, each in enumerate(names):
         name = each
         until = names[place + 1].start if place + 1 < len(names) else end
         match = spelling.load_words().kind.match(text, name.end, end)
         kind = EntityType.THING if match is None else _kind_said(match["words"], until - match.start("words"))
+        if (
+            match is not None
+            and kind is not EntityType.THING
+            and (said := _DESCRIPTION.match(text, match.start("words")))
+        ):
+            findings.descriptions.setdefault(name.key, said.group().strip())
+        if kind is EntityType.THING and (listed := _LISTED_KIND.search(text, max(start, name.start - 40), name.start)):
+            kind = _kind_of_several(listed["noun"])
         if kind is not EntityType.THING and name.type is EntityType.THING:
             name = replace(name, type=kind)
             findings.see(name)
@@ -308,6 +330,13 @@ def _with_kinds(text: str, names: Sequence[spelling.Name], end: int, findings: F
             other = spelling.Name(short["short"], short.start("short"), short.end("short"), name.type)
             findings.relate(name, other, spelling.load_words().meanings["also known as"], (name.start, short.end()))
     return kept
+
+
+def _kind_of_several(noun: str) -> EntityType:
+    """The entity type of a noun in the singular or plural."""
+    kinds = spelling.load_words().kinds
+    forms = (noun, noun.removesuffix("s"), noun.removesuffix("es"), noun.removesuffix("ies") + "y")
+    return next((kinds[form] for form in forms if form in kinds), EntityType.THING)
 
 
 def _kind_said(words: str, room: int) -> EntityType:

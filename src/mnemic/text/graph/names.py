@@ -53,6 +53,13 @@ class Words:
     honorifics: frozenset[str]
     openers: frozenset[str]
     alone: frozenset[str]
+    starting: frozenset[str]
+    doubtful: frozenset[str]
+    no_names: frozenset[str]
+    given: frozenset[str]
+    greeting: frozenset[str]
+    compounds: tuple[str, ...]
+    before: Mapping[str, EntityType]
     speaker: re.Pattern[str]
     kind: re.Pattern[str]
 
@@ -69,6 +76,9 @@ _LISTED = [
     "dropped_first",
     "honorifics",
 ]
+
+
+_ENGLISH = ["alone", "starting", "doubtful", "no_names", "given", "greeting"]
 
 
 @cache
@@ -94,10 +104,12 @@ def load_words() -> Words:
         suffixes=_read_types([data["suffixes"]]),
         known=_read_types([data["known"]]),
         openers=listed("openers") | STOP_WORDS,
-        alone=frozenset(data["words"]["alone"].split()),
+        **{field: frozenset(data["words"][field].split()) for field in _ENGLISH},
+        compounds=tuple(f"-{ending}" for ending in data["words"]["compounds"].split()),
+        before=_read_types([data["before"]]),
         speaker=re.compile(rf"(?<![\w'\u2019])(?:(?:I|[Uu]ser)(?=['\u2019\s])|(?:{alone})(?=\s))"),
         kind=re.compile(
-            rf"(?:,|['\u2019]s)?\s+(?:(?:{copulas})\s+)?(?:{determiners})\s+(?P<words>[\w-]{{2,20}}(?:\s[\w-]{{2,20}}){{0,3}})"
+            rf"(?:,\s+|['\u2019]s\s+|\s+(?:{copulas})\s+)(?:{determiners})\s+(?P<words>[\w-]{{2,20}}(?:\s[\w-]{{2,20}}){{0,3}})"
         ),
     )
 
@@ -140,7 +152,25 @@ _EDGES = (
     "\u300a\u300b\u300c\u300d\u3001\u3002\uff0c\u2013\u2014"
 )
 _ARTICLE = "the "
-_ENDS = frozenset('.!?\u2026:\n"')
+_BEGIN = late_pattern(r"(?:^|[.!?\u2026:;\n\"\u201c|\u2022])[\s\d.)*_#>\u2013\u2014\"\u201c\u2022(\[+-]*\Z")
+"""What stands before a word with a capital by its place: the start of a sentence, a list item or a quotation."""
+
+_QUOTES = frozenset('"\u201c\u201d')
+_QUOTED_END = late_pattern(r"[.,!?]?[\"\u201c\u201d]")
+_GREETED_END = frozenset("!,.?")  # behind the name of someone greeted
+_LABEL_END = late_pattern(r"[*_\"\u201d]*\s*(?:[:\u2013\u2014-]|\Z)")
+_TITLE = late_pattern(r"\s*(?:#.*|(?:(?:[-*+\u2022]|\d{1,3}[.)])\s+)?(?:\*\*|__).*?(?:\*\*|__))")
+"""A heading, or the bold words at the start of a list item: every word may have a capital there."""
+
+_SHORT_FORM = late_pattern("['\u2019](?:ll|ve|re)$")
+_BLANK = late_pattern(r"\[[^\[\]\n]{1,40}\](?!\()")  # to be filled in: "[Company Name]", unlike a link
+_VERSION = late_pattern(r"(?!(?:19|20[0-4])\d\d$)[1-9]\d{0,3}|ii|iii|iv|vi|vii|viii|ix|xi|xii")
+"""A number behind a name, as products have it, except a year."""
+
+_INITIALS = late_pattern(r"(?:\w\.){1,3}")
+_MOST_OF_PERSON = 3  # words of a person's name; a longer one is a title
+_LEAST_FORM = 5  # letters; a longer word on -ing or -ed may be a form of a verb
+_LOOK_BACK = 12  # characters before a word that show whether it begins a sentence
 _INSIDE = frozenset(("of", "de", "da", "do", "dos", "del", "di", "von", "van", "der", "den", "la", "le", "al", "bin"))
 _SPEAKERS = ("i", "user", "assistant")
 _FEW_WORDS = 6  # a sentence of fewer may consist of names ("Anna met Bob.")
@@ -198,8 +228,12 @@ def type_of(name: str) -> EntityType:
         type_ = load_words().suffixes.get(last)
         if type_ is None and first in load_words().naming_first:
             type_ = load_words().kinds.get(first)
-        return type_ or EntityType.THING
-    return EntityType.THING
+        if type_ is not None:
+            return type_
+    if len(words) > 1 and _VERSION.fullmatch(words[-1]) and words[0] not in load_words().given:
+        return EntityType.PRODUCT
+    is_person = words[0] in load_words().given or (len(words) > 1 and _INITIALS.fullmatch(words[0]))
+    return EntityType.PERSON if is_person and len(words) <= _MOST_OF_PERSON else EntityType.THING
 
 
 def names_in(text: str, start: int, end: int) -> list[Name]:
@@ -207,12 +241,16 @@ def names_in(text: str, start: int, end: int) -> list[Name]:
     words = [_Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(text, start, end)]
     capitals = [word.is_capital for word in words[1:]]
     tells = not capitals or sum(capitals) <= _MOSTLY_NAMES * len(capitals) or len(capitals) < _FEW_WORDS
+    title = _TITLE.match(text, start, end)
+    titled = start if title is None else title.end()
     found: list[Name] = []
     place = 0
     while place < len(words):
         length = _run(text, words, place)
         if length:
-            found += _name(text, words, place, length, tells=tells)
+            run = words[place : place + length]
+            is_telling = tells and run[0].start >= titled
+            found += _name(text, (start, end), words[place - 1].text if place else "", run, is_telling=is_telling)
         place += max(length, 1)
     return found
 
@@ -225,18 +263,21 @@ class _Word:
 
     @property
     def is_capital(self) -> bool:
-        """True for a capital at the start, or inside as in iPhone."""
-        return self.text[0].isupper() or any(character.isupper() for character in self.text[1:])
+        """True for a capital at the start, or inside as in iPhone; not for an adjective as in Spanish-style."""
+        return any(character.isupper() for character in self.text) and not self.text.endswith(load_words().compounds)
 
     @property
     def is_opener(self) -> bool:
-        return self.text.lower() in load_words().openers
+        return _SHORT_FORM.sub("", self.text.lower()) in load_words().openers
 
 
 def _run(text: str, words: Sequence[_Word], place: int) -> int:
     """How many words from here form one name; 0 for none."""
     first = words[place].text.lower()
-    if not words[place].is_capital or first in _SPEAKERS or load_words().kinds.get(first) is EntityType.PERSON:
+    is_negation = text[words[place].end : words[place].end + 2] in ("'t", "\u2019t")
+    if not words[place].is_capital or first in _SPEAKERS or is_negation:
+        return 0
+    if load_words().kinds.get(first) is EntityType.PERSON:
         return 0
     end = place + 1
     while end < len(words) and end - place < MOST_NAME_WORDS and _goes_on(text, words[end - 1], words[end]):
@@ -245,6 +286,8 @@ def _run(text: str, words: Sequence[_Word], place: int) -> int:
             end += 1
         elif word.text in _INSIDE and behind is not None and behind.is_capital and _goes_on(text, word, behind):
             end += 2
+        elif text[word.start : word.start + 7] == "of the " and end + 2 < len(words) and words[end + 2].is_capital:
+            end += 3
         else:
             break
     return end - place
@@ -252,29 +295,65 @@ def _run(text: str, words: Sequence[_Word], place: int) -> int:
 
 def _goes_on(text: str, word: _Word, following: _Word) -> bool:
     between = text[word.end : following.start]
-    return between in (" ", "\u00a0") or (between == ". " and word.text.lower() in load_words().honorifics)
+    is_initial = word.text[-1].isupper() and word.text[-2:-1] in ("", ".")
+    return between in (" ", "\u00a0") or (
+        between == ". " and (is_initial or word.text.lower() in load_words().honorifics)
+    )
 
 
-def _name(text: str, words: Sequence[_Word], place: int, length: int, *, tells: bool) -> list[Name]:
-    """The name of a run, without the opener of a sentence; empty if nothing is left."""
-    first = place
-    while first < place + length and (
-        words[first].is_opener or words[first].text.lower() in load_words().dropped_first
-    ):
-        first += 1
-    run = words[first : place + length]
-    if not run or run[0].text.isdecimal() or (len(run) == 1 and len(run[0].text) == 1):
+def _name(text: str, span: tuple[int, int], before: str, run: Sequence[_Word], *, is_telling: bool) -> list[Name]:
+    """The name of a run behind the word `before`, without the opener of a sentence; empty if nothing is left."""
+    table, begin = load_words(), max(span[0], run[0].start - _LOOK_BACK)
+    is_first = _BEGIN.search("\0" * (begin > span[0]) + text[begin : run[0].start]) is not None
+    is_quoted = text[max(run[0].start - 1, 0)] in _QUOTES and _QUOTED_END.match(text, run[-1].end) is not None
+    whole = len(run)
+    while run:
+        is_verb = is_first and len(run) == whole and _is_verb(run)
+        is_dropped = is_verb or run[0].is_opener or run[0].text.lower() in table.dropped_first
+        is_known = text[run[0].start : run[-1].end].lower() in table.known
+        if not is_dropped or (is_known and (len(run) > 1 or run[0].text.isupper())):
+            break
+        before, run = run[0].text, run[1:]
+    is_first = is_first and len(run) == whole
+    shown = clean_name(text[run[0].start : run[-1].end]) if run else ""
+    if not name_key(shown) or _is_no_name(run) or _BLANK.match(text, max(run[0].start - 1, 0)):
         return []
-    is_first = first == 0 or text[max(run[0].start - 3, 0) : run[0].start].rstrip()[-1:] in _ENDS
-    if len(run) == 1 and is_first and run[0].text.lower() in load_words().alone:
-        return []
-    shown = clean_name(text[run[0].start : run[-1].end])
-    is_sure = tells and (first > 0 or len(run) > 1)
-    before = words[first - 1].text.lower() if first else ""
+    is_label = (len(run) < whole or is_first) and _LABEL_END.match(text, run[-1].end, span[1]) is not None
+    is_sure = is_telling and not is_label and (not is_first or len(run) > 1)
     type_ = type_of(shown)
-    if type_ is EntityType.THING and before in load_words().kinds:
-        type_ = load_words().kinds[before]
-    return [Name(shown, run[0].start, run[-1].end, type_, is_sure)] if name_key(shown) else []
+    if type_ is THING:
+        end = text[run[-1].end : run[-1].end + 1]
+        is_greeted = (before.lower() in table.greeting and end in _GREETED_END) or (
+            len(run) == 1 and end in ("!", "?") and text[max(run[0].start - 2, 0) : run[0].start] == ", "
+        )
+        told = EntityType.PERSON if is_greeted else EntityType.PRODUCT if is_quoted and whole > 1 else THING
+        type_ = table.kinds.get(before.lower(), table.before.get(before.lower(), told))
+    return [Name(shown, run[0].start, run[-1].end, type_, is_sure)]
+
+
+def _is_verb(run: Sequence[_Word]) -> bool:
+    """True if a sentence's first word, which has its capital by its place, is no part of the name behind it. Words that
+    may be nouns are none before a name that is known by itself: "Learning German", but "Billing Service".
+    """
+    table, word, rest = load_words(), run[0].text.lower(), [each.text.lower() for each in run[1:]]
+    if word in table.starting or not rest:
+        return word in table.starting
+    is_doubtful = word in table.doubtful or (len(word) > _LEAST_FORM and word.endswith(("ing", "ed")))
+    is_known = rest[0] in table.given or rest[0] in table.no_names or " ".join(rest) in table.known
+    return is_doubtful and is_known and word not in table.given
+
+
+def _is_no_name(run: Sequence[_Word]) -> bool:
+    """True for numbers, letters, a mere kind, common words, and roles such as "Product Manager"."""
+    table, word, last = load_words(), run[0].text.lower(), run[-1].text.lower()
+    if len(run) > 1:
+        is_counted = last.isdecimal() and word in table.alone  # "Step 3"
+        return word.isdecimal() or is_counted or table.kinds.get(last) is EntityType.PERSON
+    is_common = any(
+        word in words for words in (table.kinds, table.suffixes, table.alone, table.starting, table.doubtful)
+    )
+    is_common = is_common and word not in table.known and word not in table.given
+    return is_common or word in table.no_names or len(word) == 1 or word.isdecimal()
 
 
 def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:

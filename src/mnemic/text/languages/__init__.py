@@ -98,7 +98,8 @@ class SlotRules:
     `plain`: the profile's careful rules, which match whole plain sentences. Excluded are `commission` (work on a text),
     `unsure` (questions, negations, the past, reports), sentences without `first_person`, and values that match
     `no_value`. `loose` rules accept more wordings, unless `doubt` precedes their end. `told` match whole sentences in
-    the third person, the form of memories; `change`: the value replaces another one. `things` also have a group
+    the third person, the form of memories; `change`: the value replaces another one. `regions`: countries and states,
+    in which a home's town may be. `things` also have a group
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
     `stopped` the group `rest`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than
     one thing; `pronouns` name no one. `stated`: the plain sentence for a slot's value, in the words of questions.
@@ -114,6 +115,7 @@ class SlotRules:
     things: Rules = ()
     told: Rules
     change: re.Pattern[str] = NEVER
+    regions: re.Pattern[str] = NEVER
     feels: re.Pattern[str] = NEVER
     feelings: Mapping[str, str]
     stopped: re.Pattern[str] = NEVER

@@ -107,6 +107,7 @@ class _Rewriting:
         self._is_compound = has_compound_subject(clause)
         self._is_pair = clause.startswith("I and ")
         self._may_go_on = False
+        self._is_past = False
         self._is_named = False
         self._out: list[str] = []
         self._place = 0
@@ -174,7 +175,8 @@ class _Rewriting:
                 self._put(token)
                 continue
             if lower[:1].isalpha():
-                self._may_go_on = not is_plural and (is_base(lower) or lower in ("am", "are"))
+                self._is_past = not is_plural and is_past(lower)
+                self._may_go_on = self._is_past or (not is_plural and (is_base(lower) or lower in ("am", "are")))
                 form: str = (
                     _PLURALS[lower] if is_plural and lower in _PLURALS else token if is_plural else with_user(token)
                 )
@@ -182,10 +184,17 @@ class _Rewriting:
             return
 
     def _and(self, token: str) -> None:
-        """After a present verb and "and" or "but", conjugate the next verb for the same subject."""
+        """After a verb and "and" or "but", conjugate the next verb for the same subject. After a past verb, only if an
+        adverb precedes it: "I sold it and now drive a van".
+        """
         self._put(token)
+        blank, adverb, *_ = (*self._tokens[self._place : self._place + 2], "", "")
+        if has_adverb := blank.isspace() and is_adverb(adverb.lower()):
+            self._put(blank)
+            self._put(adverb)
         blank, verb, behind = (*self._tokens[self._place : self._place + 3], "", "", "")[:3]
-        if blank.isspace() and may_follow_and(verb.lower()) and behind.isspace():
+        is_next = blank.isspace() and may_follow_and(verb.lower()) and behind.isspace()
+        if is_next and (has_adverb or not self._is_past):
             self._put(blank)
             self._put(with_user(verb))
 

@@ -37,6 +37,8 @@ class Entry:
     level: Level | None = None
     observed_at: datetime | None = None
     is_dated: bool = False
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
     expires_at: datetime | None = None
     categories: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -296,9 +296,10 @@ class MemoryErasure(Port):
         tables = self._transaction.tables
         memories = [row.item for row in tables.memories.values() if row.item.state is not State.ERASED]
         documents = [each for each in tables.documents.values() if each.status is not DocumentStatus.ERASED]
+        messages = [row.item for row in tables.messages.values() if row.item.state is not State.ERASED]
         return [
             (item.partition, item.id)
-            for item in (*memories, *documents)
+            for item in (*memories, *documents, *messages)
             if item.partition.org == org and item.private_agent == agent
         ]
 

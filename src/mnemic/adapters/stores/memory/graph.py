@@ -135,7 +135,7 @@ class MemoryGraph(Port):
             message = row.item
             is_said = message.state is State.ACTIVE and message.role in (Role.USER, Role.ASSISTANT)
             if place[0] == partition and is_said:
-                said = _unread(message.id, graph.SourceKind.MESSAGE, message.text, None)
+                said = _unread(message.id, graph.SourceKind.MESSAGE, message.text, message.private_agent)
                 yield replace(said, author=message.name or "", role=message.role.value)
         for place, row in tables.chunks.items():
             if place[0] == partition and row.item.state is State.ACTIVE:

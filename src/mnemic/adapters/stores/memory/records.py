@@ -2,7 +2,7 @@
 
 import builtins
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -15,7 +15,17 @@ from mnemic.model.candidates import DOCUMENT, MESSAGE, Change
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk, Conversation, Item, Memory, Message, ProfileEntry, State
 from mnemic.model.recall import ContextQuery, ContextRecord, Counts
-from mnemic.model.records import ERASED, ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
+from mnemic.model.records import (
+    ERASED,
+    ApiKey,
+    AuditEntry,
+    HistoryEntry,
+    Job,
+    JobState,
+    KeptRequest,
+    KeptToken,
+    Outcome,
+)
 from mnemic.model.scope import Level, Partition, Visibility, to_microseconds
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
 
@@ -425,6 +435,32 @@ class MemoryKeys(Port):
 
     def has_any(self) -> bool:
         return bool(self._transaction.tables.keys)
+
+
+class MemoryTokens(Port):
+    """The `Tokens` port."""
+
+    def add(self, tokens: Sequence[KeptToken]) -> None:
+        self._transaction.writable.tokens.update({token.hash: token for token in tokens})
+
+    def get(self, hash: str) -> KeptToken | None:
+        return self._transaction.tables.tokens.get(hash)
+
+    def remove(self, org: str, hash: str) -> bool:
+        return self._drop(lambda token: (token.org, token.hash) == (org, hash)) == 1
+
+    def end(self, connection: str) -> int:
+        return self._drop(lambda token: token.connection == connection)
+
+    def forget(self, before: datetime) -> int:
+        return self._drop(lambda token: token.expires_at < before)
+
+    def _drop(self, is_dropped: Callable[[KeptToken], bool]) -> int:
+        tokens = self._transaction.writable.tokens
+        dropped = [token.hash for token in tokens.values() if is_dropped(token)]
+        for each in dropped:
+            del tokens[each]
+        return len(dropped)
 
 
 class MemoryAudit(Port):

@@ -36,6 +36,7 @@ class MemoryUnitOfWork:
     history = lazy_port(records.MemoryHistory)
     profiles = lazy_port(records.MemoryProfiles)
     keys = lazy_port(records.MemoryKeys)
+    tokens = lazy_port(records.MemoryTokens)
     audit = lazy_port(records.MemoryAudit)
     requests = lazy_port(records.MemoryRequests)
     contexts = lazy_port(records.MemoryContexts)

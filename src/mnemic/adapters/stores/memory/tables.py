@@ -16,7 +16,7 @@ from mnemic.model.document import Document, Step
 from mnemic.model.graph import Entity, Mention, Relation, Support
 from mnemic.model.item import Chunk, Conversation, Item, Memory, Message, ProfileEntry
 from mnemic.model.recall import ContextRecord
-from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, KeptRequest, Receipt
+from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, KeptRequest, KeptToken, Receipt
 from mnemic.model.scope import Partition
 
 ItemT = TypeVar("ItemT", bound=Item)
@@ -58,6 +58,7 @@ class Tables:
     cursors: dict[tuple[Partition, str, str], int] = field(default_factory=dict[tuple[Partition, str, str], int])
     schedules: dict[str, datetime] = field(default_factory=dict[str, datetime])
     keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])
+    tokens: dict[str, KeptToken] = field(default_factory=dict[str, KeptToken])
     audit: dict[int, AuditEntry] = field(default_factory=dict[int, AuditEntry])
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict[tuple[str, str], Receipt])
     requests: dict[tuple[str, str, str], KeptRequest] = field(default_factory=dict[tuple[str, str, str], KeptRequest])

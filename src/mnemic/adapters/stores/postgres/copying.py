@@ -14,15 +14,18 @@ from tempfile import TemporaryDirectory
 
 from psycopg import Connection, ServerCursor, sql
 
+from mnemic.adapters.stores.checks import new_age
 from mnemic.adapters.stores.postgres.connections import query, statements, to_json
 from mnemic.adapters.stores.postgres.session import Session
-from mnemic.adapters.stores.sqlite.copying import CopyFile, make_empty, new_age, rows_statement
+from mnemic.adapters.stores.sql.moving import SqlTransfer
+from mnemic.adapters.stores.sqlite.copying import CopyFile, list_keys, make_empty, rows_statement
 from mnemic.adapters.stores.sqlite.session import Session as SqliteSession
 from mnemic.adapters.stores.sqlite.session import migrations
 from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.errors import UnsupportedError
 from mnemic.model.columns import Row, dumps
-from mnemic.ports.store import PASSING_TABLES, Rows, Told, UnitOfWork
+from mnemic.model.scope import Partition
+from mnemic.ports.store import PASSING_TABLES, PLACEMENTS, Rows, Told, UnitOfWork
 
 _ROWS_AT_ONCE = 1000  # bounds memory: 1,000 vectors of 384 numbers are 1.5 MB
 _OWN = {"org", "filterable", "filterable_bookkeeping"}
@@ -72,15 +75,21 @@ def write_rows(connection: Connection[Row], path: Path, told: Told) -> None:
 class PostgresRows:
     """The `Rows` port over a snapshot transaction. `see_every_org` lets its next statements see every org."""
 
-    def __init__(self, connection: Connection[Row], work: UnitOfWork, see_every_org: _See) -> None:
+    def __init__(
+        self, connection: Connection[Row], work: UnitOfWork, see_every_org: _See, without: Collection[str]
+    ) -> None:
         self._connection, self.work, self._see_every_org = connection, work, see_every_org
         self._schema = _schema(connection)
         copied = _copied_tables()
         self._columns = {
-            table: self._schema.shared(copied, table) for table in self._schema.tables if table not in PASSING_TABLES
+            table: self._schema.shared(copied, table) for table in self._schema.tables if table not in without
         }
         self._with_org = [table for table in self._columns if "org" in copied[table]]
         self.tables = {table: [column.name for column in columns] for table, columns in self._columns.items()}
+
+    @property
+    def keys(self) -> Mapping[str, Sequence[str]]:
+        return list_keys()
 
     def orgs(self) -> list[str]:
         self._see_every_org(self._connection)
@@ -95,6 +104,8 @@ class PostgresRows:
         columns = self._columns[table]
         statement = rows_statement(table, self.tables[table])
         asked = _fill_statement(statement, columns=_list_columns(columns), table=sql.Identifier(table))
+        if _NUMBER in self.tables[table]:
+            asked += sql.SQL(" ") + _fill_statement("in_order")
         self._see_every_org(self._connection)
         return _fetch_rows(self._connection, f"rows_{table}", asked, columns, {"org": org})
 
@@ -128,7 +139,7 @@ class _Taking:
         homeless = sorted(name for name in {*self._copy.tables} - {*self._schema.tables} if self._copy.count(name))
         if homeless:
             raise UnsupportedError(f"the PostgreSQL store has no table for {', '.join(homeless)}", capability="backup")
-        names = [name for name in self._schema.tables if name not in kept]
+        names = [name for name in self._schema.tables if name not in (*kept, PLACEMENTS)]
         sizes = {name: self._copy.count(name) for name in names}
         version = new_age(self._newest())
         for name in reversed(names):
@@ -183,10 +194,34 @@ class _Taking:
         for name, value in row.items():
             if (table, name) in self._owned and value is not None:
                 row[name] = self._pids[value]
-        if "metadata" in row:
-            row["filterable"] = to_json(json.loads(str(row["metadata"])))
-            row["filterable_bookkeeping"] = to_json(json.loads(str(row["bookkeeping"])))
+        row.update(_to_filterable(row))
         return [_to_column(column.type, row[column.name]) for column in columns]
+
+
+class PostgresTransfer(SqlTransfer):
+    """The `Transfer` port. Adds the columns that only this store has."""
+
+    def __init__(self, work: UnitOfWork, session: Session, org: str, connection: Connection[Row]) -> None:
+        super().__init__(work, session, org)
+        tables = _schema(connection).tables
+        self._types = {table: {each.name: each.type for each in columns} for table, columns in tables.items()}
+
+    def mark(self, table: str, column: str) -> str:
+        return f"%({column})s::{self._types[table][column]}"
+
+    def to_row(self, table: str, values: Mapping[str, object]) -> dict[str, object]:
+        own = {"org": self._org} if any(isinstance(value, Partition) for value in values.values()) else {}
+        row, types = super().to_row(table, {**values, **own, **_to_filterable(values)}), self._types[table]
+        return {name: _to_column(types[name], value) for name, value in row.items() if name in types}
+
+
+def _to_filterable(row: Mapping[str, object]) -> dict[str, object]:
+    if "metadata" not in row:
+        return {}
+    return {
+        "filterable": to_json(json.loads(str(row["metadata"]))),
+        "filterable_bookkeeping": to_json(json.loads(str(row["bookkeeping"]))),
+    }
 
 
 def _to_column(kind: str, value: object) -> object:

@@ -94,6 +94,7 @@ class Session(SqlSession):
         self._guard = statements("connection")
         self._orgs: set[str] = set()
         self._is_told = True  # the server knows all of `_orgs`
+        self._entering: set[str] = set()
 
     def see(self, *orgs: str) -> None:
         """Let row security show these orgs too, from the next statement until this transaction ends."""
@@ -101,13 +102,22 @@ class Session(SqlSession):
             self._orgs.update(orgs)
             self._is_told = False
 
+    def enter(self, *orgs: str) -> None:
+        """The check is part of the next statement's round trip. A writer's check locks the table, so that a move that
+        stops the org waits for it.
+        """
+        self.see(*orgs)
+        self._entering |= {*orgs} - self._entered
+
     def run(self, sql: str, parameters: Parameters | None = None, /) -> Cursor[Row]:
         with translated_errors(_DOING, self._place):
-            if self._is_told:
+            if self._is_told and not self._entering:
                 return self._connection.execute(query(sql), parameters)
-            with self._connection.pipeline():  # one round trip for both
-                self._tell()
-                return self._connection.execute(query(sql), parameters)
+            with self._connection.pipeline():  # one round trip for all
+                placements = self._tell()
+                cursor = self._connection.execute(query(sql), parameters)
+            self._admit(placements)
+            return cursor
 
     def run_across(self, sql: str, parameters: Parameters | None = None, /) -> Cursor[Row]:
         with translated_errors(_DOING, self._place), self._connection.pipeline():
@@ -121,7 +131,7 @@ class Session(SqlSession):
             translated_errors(_DOING, self._place),
             ServerCursor(self._connection, f"stream_{next(self._numbers)}") as cursor,
         ):
-            self._tell()
+            self._admit(self._tell())
             cursor.itersize = _STREAMED_ROWS
             cursor.execute(query("\nUNION ALL\n".join(selects) + f"\n{order}"), parameters)
             yield from cursor
@@ -131,7 +141,7 @@ class Session(SqlSession):
         if not rows:
             return []
         with translated_errors(_DOING, self._place), self._connection.cursor() as cursor:
-            self._tell()
+            self._admit(self._tell())
             cursor.executemany(query(sql), rows, returning=True)
             return [result.rowcount == 1 for result in cursor.results()]
 
@@ -164,7 +174,7 @@ class Session(SqlSession):
         return [self._pids[partition] for partition in partitions if partition in self._pids]
 
     def versions(self, partitions: Sequence[Partition], /) -> dict[Partition, int]:
-        self.see(*(partition.org for partition in partitions))
+        self.enter(*(partition.org for partition in partitions))
         asked = {
             "orgs": [partition.org for partition in partitions],
             "levels": [partition.level.value for partition in partitions],
@@ -197,15 +207,24 @@ class Session(SqlSession):
     def _lock(self, partition: Partition) -> int | None:
         pid = self._pids.get(partition)
         if pid is None or pid not in self._locked:
-            self.see(partition.org)
+            self.enter(partition.org)
             row = self.run(self._partitions["lock"], partition_key(partition)).fetchone()
             pid = None if row is None else self._known(partition, row)
         return pid
 
-    def _tell(self) -> None:
+    def _tell(self) -> list[Cursor[Row]]:
+        """Name the orgs to the server. Returns the placements of those to check, for `_admit`."""
         if not self._is_told:
             self._connection.execute(query(self._guard["see_orgs"]), {"orgs": sorted(self._orgs)})
             self._is_told = True
+        find = query(self._placements["find" if self.is_writing else "find_to_read"])
+        return [self._connection.execute(find, {"org": org}) for org in sorted(self._entering)]
+
+    def _admit(self, placements: Sequence[Cursor[Row]]) -> None:
+        for placement in placements:
+            self._check_placement(placement.fetchone())
+        self._entered |= self._entering
+        self._entering.clear()
 
     def _known(self, partition: Partition, row: Row) -> int:
         pid, version = row

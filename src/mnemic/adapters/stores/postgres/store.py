@@ -12,13 +12,16 @@ from psycopg import Connection
 from psycopg.pq import TransactionStatus
 
 from mnemic.adapters.stores.postgres.connections import Connections, Target, query, statements, translated_errors
-from mnemic.adapters.stores.postgres.copying import PostgresRows, lock_all, replace_rows, write_rows
+from mnemic.adapters.stores.postgres.copying import PostgresRows, PostgresTransfer, lock_all, replace_rows, write_rows
 from mnemic.adapters.stores.postgres.migration import migrate
 from mnemic.adapters.stores.postgres.session import PostgresUnitOfWork, Session
+from mnemic.adapters.stores.sql.moving import list_placements
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.health import Condition, Finding
-from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
+from mnemic.model.records import Placement
+from mnemic.ports.moving import MovingStore, Transfer
+from mnemic.ports.store import PASSING_TABLES, PLACEMENTS, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 
 class PostgresStore:
@@ -103,10 +106,25 @@ class PostgresStore:
             write_rows(connection, path, told)
 
     @contextmanager
-    def rows(self) -> Generator[Rows]:
+    def rows(self, *, is_whole: bool = False) -> Generator[Rows]:
         with self._transaction("begin_read") as connection:
             work = PostgresUnitOfWork(Session(connection, self.place, is_writing=False))
-            yield PostgresRows(connection, work, self._see_every_org)
+            without = (PLACEMENTS,) if is_whole else PASSING_TABLES
+            yield PostgresRows(connection, work, self._see_every_org, without)
+
+    @property
+    def address(self) -> str:
+        return f"{self.place}, schema {self.schema}"
+
+    def placements(self) -> list[Placement]:
+        with self._transaction("begin_read") as connection:
+            return list_placements(Session(connection, self.place, is_writing=False))
+
+    @contextmanager
+    def transfer(self, org: str) -> Generator[Transfer]:
+        with self._transaction("begin_write") as connection:
+            session = Session(connection, self.place, is_writing=True)
+            yield PostgresTransfer(PostgresUnitOfWork(session), session, org, connection)
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         with self._transaction("begin_write") as connection:
@@ -160,4 +178,4 @@ def _report_row_security(place: str, tables: str, *, may_bypass: bool) -> Findin
 
 
 _: type[Store] = PostgresStore
-__: type[CopyingStore] = PostgresStore
+__: type[MovingStore] = PostgresStore

@@ -28,7 +28,17 @@ from mnemic.model.document import Document, Step
 from mnemic.model.graph import Entity, Mention, Relation, Support, Unread
 from mnemic.model.item import Chunk, Conversation, Memory, Message, ProfileEntry
 from mnemic.model.recall import ContextRecord
-from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, KeptRequest, Receipt, Right
+from mnemic.model.records import (
+    ApiKey,
+    AuditEntry,
+    HistoryEntry,
+    Job,
+    KeptRequest,
+    KeptToken,
+    Placement,
+    Receipt,
+    Right,
+)
 
 _SPAN = {"start": "span_start", "end": "span_end"}
 
@@ -52,7 +62,7 @@ KEY = Columns(
 )
 AUDIT, RECEIPT = Columns(AuditEntry), Columns(Receipt, without=("is_plan",))
 REQUEST = Columns(KeptRequest, renamed={"user": "for_user", "agent": "for_agent", "session": "for_session"})
-SHOWN = Columns(ContextRecord)
+SHOWN, TOKEN, PLACEMENT = Columns(ContextRecord), Columns(KeptToken), Columns(Placement)
 ENTITY, RELATION = Columns(Entity, renamed={"key": "name_key"}), Columns(Relation)
 MENTION, SUPPORT, UNREAD = Columns(Mention, renamed=_SPAN), Columns(Support, renamed=_SPAN), Columns(Unread)
 
@@ -71,6 +81,8 @@ NOUNS: Mapping[str, Columns[Any]] = {
     "receipt": RECEIPT,
     "request": REQUEST,
     "shown": SHOWN,
+    "token": TOKEN,
+    "placement": PLACEMENT,
     "entity": ENTITY,
     "relation": RELATION,
     "mention": MENTION,

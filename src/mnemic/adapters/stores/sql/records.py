@@ -4,13 +4,34 @@ import builtins
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from mnemic.adapters.stores.sql.dialect import AUDIT, CONVERSATION, HISTORY, JOB, KEY, MEMORY, PROFILE, REQUEST, SHOWN
+from mnemic.adapters.stores.sql.dialect import (
+    AUDIT,
+    CONVERSATION,
+    HISTORY,
+    JOB,
+    KEY,
+    MEMORY,
+    PROFILE,
+    REQUEST,
+    SHOWN,
+    TOKEN,
+)
 from mnemic.adapters.stores.sql.session import SqlPort
 from mnemic.errors import ConflictError
 from mnemic.model.columns import dumps, micros, moment, to_plain
 from mnemic.model.item import Conversation, Memory, Message, ProfileEntry
 from mnemic.model.recall import ContextQuery, ContextRecord
-from mnemic.model.records import ERASED, ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
+from mnemic.model.records import (
+    ERASED,
+    ApiKey,
+    AuditEntry,
+    HistoryEntry,
+    Job,
+    JobState,
+    KeptRequest,
+    KeptToken,
+    Outcome,
+)
 from mnemic.model.scope import Level, Partition, Visibility, to_microseconds
 
 
@@ -166,7 +187,7 @@ class SqlKeys(SqlPort, topic="access"):
     """The `Keys` port."""
 
     def add(self, key: ApiKey) -> None:
-        self._session.see(key.org)
+        self._session.enter(key.org)
         if not self._session.write_each(self._sql["insert"], [KEY.row(key)])[0]:
             raise ConflictError(f"key {key.id} cannot be stored: the id is already in use")
 
@@ -179,17 +200,39 @@ class SqlKeys(SqlPort, topic="access"):
         return [KEY.noun(row) for row in self._session.run(self._sql["list"], {"org": org})]
 
     def end(self, org: str, id: str, *, expires_at: datetime | None = None, revoked_at: datetime | None = None) -> bool:
-        self._session.see(org)
+        self._session.enter(org)
         ends = {"expires_at": micros(expires_at), "revoked_at": micros(revoked_at)}
         return self._session.write(self._sql["end"], {"org": org, "id": id, **ends}).rowcount == 1
 
     def blank(self, org: str, id: str, at: datetime) -> None:
-        self._session.see(org)
+        self._session.enter(org)
         self._session.write(self._sql["blank"], {"org": org, "id": id, "at": micros(at), "erased": ERASED})
 
     def has_any(self) -> bool:
         row = self._session.run_across(self._sql["has_any"]).fetchone()
         return bool(row and row[0])
+
+
+class SqlTokens(SqlPort, topic="tokens"):
+    """The `Tokens` port."""
+
+    def add(self, tokens: Sequence[KeptToken]) -> None:
+        self._session.see(*(token.org for token in tokens))
+        self._session.write_each(self._sql["insert"], [TOKEN.row(token) for token in tokens])
+
+    def get(self, hash: str) -> KeptToken | None:
+        row = self._session.run_across(self._sql["get"], {"hash": hash}).fetchone()
+        return None if row is None else TOKEN.noun(row)
+
+    def remove(self, org: str, hash: str) -> bool:
+        self._session.see(org)
+        return self._session.write(self._sql["remove"], {"org": org, "hash": hash}).rowcount == 1
+
+    def end(self, connection: str) -> int:
+        return self._session.write_across(self._sql["end"], {"connection": connection}).rowcount
+
+    def forget(self, before: datetime) -> int:
+        return self._session.write_across(self._sql["forget"], {"before": to_microseconds(before)}).rowcount
 
 
 class SqlAudit(SqlPort, topic="access"):
@@ -212,7 +255,7 @@ class SqlRequests(SqlPort, topic="requests"):
     """The `Requests` port."""
 
     def add(self, request: KeptRequest, since: datetime) -> bool:
-        self._session.see(request.org)
+        self._session.enter(request.org)
         asked = {**REQUEST.row(request), "since": to_microseconds(since)}
         return self._session.write(self._sql["add"], asked).rowcount == 1
 

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.errors import UnsupportedError
+from mnemic.adapters.stores.sql.dialect import PLACEMENT
+from mnemic.errors import NotFoundError, UnavailableError, UnsupportedError
 from mnemic.model.columns import Row
 from mnemic.model.filter import All, AnyOf, Condition, Filter, Not, Scalar
 from mnemic.model.item import Memory
+from mnemic.model.records import PlacementState
 from mnemic.model.scope import Partition, Visibility
 
 
@@ -100,6 +102,10 @@ class SqlSession(ABC):
         self._pids: dict[Partition, int] = {}
         self.erased: set[Erased] = set()
         self._advanced: set[int] = set()
+        self._placements = self.statements("placements")
+        self._entered: set[str] = set()
+        self.is_moving = False
+        """This transaction moves an org, so it may reach one that is not served."""
 
     @staticmethod
     @abstractmethod
@@ -121,6 +127,23 @@ class SqlSession(ABC):
     def see(self, *orgs: str) -> None:
         """Declare that rows of these orgs are read without naming their partitions. Does nothing by default."""
         del orgs
+
+    @abstractmethod
+    def enter(self, *orgs: str) -> None:
+        """Like `see`, for orgs whose rows are read or written for a caller. Raises `UnavailableError` while a move
+        stops them, and `NotFoundError` after it.
+        """
+
+    def _check_placement(self, row: Row | None) -> None:
+        placement = None if row is None else PLACEMENT.noun(row)
+        if placement is None or self.is_moving:
+            return
+        if placement.state is PlacementState.MOVED:
+            raise NotFoundError(f"org {placement.org} has moved to another store; `mnemic org list` shows which")
+        if placement.state is PlacementState.ARRIVING or (
+            placement.state is PlacementState.STOPPED and self.is_writing
+        ):
+            raise UnavailableError(f"org {placement.org} is moving between stores; try again in a few seconds")
 
     def write(self, sql: str, parameters: Parameters | None = None, /) -> Rows:
         """Execute one statement that changes rows. Raises `UnsupportedError` in a read transaction."""

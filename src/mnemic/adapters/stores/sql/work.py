@@ -29,6 +29,7 @@ class SqlWork(Generic[SessionT]):
     history = lazy_port(records.SqlHistory)
     profiles = lazy_port(records.SqlProfiles)
     keys = lazy_port(records.SqlKeys)
+    tokens = lazy_port(records.SqlTokens)
     audit = lazy_port(records.SqlAudit)
     requests = lazy_port(records.SqlRequests)
     contexts = lazy_port(records.SqlContexts)

@@ -1,17 +1,19 @@
 """Copies all rows to a file of the store's own kind and back, for backup, restore and copy."""
 
-import secrets
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from mnemic.adapters.stores.checks import new_age
 from mnemic.adapters.stores.sqlite.session import APPLICATION_ID, migrations, statements, translated_errors
 from mnemic.errors import InvalidInputError, UnsupportedError
-from mnemic.ports.store import PASSING_TABLES, SHARED_TABLES, VERSIONS_OF_AN_AGE, Rows, Told, UnitOfWork
+from mnemic.ports.store import PASSING_TABLES, PLACEMENTS, SHARED_TABLES, Rows, Told, UnitOfWork
 
 _PAGES_AT_ONCE = 1024  # 4 MiB of 4 KiB pages between two reports of progress
-_LONGEST_LEAP = 1000  # ages; so a file of an index that outlived its store hardly ever matches the new age
 
 
 def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
@@ -54,7 +56,7 @@ def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: To
     if tables != list_tables(connection, "taken"):
         raise InvalidInputError("the copy's tables differ from this store's; upgrade the older one first")
     version = new_age(int(connection.execute(sql["newest"]).fetchone()[0]))
-    names = [name for name in tables if name not in kept]
+    names = [name for name in tables if name not in (*kept, PLACEMENTS)]
     sizes = {name: int(connection.execute(name_table("count", "taken", name)).fetchone()[0]) for name in names}
     done, total = 0, sum(sizes.values())
     for name in names:
@@ -64,11 +66,6 @@ def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: To
         told(done, total)
     connection.execute(sql["new_versions"], {"version": version})
     connection.execute(sql["new_floor"], {"version": version})
-
-
-def new_age(newest: int) -> int:
-    """The first version of an age above the version `newest`."""
-    return (newest // VERSIONS_OF_AN_AGE + 1 + secrets.randbelow(_LONGEST_LEAP)) * VERSIONS_OF_AN_AGE
 
 
 class CopyFile:
@@ -121,10 +118,14 @@ class CopyFile:
 class SqliteRows:
     """The `Rows` port over a transaction that reads."""
 
-    def __init__(self, connection: sqlite3.Connection, work: UnitOfWork) -> None:
+    def __init__(self, connection: sqlite3.Connection, work: UnitOfWork, without: Collection[str]) -> None:
         self._connection, self.work = connection, work
         tables = list_tables(connection, "main")
-        self.tables = {name: columns for name, columns in tables.items() if name not in PASSING_TABLES}
+        self.tables = {name: columns for name, columns in tables.items() if name not in without}
+
+    @property
+    def keys(self) -> Mapping[str, Sequence[str]]:
+        return list_keys()
 
     def orgs(self) -> list[str]:
         sql = statements("copying")["orgs"]
@@ -138,6 +139,8 @@ class SqliteRows:
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
         columns = self.tables[table]
         sql = statements("copying")[rows_statement(table, columns)]
+        if "seq" in columns:
+            sql += " " + statements("copying")["in_order"]
         yield from self._connection.execute(
             sql.format(columns=_list_names(columns), table=_quote_name(table)), {"org": org}
         )
@@ -176,6 +179,26 @@ def list_tables(connection: sqlite3.Connection, schema: str = "main") -> dict[st
         name: tuple(str(row[0]) for row in connection.execute(sql["columns"], {"table": name, "schema": schema}))
         for name in names
     }
+
+
+@cache
+def list_keys() -> Mapping[str, Sequence[str]]:
+    """The columns that identify a row of an org, by table, referenced tables first. Numbers of rows are no keys, since
+    every store has its own.
+    """
+    sql, keys = statements("copying"), dict[str, Sequence[str]]()
+    with TemporaryDirectory() as folder:
+        make_empty(path := Path(folder) / "empty.db", migrations()[-1][0])
+        with closing(sqlite3.connect(path)) as connection:
+            order = TopologicalSorter[str]()
+            for table in list_tables(connection):
+                order.add(table, *(row[0] for row in connection.execute(sql["referenced"], {"table": table})))
+            for table in order.static_order():
+                key = [str(row[0]) for row in connection.execute(sql["primary_key"], {"table": table})]
+                if key in (["seq"], ["pid"]):
+                    key = [str(row[0]) for row in connection.execute(sql["first_unique"], {"table": table})]
+                keys[table] = key
+    return {table: key for table, key in keys.items() if table not in (*SHARED_TABLES, PLACEMENTS)}
 
 
 def name_table(statement: str, schema: str, table: str) -> str:

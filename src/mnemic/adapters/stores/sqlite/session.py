@@ -174,17 +174,24 @@ class Session(SqlSession):
     def pid(self, partition: Partition, /) -> int | None:
         known = self._pids.get(partition)
         if known is None:
+            self.enter(partition.org)
             row = self.run(self._partitions["pid"], partition_key(partition)).fetchone()
             if row is None:
                 return None
             known = self._pids[partition] = int(row[0])
         return known
 
+    def enter(self, *orgs: str) -> None:
+        for org in {*orgs} - self._entered:
+            self._check_placement(self.run(self._placements["find"], {"org": org}).fetchone())
+            self._entered.add(org)
+
     def pids(self, partitions: Sequence[Partition], /) -> str:
         found = (self.pid(partition) for partition in partitions)
         return json.dumps([pid for pid in found if pid is not None])
 
     def versions(self, partitions: Sequence[Partition], /) -> dict[Partition, int]:
+        self.enter(*(partition.org for partition in partitions))
         rows = [self.run(self._partitions["version"], partition_key(each)).fetchone() for each in partitions]
         return {partition: row[0] for partition, row in zip(partitions, rows, strict=True) if row}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mnemic.adapters.sql_files import switch_to_write_ahead
 from mnemic.adapters.stores.sql.former import part_bookkeeping
+from mnemic.adapters.stores.sql.moving import SqlTransfer, list_placements
 from mnemic.adapters.stores.sql.session import Erased
 from mnemic.adapters.stores.sqlite import session
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
@@ -22,7 +23,9 @@ from mnemic.adapters.stores.sqlite.file import Place, StoreFile
 from mnemic.adapters.stores.sqlite.rescue import find_unreadable
 from mnemic.errors import BackendError, ConfigError, DamagedError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
-from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
+from mnemic.model.records import Placement
+from mnemic.ports.moving import MovingStore, Transfer
+from mnemic.ports.store import PASSING_TABLES, PLACEMENTS, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000  # below 200 MB of free disk a checkpoint or a reindex may no longer fit
 _LOOK_S = 0.03
@@ -179,10 +182,24 @@ class SqliteStore:
             write_pages(connection, path, told)
 
     @contextmanager
-    def rows(self) -> Generator[Rows]:
+    def rows(self, *, is_whole: bool = False) -> Generator[Rows]:
         with self._borrow_connection() as connection, session.translated_errors(f"reading all of {self.path}"):
             connection.execute(session.statements("connection")["begin_read"])
-            yield SqliteRows(connection, session.SqliteUnitOfWork(session.Session(connection, is_writing=False)))
+            work = session.SqliteUnitOfWork(session.Session(connection, is_writing=False))
+            yield SqliteRows(connection, work, (PLACEMENTS,) if is_whole else PASSING_TABLES)
+
+    @property
+    def address(self) -> str:
+        return str(self.path.resolve())
+
+    def placements(self) -> list[Placement]:
+        with self._transaction("begin_read", is_writing=False) as work:
+            return list_placements(work.transaction)
+
+    @contextmanager
+    def transfer(self, org: str) -> Generator[Transfer]:
+        with self._transaction("begin_write", is_writing=True) as work:
+            yield SqlTransfer(work, work.transaction, org)
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         with closing(self._connect()) as connection, session.translated_errors(f"restoring {self.path}"):
@@ -207,7 +224,7 @@ class SqliteStore:
             connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str, *, is_writing: bool) -> Generator[UnitOfWork]:
+    def _transaction(self, begin: str, *, is_writing: bool) -> Generator[session.SqliteUnitOfWork]:
         sql = session.statements("connection")
         if is_writing and self._damage:
             raise DamagedError(f"{self.path} is damaged, so writing has stopped: {self._damage}; {_REMEDY}")
@@ -386,4 +403,4 @@ def _split(script: str) -> Iterator[str]:
 
 
 _: type[Store] = SqliteStore
-__: type[CopyingStore] = SqliteStore
+__: type[MovingStore] = SqliteStore

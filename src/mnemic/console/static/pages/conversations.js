@@ -58,7 +58,7 @@ async function erase(session, go) {
 }
 
 /** The sessions of what is chosen, the last active first. */
-export function newestSessions(most, signal) {
+function newestSessions(most, signal) {
   return get("sessions", { limit: most }, { signal });
 }
 

@@ -21,6 +21,7 @@ import { may } from "../session.js";
 
 const PER_PAGE = 50;
 const PASSAGES = 20;
+const AROUND = 1500; // characters before and after a passage, where a document has no pages
 
 export function page({ id, query, signal, go, again }) {
   return id ? one(id, query, signal, go) : many(query, signal, again);
@@ -47,9 +48,25 @@ function many(query, signal, again) {
 function upload(again) {
   const results = el("ul", { class: "uploads", "aria-live": "polite" });
   const file = el("input", { type: "file", name: "file", id: "files", multiple: true, required: true });
-  return el(
+  const dropped = (event) => {
+    event.preventDefault();
+    box.classList.remove("over");
+    if (!event.dataTransfer.files.length) return;
+    file.files = event.dataTransfer.files;
+    box.querySelector("form").requestSubmit();
+  };
+  const box = el(
     "section",
-    { class: "card", "aria-label": "Upload" },
+    {
+      class: "card drop",
+      "aria-label": "Upload",
+      ondragover: (event) => {
+        event.preventDefault();
+        box.classList.add("over");
+      },
+      ondragleave: () => box.classList.remove("over"),
+      ondrop: dropped,
+    },
     form(
       "Upload",
       [
@@ -69,8 +86,10 @@ function upload(again) {
         if (hasAdded && !results.querySelector(".problem, .failed")) again();
       },
     ),
+    el("p", { class: "hint" }, "Or drop files here."),
     results,
   );
+  return box;
 }
 
 async function uploadOne(file, level, results) {
@@ -127,16 +146,21 @@ function one(id, query, signal, go) {
   const box = el("section", { "aria-label": "Document" });
   const passages = el("section", { "aria-label": "Passages" });
   const first = Number(query.get("first") ?? 0);
-  const title = heading("Document");
+  const at = query.get("at");
+  const title = heading("Document", at === null ? null : link(`documents/${id}`, { first: at }, "All passages"));
   fill(
     box,
     async () => {
       const found = await get(route`documents/${id}`, {}, { signal });
       title.querySelector("h1").replaceChildren(said(found.title || found.source, { most: 120 }));
-      return drawOne(found, go);
+      if (at === null) return drawOne(found, go);
+      const page = await drawPage(found, Number(at), signal);
+      requestAnimationFrame(() => box.querySelector("mark")?.scrollIntoView({ block: "center" }));
+      return page;
     },
     signal,
   );
+  if (at !== null) return [title, box];
   fill(
     passages,
     async () => drawPassages(await get(route`passages/${id}`, { first, count: PASSAGES }, { signal }), id, first),
@@ -182,6 +206,30 @@ function drawOne(found, go) {
   ];
 }
 
+/** The text of the pages on which a passage stands, with the passage marked. */
+async function drawPage(found, index, signal) {
+  const [[passage], whole] = await Promise.all([
+    get(route`passages/${found.id}`, { first: index, count: 1 }, { signal }),
+    get(route`texts/${found.id}`, {}, { signal }),
+  ]);
+  if (!passage) return empty("Passage not found", "The document was read again since. Choose a passage from the list.");
+  const letters = [...whole]; // offsets count characters, not the units of a string
+  const turns = [...found.pages, letters.length];
+  const from = passage.page ? turns[passage.page - 1] : Math.max(passage.start - AROUND, 0);
+  const to = passage.page ? turns[Math.min(passage.last_page ?? passage.page, found.pages.length)] : Math.min(passage.end + AROUND, letters.length);
+  const part = (start, end) => said(letters.slice(start, end).join(""));
+  return [
+    el("p", { class: "hint" }, passage.page ? `${pages(passage)} of ${found.pages.length}`.replace(/^p/, "P") : `Passage ${index + 1}`),
+    el(
+      "article",
+      { class: "sheet", "aria-label": "The page" },
+      part(from, passage.start),
+      el("mark", {}, part(passage.start, passage.end)),
+      part(passage.end, to),
+    ),
+  ];
+}
+
 function drawPassages(passages, id, first) {
   const turn = (to, label) => el("a", { class: "button", href: address(`documents/${id}`, { first: to }) }, label);
   return [
@@ -199,6 +247,7 @@ function drawPassages(passages, id, first) {
                 each.page ? ` ${pages(each)}` : null,
               ]),
               el("blockquote", { class: "text" }, said(each.text, { most: 4000 })),
+              el("p", { class: "about" }, link(`documents/${id}`, { at: each.index }, each.page ? "Show on its page" : "Show in the document")),
             ),
           ),
         )

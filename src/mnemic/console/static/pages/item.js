@@ -118,7 +118,7 @@ function details(item) {
     ["Turn", item.turn],
     ["Source", item.source && said(item.source)],
     [item.last_page > item.page ? "Pages" : "Page", pages(item).split(" ")[1]],
-    ["Document", item.document_id && link(`documents/${item.document_id}`, {}, said(item.title || item.source))],
+    ["Document", item.document_id && link(`documents/${item.document_id}`, { at: item.index }, said(item.title || item.source))],
     ["Metadata", mapping(item.metadata)],
     ["Bookkeeping", mapping(item.bookkeeping)],
   ]);

@@ -1,8 +1,8 @@
 // A list of memories: filtered, ordered, page by page; edited in place, merged and deleted; a new one.
 
 import { get, patch, post, remove, route } from "../api.js";
-import { address, el, link, said } from "../dom.js";
-import { count, fromField, number, shortDay } from "../format.js";
+import { address, el, link, put, said } from "../dom.js";
+import { count, fromField, number, shortDay, words } from "../format.js";
 import {
   KINDS,
   LEVELS,
@@ -24,6 +24,36 @@ import { may } from "../session.js";
 
 const PER_PAGE = 50;
 const ORDERS = ["newest", "oldest", "importance"];
+const SETTING = "mnemic.columns";
+const day = (iso) => (iso ? el("time", { datetime: iso }, shortDay(iso)) : null);
+const text = (value) => (value ? said(value, { most: 60 }) : null);
+
+/** What a column shows of a memory, beside its text. */
+const COLUMNS = {
+  kind: (memory) => tags(memory),
+  importance: (memory) => rated(memory.importance),
+  said: (memory) => day(memory.observed_at),
+  stored: (memory) => day(memory.created_at),
+  true_from: (memory) => day(memory.valid_from),
+  true_until: (memory) => day(memory.valid_to),
+  recalled: (memory) => number(memory.access_count, 0),
+  confidence: (memory) => number(memory.confidence),
+  categories: (memory) => text(memory.categories?.join(", ")),
+  source: (memory) => text(memory.source),
+  agent: (memory) => text(memory.agent),
+  session: (memory) => text(memory.session),
+};
+const AT_FIRST = ["kind", "importance", "said"];
+
+const rated = (value) =>
+  el("span", { role: "img", "aria-label": number(value), title: number(value) }, meter(value));
+
+/** The columns that the address names, else those chosen last in this browser. */
+function columnsOf(query) {
+  const named = query.get("columns") ?? localStorage.getItem(SETTING);
+  const known = Object.keys(COLUMNS).filter((each) => named?.split(",").includes(each));
+  return named === null ? AT_FIRST : known;
+}
 
 export function page({ query, signal, go }) {
   const list = el("section", { "aria-label": "List" });
@@ -60,7 +90,7 @@ function filters(query, go) {
       ),
     ],
     "Filter",
-    (given) => go("memories", entries(given)),
+    (given) => go("memories", [...entries(given), ...(query.has("columns") ? [["columns", query.get("columns")]] : [])]),
     { class: "inline filters", beside: el("a", { href: address("memories") }, "Clear") },
   );
   return box;
@@ -118,13 +148,34 @@ class Rows {
     this.merging = button("Merge selected", () => merge(this.picked(), go), { right: "write" });
     this.pinning = button("Pin selected", () => this.pin(), { right: "write" });
     this.deleting = button("Delete selected", () => this.delete(), { right: "write", class: "danger" });
-    this.tools = el("div", { class: "actions bulk" }, this.all, this.merging, this.pinning, this.deleting, this.amount);
-    this.list = el(
-      "ul",
-      { class: "list dense" },
-      memories.map((each) => this.row(each)),
-    );
+    this.tools = el("div", { class: "actions bulk" }, this.all, this.merging, this.pinning, this.deleting, this.amount, this.chooser());
+    this.list = el("ul", { class: "list dense" });
+    this.draw();
     this.told();
+  }
+
+  /** The columns to choose from; each choice shows at once. */
+  chooser() {
+    this.columns = columnsOf(this.query);
+    const boxes = choices("Columns", "columns", Object.keys(COLUMNS), this.columns);
+    boxes.addEventListener("change", () => {
+      this.columns = [...boxes.querySelectorAll(":checked")].map((box) => box.value);
+      localStorage.setItem(SETTING, this.columns.join(","));
+      this.query.set("columns", this.columns.join(","));
+      this.draw();
+      this.told();
+    });
+    return el("details", { class: "columns" }, el("summary", {}, "Columns"), boxes);
+  }
+
+  draw() {
+    this.list.style.setProperty("--columns", Math.max(this.columns.length, 1));
+    const names = this.columns.map((name) => el("span", {}, words(name)));
+    put(
+      this.list,
+      el("li", { class: "heads", "aria-hidden": "true" }, el("span", {}, "memory"), names),
+      [...this.memories.values()].map((each) => this.row(each)),
+    );
   }
 
   picked() {
@@ -167,7 +218,7 @@ class Rows {
       "data-key": "e",
       "aria-label": `Edit: ${memory.text.slice(0, 60)}`,
     });
-    const row = el("li", { "data-id": memory.id }, box, dense(memory), editing);
+    const row = el("li", { "data-id": memory.id }, box, dense(memory, this.columns), editing);
     return row;
   }
 
@@ -244,20 +295,20 @@ class Rows {
   }
 }
 
-/** A memory in one line: text, what it is, importance and day. */
-function dense(memory) {
+/** A memory in one line: its text and the columns, each with its name for screen readers and phones. */
+function dense(memory, columns) {
   return el(
     "article",
     { class: "entry" },
     el("p", { class: "line" }, link(`item/${memory.id}`, {}, memory.text ? said(memory.text, { most: 280 }) : el("em", {}, "no text"))),
-    tags(memory),
-    el("span", { role: "img", "aria-label": `importance ${number(memory.importance)}`, title: `importance ${number(memory.importance)}` }, meter(memory.importance)),
-    el("time", { datetime: memory.observed_at }, shortDay(memory.observed_at)),
+    columns.map((name) =>
+      el("span", { class: `cell ${name}` }, el("span", { class: "cell-name" }, `${words(name)} `), COLUMNS[name](memory)),
+    ),
   );
 }
 
 function nothing(query) {
-  if ([...query.keys()].length)
+  if ([...query.keys()].some((name) => name !== "columns"))
     return empty("No matching memories", "Try a broader filter. Only active memories are listed unless you select states.");
   return empty(
     "No memories here",

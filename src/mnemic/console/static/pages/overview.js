@@ -1,15 +1,16 @@
 // Overview: how much there is and how it grows, what needs attention, how healthy it is, and how quickly it answers.
 
 import { get, metrics, post } from "../api.js";
-import { el, link, said, svg } from "../dom.js";
+import { el, link, put, said, svg } from "../dom.js";
 import { count, moment, number, shortDay, words } from "../format.js";
 import { empty, entry, facts, field, fill, form, heading, meter, table } from "../parts.js";
 import { caller, isNobody, may } from "../session.js";
-import { newestSessions, sessionEntry } from "./conversations.js";
+import { sessionEntry } from "./conversations.js";
 import { turnEntry } from "./turns.js";
 
 const NEWEST = 5;
 const MOST_USERS = 200;
+const MOST_DRAWN = 20; // users with a line of activity, which costs a request each
 const MOST_TURNS = 200; // behind the share and the time
 const MOST_COUNTED = 1000; // sessions and memories behind a line of growth
 const PARTS = 30; // points of a line
@@ -27,12 +28,20 @@ export function page({ signal, choose, go }) {
   const speed = el("section", { class: "tile", "aria-label": "Speed" });
   const turns = el("section", { class: "tile", "aria-label": "Prompts with memory" });
   const counts = el("section", { "aria-label": "Counts" });
-  fill(growth, () => drawGrowth(signal), signal);
-  fill(attention, () => drawAttention(signal), signal);
-  fill(health, () => drawHealth(signal), signal);
-  if (caller.is_operator) fill(speed, () => drawSpeed(signal), signal);
-  fill(turns, () => drawTurns(signal), signal);
-  fill(counts, () => drawCounts(signal), signal);
+  const asked = new Map();
+  const ask = (name, given) => {
+    const known = JSON.stringify([name, given]);
+    if (!asked.has(known)) asked.set(known, get(name, given, { signal }));
+    return asked.get(known);
+  };
+  const quick = Promise.all([
+    fill(counts, () => drawCounts(ask), signal),
+    fill(turns, () => drawTurns(ask), signal),
+    fill(attention, () => drawAttention(signal), signal),
+    caller.is_operator ? fill(speed, () => drawSpeed(signal), signal) : null,
+  ]);
+  const grown = fill(growth, () => quick.then(() => drawGrowth(ask)), signal); // the costly ones do not hold up the others
+  fill(health, () => grown.then(() => drawHealth(signal)), signal);
   const search = form(
     "Search everything",
     [el("div", { class: "row" }, field("Search memories, messages and documents", "q", { type: "search", required: true }))],
@@ -44,11 +53,11 @@ export function page({ signal, choose, go }) {
 }
 
 /** How many memories and messages came over time. */
-async function drawGrowth(signal) {
+async function drawGrowth(ask) {
   const [counts, page, sessions] = await Promise.all([
-    get("counts", {}, { signal }),
-    get("memories", { limit: MOST_COUNTED }, { signal }),
-    get("sessions", { limit: MOST_COUNTED }, { signal }),
+    ask("counts", {}),
+    ask("memories", { limit: MOST_COUNTED }),
+    ask("sessions", { limit: MOST_COUNTED }),
   ]);
   const messages = sessions.reduce((sum, each) => sum + each.messages, 0);
   const times = [...page.memories, ...sessions].map(timeOf);
@@ -101,8 +110,8 @@ function sparkline(sums) {
 }
 
 /** The last prompts: how many got something of memory, how long it took, and the newest ones. */
-async function drawTurns(signal) {
-  const { contexts } = await get("contexts", { limit: MOST_TURNS }, { signal });
+async function drawTurns(ask) {
+  const { contexts } = await ask("contexts", { limit: MOST_TURNS });
   const title = el("h2", {}, "Prompts with memory");
   if (!contexts.length) return [title, el("p", { class: "hint" }, "No model has received memory yet.")];
   const served = contexts.filter((each) => each.items.length).length;
@@ -144,29 +153,41 @@ async function drawUsers(choose, signal) {
   const most = Object.fromEntries(
     ["memories", "messages"].map((name) => [name, Math.max(...users.map((each) => each[name]), 1)]),
   );
+  const drawn = users.slice(0, MOST_USERS).map(() => el("span", {}));
+  for (const [at, { user }] of users.slice(0, MOST_DRAWN).entries())
+    get("sessions", { user, limit: MOST_COUNTED }, { signal })
+      .then((sessions) => sessions.length && put(drawn[at], activity(sessions)))
+      .catch(() => put(drawn[at], "—"));
   return [
     table(
       users.length > MOST_USERS ? `The ${MOST_USERS} most recently active users` : "Users, most recently active first",
-      ["user", "memories", "messages", "documents", "last active"],
+      ["user", "memories", "messages", "documents", "activity", "last active"],
       users
         .slice(0, MOST_USERS)
-        .map((each) => [
+        .map((each, at) => [
           el("button", { type: "button", class: "name", onclick: () => choose({ user: each.user }) }, said(each.user)),
           [number(each.memories, 0), " ", meter(each.memories / most.memories)],
           [number(each.messages, 0), " ", meter(each.messages / most.messages)],
           number(each.documents, 0),
+          drawn[at],
           moment(each.last_at),
         ]),
     ),
   ];
 }
 
-async function drawCounts(signal) {
-  const [counts, newest, sessions, turns] = await Promise.all([
-    get("counts", {}, { signal }),
-    get("memories", { limit: NEWEST }, { signal }),
-    newestSessions(NEWEST, signal),
-    get("contexts", { limit: NEWEST }, { signal }),
+/** Messages from the first conversation until now. */
+function activity(sessions) {
+  const span = { first: Math.min(...sessions.map(timeOf)), last: Date.now() };
+  return sparkline(spread(sessions, span, (each) => each.messages));
+}
+
+async function drawCounts(ask) {
+  const [counts, newest, sessions, { contexts }] = await Promise.all([
+    ask("counts", {}),
+    ask("memories", { limit: NEWEST }),
+    ask("sessions", { limit: NEWEST }),
+    ask("contexts", { limit: MOST_TURNS }),
   ]);
   if (!sessions.length && !Object.keys(counts.states).length && !Object.keys(counts.documents).length) {
     return [
@@ -183,8 +204,8 @@ async function drawCounts(signal) {
       "div",
       { class: "halves" },
       el("section", { "aria-label": "Newest conversations" }, el("h2", {}, "Newest conversations"), sessions.map(sessionEntry)),
-      turns.contexts.length
-        ? el("section", { "aria-label": "Newest turns" }, el("h2", {}, "Newest turns"), turns.contexts.map(turnEntry))
+      contexts.length
+        ? el("section", { "aria-label": "Newest turns" }, el("h2", {}, "Newest turns"), contexts.slice(0, NEWEST).map(turnEntry))
         : null,
       el("section", { "aria-label": "Newest memories" }, el("h2", {}, "Newest memories"), newest.memories.map((each) => entry(each))),
     ),

@@ -61,7 +61,7 @@ function draw(profile, block, again) {
       ? profile.dynamic.map((each) => (each.id ? entry(each) : el("p", {}, said(each.text ?? String(each)))))
       : el("p", { class: "hint" }, "none"),
     el("h2", {}, "What a model receives"),
-    block ? el("pre", { tabindex: "0" }, said(block, { most: 20_000 })) : el("p", { class: "hint" }, "nothing"),
+    block ? el("pre", { tabindex: "0" }, said(block.trim(), { most: 20_000 })) : el("p", { class: "hint" }, "nothing"),
   ];
 }
 

@@ -125,14 +125,16 @@ function earlier(messages, level) {
 function gone(context, then, head) {
   const shown = new Set(context.citations.map((each) => each.item_id));
   const others = [...(then?.values() ?? [])].filter((each) => !shown.has(each.id));
+  const waiting = others.filter((each) => each.isWaiting).length;
   if (!others.length) return null;
   return [
     head("Only in the original prompt"),
     el(
       "ol",
       { class: "list" },
-      others.map((each) => el("li", {}, link(`item/${each.id}`, {}, each.text ? said(each.text, { most: 140 }) : "erased"))),
+      others.filter((each) => !each.isWaiting).map((each) => el("li", {}, link(`item/${each.id}`, {}, each.text ? said(each.text, { most: 140 }) : "erased"))),
     ),
+    waiting ? el("p", { class: "hint" }, `and ${number(waiting, 0)} more`) : null,
   ];
 }
 

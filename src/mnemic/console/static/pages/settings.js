@@ -1,7 +1,7 @@
 // How the installation is, keys, and who did what.
 
 import { get, post, remove, route } from "../api.js";
-import { el, put, said } from "../dom.js";
+import { el, link, put, said } from "../dom.js";
 import { fromField, moment } from "../format.js";
 import { button, choices, confirm, dialog, empty, facts, field, fill, form, heading, notice, table } from "../parts.js";
 import { caller, may, scope, setKey } from "../session.js";
@@ -24,6 +24,7 @@ export function page({ signal, again }) {
             : "not required: the server only accepts requests from this machine",
         ],
         ["Rights", caller.rights.join(", ")],
+        ["Look", link("design", {}, "Colours, sizes and parts of the pages")],
         [
           "Bound to",
           caller.is_bound
@@ -61,8 +62,9 @@ export function page({ signal, again }) {
 }
 
 function drawDoctor(diagnosis) {
+  const worst = ["broken", "degraded", "ok"].find((each) => diagnosis.findings.some(({ condition }) => condition === each));
   return [
-    el("h2", {}, "Installation ", el("span", { class: `tag ${diagnosis.condition}` }, diagnosis.condition)),
+    el("h2", {}, "Installation ", el("span", { class: `tag ${worst}` }, worst)),
     table(
       "Checks of the installation",
       ["part", "condition", "finding", "what to do"],

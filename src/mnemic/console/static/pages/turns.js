@@ -12,6 +12,7 @@ const A_PAGE = 50;
 const BEFORE = 6; // messages of the conversation that are shown
 const SOON_MS = 300_000; // the answer to a message comes by then
 const SETTLES_MS = 250;
+const ITEMS_AT_FIRST = 30; // of a prompt; each is a request
 
 export function page({ id, query, signal }) {
   const box = el("section", { "aria-label": id ? "Turn" : "Turns" });
@@ -54,7 +55,7 @@ export function turnEntry({ id, query, door, at, items, took_ms: took }) {
       el("span", { class: "tag" }, words(door)),
       " ",
       el("time", { datetime: at }, moment(at)),
-      ` · ${items.length ? count(items.length, "item") : "nothing"} · ${number(took, 0)} ms`,
+      ` · ${items.length ? count(items.length, "item") : "nothing"} · ${number(took, 0)}\u00a0ms`,
     ),
   );
 }
@@ -65,12 +66,13 @@ async function drawTurn(id, query, signal) {
   } = await get("contexts", { id }, { signal });
   if (!turn)
     return empty("Turn not found", "It has expired, was erased, or belongs to another user.");
-  const [items, talk, learned, oldest] = await Promise.all([
-    Promise.all(turn.items.map((each) => itemOf(each, signal))),
+  const [first, talk, learned, oldest] = await Promise.all([
+    itemsOf(turn.items.slice(0, ITEMS_AT_FIRST), signal),
     talkOf(turn, signal),
     turn.session ? remembered(turn.session, signal) : new Map(),
     get("memories", { order: "oldest", limit: 1, states: ["active", "superseded"] }, { signal }),
   ]);
+  const items = [...first, ...turn.items.slice(ITEMS_AT_FIRST).map((each) => ({ ...each, isWaiting: true }))];
   const said = talk.length ? talk : [{ role: "user", text: turn.query, observed_at: turn.at, id: "" }];
   const own = talk.find((each) => each.id === turn.message_id)?.turn_id;
   const kept = talk.filter((each) => each.turn_id === own).flatMap((each) => learned.get(each.id) ?? []);
@@ -99,7 +101,7 @@ async function drawTurn(id, query, signal) {
         "section",
         { "aria-label": "In the original prompt" },
         el("h2", {}, `In the original prompt: ${count(turn.tokens, "token")}`),
-        blocks(turn, items),
+        blocks(turn, items, signal),
       ),
     ),
     el(
@@ -113,6 +115,8 @@ async function drawTurn(id, query, signal) {
     again(turn, items, oldest.memories[0]?.observed_at ?? turn.at, query, signal),
   ];
 }
+
+const itemsOf = (items, signal) => Promise.all(items.map((each) => itemOf(each, signal)));
 
 /** An item as it is now, with its place in the turn. Without a text where it was erased since. */
 async function itemOf({ id, block, relevance: share }, signal) {
@@ -135,20 +139,21 @@ async function talkOf(turn, signal) {
 }
 
 /** What was put into the prompt, block by block. */
-function blocks(turn, items) {
+function blocks(turn, items, signal) {
   const names = Object.keys(turn.blocks);
   if (!names.length) return el("p", { class: "hint" }, "Nothing.");
   return names.map((name) => {
     const own = items.filter((each) => each.block === name);
+    const waiting = own.filter((each) => each.isWaiting);
+    const list = el("ol", { class: "list" }, own.filter((each) => !each.isWaiting).map((each) => el("li", {}, shown(each))));
+    const more = button(`Show ${count(waiting.length, "more item")}`, async () => {
+      list.append(...(await itemsOf(waiting, signal)).map((each) => el("li", {}, shown(each))));
+      more.remove();
+    });
     return [
       el("h3", {}, `${NAMES[name] ?? name} `, el("span", { class: "hint" }, count(turn.blocks[name], "token"))),
-      own.length
-        ? el(
-            "ol",
-            { class: "list" },
-            own.map((each) => el("li", {}, shown(each))),
-          )
-        : null,
+      own.length ? list : null,
+      waiting.length ? more : null,
     ];
   });
 }

@@ -2,19 +2,22 @@
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attidentity != '' AS is_numbered
 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
 WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname != 'schema_version'
+    AND NOT starts_with(c.relname, 'search_')
     AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 ORDER BY c.relname, a.attnum;
 -- name: references
 SELECT DISTINCT f.relname, t.relname
 FROM pg_constraint AS r JOIN pg_class AS f ON f.oid = r.conrelid JOIN pg_class AS t ON t.oid = r.confrelid
-WHERE r.contype = 'f' AND f.relnamespace = current_schema()::regnamespace AND f.oid != t.oid;
+WHERE r.contype = 'f' AND f.relnamespace = current_schema()::regnamespace AND f.oid != t.oid
+    AND NOT starts_with(f.relname, 'search_');
 -- name: owned
 SELECT DISTINCT f.relname, a.attname
 FROM pg_constraint AS r JOIN pg_class AS f ON f.oid = r.conrelid
     CROSS JOIN unnest(r.conkey, r.confkey) AS pair (here, there)
     JOIN pg_attribute AS a ON a.attrelid = r.conrelid AND a.attnum = pair.here
     JOIN pg_attribute AS p ON p.attrelid = r.confrelid AND p.attnum = pair.there
-WHERE r.contype = 'f' AND r.confrelid = to_regclass('partitions') AND p.attname = 'pid';
+WHERE r.contype = 'f' AND r.confrelid = to_regclass('partitions') AND p.attname = 'pid'
+    AND NOT starts_with(f.relname, 'search_');
 -- name: count
 SELECT count(*) FROM {table};
 -- name: read
@@ -43,3 +46,5 @@ SELECT {columns} FROM {table} WHERE org = %(org)s;
 SELECT {columns} FROM {table} WHERE pid IN (SELECT pid FROM partitions WHERE org = %(org)s);
 -- name: orgs
 SELECT DISTINCT org FROM {table};
+-- name: in_order
+ORDER BY seq;

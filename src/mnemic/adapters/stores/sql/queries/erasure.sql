@@ -28,7 +28,10 @@ SELECT p.org, p.level, p.owner, m.id FROM memories AS m JOIN partitions AS p USI
 WHERE p.org = :org AND m.private_agent = :agent AND m.state != 'erased'
 UNION ALL
 SELECT p.org, p.level, p.owner, d.id FROM documents AS d JOIN partitions AS p USING (pid[[|, org]])
-WHERE p.org = :org AND d.private_agent = :agent AND d.status != 'erased';
+WHERE p.org = :org AND d.private_agent = :agent AND d.status != 'erased'
+UNION ALL
+SELECT p.org, p.level, p.owner, m.id FROM messages AS m JOIN partitions AS p USING (pid[[|, org]])
+WHERE p.org = :org AND m.agent = :agent AND substr(m.agent, 1, 8) = 'project:' AND m.state != 'erased';
 -- name: key
 SELECT secret FROM erasing;
 -- name: put_key

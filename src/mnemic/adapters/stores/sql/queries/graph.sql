@@ -11,7 +11,8 @@ SELECT id, kind, text, private_agent, author, role, valid_from, valid_to FROM (
     ) AS of_memories
     UNION ALL
     SELECT * FROM (
-        SELECT m.id, 'message' AS kind, m.text, '' AS private_agent, coalesce(m.name, '') AS author, m.role, NULL::bigint, NULL::bigint
+        SELECT m.id, 'message' AS kind, m.text, CASE WHEN substr(m.agent, 1, 8) = 'project:' THEN m.agent ELSE '' END
+            AS private_agent, coalesce(m.name, '') AS author, m.role, NULL::bigint, NULL::bigint
         FROM messages AS m
         WHERE m.pid = :pid AND m.id > :after AND m.state = 'active' AND m.role IN ('user', 'assistant')
             AND :message::text IS NOT NULL AND NOT EXISTS (

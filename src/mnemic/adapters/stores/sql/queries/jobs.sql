@@ -8,7 +8,10 @@ WHERE pid = :pid AND kind = :kind AND key_sha256 = text_sha256(:key) AND state I
 UPDATE jobs SET state = 'running', worker = :worker, leased_until = :leased_until, attempts = attempts + 1
 WHERE seq = (
     SELECT seq FROM jobs
-    WHERE kind = ANY(:kinds)
+    WHERE kind = ANY(:kinds) AND pid NOT IN (
+            SELECT pid FROM partitions AS p JOIN placements AS o USING (org)
+            WHERE o.state IN ('stopped', 'moved', 'arriving')
+        )
         AND ((state = 'pending' AND run_at <= :now) OR (state = 'running' AND leased_until <= :now))
     ORDER BY run_at, seq LIMIT 1[[|
     FOR UPDATE SKIP LOCKED]]

@@ -26,10 +26,13 @@ SELECT version + 1 FROM partitions WHERE pid = :pid;
 -- name: version (sqlite)
 SELECT version FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
 -- name: all
-SELECT org, level, owner FROM partitions ORDER BY org, level, owner;
+SELECT org, level, owner FROM partitions
+WHERE org NOT IN (SELECT org FROM placements WHERE state IN ('stopped', 'moved', 'arriving'))
+ORDER BY org, level, owner;
 -- name: changed_messages
 SELECT m.id, m.state, 'message', m.analyser, m.terms, CASE WHEN m.analyser = :analyser THEN '' ELSE m.text END,
-    v.vector::text, '', 0.5[[|::double precision]], m.observed_at, NULL::bigint, m.session, m.position,
+    v.vector::text, CASE WHEN substr(m.agent, 1, 8) = 'project:' THEN m.agent ELSE '' END, 0.5[[|::double precision]],
+    m.observed_at, NULL::bigint, m.session, m.position,
     coalesce(m.name, ''), m.role,
     [[substr(rtrim(m.text, char(9, 10, 13, 32)), -1)|right(rtrim(m.text, E'\t\n\r '), 1)]] IN ('?', '？', '؟'), false,
     m.changed AS changed, 0 AS class, m.seq AS seq

@@ -3,6 +3,7 @@ SELECT p.org, p.level, p.owner, $c.conversation
 FROM conversations AS c JOIN partitions AS p USING (pid)
 LEFT JOIN cursors AS k ON k.pid = c.pid AND k.session = c.session AND k.name = :cursor
 WHERE c.last_at < :since AND coalesce(k.position, 0) < c.messages
+  AND p.org NOT IN (SELECT org FROM placements WHERE state IN ('stopped', 'moved', 'arriving'))
 -- name: idle_of
   AND c.pid = :pid
 -- name: idle_order

@@ -64,3 +64,11 @@ SELECT * FROM {schema}.{table} ORDER BY {order};
 SELECT "table", rowid FROM pragma_foreign_key_check() WHERE rowid IS NOT NULL;
 -- name: drop_row
 DELETE FROM {schema}.{table} WHERE rowid = :rowid;
+-- name: in_order
+ORDER BY seq;
+-- name: referenced
+SELECT DISTINCT "table" FROM pragma_foreign_key_list(:table);
+-- name: primary_key
+SELECT name FROM pragma_table_info(:table) WHERE pk > 0 ORDER BY pk;
+-- name: first_unique
+SELECT name FROM pragma_index_info('sqlite_autoindex_' || :table || '_1') ORDER BY seqno;

@@ -1,0 +1,25 @@
+-- name: find
+SELECT $placement FROM placements WHERE org = :org[[| FOR KEY SHARE]];
+-- name: find_to_read (postgres)
+SELECT $placement FROM placements WHERE org = :org;
+-- name: list
+SELECT $placement FROM placements ORDER BY org;
+-- name: put
+INSERT INTO placements ($placement) VALUES ($:placement)
+ON CONFLICT (org) DO UPDATE SET state = :state, place = :place, token = :token, at = :at;
+-- name: drop
+DELETE FROM placements WHERE org = :org;
+-- name: wait_for_writers (postgres)
+LOCK TABLE placements IN EXCLUSIVE MODE;
+-- name: insert
+INSERT INTO {table} ({columns}) VALUES ({values});
+-- name: update
+UPDATE {table} SET {changes} WHERE {key};
+-- name: remove
+DELETE FROM {table} WHERE {key};
+-- name: add_space
+INSERT INTO spaces (space, dims) VALUES (:space, :dims) ON CONFLICT DO NOTHING;
+-- name: newest
+SELECT greatest((SELECT coalesce(max(version), 0) FROM partitions), (SELECT floor FROM erasing), :version);
+-- name: renew
+UPDATE partitions SET version = :version WHERE org = :org;

@@ -1,0 +1,81 @@
+"""`mnemic project`: which project's memory a folder uses, and why."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mnemic.cli.commands import command
+from mnemic.cli.options import AsJson
+from mnemic.cli.output import note, one_line, show_json, write
+from mnemic.errors import NotFoundError
+from mnemic.integrations.projects import CHOSEN, OWN, REMOTE, Project, choose_project, find_project, list_projects
+from mnemic.model.scope import PROJECT_PREFIX
+
+REASONS = {REMOTE: "clones of {remote} share it", OWN: "this folder has its own", CHOSEN: "you chose it"}
+In = Annotated[Path, typer.Option("--in", help="The folder. Default: the current one.", metavar="FOLDER")]
+
+
+@command("project")
+def project(ctx: typer.Context, folder: In = Path(), as_json: AsJson = False) -> None:
+    """Show the project whose memory coding assistants use in a folder, and why. Its id is an agent of the scope: use it
+    with `--agent`.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    found = find_project(folder)
+    if found is None:
+        raise NotFoundError(f"{folder.resolve()} has no project: it is missing, your home folder, or above it")
+    if found.note:
+        note(found.note)
+    _show(found.project, as_json=as_json)
+
+
+@command("project list")
+def list_known(as_json: AsJson = False) -> None:
+    """List the known folders and their projects."""
+    known = list_projects()
+    if as_json:
+        show_json([_describe(each) for each in known])
+        return
+    for each in known:
+        write(one_line(f"{each.id}  {each.place}{'' if Path(each.place).exists() else ' (gone)'}"))
+    if not known:
+        note("no projects yet; hooks and `mnemic project` register them")
+
+
+@command("project join")
+def join(
+    name: Annotated[str, typer.Argument(help="A project's id, or a folder that uses it.", metavar="PROJECT")],
+    folder: In = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Use the memory of another project in a folder, for example after moving a folder to another disk. The memory that
+    the folder used before stays with its project, and joining that project shows it again.
+    """
+    other = find_project(Path(name).expanduser()) if Path(name).expanduser().is_dir() else None
+    chosen = other.project.id if other else PROJECT_PREFIX + name.removeprefix(PROJECT_PREFIX)
+    if chosen not in {each.id for each in list_projects()}:
+        note(f"no folder of this machine uses {one_line(chosen)} yet")
+    _show(choose_project(folder, chosen), as_json=as_json)
+
+
+@command("project leave")
+def leave(folder: In = Path(), as_json: AsJson = False) -> None:
+    """Give a folder a new, empty memory of its own, also if it is a clone of a shared remote."""
+    _show(choose_project(folder, None), as_json=as_json)
+
+
+def _describe(project: Project) -> dict[str, str]:
+    return {"id": project.id, "place": project.place, "reason": project.reason, "remote": project.remote}
+
+
+def _show(project: Project, *, as_json: bool) -> None:
+    others = [each.place for each in list_projects() if each.id == project.id and each.place != project.place]
+    if as_json:
+        show_json({**_describe(project), "others": others})
+        return
+    write(one_line(project.id))
+    write("  " + one_line(f"{REASONS[project.reason].format(remote=project.remote)}; known as {project.place}"))
+    for other in others:
+        write("  " + one_line(f"also used in {other}"))

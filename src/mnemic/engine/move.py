@@ -1,0 +1,370 @@
+"""Moves one org to another store while it is in use.
+
+Passes copy the rows, then what changed meanwhile, until little is left. Then the org's writes stop, with an error that
+callers may retry. A last pass follows, both stores are compared row by row, and the target takes over. A move that was
+killed at any point is repeated by the same call: every pass brings the target to the source's rows, whatever is there.
+"""
+
+import hashlib
+import marshal
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from mnemic.engine.access import ClaimingCopyingStore
+from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.erase import COPIES_LEFT, Plan, carried_out
+from mnemic.engine.indexing import forget, reached
+from mnemic.errors import ConflictError, DamagedError, InvalidInputError, NotFoundError, UnsupportedError
+from mnemic.model.records import Placement, PlacementState, Receipt
+from mnemic.model.scope import Level, Partition
+from mnemic.ports.moving import MovingStore, Transfer
+from mnemic.ports.store import AUDIT, KEYS, Rows, Store
+
+_ROWS_AT_ONCE = 500  # per transaction of the target, so that its other orgs wait for milliseconds
+_FEW_ROWS = 200  # changes that a pass may leave to the write stop: some milliseconds of work
+_MOST_PASSES = 8  # before the write stop; an org that is written faster than it is copied ends here
+_PARTITIONS, _REQUESTS = "partitions", "requests"
+_KEPT = {AUDIT, "receipts"}
+"""Tables of which every store keeps its rows, beside those that arrive."""
+_NUMBERS = {"seq", "version", "horizon"}
+"""Columns in which each store has its own numbers."""
+
+Told = Callable[[str, int, int], object]
+"""Progress callback: `(step, rows done, rows in all)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    """A completed move. `rows` and `digest` describe both stores: they were equal while writes were stopped. The digest
+    is SHA-256, hexadecimal. `receipt`: of the erasure from the source.
+    """
+
+    org: str
+    source: str
+    target: str
+    rows: Mapping[str, int]
+    digest: str
+    passes: int
+    stopped_s: float
+    seconds: float
+    receipt: Receipt | None = None
+
+
+def moving(store: Store) -> MovingStore:
+    """The store as a `MovingStore`. Raises `UnsupportedError` if orgs cannot leave or enter it."""
+    plain = store.copying if isinstance(store, ClaimingCopyingStore) else store
+    if not isinstance(plain, MovingStore):
+        raise UnsupportedError("orgs move only between SQLite and PostgreSQL stores", capability="move")
+    return plain
+
+
+def move_org(engine: Engine, target: Store, org: str, *, is_erasing: bool = False, told: Told) -> MoveReport:
+    """Move an org from the engine's store to `target`. Repeating a completed move changes nothing, but erases if asked.
+    Raises `NotFoundError` for an unknown org, `ConflictError` if the target has one of this name or another process
+    continues the move, `DamagedError` if the stores differ at the end; the org is then served as before.
+    """
+    engine.accesses.flush(engine.store)
+    move = _Move(engine, moving(engine.store), moving(target), org, told)
+    report = move.run()
+    return replace(report, receipt=move.erase()) if is_erasing else report
+
+
+def cancel_move(engine: Engine, target: Store, org: str) -> None:
+    """End a move that has not switched: the source serves the org, and its rows leave the target. Raises
+    `ConflictError` if there is no such move.
+    """
+    _Move(engine, moving(engine.store), moving(target), org, _ignore).cancel()
+
+
+def describe_org(store: MovingStore, org: str) -> tuple[Mapping[str, int], str]:
+    """An org's rows by table and their digest, as a `MoveReport` has them."""
+    with store.rows(is_whole=True) as rows:
+        return _digest(_Side(rows, org))
+
+
+def _ignore(_step: str, _done: int, _total: int) -> None:
+    """A progress callback that does nothing."""
+
+
+class _Move:
+    def __init__(self, engine: Engine, source: MovingStore, target: MovingStore, org: str, told: Told) -> None:
+        self._engine, self._source, self._target, self._org, self._told = engine, source, target, org, told
+        self._token = new_id(engine.clock.now())
+        if source.address == target.address:
+            raise InvalidInputError("the target is the store that the org is in; choose another")
+
+    def run(self) -> MoveReport:
+        start = time.perf_counter()
+        source, target = self._source.address, self._target.address
+        if self._is_done():
+            return MoveReport(self._org, source, target, {}, "", 0, 0.0, time.perf_counter() - start)
+        self._begin()
+        passes, changes = 0, _FEW_ROWS + 1
+        while changes > _FEW_ROWS and passes < _MOST_PASSES:
+            changes = self._pass("copying" if passes == 0 else "catching up")
+            passes += 1
+        stop = time.perf_counter()
+        with ExitStack() as if_it_fails:
+            self._note(self._source, PlacementState.STOPPED, target)
+            if_it_fails.callback(self._note, self._source, PlacementState.LEAVING, target)
+            self._pass("stopped")
+            counts, digest = self._compare()
+            if_it_fails.pop_all()
+        self._told("switching", 0, 1)
+        self._note(self._target, PlacementState.HERE, source)
+        self._told("switching", 1, 1)
+        self._note(self._source, PlacementState.MOVED, target)
+        end = time.perf_counter()
+        return MoveReport(self._org, source, target, counts, digest, passes, end - stop, end - start)
+
+    def erase(self) -> Receipt:
+        """Erase the org's rows from the source, except audit log and receipts. Keys of sealed backups stay: the target
+        may use the same keyring.
+        """
+        engine, now = self._engine, self._engine.clock.now()
+        with self._source.rows(is_whole=True) as rows:
+            side = _Side(rows, self._org)
+            keys = {table: [*side.read(table)] for table in (KEYS, _REQUESTS)}
+            partitions = [*side.owners.values()]
+        self._told("erasing", 0, len(partitions))
+        with self._source.transfer(self._org) as transfer:
+            placement = transfer.find()
+            if placement is None or placement.state is not PlacementState.MOVED:
+                raise ConflictError(f"org {self._org} is in use in this store; nothing was erased")
+            plan, key = Plan(partitions=partitions), transfer.work.erasure.key()
+            hashes = tuple(sorted(plan.hashes(key)))
+            counts = carried_out(transfer.work, plan, now)
+            for table, found in keys.items():
+                transfer.remove(table, side.keys[table], found)
+                counts |= {table: len(found)} if found else {}
+            receipt = Receipt(now, counts, id=new_id(now), org=self._org, hashes=hashes)
+            if partitions:
+                transfer.work.erasure.add(receipt)
+        for partition in partitions:
+            forget(engine, partition)
+        is_gone = engine.window is None or not partitions or engine.window.forget(partitions)
+        left = (*engine.store.scrub(), *reached(engine, partitions), *(() if is_gone else (COPIES_LEFT,)))
+        return replace(receipt, notes=left)
+
+    def cancel(self) -> None:
+        here, there = self._placements()
+        if there is None or there.state is not PlacementState.ARRIVING:
+            raise ConflictError(f"org {self._org} is not on its way to {self._target.address}")
+        if here is not None and here.state is PlacementState.MOVED:
+            raise ConflictError(f"org {self._org} has left this store; move it back instead")
+        self._take(self._target, PlacementState.ARRIVING, self._source.address, there)
+        with self._target.rows(is_whole=True) as rows:
+            side = _Side(rows, self._org)
+            for table in [*side.keys][::-1]:
+                if table not in _KEPT:
+                    self._apply(table, side, side.read(table), _remove)
+        with self._target.transfer(self._org) as transfer:
+            transfer.put(None)
+        with self._source.transfer(self._org) as transfer:
+            transfer.put(None)
+
+    def _is_done(self) -> bool:
+        """True if an earlier call switched; notes it in the source if that call was killed before it could."""
+        here, there = self._placements()
+        if here is None or here.state is PlacementState.HERE:
+            return False
+        if here.state is PlacementState.ARRIVING:
+            raise ConflictError(f"org {self._org} is still arriving from {here.place}")
+        if here.place != self._target.address:
+            done = "has moved" if here.state is PlacementState.MOVED else "is already moving"
+            raise ConflictError(f"org {self._org} {done} to {here.place}")
+        if here.state is PlacementState.STOPPED and there is not None and there.state is PlacementState.HERE:
+            self._take(self._source, PlacementState.MOVED, self._target.address, here)
+            return True
+        return here.state is PlacementState.MOVED
+
+    def _begin(self) -> None:
+        here, there = self._placements()
+        with self._source.rows(is_whole=True) as rows:
+            if not _Side(rows, self._org).owners and not any(True for _ in rows.of(KEYS, self._org)):
+                raise NotFoundError(f"org {self._org} has no rows in {self._source.address}")
+        if there is None or there.state not in (PlacementState.ARRIVING, PlacementState.MOVED):
+            with self._target.rows(is_whole=True) as rows:
+                if _Side(rows, self._org).owners or any(True for _ in rows.of(KEYS, self._org)):
+                    raise ConflictError(f"{self._target.address} already has an org named {self._org}")
+        self._take(self._target, PlacementState.ARRIVING, self._source.address, there)
+        self._take(self._source, PlacementState.LEAVING, self._target.address, here)
+
+    def _placements(self) -> list[Placement | None]:
+        stores = (self._source, self._target)
+        return [next((each for each in store.placements() if each.org == self._org), None) for store in stores]
+
+    def _take(self, store: MovingStore, state: PlacementState, place: str, seen: Placement | None) -> None:
+        """Continue the move with a token of this process, if the placement is still the one that was seen."""
+        with store.transfer(self._org) as transfer:
+            if transfer.find() != seen:
+                raise ConflictError(f"another process is moving org {self._org}; try again when it has ended")
+            transfer.put(self._placement(state, place))
+
+    def _note(self, store: MovingStore, state: PlacementState, place: str) -> None:
+        with self._source.rows(is_whole=True) as rows, store.transfer(self._org) as transfer:
+            self._check_token(transfer)
+            if state is PlacementState.HERE:
+                transfer.renew(_Side(rows, self._org).newest)
+            transfer.put(self._placement(state, place))
+
+    def _placement(self, state: PlacementState, place: str) -> Placement:
+        return Placement(org=self._org, state=state, place=place, token=self._token, at=self._engine.clock.now())
+
+    def _check_token(self, transfer: Transfer) -> None:
+        placement = transfer.find()
+        if placement is None or placement.token != self._token:
+            raise ConflictError(f"another process continues the move of org {self._org}")
+
+    def _pass(self, step: str) -> int:
+        """Bring the target to the source's rows of one moment. Returns the number of rows that differed."""
+        with self._source.rows(is_whole=True) as ours, self._target.rows(is_whole=True) as theirs:
+            here, there = _Side(ours, self._org), _Side(theirs, self._org)
+            found = {table: _find_differences(here, there, table) for table in here.keys}
+            total = done = sum(map(len, (each for difference in found.values() for each in difference)))
+            for table in [*here.keys][::-1]:
+                gone = found[table].gone
+                self._apply(table, there, there.pick(table, gone), _remove)
+            for table, (changed, fresh, _) in found.items():
+                self._apply(table, here, here.pick(table, changed), _replace)
+                self._apply(table, here, here.pick(table, fresh), _insert)
+                done -= len(changed) + len(fresh)
+                self._told(step, total - done, total)
+        return total
+
+    def _apply(self, table: str, side: "_Side", values: Iterator[Mapping[str, object]], act: "_Act") -> None:
+        while some := [*islice(values, _ROWS_AT_ONCE)]:
+            with self._target.transfer(self._org) as transfer:
+                self._check_token(transfer)
+                act(transfer, table, side.keys[table], some)
+
+    def _compare(self) -> tuple[dict[str, int], str]:
+        """Rows by table, and their digest. Raises `DamagedError` if the stores differ."""
+        self._told("comparing", 0, 1)
+        with self._source.rows(is_whole=True) as ours, self._target.rows(is_whole=True) as theirs:
+            here, there = _Side(ours, self._org), _Side(theirs, self._org)
+            (counts, digest), (others, other) = _digest(here), _digest(there)
+            lost = [table for table in _KEPT if any(_find_differences(here, there, table)[:2])]
+        differing = [*lost, *(table for table, rows in counts.items() if others[table] != rows)]
+        if differing or digest != other:
+            raise DamagedError(f"the stores differ in {', '.join(differing) or 'rows'}; org {self._org} was not moved")
+        return counts, digest
+
+
+_Act = Callable[[Transfer, str, Sequence[str], Sequence[Mapping[str, object]]], None]
+
+
+def _insert(transfer: Transfer, table: str, key: Sequence[str], values: Sequence[Mapping[str, object]]) -> None:
+    transfer.write(table, key, values, is_new=True)
+
+
+def _replace(transfer: Transfer, table: str, key: Sequence[str], values: Sequence[Mapping[str, object]]) -> None:
+    transfer.write(table, key, values, is_new=False)
+
+
+def _remove(transfer: Transfer, table: str, key: Sequence[str], values: Sequence[Mapping[str, object]]) -> None:
+    transfer.remove(table, key, values)
+
+
+class _Side:
+    """An org's rows in one store, as mappings with partitions in place of their numbers, equal in both stores."""
+
+    def __init__(self, rows: Rows, org: str) -> None:
+        self._rows, self._org, self.keys = rows, org, rows.keys
+        columns = rows.tables[_PARTITIONS]
+        found = [dict(zip(columns, row, strict=True)) for row in rows.of(_PARTITIONS, org)]
+        self.owners = {row["pid"]: Partition(org, Level(str(row["level"])), str(row["owner"])) for row in found}
+        self._tags = {pid: f"{each.level.value}\x1f{each.owner}" for pid, each in self.owners.items()}
+        self._tagged = {self._tags[pid]: each for pid, each in self.owners.items()}
+        self.newest = max((int(str(row["version"])) for row in found), default=0)
+
+    def columns(self, table: str) -> list[str]:
+        """The columns that both stores have in common, by name."""
+        own = {"pid"} if table == _PARTITIONS else set[str]()
+        return sorted(name for name in self._rows.tables[table] if name not in _NUMBERS | own)
+
+    def plain(self, table: str) -> Iterator[list[Any]]:
+        """The rows of a table in insertion order where it is kept, with a text in place of a partition."""
+        columns = self.columns(table)
+        places = {name: at for at, name in enumerate(self._rows.tables[table])}
+        order = [places[name] for name in columns]
+        pids = [at for at, name in enumerate(columns) if name.endswith("pid")]
+        for row in self._rows.of(table, self._org):
+            values = [row[at] for at in order]
+            for at in pids:
+                values[at] = self._tags[values[at]]
+            yield values
+
+    def read(self, table: str) -> Iterator[dict[str, object]]:
+        """The rows of `plain` as mappings, with partitions."""
+        return (self._to_mapping(table, row) for row in self.plain(table))
+
+    def _to_mapping(self, table: str, row: Sequence[Any]) -> dict[str, object]:
+        named = zip(self.columns(table), row, strict=True)
+        return {name: self._tagged[value] if name.endswith("pid") else value for name, value in named}
+
+    def identify(self, table: str) -> Iterator[tuple[bytes, bytes, list[Any]]]:
+        """(key, digest, plain row) of each row. Equal rows of a table without a key have a number in theirs."""
+        columns, seen = self.columns(table), Counter[bytes]()
+        key = [columns.index(name) for name in self.keys[table]]
+        for row in self.plain(table):
+            digest = _hash(row)
+            seen[digest] += not key
+            yield _hash([row[at] for at in key] or [digest, seen[digest]]), digest, row
+
+    def pick(self, table: str, keys: Collection[bytes]) -> Iterator[dict[str, object]]:
+        """The rows with these keys."""
+        found = (row for key, _, row in self.identify(table) if key in keys) if keys else ()
+        return (self._to_mapping(table, row) for row in found)
+
+    def is_ordered(self, table: str) -> bool:
+        """True if the store keeps the insertion order of rows, and readers see it."""
+        return "seq" in self._rows.tables[table] and "space" not in self._rows.tables[table]
+
+
+class _Differences(NamedTuple):
+    """Keys of the rows to replace, to insert and to remove."""
+
+    changed: set[bytes]
+    fresh: set[bytes]
+    gone: set[bytes]
+
+
+def _find_differences(here: _Side, there: _Side, table: str) -> _Differences:
+    known = {key: digest for key, digest, _ in there.identify(table)}
+    changed, fresh = set[bytes](), set[bytes]()
+    for key, digest, _ in here.identify(table):
+        held = known.pop(key, None)
+        if held is None:
+            fresh.add(key)
+        elif held != digest:
+            changed.add(key)
+    return _Differences(changed, fresh, set() if table in _KEPT else {*known})
+
+
+def _digest(side: _Side) -> tuple[dict[str, int], str]:
+    """Rows by table, and a digest of all rows. It includes the order of rows within a partition where one is kept, and
+    nothing of `_KEPT`, of which the target may have more.
+    """
+    counts, whole = dict[str, int](), hashlib.sha256()
+    for table in sorted(side.keys.keys() - _KEPT):
+        counts[table], total, places = 0, 0, Counter[object]()
+        pid = side.columns(table).index("pid") if side.is_ordered(table) else None
+        for row in side.plain(table):
+            counts[table] += 1
+            if pid is not None:
+                places[row[pid]] += 1
+                row.append(places[row[pid]])
+            total += int.from_bytes(_hash(row), "big")
+        whole.update(marshal.dumps((table, counts[table], total % (1 << 256)), 0))
+    return counts, whole.hexdigest()
+
+
+def _hash(row: list[Any]) -> bytes:
+    """SHA-256 of some values. Version 0 of marshal writes equal values as equal bytes."""
+    return hashlib.sha256(marshal.dumps(row, 0)).digest()
