@@ -21,7 +21,7 @@ def archive_texts(content: bytes, name: str) -> dict[str, str]:
     """
     archive = Archive(content, name, ReadLimits(), "a zip archive")
     if _DOCUMENT_PARTS & archive.names:
-        raise InvalidInputError("this is a document, not an export of chats; run `mnemic ingest` to read it")
+        raise InvalidInputError("this is a document, not a chat export; run `mnemic ingest` to read it")
     for each in archive.names:
         path = PurePosixPath(each.replace("\\", "/"))
         if path.is_absolute() or ".." in path.parts:

@@ -316,7 +316,7 @@ def expire(engine: Engine, job: Job) -> datetime | None:
     if not is_ended and due > engine.clock.now():
         return due
     if is_mixed:
-        raise ConflictError(f"session {session!r} has lasting and ephemeral messages; erase it or delete the latter")
+        raise ConflictError(f"session {session!r} has both lasting and ephemeral messages; erase the session")
     erase(engine, scope, Level.SESSION)
     return None
 

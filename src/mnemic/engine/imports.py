@@ -428,7 +428,7 @@ class _ImportingTexts:
             self.titles |= project_titles(texts[name])
         if len(projects) == len(texts):
             raise InvalidInputError(
-                "the archive contains no conversations.json or memories.json, as those of ChatGPT and Claude.ai do; "
+                "the archive contains no conversations.json or memories.json; "
                 "unpack it and import its files, or run `mnemic ingest` for documents"
             )
         whole, formats = ImportReport("zip", is_dry_run=self.request.is_dry_run), dict[str, None]()

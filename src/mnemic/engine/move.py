@@ -96,7 +96,7 @@ class _Move:
         self._engine, self._source, self._target, self._org, self._told = engine, source, target, org, told
         self._token = new_id(engine.clock.now())
         if source.address == target.address:
-            raise InvalidInputError("the target is the store that the org is in; choose another")
+            raise InvalidInputError("source and target are the same store; choose another target")
 
     def run(self) -> MoveReport:
         start = time.perf_counter()
@@ -135,7 +135,7 @@ class _Move:
         with self._source.transfer(self._org) as transfer:
             placement = transfer.find()
             if placement is None or placement.state is not PlacementState.MOVED:
-                raise ConflictError(f"org {self._org} is in use in this store; nothing was erased")
+                raise ConflictError(f"org {self._org} has not moved from this store; nothing was erased")
             plan, key = Plan(partitions=partitions), transfer.work.erasure.key()
             hashes = tuple(sorted(plan.hashes(key)))
             counts = carried_out(transfer.work, plan, now)
@@ -154,9 +154,9 @@ class _Move:
     def cancel(self) -> None:
         here, there = self._placements()
         if there is None or there.state is not PlacementState.ARRIVING:
-            raise ConflictError(f"org {self._org} is not on its way to {self._target.address}")
+            raise ConflictError(f"org {self._org} is not moving to {self._target.address}")
         if here is not None and here.state is PlacementState.MOVED:
-            raise ConflictError(f"org {self._org} has left this store; move it back instead")
+            raise ConflictError(f"org {self._org} has already left this store; move it back instead")
         self._take(self._target, PlacementState.ARRIVING, self._source.address, there)
         with self._target.rows(is_whole=True) as rows:
             side = _Side(rows, self._org)
@@ -203,7 +203,7 @@ class _Move:
         """Continue the move with a token of this process, if the placement is still the one that was seen."""
         with store.transfer(self._org) as transfer:
             if transfer.find() != seen:
-                raise ConflictError(f"another process is moving org {self._org}; try again when it has ended")
+                raise ConflictError(f"another process is moving org {self._org}; try again when it has finished")
             transfer.put(self._placement(state, place))
 
     def _note(self, store: MovingStore, state: PlacementState, place: str) -> None:
@@ -219,7 +219,7 @@ class _Move:
     def _check_token(self, transfer: Transfer) -> None:
         placement = transfer.find()
         if placement is None or placement.token != self._token:
-            raise ConflictError(f"another process continues the move of org {self._org}")
+            raise ConflictError(f"another process has taken over the move of org {self._org}")
 
     def _pass(self, step: str) -> int:
         """Bring the target to the source's rows of one moment. Returns the number of rows that differed."""

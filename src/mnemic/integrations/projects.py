@@ -81,9 +81,9 @@ def find_project(folder: Path) -> Found | None:
     own = f"{PROJECT_PREFIX}{remote or mark}"
     chosen = next((each.id for each in sorted(same, key=lambda each: each.id != own)), own)
     project = Project(mark, chosen, str(place), REMOTE if remote else OWN, remote, is_marked)
-    note = f"{place} shares the memory of {same[0].place}: both are clones of {remote}" if same else ""
+    note = f"{place} shares memory with {same[0].place}, because both are clones of {remote}" if same else ""
     if copied is not None and copied.id != chosen:
-        note = f"{place} is a copy of {copied.place} with a memory of its own; `mnemic project join` shares it"
+        note = f"{place} is a copy of {copied.place} with its own memory; to share one, run `mnemic project join`"
     return Found(_register(project), note)
 
 
@@ -93,7 +93,7 @@ def choose_project(folder: Path, id: str | None) -> Project:
     """
     found = find_project(folder)
     if found is None:
-        raise InvalidInputError(f"{folder} has no project: it is missing, your home folder, or above it")
+        raise InvalidInputError(f"{folder} has no project: it does not exist, or is or contains your home folder")
     chosen = id or f"{PROJECT_PREFIX}{_new_mark(Path(found.project.place))}"
     Scope(agent=chosen)  # checks the id
     return _register(replace(found.project, id=chosen, reason=CHOSEN))
@@ -269,7 +269,7 @@ def _register(project: Project) -> Project:
         part.write_text(json.dumps(asdict(project)), encoding="utf-8")
         part.replace(folder / f"{project.mark}.json")
     except OSError as error:
-        raise ConfigError(f"the register of projects {folder} cannot be written: {error.strerror}") from error
+        raise ConfigError(f"the project register {folder} cannot be written: {error.strerror}") from error
     return project
 
 

@@ -179,7 +179,7 @@ class PostgresIndex:
                 partitions, rows, graphs = run(SQL["summary"]).fetchone() or (0, 0, 0)
         except BackendError as error:
             return [Finding("index", Condition.BROKEN, str(error), "start the server, or check its address")]
-        told = f"{self._link.place} searches {partitions} partitions with {rows} rows itself, {graphs} by HNSW"
+        told = f"{self._link.place} searches {partitions} partitions with {rows} rows, {graphs} of them with HNSW"
         return [Finding("index", Condition.OK, told)]
 
     def _key(self, partition: Partition) -> dict[str, object]:

@@ -300,7 +300,7 @@ def read_fine_tuning(records: Numbered, reading: LogReading, *, include_tools: b
         listed = [*as_list(record.get("messages")), *as_list(as_mapping(record.get("input")).get("messages"))]
         listed += as_list(record.get("preferred_output"))
         if not listed:
-            reading.problems.append(f"line {number}: it has no messages")
+            reading.problems.append(f"line {number}: no messages")
         digest = hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()[:16]
         conversation = LoggedConversation(f"example-{digest}")
         for place, message in enumerate(map(as_mapping, listed), start=1):

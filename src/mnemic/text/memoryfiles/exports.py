@@ -70,8 +70,8 @@ class _Found:
         if not kept:
             listed = ", ".join(sorted("/".join(names) or "no owner" for names in held)[:_SHOWN])
             raise InvalidInputError(
-                f"the file contains memories of several owners ({listed}); import it once for each, with its name as "
-                "the user"
+                f"the file contains memories of several owners ({listed}); import it once for each, with the "
+                "owner as the user"
             )
         self.reading.skipped["other owners' memories"] += len(self.records) - len(kept)
         return kept
@@ -90,7 +90,7 @@ class _Found:
         if isinstance(text, str) and text.strip():
             self.reading.entries.append(Entry(text=text.strip(), place=place, **fields))
         else:
-            self.reading.problems.append(f"{place}: it has no text")
+            self.reading.problems.append(f"{place}: no text")
 
 
 def _records(text: str, log: LogReading) -> list[tuple[str, Json]]:
@@ -196,7 +196,7 @@ def _add_episodes(reading: MemoryReading, episodes: Any) -> None:
         role = role_of(episode.get("role_type")) or role_of(episode.get("role"))
         text = text_of(episode.get("content"))
         if role is None or not text:
-            reading.skipped["episodes that are no messages"] += 1
+            reading.skipped["episodes that are not messages"] += 1
             continue
         name = str(episode.get("thread_id") or episode.get("session_id") or "zep")
         draft = draft_of(role, text, when=episode.get("created_at"), external_id=episode.get("uuid"), place=place)
