@@ -1,7 +1,7 @@
-"""The configuration files of other programs: where they are, and how Mnemic is written there without harm to the rest.
+"""Finds other programs' configuration files, and adds Mnemic to them without changing the rest.
 
-Answers for MCP clients, the hooks of coding assistants, and the folder of the OpenClaw plugin. A file is read as JSON,
-backed up, and replaced completely or not at all.
+Covers MCP clients, the hooks of coding assistants, and the folder of the OpenClaw plugin. A file is read as JSON or
+TOML, backed up, and replaced completely or not at all.
 """
 
 import difflib

@@ -34,13 +34,13 @@ SURE_PASSAGE = 0.7
 """
 
 CHANCE_ROWS, FEW_ROWS = 8, 1000
-"""Among eight rows, chance brings no relevance of even odds; among n times as many, none of n to 1. In a store of few
-rows, a hit beyond that is no coincidence, so the prompt's form counts less ("Who handles the migration?").
+"""Among eight rows, chance alone gives no hit even odds of relevance. Among n times as many rows, it gives none n to 1.
+In a small store, a hit above this is no coincidence, so the prompt's form counts less ("Who handles the migration?").
 """
 
 UNUSUAL = 0.1
-"""Least certainty for such a hit. In stores of 10 to 350 rows, this shows something to one in a thousand of 5,440
-unrelated prompts.
+"""Minimum certainty for these hits. In stores of 10 to 350 rows, one in a thousand of 5,440 unrelated prompts then gets
+a context.
 """
 
 _ANALYSER = Analyser()
@@ -101,13 +101,13 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
 
 
 def _stands_out(prompt: silence.Prompt, found: Sequence[Hit]) -> bool:
-    """True if a hit with a word of the prompt is nearer to it than chance brings one among few rows."""
+    """True if a small store has a hit that shares a word with the prompt and is too close to it to be chance."""
     least = log(max(1.0, prompt.searched / CHANCE_ROWS))
     return prompt.searched <= FEW_ROWS and silence.logit(_best(_echoing(prompt.text, found))) >= least
 
 
 def _echoing(text: str, hits: Iterable[Hit]) -> list[Hit]:
-    """The hits that share a word with a prompt. Cosines of the included model mean little beyond English."""
+    """The hits that share a word with a prompt. The included model's cosines mean little outside English."""
     words = set(_ANALYSER.query_terms(text)) - detect(text).common
     return [hit for hit in hits if not words.isdisjoint(_ANALYSER.terms(hit.text))]
 

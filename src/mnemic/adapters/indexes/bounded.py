@@ -1,4 +1,4 @@
-"""Small partitions in memory, large ones in PostgreSQL."""
+"""Searches small partitions in memory and large ones in PostgreSQL."""
 
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -18,8 +18,8 @@ _BM25 = Bm25()
 
 
 class BoundedIndex:
-    """The `Index` port: partitions of more than `bound` items are in `database`, others in `memory`, which has
-    `rows_of` items of a partition. A growing partition is dropped from memory once. It stays in the database when it
+    """The `Index` port. Partitions of more than `bound` items are in `database`, others in `memory`, which has
+    `rows_of` items of a partition. A growing partition moves from memory to the database once. It stays there when it
     shrinks, and all processes with a bound find it there.
     """
 

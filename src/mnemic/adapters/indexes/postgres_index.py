@@ -1,5 +1,5 @@
-"""Search in PostgreSQL itself: words from postings with exact statistics, vectors by comparison or HNSW, nothing of a
-partition in memory. The database proposes rows and gives exact numbers; the engine computes the scores.
+"""Searches in PostgreSQL: words with postings and exact statistics, vectors with comparison or HNSW. No partition is in
+memory. The database proposes rows and returns exact numbers, from which the engine computes the scores.
 """
 
 import threading
@@ -26,7 +26,7 @@ from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner, products
 from mnemic.text.analyser import Analyser
 
 COMPARED_ROWS = 4_096
-"""Up to so many rows, all vectors are compared with the query."""
+"""Up to this number of rows, all vectors are compared with the query."""
 SAMPLE_ROWS = 2_048
 """The size of a sample of vectors for the mean and deviation of the cosines in larger partitions."""
 MOST_SAMPLES = 16
@@ -34,7 +34,7 @@ MOST_SAMPLES = 16
 GRAPH_ROWS = 8_192
 """Partitions with more rows get an HNSW index."""
 ANALYSED_ROWS = 1_000
-"""After so many changes at once, the server's statistics are renewed, because its plans depend on them."""
+"""After this many changes at once, the server's statistics are updated, because its query plans depend on them."""
 _MOST_VERSIONS = 65_536  # partitions; bounds the cache's memory; a full cache is emptied
 _BM25 = Bm25()
 _Slots = NDArray[np.int64]

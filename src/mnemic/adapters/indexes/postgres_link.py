@@ -58,7 +58,7 @@ class _TextLoader(TextBinaryLoader):
 
 
 class Link:
-    """Transactions on connections of the index's own: a thread that holds one of the store never waits for another."""
+    """Transactions on the index's own connections, so a thread with a store connection never waits for another."""
 
     def __init__(self, target: Target) -> None:
         self.place, self._target = target.place, target
@@ -123,7 +123,7 @@ class Graphs:
         self._guard = threading.Lock()
 
     def ask(self, pid: int, space: str, dims: int) -> None:
-        """Build the index of a partition in one space, unless this was asked before."""
+        """Build a partition's index in one space, unless this was requested before."""
         name = graph_name(pid, space)
         with self._guard:
             if name in self._asked or dims > MOST_GRAPH_DIMS:

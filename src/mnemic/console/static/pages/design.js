@@ -74,7 +74,7 @@ export function page() {
       el("p", { class: "banner" }, "A banner states a limit of the page."),
       el("div", { class: "problem" }, el("strong", {}, "A problem"), el("p", {}, "states its cause and the solution.")),
       facts([["Name", "value"]]),
-      empty("Nothing here yet", "An empty page says what appears here and how to add it."),
+      empty("Nothing here yet", "An empty page shows how to add the first entry."),
     ),
   ];
 }
