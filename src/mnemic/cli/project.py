@@ -76,6 +76,6 @@ def _show(project: Project, *, as_json: bool) -> None:
         show_json({**_describe(project), "others": others})
         return
     write(one_line(project.id))
-    write("  " + one_line(f"{REASONS[project.reason].format(remote=project.remote)}; known as {project.place}"))
+    write("  " + one_line(f"{REASONS[project.reason].format(remote=project.remote)}; registered at {project.place}"))
     for other in others:
         write("  " + one_line(f"also used in {other}"))

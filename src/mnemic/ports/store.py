@@ -511,7 +511,7 @@ class Rows(Protocol):
 
     @property
     def keys(self) -> Mapping[str, Sequence[str]]:
-        """The columns that identify a row of an org, by table, referenced tables first. None for the audit log."""
+        """The columns that identify an org's row, by table, referenced tables first. None for the audit log."""
         ...
 
 

@@ -95,7 +95,7 @@ class BoundedIndex:
 
 
 def _merge(one: Candidates, other: Candidates) -> Candidates:
-    """The candidates of two indexes as if they were of one."""
+    """Combine the candidates of two indexes."""
     terms = one.counts.shape[1]
     parts = [one, other]
     if any(part.keyword_sums for part in parts):
@@ -113,7 +113,7 @@ def _merge(one: Candidates, other: Candidates) -> Candidates:
 
 
 def _with_sums(parts: Sequence[Candidates]) -> list[Candidates]:
-    """Add the sums over all rows that share a term, where all of these are candidates."""
+    """Add the sums over all rows that share a term, if all of these rows are candidates."""
     whole = CollectionStatistics.of(
         sum(part.items for part in parts),
         sum(part.total_length for part in parts),
