@@ -41,7 +41,7 @@ _NEXT = {
     openclaw config set plugins.entries.mnemic.hooks.allowConversationAccess true
   and restart the gateway""",
     "codex": "  then review and trust the hooks in Codex with /hooks",
-    "cursor": "  Cursor adds memory only when a chat starts; for later, run `mnemic mcp install --client cursor`",
+    "cursor": "  Cursor adds memory when a chat starts; for use during it, run `mnemic mcp install --client cursor`",
 }
 """What the user does next."""
 

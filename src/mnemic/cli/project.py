@@ -25,7 +25,7 @@ def project(ctx: typer.Context, folder: In = Path(), as_json: AsJson = False) ->
         return
     found = find_project(folder)
     if found is None:
-        raise NotFoundError(f"{folder.resolve()} has no project: it does not exist, or is or contains your home folder")
+        raise NotFoundError(f"{folder.resolve()} is missing, or is your home folder or above it; choose another folder")
     if found.note:
         note(found.note)
     _show(found.project, as_json=as_json)

@@ -93,7 +93,7 @@ def choose_project(folder: Path, id: str | None) -> Project:
     """
     found = find_project(folder)
     if found is None:
-        raise InvalidInputError(f"{folder} has no project: it does not exist, or is or contains your home folder")
+        raise InvalidInputError(f"{folder} is missing, or is your home folder or above it; choose another folder")
     chosen = id or f"{PROJECT_PREFIX}{_new_mark(Path(found.project.place))}"
     Scope(agent=chosen)  # checks the id
     return _register(replace(found.project, id=chosen, reason=CHOSEN))
