@@ -40,12 +40,12 @@ SENT = "() => performance.getEntriesByType('resource').filter((each) => each.nam
 QUIET_MS = 120  # the browser reports an event after the frame that shows it
 ABOUT = """# Console
 
-The console in Chromium, without a graphics card, on one user with {messages:,} messages and {memories:,} memories:
-median (most) of {rounds} rounds in milliseconds. `first paint` is the first contentful paint after the address was
-opened, and `all shown` is when nothing is loading any more. `processor` is the processor time of the page's main thread
-until then, which other load on the machine hardly changes. `interaction` is the longest time from a key or a click to
-the frame that shows its effect, as the browser reports it in steps of 8; 0 means less than 16. Limits: {paint} ms
-for the first paint and {act} ms for an interaction.
+The console in Chromium without a graphics card, for one user with {messages:,} messages and {memories:,} memories:
+median (maximum) of {rounds} rounds in milliseconds. `first paint` is the first contentful paint after the page is
+opened, and `all shown` is when loading has finished. `processor` is the main thread's processor time until then, which
+other load on the machine hardly changes. `longest` is the longest time from a key or a click to the frame that shows
+its effect. The browser reports it in steps of 8 ms, and 0 means less than 16 ms. Limits: {paint} ms for the first paint
+and {act} ms for an interaction.
 """
 
 

@@ -49,13 +49,13 @@ SPACE = SyntheticEmbedder().space.id
 TICKS = os.sysconf("SC_CLK_TCK")
 ABOUT = """# Search in PostgreSQL
 
-`one partition` has {rows:,} memories. `{users:,} users` have {each} memories each, and every question goes to another
-user. `in PostgreSQL`: `memory.index.database-rows = 0`. `in memory`: the exact search of all rows. `pgvector`: only the
-ten nearest ids, by HNSW on `halfvec` in the partition, and by comparison for users. Row security is on. `filtered`:
-`importance > 0.1`, which all memories pass. Wall times depend on the load of the machine. Processor times are a
-question's average: of the client, and of the server's process that answers it. `memory` is what the client grows by.
-`equal` is the share of questions whose first ten hits are those of the exact search, in order; `shared` is the share of
-hits.
+`one partition` has {rows:,} memories. `{users:,} users` have {each} memories each, and each question is about a
+different user. `in PostgreSQL`: `memory.index.database-rows = 0`. `in memory`: the exact search of all rows.
+`pgvector`: only the ten nearest ids, with HNSW on `halfvec` in the partition, and by comparison for users. Row
+security is on. `filtered`: `importance > 0.1`, which all memories pass. Wall times depend on the machine's load.
+`client` and `server` are average processor times per question, of the client and of the server process that answers
+it. `memory` is the growth of the client's memory. `equal` is the share of questions whose first ten hits match the
+exact search in order. `shared` is the share of matching hits.
 """
 Answers = list[list[str]]
 

@@ -1,12 +1,12 @@
 """Simulates a fleet of cells: 10,000 orgs with a million users and a billion memories.
 
-A cell is one PostgreSQL server and some servers of Mnemic. A table says which cell an org is in. The sizes of orgs, of
-their users' memory, and the use of both follow Zipf's law. All costs of a request were measured on one machine of two
-cores; `COSTS` names the file of each. Prices and the use per day are assumptions. Nothing is random but by a seed, so
-the same numbers come out every time.
+A cell is one PostgreSQL server and several Mnemic servers. A table shows which cell an org is in. The sizes of orgs and
+of their users' memory, and the use of both, follow Zipf's law. All request costs were measured on one machine with two
+cores. `COSTS` names the source of each. Prices and the use per day are assumptions. Random numbers have a fixed seed,
+so every run gives the same results.
 
-It answers: how many machines, how much memory, which response times with and without sticky ownership of partitions,
-how many moves in a year of growth, and what a billion memories cost.
+The simulation shows the number of machines, their memory, response times with and without sticky requests, the number
+of moves in a year of growth, and the cost of a billion memories.
 
     python drills/fleet.py
 """
@@ -221,12 +221,12 @@ def describe_hours(peak: float, cells: int) -> list[list[str]]:
     def choose_owner(user: int, _number: int) -> int:
         return hash_of[user]
 
-    ways = {"each request to any server": choose_any, "sticky: the owner of the partition": choose_owner}
+    ways = {"any server": choose_any, "sticky": choose_owner}
     rows = list[list[str]]()
     for has_base_files in (False, True):
         for name, route in ways.items():
             hour = simulate(users, rate, servers, route, has_base_files=has_base_files)
-            kind = "base files" if has_base_files else "rows"
+            kind = "base files" if has_base_files else "rows from the store"
             times = (f"{each:.0f}" for each in (hour.p50, hour.p95, hour.p99))
             rows.append([f"{name}, {kind}", str(servers), *times, f"{hour.cold:.1%}", f"{hour.memory_gib:.1f}"])
     return rows
@@ -236,7 +236,7 @@ def bill(cells: int, servers: int) -> list[list[str]]:
     """Dollars per month of a billion memories."""
     disk = MEMORIES * cost("disk per row") / 2**30
     lines = [
-        ("servers of Mnemic", cells * servers, CORES, MEMORY_GIB, 0.0),
+        ("Mnemic servers", cells * servers, CORES, MEMORY_GIB, 0.0),
         ("PostgreSQL servers", cells, 8, 64, disk / cells * 1.5),
         ("PostgreSQL replicas", cells, 8, 64, disk / cells * 1.5),
     ]
@@ -249,7 +249,7 @@ def bill(cells: int, servers: int) -> list[list[str]]:
     about = "backups: three, in object storage at a quarter of the price"
     rows.append([about, "", f"{disk * 3:,.0f} GiB", f"{backups:,.0f}"])
     total += backups
-    return [*rows, ["all", "", "", f"{total:,.0f}"], ["a user", "", "", f"{total / USERS:.4f}"]]
+    return [*rows, ["total", "", "", f"{total:,.0f}"], ["per user", "", "", f"{total / USERS:.4f}"]]
 
 
 def main() -> int:
@@ -267,14 +267,14 @@ def main() -> int:
     copy, compare = cost("memories copied by a move"), cost("memories compared during the write stop")
     facts = [
         ["orgs, users, memories", f"{ORGS:,}, {USERS:,}, {MEMORIES:,}"],
-        ["memories of the largest org, of the median", f"{largest:,.0f}, {median:,.0f}"],
+        ["memories of the largest and the median org", f"{largest:,.0f}, {median:,.0f}"],
         ["requests/s in the busiest hour", f"{peak:,.0f}"],
         ["cells, each at most 70 % full", str(cells)],
-        ["servers of Mnemic per cell, in all", f"{servers}, {servers * cells}"],
-        ["rows of the fullest cell against the mean, by the table", f"{fullest(sizes.tolist(), places):.2f}"],
-        ["the same by a hash", f"{hashed:.2f}"],
+        ["Mnemic servers per cell, in total", f"{servers}, {servers * cells}"],
+        ["rows of the fullest cell relative to the mean, with the table", f"{fullest(sizes.tolist(), places):.2f}"],
+        ["the same, with a hash", f"{hashed:.2f}"],
         [f"moves in {GROWTH_MONTHS} months of growth", f"{year.moves:,}"],
-        ["rows moved, of all", f"{year.rows / MEMORIES:.1%}"],
+        ["share of rows moved", f"{year.rows / MEMORIES:.1%}"],
         ["cells after the growth", str(year.cells)],
         ["write stop of these moves, median and longest, s", f"{year.median_stop_s:.1f}, {year.longest_stop_s:.0f}"],
         ["a move of the median org: copy, write stop, s", f"{median / copy:.0f}, {median / compare:.1f}"],

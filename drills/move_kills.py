@@ -1,11 +1,11 @@
-"""Kills processes that move an org from one store to another while it is written.
+"""Kills processes that move an org from one store to another during writes.
 
-In each round, a process writes memories to an org as fast as it can, and to the other store as soon as the org has
-moved. A second process moves the org and is killed with SIGKILL at a random moment, again and again, until it completes
-a move. Afterwards, the other store must hold every acknowledged memory exactly once. The digests of the two stores were
-compared by the move itself, while writes were stopped. The former store must refuse the org. Another org of the same
-store is written at the same time, and none of its writes may fail. At the end, an org of many rows is moved once in
-peace to measure the speed.
+In each round, a process writes memories to an org as fast as it can, and switches to the other store when the org has
+moved. A second process moves the org and is killed with SIGKILL at random moments until it completes a move.
+Afterwards, the other store must hold every acknowledged memory exactly once. The move itself compares the digests of
+the two stores while writes are stopped. The former store must refuse the org. A third process writes to another org in
+the same store, and none of its writes may fail. At the end, a large org is moved once without interruption to measure
+the speed.
 
     python drills/move_kills.py [--rounds 40 | --long]
 """
@@ -216,9 +216,9 @@ def main() -> int:
         "kills": report.kills,
         "moves completed": report.completed,
         "writes acknowledged during moves": report.acknowledged,
-        "writes refused for a moment": report.refused,
-        "memories moved in peace": f"{ROWS_IN_PEACE:,}",
-        "rows of them, in all tables": f"{rows:,}",
+        "writes temporarily refused": report.refused,
+        "memories moved without interruption": f"{ROWS_IN_PEACE:,}",
+        "their rows in all tables": f"{rows:,}",
         "memories/s copied, before the write stop": f"{ROWS_IN_PEACE / copying_s:,.0f}",
         "memories/s compared, during the write stop": f"{ROWS_IN_PEACE / peace.stopped_s:,.0f}",
     }

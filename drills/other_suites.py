@@ -1,9 +1,9 @@
-"""Suites that others wrote: MCP's conformance tests and Inspector, LangGraph's tests of its stores, and Schemathesis.
+"""Runs other projects' test suites: MCP's conformance tests and Inspector, LangGraph's store tests, and Schemathesis.
 
-What npm and pip provide is installed into a throw-away folder with pinned versions. LangGraph's tests come from its
-repository at GitHub, or from the clone that `MNEMIC_LANGGRAPH` names. Each exclusion has a reason. OpenAI's and
-Anthropic's clients and Vercel's SDK have drills of their own (`anthropic_client`, `node_clients`), and so has Claude
-Code (`claude_code`). `make ts` runs Redocly. Exit code 1 when anything does not hold.
+Packages from npm and pip are installed into a temporary folder with pinned versions. LangGraph's tests come from its
+GitHub repository, or from the clone that `MNEMIC_LANGGRAPH` names. Each exclusion has a reason. OpenAI's and
+Anthropic's clients and Vercel's SDK have their own drills (`anthropic_client`, `node_clients`), and so does Claude
+Code (`claude_code`). `make ts` runs Redocly. The exit code is 1 if a test fails.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ TESTS = {
 }
 LIMIT_S = 900
 
-_FIXTURE = "calls a tool, resource or prompt of the suite's own example server by its name"
-_BACK = "sends the client messages or questions during a call; Mnemic's server is stateless and never does"
+_FIXTURE = "calls a tool, resource or prompt that only the suite's example server has"
+_BACK = "needs a server that sends messages or questions during a call; Mnemic's server is stateless"
 NOT_MCP: Mapping[str, str] = {
     **dict.fromkeys(("tools-call-image", "tools-call-audio", "tools-call-embedded-resource"), _FIXTURE),
     **dict.fromkeys(("tools-call-mixed-content", "resources-read-text", "resources-read-binary"), _FIXTURE),
@@ -51,9 +51,9 @@ NOT_MCP: Mapping[str, str] = {
 }
 """Scenarios of the conformance suite that do not apply, with the reason."""
 
-_SCORES = "expects the scores of its own stand-in for an embedder; Mnemic embeds and scores itself"
+_SCORES = "expects the scores of its own test embedder; Mnemic uses its own embedder and scores"
 _PARTS = "tests functions or SQL of LangGraph's SQLite store, which Mnemic does not have"
-_VECTORS = "expects one vector per field and the best of them as the score; Mnemic embeds an item as a whole"
+_VECTORS = "expects one vector per field and the best one's score; Mnemic embeds each item as a whole"
 NOT_LANGGRAPH: Mapping[str, str] = {
     "test_scores": _SCORES,
     "test_embed_with_path": _VECTORS,

@@ -295,7 +295,7 @@ def test_a_cancelled_move_leaves_nothing_in_the_target(stores: Stores):
     assert not any(content(target, ORG)[0].values())
     assert content(source, ORG) == before
     assert [*source.placements(), *target.placements()] == []
-    with pytest.raises(ConflictError, match="not on its way"):
+    with pytest.raises(ConflictError, match="is not moving to"):
         cancel_move(engine_of(source), target, ORG)
 
 

@@ -129,7 +129,7 @@ def test_large_partitions_are_answered_by_hnsw_and_a_sample(world: World, monkey
     mnemic.remember(ANNA, "The red tea boat of Carl")
     assert world.index is not None
     world.index.settle()
-    assert "1 by HNSW" in world.index.diagnose(())[0].message
+    assert "1 of them with HNSW" in world.index.diagnose(())[0].message
     exact = world.open(None)
     for options in ({}, {"filter": {"importance": {"gt": 0.4}}}, {"kinds": ["message"]}):
         mine, theirs = ([[hit[0] for hit in each] for each in answers(one, **options)] for one in (mnemic, exact))

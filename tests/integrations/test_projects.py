@@ -204,7 +204,7 @@ def test_a_project_is_shown_joined_and_left(assistant: Assistant, home: Path, ca
     assistant.hears(boat)
     assert run(["project", "--in", str(boat)]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("project:example.com/ana/boat\n  clones of example.com/ana/boat share it; known as ")
+    assert shown.startswith("project:example.com/ana/boat\n  clones of example.com/ana/boat share it; registered at ")
     assert run(["project", "join", str(boat), "--in", str(car)]) == 0
     assert f"also used in {boat / '.git'}" in capsys.readouterr().out
     assert BLUE in assistant.asks(car)

@@ -152,8 +152,8 @@ export interface CaptureRequest {
   /** The user's message. Shorthand for one message with the role "user". */
   user?: string | null | undefined;
   /**
-   * The assistant's answer. Shorthand for one message with the role "assistant". Several texts are joined
-   * with newlines, and the result is trimmed.
+   * The assistant's answer. Shorthand for one message with the role "assistant". If it is a list of texts,
+   * they are joined with newlines, and the result is trimmed.
    */
   assistant?: string | readonly string[] | null | undefined;
   /** The time of messages that do not have one (ISO 8601). Default: now. */
@@ -2048,7 +2048,7 @@ export type ToolsCallOptions = ToolsCallRequest;
 export interface ExportOptions {
   /** Include only these levels of the scope. Default: all except org. */
   levels?: readonly Level[] | undefined;
-  /** "mnemic-export", or "mcp-memory": only active memories and the graph, for the MCP memory server. */
+  /** "mnemic-export", or "mcp-memory" for the MCP memory server, with only active memories and the graph. */
   format?: string | undefined;
 }
 
@@ -2519,7 +2519,7 @@ export class Verbs extends Caller {
   /**
    * Summarise the messages that have left the session's window, if there are enough for a batch.
    *
-   * The worker does this automatically. If a model failed earlier, its summaries that are raw text are
+   * The worker does this automatically. Summaries that are raw text because a model failed earlier are
    * rewritten.
    */
   summarise(options: SummariseOptions = {}, request: RequestOptions = {}): Promise<SummariseReport> {

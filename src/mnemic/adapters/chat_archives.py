@@ -1,5 +1,5 @@
-"""Reads the zip archives that ChatGPT and Claude.ai mail. Only the texts to import are unpacked, with the limits of
-ingestion, and nothing is written to the disk.
+"""Reads the zip archives that ChatGPT and Claude.ai send by email. Only the texts to import are unpacked, in memory,
+with the limits of ingestion.
 """
 
 import re
@@ -16,12 +16,12 @@ _DOCUMENT_PARTS = frozenset({"[Content_Types].xml", "mimetype", "META-INF/contai
 
 
 def archive_texts(content: bytes, name: str) -> dict[str, str]:
-    """The texts of conversations, memories and projects, by name. Raises `InvalidInputError` for a document, and for an
-    unsafe or broken archive.
+    """The texts of conversations, memories and projects, by name. Raises `InvalidInputError` for a document and for an
+    unsafe or damaged archive.
     """
     archive = Archive(content, name, ReadLimits(), "a zip archive")
     if _DOCUMENT_PARTS & archive.names:
-        raise InvalidInputError("this is a document, not an export of chats; run `mnemic ingest` to read it")
+        raise InvalidInputError("this is a document, not a chat export; run `mnemic ingest` to read it")
     for each in archive.names:
         path = PurePosixPath(each.replace("\\", "/"))
         if path.is_absolute() or ".." in path.parts:

@@ -236,7 +236,7 @@ class UpkeepVerbs(Acting):
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """Summarise the messages that have left the session's window, if there are enough for a batch.
 
-        The worker does this automatically. If a model failed earlier, its summaries that are raw text are rewritten.
+        The worker does this automatically. Summaries that are raw text because a model failed earlier are rewritten.
 
         Args:
             is_flush: Summarise all remaining messages, without waiting for a full batch.
@@ -365,7 +365,7 @@ class UpkeepVerbs(Acting):
 
         Args:
             levels: Include only these levels of the scope. Default: all except org.
-            format: "mnemic-export", or "mcp-memory": only active memories and the graph, for the MCP memory server.
+            format: "mnemic-export", or "mcp-memory" for the MCP memory server, with only active memories and the graph.
         """
         from mnemic.engine.export_graph import export_as
 

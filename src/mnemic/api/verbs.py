@@ -61,8 +61,8 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
                 fields of a mapping are role, content and, optionally, name, observed_at, external_id, trust and
                 metadata. `trust` can lower the role's trust, but not raise it.
             user: The user's message. Shorthand for one message with the role "user".
-            assistant: The assistant's answer. Shorthand for one message with the role "assistant". Several texts are
-                joined with newlines, and the result is trimmed.
+            assistant: The assistant's answer. Shorthand for one message with the role "assistant". If it is a list of
+                texts, they are joined with newlines, and the result is trimmed.
             observed_at: The time of messages that do not have one (ISO 8601). Default: now.
             is_ephemeral: Keep this session's messages out of all other sessions and of the user's memory. They are
                 erased when the session ends, or an hour after its last message.

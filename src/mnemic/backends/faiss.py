@@ -79,7 +79,7 @@ EmbedderChoice: TypeAlias = Embedder | str | None
 
 
 class SentenceTransformerEmbedder(PortEmbedder):
-    """A model of the package sentence-transformers, by name or folder. Needs the extra `sentence-transformers`."""
+    """A sentence-transformers model, by name or folder. Needs the extra `sentence-transformers`."""
 
     def __init__(self, model_name: str = "all-MiniLM-L6-v2", *, device: str | None = None) -> None:
         """`device`: "cpu", "cuda", …. Default: the package's choice. Raises `ConfigError` without the extra."""
@@ -88,8 +88,8 @@ class SentenceTransformerEmbedder(PortEmbedder):
 
 
 def open_embedder(choice: EmbedderChoice = None) -> Embedder:
-    """The given embedder, one by name such as "ollama:nomic-embed-text", or for None the default: all-MiniLM-L6-v2 with
-    384 dims, offline. Raises `ConfigError` for an unknown name, and with the install command if a package is missing.
+    """Open an embedder: the given one, one by name such as "ollama:nomic-embed-text", or the default, all-MiniLM-L6-v2
+    with 384 dimensions, offline. Raises `ConfigError` for an unknown name or a missing package.
     """
     if isinstance(choice, Embedder):
         return choice

@@ -1,4 +1,4 @@
-"""`mnemic backend …`: the four verbs of the configured memory backend (`mnemic.backends`), without scopes."""
+"""`mnemic backend …`: the configured memory backend's four verbs (`mnemic.backends`), without scopes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BackendOptions:
-    """The configuration that names the backend, and the form of the answer."""
+    """The configuration with the backend, and the output format."""
 
     config: ConfigFile = None
     as_json: AsJson = False
 
     @contextmanager
     def open(self) -> Generator[MemoryBackend]:
-        """The configured backend. Raises `UnsupportedError` if its data would end with the command."""
+        """Open the configured backend. Raises `UnsupportedError` if it keeps its data only in memory."""
         from mnemic.backends import open_backend
         from mnemic.config import load_config
 
@@ -36,7 +36,7 @@ class BackendOptions:
         try:
             if not backend.facts.is_durable:
                 raise UnsupportedError(
-                    f"backend {backend.backend_id!r} keeps its data in memory, so it ends with the command; "
+                    f"backend {backend.backend_id!r} keeps its data in memory and loses it when the command ends; "
                     "set tools.storage.default_backend to sqlite",
                     capability="durable",
                 )
@@ -49,8 +49,8 @@ class BackendOptions:
 def store(
     options: BackendOptions,
     text: Annotated[str, typer.Argument(help="The text, or - for standard input.")],
-    source: Annotated[str, typer.Option(help="Where the text comes from, such as a file's name.")] = "",
-    metadata: Annotated[str | None, typer.Option(help="A JSON object that is stored with the text.")] = None,
+    source: Annotated[str, typer.Option(help="Where the text comes from, such as a file name.")] = "",
+    metadata: Annotated[str | None, typer.Option(help="A JSON object to store with the text.")] = None,
 ) -> None:
     """Store a text in the configured memory backend and print its id."""
     with options.open() as backend:
@@ -75,7 +75,7 @@ def retrieve(
 
 
 @command("backend delete")
-def delete(options: BackendOptions, id: Annotated[str, typer.Argument(metavar="ID", help="The id.")]) -> None:
+def delete(options: BackendOptions, id: Annotated[str, typer.Argument(metavar="ID", help="The text's id.")]) -> None:
     """Delete a text from the configured memory backend."""
     with options.open() as backend:
         if not backend.delete(id):
@@ -85,10 +85,10 @@ def delete(options: BackendOptions, id: Annotated[str, typer.Argument(metavar="I
 
 @command("backend clear")
 def clear(options: BackendOptions, is_sure: IsSure = False) -> None:
-    """Delete every text of the configured memory backend. This cannot be undone."""
+    """Delete every text in the configured memory backend. This cannot be undone."""
     output.require_answer("delete", is_sure=is_sure)
     with options.open() as backend:
-        ask = f"Delete every text of the backend {backend.backend_id!r}?"
+        ask = f"Delete every text in the backend {backend.backend_id!r}?"
         output.confirm(lambda: ask, verb="delete", is_sure=is_sure)
         backend.clear()
-    output.show_answer({"cleared": True}, lambda _: output.note("every text deleted"), as_json=options.as_json)
+    output.show_answer({"cleared": True}, lambda _: output.note("all texts deleted"), as_json=options.as_json)

@@ -1,4 +1,4 @@
-"""Orgs and the stores that hold them: `mnemic org list`, `move` and `cancel`."""
+"""Orgs and their stores: `mnemic org list`, `move` and `cancel`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mnemic.ports.store import Store as OpenStore
 
 OrgName = Annotated[str, typer.Argument(help="The org.", metavar="ORG")]
-Target = Annotated[str, typer.Option("--to", help="The other store: a path or postgresql://…", metavar="STORE")]
+Target = Annotated[str, typer.Option("--to", help="The target store: a path or postgresql://…", metavar="STORE")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class StoreOptions:
 
 @command("org list")
 def list_orgs(options: StoreOptions) -> None:
-    """List the orgs of the store, and those that have moved, with their places."""
+    """List the store's orgs. For each org that is moving or has moved, show the other store."""
     from mnemic.engine.move import moving
 
     with _open(options) as engine, moving(engine.store).rows() as rows:
@@ -52,13 +52,13 @@ def move(
     to: Target,
     options: StoreOptions,
     is_erasing: Annotated[
-        bool, typer.Option("--erase", help="Then erase the org's rows from this store, with a receipt.")
+        bool, typer.Option("--erase", help="After the move, erase the org's rows from this store and print a receipt.")
     ] = False,
     is_sure: IsSure = False,
 ) -> None:
-    """Move an org with all its rows and keys to another store while it is in use. Writes of this org stop for the last
-    step; clients can retry them. Both stores are compared row by row before the other takes over. To resume after an
-    interruption, run the command again.
+    """Move an org with all its rows and keys to another store while it is in use. Writes to the org are refused during
+    the last step, and clients can retry them. Both stores are compared row by row before the switch. To resume after
+    an interruption, run the command again.
     """
     from mnemic.engine.move import move_org
 
@@ -75,7 +75,7 @@ def move(
 
 @command("org cancel")
 def cancel(org: OrgName, to: Target, options: StoreOptions) -> None:
-    """Cancel an interrupted move. The org stays in this store, and its rows are removed from the other."""
+    """Cancel an interrupted move. The org stays in this store, and its rows are removed from the target."""
     from mnemic.engine.move import cancel_move
 
     with _open(options) as engine, _open_target(to) as target:

@@ -1,7 +1,7 @@
-"""The configuration files of other programs: where they are, and how Mnemic is written there without harm to the rest.
+"""Finds other programs' configuration files, and adds Mnemic to them without changing the rest.
 
-Answers for MCP clients, the hooks of coding assistants, and the folder of the OpenClaw plugin. A file is read as JSON,
-backed up, and replaced completely or not at all.
+Covers MCP clients, the hooks of coding assistants, and the folder of the OpenClaw plugin. A file is read as JSON or
+TOML, backed up, and replaced completely or not at all.
 """
 
 import difflib
@@ -28,8 +28,8 @@ NAME = "mnemic"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: its file, below the folder of its platform, and the key that holds its servers. An entry may state the
-    type stdio, or hold the program and its arguments in one list.
+    """A client: its file in the platform's folder, and the key that contains its servers. An entry may have the type
+    stdio, or one list with the program and its arguments.
     """
 
     name: str
@@ -83,9 +83,9 @@ CLIENTS: Mapping[str, Client] = {
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
-    """Where a program's hooks are: a file in its folder of the user (or in the one that `variable` names), another in a
-    project. `events`: the events that are answered, and the program's timeout for each, in seconds, for Gemini CLI in
-    milliseconds. `is_flat`: an entry is a command, not a list of them.
+    """A program's hook files: `file` in the user's home (or in the folder that `variable` names), `own_file` in a
+    project. `events`: the handled events with the program's timeout for each, in seconds (Gemini CLI: milliseconds).
+    `is_flat`: an entry is one command, not a list.
     """
 
     title: str
@@ -96,7 +96,7 @@ class HookFile:
     is_flat: bool = False
 
     def find(self, project: Path | None) -> Path:
-        """The user's own file, or the one in a project."""
+        """The user's file, or the project's if one is given."""
         if project is not None:
             return project.expanduser().resolve() / self.own_file
         place, own = Path(self.file), os.environ.get(self.variable)
@@ -134,8 +134,8 @@ _COMMAND_FILE = "mnemic.json"
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of a program's `place`, a file or a folder; `backup` is the copy of the file as it was, `difference`
-    the lines that change.
+    """The change to a program's `place`, a file or folder. `backup`: the copy of the original file. `difference`: the
+    changed lines.
     """
 
     program: str
@@ -153,7 +153,7 @@ def build_own_entry(arguments: Sequence[str]) -> Entry:
 
 
 def install_server(client: Client, entry: Entry | None, *, is_dry_run: bool = False) -> Changed:
-    """Write the entry into the client's file, or remove it if None. Raises `ConfigError` as `_change_file` does."""
+    """Write the entry to the client's file, or remove it if None. Raises `ConfigError` like `_change_file`."""
 
     def put(whole: dict[str, object]) -> dict[str, object]:
         servers = _read_servers(whole, client)
@@ -187,8 +187,8 @@ def find_plugin_folder() -> Path:
 
 
 def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
-    """Let a program call `command` at its events, nothing if that is empty. Hooks of others stay, older ones of Mnemic
-    give way. Raises `ConfigError`, and changes nothing, for a file that is no JSON object or cannot be written.
+    """Make a program call `command` at its events. An empty `command` removes Mnemic's hooks. Other hooks are kept.
+    Raises `ConfigError` and changes nothing if the file is not a JSON object or cannot be written.
     """
     kind = HOOK_FILES[name]
     file = kind.find(project)
@@ -263,7 +263,7 @@ def _change_file(
 
 
 def _remove_own_hooks(found: object, name: str, file: Path) -> dict[str, Any]:
-    """The hooks of others, by event. Raises `ConfigError` for a form that the program does not write."""
+    """The hooks that are not Mnemic's, by event. Raises `ConfigError` for an unknown layout."""
     hooks = cast("dict[str, Any]", found) if isinstance(found, dict) else None
     events = HOOK_FILES[name].events
     if hooks is None or not all(isinstance(hooks.get(event, []), list) for event in events):

@@ -1,6 +1,6 @@
-"""Edits configuration files of other programs as text, so that comments and order stay: JSON with comments, and TOML.
+"""Edits other programs' JSON (with comments) and TOML files as text, which keeps comments and order.
 
-A change is the difference of two mappings. The edited text is parsed again, and refused if it means something else.
+A change is the difference between two mappings. The edited text is parsed again, and refused if the result differs.
 """
 
 import json
@@ -18,7 +18,7 @@ _DECODER = json.JSONDecoder()
 
 
 class Member(NamedTuple):
-    """A member of a JSON object: its key, and where key and value begin and the value ends."""
+    """A member of a JSON object: its key, the start of the key and of the value, and the value's end."""
 
     key: str
     start: int
@@ -27,22 +27,22 @@ class Member(NamedTuple):
 
 
 def parse_text(text: str, suffix: str) -> object:
-    """What a file means. Raises `ValueError` or `RecursionError`."""
+    """The parsed content of a file. Raises `ValueError` or `RecursionError`."""
     if suffix == ".toml":
         return tomllib.loads(text)
     return json.loads(_blank(text)) if text.strip() else {}
 
 
 def edit_text(text: str, suffix: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """The text of a file that meant `before`, changed to mean `after`. Raises `ValueError` if that cannot be done."""
+    """Change a file's text so that its content is `after`, not `before`. Raises `ValueError` if this is impossible."""
     edited = _edit_toml(text, before, after) if suffix == ".toml" else _edit_object(text or "{}\n", before, after, ())
     if parse_text(edited, suffix) != after:
-        raise ValueError("its form is unusual")
+        raise ValueError("its layout is not supported")
     return edited
 
 
 def _blank(text: str) -> str:
-    """JSON without comments and trailing commas: blanks stand in their place, so that all positions stay."""
+    """Replace comments and trailing commas in JSON with blanks, which keeps all positions."""
     return _TRAILING_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", _without_comments(text))
 
 
@@ -63,7 +63,7 @@ def _edit_object(text: str, before: Mapping[str, Any], after: Mapping[str, Any],
 
 
 def _put(text: str, path: tuple[str, ...], key: str, value: object) -> str:
-    """Set a member: in its place, or after the last one."""
+    """Replace a member, or add it after the last one."""
     indent = "  " * (len(path) + 1)
     written = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", f"\n{indent}")
     start, members = _find_members(text, path)
@@ -81,7 +81,7 @@ def _put(text: str, path: tuple[str, ...], key: str, value: object) -> str:
 
 
 def _remove(text: str, path: tuple[str, ...], key: str) -> str:
-    """Remove a member with its comma and its line, if there is nothing else in it."""
+    """Remove a member with its comma, and its line if nothing else is on it."""
     _, members = _find_members(text, path)
     place = next(place for place, each in enumerate(members) if each.key == key)
     gone, bare = members[place], _without_comments(text)

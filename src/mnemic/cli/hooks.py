@@ -41,25 +41,23 @@ _NEXT = {
     openclaw config set plugins.entries.mnemic.hooks.allowConversationAccess true
   and restart the gateway""",
     "codex": "  then review and trust the hooks in Codex with /hooks",
-    "cursor": "  Cursor adds memory when a chat starts; for more, run `mnemic mcp install --client cursor`",
+    "cursor": "  Cursor adds memory when a chat starts; for use during it, run `mnemic mcp install --client cursor`",
 }
-"""What the person does next."""
+"""What the user does next."""
 
 Program = Annotated[str, typer.Argument(help="The coding assistant: " + ", ".join(PROGRAMS) + ".", metavar="PROGRAM")]
-Folder = Annotated[
-    Path | None, typer.Option("--project", help="Change only the hooks of this project.", metavar="FOLDER")
-]
+Folder = Annotated[Path | None, typer.Option("--project", help="Change only this project's hooks.", metavar="FOLDER")]
 Server = Annotated[
     str | None, typer.Option("--server", help=f"Use the Mnemic server at this URL, with the API key in {KEY_VARIABLE}.")
 ]
 Everywhere = Annotated[
-    bool, typer.Option("--everywhere", help="Use one memory in every folder, instead of one for each project.")
+    bool, typer.Option("--everywhere", help="Share one memory across all folders, instead of one for each project.")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class HookOptions(ScopeOptions):
-    """The scope and the store, here or on a server. `is_everywhere`: projects share one memory."""
+    """The scope and the local or remote store. `is_everywhere`: all projects share one memory."""
 
     server: Server = None
     is_everywhere: Everywhere = False
@@ -186,7 +184,7 @@ def _check_program(program: str, project: Path | None) -> None:
     if program not in PROGRAMS:
         raise InvalidInputError(f"unknown program {program!r}; use {', '.join(PROGRAMS)}")
     if project is not None and program == OPENCLAW:
-        raise InvalidInputError("openclaw has no hooks of a project; leave out --project")
+        raise InvalidInputError("openclaw has no project hooks; leave out --project")
     if project is not None and not project.expanduser().is_dir():
         raise ConfigError(f"the folder {project} does not exist")
 

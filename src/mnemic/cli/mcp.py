@@ -70,8 +70,8 @@ def install(options: ScopeOptions, names: Names = None, is_dry_run: IsDryRun = F
 
 @command("mcp uninstall")
 def uninstall(names: Names = None, is_dry_run: IsDryRun = False, as_json: AsJson = False) -> None:
-    """Remove only Mnemic's server from the configuration of all MCP clients on this machine, or of those that --client
-    names. The previous file is backed up, and your memories are kept.
+    """Remove Mnemic's server from the configuration of all MCP clients on this machine, or of those chosen with
+    --client. The previous file is backed up, and your memories are kept.
     """
     changed = [install_server(each, None, is_dry_run=is_dry_run) for each in _choose_clients(names)]
     if as_json:
@@ -121,7 +121,7 @@ def describe_change(changed: Changed) -> dict[str, object]:
 
 
 def show_change(changed: Changed, unchanged: str, done: str, *, is_dry_run: bool) -> None:
-    """The change of a program's file as a line, with the difference in a dry run, and where its copy is."""
+    """Print a program's change as a line, with the difference in a dry run and the path of the backup."""
     write(
         f"{changed.program}: " + (f"{done} {changed.place}" if changed.is_changed else f"{changed.place} {unchanged}")
     )

@@ -1,4 +1,4 @@
-"""`mnemic project`: which project's memory a folder uses, and why."""
+"""`mnemic project`: shows or changes the project whose memory a folder uses."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,20 +12,20 @@ from mnemic.errors import NotFoundError
 from mnemic.integrations.projects import CHOSEN, OWN, REMOTE, Project, choose_project, find_project, list_projects
 from mnemic.model.scope import PROJECT_PREFIX
 
-REASONS = {REMOTE: "clones of {remote} share it", OWN: "this folder has its own", CHOSEN: "you chose it"}
+REASONS = {REMOTE: "clones of {remote} share it", OWN: "this folder has its own project", CHOSEN: "you chose it"}
 In = Annotated[Path, typer.Option("--in", help="The folder. Default: the current one.", metavar="FOLDER")]
 
 
 @command("project")
 def project(ctx: typer.Context, folder: In = Path(), as_json: AsJson = False) -> None:
-    """Show the project whose memory coding assistants use in a folder, and why. Its id is an agent of the scope: use it
-    with `--agent`.
+    """Show the project whose memory coding assistants use in a folder, and the reason. Its id is an agent in the scope:
+    pass it to `--agent`.
     """
     if ctx.invoked_subcommand is not None:
         return
     found = find_project(folder)
     if found is None:
-        raise NotFoundError(f"{folder.resolve()} has no project: it is missing, your home folder, or above it")
+        raise NotFoundError(f"{folder.resolve()} is missing, or is your home folder or above it; choose another folder")
     if found.note:
         note(found.note)
     _show(found.project, as_json=as_json)
@@ -41,28 +41,28 @@ def list_known(as_json: AsJson = False) -> None:
     for each in known:
         write(one_line(f"{each.id}  {each.place}{'' if Path(each.place).exists() else ' (gone)'}"))
     if not known:
-        note("no projects yet; hooks and `mnemic project` register them")
+        note("no projects yet; run `mnemic project` in a folder to register one")
 
 
 @command("project join")
 def join(
-    name: Annotated[str, typer.Argument(help="A project's id, or a folder that uses it.", metavar="PROJECT")],
+    name: Annotated[str, typer.Argument(help="A project's id, or a folder that uses the project.", metavar="PROJECT")],
     folder: In = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Use the memory of another project in a folder, for example after moving a folder to another disk. The memory that
-    the folder used before stays with its project, and joining that project shows it again.
+    """Use another project's memory in a folder, for example after moving the folder to another disk. The folder's
+    earlier memory stays with its project. To use it again, join that project.
     """
     other = find_project(Path(name).expanduser()) if Path(name).expanduser().is_dir() else None
     chosen = other.project.id if other else PROJECT_PREFIX + name.removeprefix(PROJECT_PREFIX)
     if chosen not in {each.id for each in list_projects()}:
-        note(f"no folder of this machine uses {one_line(chosen)} yet")
+        note(f"no folder on this machine uses {one_line(chosen)} yet")
     _show(choose_project(folder, chosen), as_json=as_json)
 
 
 @command("project leave")
 def leave(folder: In = Path(), as_json: AsJson = False) -> None:
-    """Give a folder a new, empty memory of its own, also if it is a clone of a shared remote."""
+    """Give a folder its own new, empty memory, even if it is a clone of a shared remote."""
     _show(choose_project(folder, None), as_json=as_json)
 
 
@@ -76,6 +76,6 @@ def _show(project: Project, *, as_json: bool) -> None:
         show_json({**_describe(project), "others": others})
         return
     write(one_line(project.id))
-    write("  " + one_line(f"{REASONS[project.reason].format(remote=project.remote)}; known as {project.place}"))
+    write("  " + one_line(f"{REASONS[project.reason].format(remote=project.remote)}; registered at {project.place}"))
     for other in others:
         write("  " + one_line(f"also used in {other}"))

@@ -139,8 +139,8 @@ class Config:
     - `index`: where rows are searched: in this process and in files beside the store, or in the Qdrant at `qdrant_url`,
       which holds the vectors in `qdrant_collection`. `qdrant_options` are the fields of `QdrantOptions`. `base_files`:
       copy the search index of large partitions to files beside the store, so that new processes start faster.
-      `database_rows`: PostgreSQL itself searches partitions with more rows, so that none is in memory; 0: all; None:
-      no partition.
+      `database_rows`: PostgreSQL searches partitions with more rows, and the server does not load them; 0: all
+      partitions; None: no partition.
     - `injects_context`: whether doors that talk to a model add memory to the prompt. `backend`: the memory primitive
       beside Mnemic, which Mnemic itself does not use.
     - `observer`: where metrics are kept: in this process, or for Prometheus. `traces`: "off", or the address of an

@@ -60,8 +60,8 @@ class ConsolidateReport:
 
 def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ConsolidateReport:
     """Infer general preferences from the choices of the scope's user (without a user: of its session). Idempotent. A
-    dry run does not ask the model; its texts are those of the rules. Raises the errors of a model that is away; earlier
-    preferences stay.
+    dry run does not ask the model; its texts are those of the rules. Raises an unavailable model's errors, but keeps
+    earlier preferences.
     """
     run = Consolidating(engine, scope.message_partition, actor, scope.visibility)
     groups = run.groups()
@@ -130,7 +130,7 @@ class Consolidating:
         return found.groups()
 
     def traits(self, *, asks: bool = True) -> list[Trait]:
-        """The preferences that choices of different things share, from the last `groups`. `asks`: by the model."""
+        """The preferences shared by choices of different things, from the last `groups`. `asks`: call the model."""
         known = [(key, memory) for (_, key), memory in self._found.known.items()]
         engine = self._engine if asks else replace(self._engine, llm=None)
         return find_traits(engine, self._found.singles, known)
@@ -193,8 +193,8 @@ class Consolidating:
         return True
 
     def _word_preference(self, group: Group, *, may_fall_back: bool = False) -> tuple[str, str]:
-        """The model's sentence if the choices carry it, else the rules' sentence; and the reason for falling back.
-        Raises the errors of a model that is away, unless it may fall back.
+        """The model's sentence if the choices support it, otherwise the rules' sentence, with the reason. Raises the
+        errors of an unavailable model unless `may_fall_back`.
         """
         llm, by_rules = self._engine.llm, group.text()
         if llm is None:

@@ -96,8 +96,8 @@ def capture(
     """Store each exchange as a turn of the scope's conversation, all in one durable transaction. A scope without a
     session starts one with a random id. A message with a known external id is not stored again, so a repeated call
     changes nothing. Mnemic's own blocks are left out, and secrets are redacted before storing. An ephemeral session
-    stays so: its messages belong to it alone, nothing is derived from them, and a job erases them. Raises
-    `InvalidInputError` if it has no user or has other messages.
+    remains ephemeral: no other session sees its messages, nothing is derived from them, and a job erases them. Raises
+    `InvalidInputError` if it has no user or has lasting messages.
     """
     with engine.observer.span("mnemic.capture", exchanges=len(exchanges)) as span:
         turns = _store_exchanges(engine, scope, exchanges, is_ephemeral=is_ephemeral)
@@ -286,13 +286,13 @@ def _partition_of(work: UnitOfWork, scope: Scope) -> Partition:
 
 
 def _expiry(scope: Scope, now: datetime, run_at: datetime) -> Job:
-    """The job that erases an ephemeral session. It belongs to the user, so that the erasure does not remove it."""
+    """The job that erases an ephemeral session. It belongs to the user, so the erasure does not remove it."""
     session = scope.session or ""
     return Job(
         id=new_id(now),
         partition=scope.message_partition,
         kind=EXPIRE,
-        key=f"{session} {run_at <= now}",  # the end of a session does not wait for its time
+        key=f"{session} {run_at <= now}",  # the end of a session does not wait for its expiry
         created_at=now,
         run_at=run_at,
         payload={"session": session},
@@ -300,8 +300,8 @@ def _expiry(scope: Scope, now: datetime, run_at: datetime) -> Job:
 
 
 def expire(engine: Engine, job: Job) -> datetime | None:
-    """Erase an ephemeral session if it ended or its time is over. Returns when its time is over if it goes on. Raises
-    `ConflictError` if the session also has lasting messages, because two writers began it at the same moment.
+    """Erase an ephemeral session that has ended or expired. Otherwise, returns the time when it expires. Raises
+    `ConflictError` if the session also has lasting messages, because two writers started it at the same moment.
     """
     session, partition = str(job.payload["session"]), job.partition
     scope = Scope(org=partition.org, user=partition.owner, session=session)
@@ -316,7 +316,7 @@ def expire(engine: Engine, job: Job) -> datetime | None:
     if not is_ended and due > engine.clock.now():
         return due
     if is_mixed:
-        raise ConflictError(f"session {session!r} has lasting and ephemeral messages; erase it or delete the latter")
+        raise ConflictError(f"session {session!r} has both lasting and ephemeral messages; erase the session")
     erase(engine, scope, Level.SESSION)
     return None
 

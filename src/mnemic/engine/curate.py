@@ -141,7 +141,7 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int, around: Mapping[s
 
 
 def place_of(partition: Partition, found: Found) -> Place:
-    """Where a gem belongs: noted by the agent that all its messages share, and private to it if it is a project."""
+    """A gem's agent is the one that all its messages share. The gem is private to it if the agent is a project."""
     agents = {(message.agent, message.private_agent) for turn in found.turns for message in turn.messages}
     agent, private_agent = agents.pop() if len(agents) == 1 else (None, None)
     return Place(partition, agent, private_agent)

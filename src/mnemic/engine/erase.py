@@ -313,7 +313,7 @@ def _with_keys(counts: dict[str, int], keys: int) -> dict[str, int]:
 
 
 def _plan_private(work: UnitOfWork, plan: Plan, org: str, agent: str) -> None:
-    """Add what is private to the agent outside the plan's partitions."""
+    """Add the agent's private items outside the plan's partitions."""
     for partition, item_id in work.erasure.private(org, agent):
         if partition in plan.partitions:
             continue

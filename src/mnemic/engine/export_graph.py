@@ -1,4 +1,4 @@
-"""Exports memories and the graph in the form of the MCP memory server, which many programs read."""
+"""Exports memories and the graph in the MCP memory server's format, which many programs can read."""
 
 import json
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ def export_as(format: str, engine: Engine, scope: Scope, levels: tuple[Level, ..
 
 def export_graph(engine: Engine, scope: Scope, levels: tuple[Level, ...]) -> Iterator[str]:
     """Yields entities with observations as JSON lines, then the relations between them. The owners are entities whose
-    observations are their active memories, each after its context. Messages, history, dates and documents have no place
-    in this format. Of the graph, it has the 5,000 entities with most relations.
+    observations are their active memories, each preceded by its context. The format cannot hold messages, history,
+    dates and documents. From the graph, it contains the 5,000 entities with the most relations.
     """
     engine.store.check()
     visible, now = scope.visibility.at(*levels), engine.clock.now()

@@ -315,8 +315,8 @@ class Extracting(SessionRun):
             put_derived(self._engine, work, self._partition, lasting, source=SOURCE)
 
     def _place(self, message: Message, fact: Fact) -> Place:
-        """What is learnt for everybody belongs to the agent, all else to the user. What a user says in a project stays
-        private to it, except for facts about the person.
+        """Learnings for everyone belong to the agent, and all else to the user. Facts from a project are private to it,
+        except for facts about the user.
         """
         if fact.kind is Kind.LEARNING and message.agent is not None:
             agent = Partition(self._partition.org, Level.AGENT, message.agent)

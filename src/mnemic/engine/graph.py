@@ -74,8 +74,8 @@ def nodes(
 
 
 def _cursor(keys: Sequence[str], end: int, start: str) -> str:
-    """Where the next page starts: behind the last key whose nodes are all among the first `end`, and, after a "|", so
-    many nodes later.
+    """Where the next page starts: after the last key whose nodes are all among the first `end`, and the number of nodes
+    to skip after a "|".
     """
     last = next((key for key in reversed(keys[:end]) if key != keys[end]), start)
     count = end if last == start else keys[:end].count(keys[end])

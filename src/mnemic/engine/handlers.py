@@ -96,19 +96,19 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
 
 
 RENEW_AFTER = timedelta(hours=1)
-"""Time between attempts to remake what was stored while the model failed: one call per user and hour of an outage."""
+"""Time between attempts to replace raw summaries from a model outage: one call per user and hour."""
 
-RENEWAL = "fallback"  # key and payload of a job that remakes raw summaries
+RENEWAL = "fallback"  # key and payload of a job that replaces raw summaries
 
 
 def _renewal(job: Job, now: datetime) -> Job:
-    """The job that remakes raw summaries of the same partition later."""
+    """The job that replaces raw summaries in the same partition later."""
     again = replace(new_attempt(job, now), kind=kinds.REMAKE, key=RENEWAL, payload={RENEWAL: True})
     return replace(again, run_at=now + RENEW_AFTER)
 
 
 def _renew_summaries(engine: Engine, partition: Partition) -> int:
-    """Remake some summaries that had failed. Returns their number, or -1 if the model still fails."""
+    """Replace some raw summaries. Returns their number, or -1 if the model still fails."""
     try:
         return len(renew_summaries(engine, partition, kinds.SUMMARISE))
     except MnemicError as error:
@@ -117,7 +117,7 @@ def _renew_summaries(engine: Engine, partition: Partition) -> int:
 
 
 def _renew_later(engine: Engine, job: Job) -> FollowUp:
-    """Remake raw summaries. Queue the rest now, or all of them for later if the model still fails."""
+    """Replace raw summaries. Queues the rest for now, or all of them for later if the model still fails."""
     renewed = 0 if engine.llm is None else _renew_summaries(engine, job.partition)
     again = _renewal(job, engine.clock.now()) if renewed < 0 else new_attempt(job, engine.clock.now())
     return lambda _: [again] if renewed else []
@@ -180,7 +180,7 @@ def _curate(engine: Engine, job: Job) -> FollowUp:
 
 
 def _consolidate(engine: Engine, job: Job) -> FollowUp:
-    """Infer some general preferences. The next job takes the rest. If the model is away, the next week does."""
+    """Infer some general preferences. The next job continues, or the next weekly run if the model is unavailable."""
     if not engine.settings.life.consolidates:
         return _follow_with_nothing
     run = Consolidating(engine, job.partition, kinds.CONSOLIDATE)
@@ -253,7 +253,7 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
 
 
 def _expire(engine: Engine, job: Job) -> FollowUp:
-    """Erase an ephemeral session, or come back when its time is over."""
+    """Erase an ephemeral session, or run again when it expires."""
     due = expire(engine, job)
     rest = [] if due is None else [replace(new_attempt(job, engine.clock.now()), run_at=due)]
     return lambda _: rest

@@ -382,8 +382,8 @@ class ImportRequest:
 def import_content(
     engine: Engine, scope: Scope, content: str | bytes, request: ImportRequest, *, actor: str
 ) -> ImportReport:
-    """Import a text, UTF-8 bytes, mem0's history database, or a zip archive of ChatGPT or Claude.ai. Broken parts are
-    reported. Raises `InvalidInputError` for an unknown format or a bad name.
+    """Import a text, UTF-8 bytes, mem0's history database, or a ChatGPT or Claude.ai zip archive. Invalid parts are
+    reported. Raises `InvalidInputError` for an unknown format or an invalid name.
     """
     format_, name = request.format, check_line(request.name, "name")
     if format_ is not None and format_ not in ALL_FORMATS:
@@ -420,7 +420,7 @@ class _ImportingTexts:
         return import_logs(self.engine, self.scope, logged, is_dry_run=is_dry_run, progress=progress)
 
     def take_archive(self, texts: Mapping[str, str]) -> ImportReport:
-        """Import the texts of an archive, each named by its last part, so that a later archive has the same names."""
+        """Import an archive's texts, each named by the last part of its path, which later archives keep."""
         from mnemic.text.memoryfiles.exports import project_titles
 
         projects = {name for name in texts if _PROJECTS.search(name)}
@@ -428,7 +428,7 @@ class _ImportingTexts:
             self.titles |= project_titles(texts[name])
         if len(projects) == len(texts):
             raise InvalidInputError(
-                "the archive contains no conversations.json or memories.json, as those of ChatGPT and Claude.ai do; "
+                "the archive contains no conversations.json or memories.json; "
                 "unpack it and import its files, or run `mnemic ingest` for documents"
             )
         whole, formats = ImportReport("zip", is_dry_run=self.request.is_dry_run), dict[str, None]()
@@ -452,7 +452,7 @@ class _ImportingTexts:
 
 
 def _after(progress: Progress | None, whole: ImportReport) -> Progress | None:
-    """Progress that counts from the records of earlier texts on. The total is unknown."""
+    """Progress that continues the count of earlier texts' records. The total is unknown."""
     before = whole.added.total() + whole.known.total()
     return None if progress is None else lambda done, _total: progress(before + done, None)
 

@@ -26,8 +26,8 @@ from mnemic.text.facts.find import state_slot
 from mnemic.text.languages import detect
 
 INDEX_LEFT = (
-    "the search index could not be reached; this process deletes the data from it when it is available again, and "
-    "`mnemic doctor` does too"
+    "the search index could not be reached; this process or `mnemic doctor` deletes the data from it when it is "
+    "available again"
 )
 _ATTEMPTS = 20  # one or two suffice unless the budget is far too small
 _SIDE = "\x1epassages"  # cannot occur in an id, so no owner has this name

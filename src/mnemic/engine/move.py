@@ -1,8 +1,8 @@
 """Moves one org to another store while it is in use.
 
-Passes copy the rows, then what changed meanwhile, until little is left. Then the org's writes stop, with an error that
-callers may retry. A last pass follows, both stores are compared row by row, and the target takes over. A move that was
-killed at any point is repeated by the same call: every pass brings the target to the source's rows, whatever is there.
+Passes copy the rows, then later changes, until few are left. Then the org's writes are refused with a retryable error.
+After a last pass, both stores are compared row by row, and the target takes over. If a move is killed, the same call
+continues it: every pass makes the target's rows equal to the source's, whatever the target contains.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ from mnemic.ports.moving import MovingStore, Transfer
 from mnemic.ports.store import AUDIT, KEYS, Rows, Store
 
 _ROWS_AT_ONCE = 500  # per transaction of the target, so that its other orgs wait for milliseconds
-_FEW_ROWS = 200  # changes that a pass may leave to the write stop: some milliseconds of work
-_MOST_PASSES = 8  # before the write stop; an org that is written faster than it is copied ends here
+_FEW_ROWS = 200  # changes that a pass may leave for the write stop: a few milliseconds of work
+_MOST_PASSES = 8  # before the write stop; the limit for an org that is written faster than it is copied
 _PARTITIONS, _REQUESTS = "partitions", "requests"
 _KEPT = {AUDIT, "receipts"}
-"""Tables of which every store keeps its rows, beside those that arrive."""
+"""Tables in which each store keeps its own rows, in addition to those that arrive."""
 _NUMBERS = {"seq", "version", "horizon"}
 """Columns in which each store has its own numbers."""
 
@@ -40,8 +40,8 @@ Told = Callable[[str, int, int], object]
 
 @dataclass(frozen=True, slots=True)
 class MoveReport:
-    """A completed move. `rows` and `digest` describe both stores: they were equal while writes were stopped. The digest
-    is SHA-256, hexadecimal. `receipt`: of the erasure from the source.
+    """A completed move. `rows` and `digest` describe both stores, which were equal while writes were stopped. `digest`
+    is SHA-256 in hex. `receipt`: the receipt of the erasure from the source, if any.
     """
 
     org: str
@@ -64,9 +64,9 @@ def moving(store: Store) -> MovingStore:
 
 
 def move_org(engine: Engine, target: Store, org: str, *, is_erasing: bool = False, told: Told) -> MoveReport:
-    """Move an org from the engine's store to `target`. Repeating a completed move changes nothing, but erases if asked.
-    Raises `NotFoundError` for an unknown org, `ConflictError` if the target has one of this name or another process
-    continues the move, `DamagedError` if the stores differ at the end; the org is then served as before.
+    """Move an org from the engine's store to `target`. Repeating a completed move only erases, if `is_erasing`. Raises
+    `NotFoundError` for an unknown org, `ConflictError` if the target has an org of this name or another process moves
+    it, and `DamagedError` if the stores differ at the end. The source then continues to serve the org.
     """
     engine.accesses.flush(engine.store)
     move = _Move(engine, moving(engine.store), moving(target), org, told)
@@ -75,14 +75,14 @@ def move_org(engine: Engine, target: Store, org: str, *, is_erasing: bool = Fals
 
 
 def cancel_move(engine: Engine, target: Store, org: str) -> None:
-    """End a move that has not switched: the source serves the org, and its rows leave the target. Raises
-    `ConflictError` if there is no such move.
+    """Cancel a move that has not switched. The source serves the org, and its rows are removed from the target. Raises
+    `ConflictError` if there is no move to cancel.
     """
     _Move(engine, moving(engine.store), moving(target), org, _ignore).cancel()
 
 
 def describe_org(store: MovingStore, org: str) -> tuple[Mapping[str, int], str]:
-    """An org's rows by table and their digest, as a `MoveReport` has them."""
+    """An org's rows by table and their digest, as in a `MoveReport`."""
     with store.rows(is_whole=True) as rows:
         return _digest(_Side(rows, org))
 
@@ -96,7 +96,7 @@ class _Move:
         self._engine, self._source, self._target, self._org, self._told = engine, source, target, org, told
         self._token = new_id(engine.clock.now())
         if source.address == target.address:
-            raise InvalidInputError("the target is the store that the org is in; choose another")
+            raise InvalidInputError("source and target are the same store; choose another target")
 
     def run(self) -> MoveReport:
         start = time.perf_counter()
@@ -123,8 +123,8 @@ class _Move:
         return MoveReport(self._org, source, target, counts, digest, passes, end - stop, end - start)
 
     def erase(self) -> Receipt:
-        """Erase the org's rows from the source, except audit log and receipts. Keys of sealed backups stay: the target
-        may use the same keyring.
+        """Erase the org's rows from the source, except audit log and receipts. Keys of sealed backups are kept, because
+        the target may use the same keyring.
         """
         engine, now = self._engine, self._engine.clock.now()
         with self._source.rows(is_whole=True) as rows:
@@ -135,7 +135,7 @@ class _Move:
         with self._source.transfer(self._org) as transfer:
             placement = transfer.find()
             if placement is None or placement.state is not PlacementState.MOVED:
-                raise ConflictError(f"org {self._org} is in use in this store; nothing was erased")
+                raise ConflictError(f"org {self._org} has not moved from this store; nothing was erased")
             plan, key = Plan(partitions=partitions), transfer.work.erasure.key()
             hashes = tuple(sorted(plan.hashes(key)))
             counts = carried_out(transfer.work, plan, now)
@@ -154,9 +154,9 @@ class _Move:
     def cancel(self) -> None:
         here, there = self._placements()
         if there is None or there.state is not PlacementState.ARRIVING:
-            raise ConflictError(f"org {self._org} is not on its way to {self._target.address}")
+            raise ConflictError(f"org {self._org} is not moving to {self._target.address}")
         if here is not None and here.state is PlacementState.MOVED:
-            raise ConflictError(f"org {self._org} has left this store; move it back instead")
+            raise ConflictError(f"org {self._org} has already left this store; move it back instead")
         self._take(self._target, PlacementState.ARRIVING, self._source.address, there)
         with self._target.rows(is_whole=True) as rows:
             side = _Side(rows, self._org)
@@ -169,7 +169,7 @@ class _Move:
             transfer.put(None)
 
     def _is_done(self) -> bool:
-        """True if an earlier call switched; notes it in the source if that call was killed before it could."""
+        """True if an earlier call switched. Records this in the source if that call was killed before it could."""
         here, there = self._placements()
         if here is None or here.state is PlacementState.HERE:
             return False
@@ -200,10 +200,10 @@ class _Move:
         return [next((each for each in store.placements() if each.org == self._org), None) for store in stores]
 
     def _take(self, store: MovingStore, state: PlacementState, place: str, seen: Placement | None) -> None:
-        """Continue the move with a token of this process, if the placement is still the one that was seen."""
+        """Take over the move with this process's token, if the placement is unchanged since it was read."""
         with store.transfer(self._org) as transfer:
             if transfer.find() != seen:
-                raise ConflictError(f"another process is moving org {self._org}; try again when it has ended")
+                raise ConflictError(f"another process is moving org {self._org}; try again when it has finished")
             transfer.put(self._placement(state, place))
 
     def _note(self, store: MovingStore, state: PlacementState, place: str) -> None:
@@ -219,10 +219,10 @@ class _Move:
     def _check_token(self, transfer: Transfer) -> None:
         placement = transfer.find()
         if placement is None or placement.token != self._token:
-            raise ConflictError(f"another process continues the move of org {self._org}")
+            raise ConflictError(f"another process has taken over the move of org {self._org}")
 
     def _pass(self, step: str) -> int:
-        """Bring the target to the source's rows of one moment. Returns the number of rows that differed."""
+        """Make the target's rows equal to a snapshot of the source. Returns the number of rows that differed."""
         with self._source.rows(is_whole=True) as ours, self._target.rows(is_whole=True) as theirs:
             here, there = _Side(ours, self._org), _Side(theirs, self._org)
             found = {table: _find_differences(here, there, table) for table in here.keys}
@@ -272,7 +272,7 @@ def _remove(transfer: Transfer, table: str, key: Sequence[str], values: Sequence
 
 
 class _Side:
-    """An org's rows in one store, as mappings with partitions in place of their numbers, equal in both stores."""
+    """An org's rows in one store, as mappings with partitions instead of numbers, which differ between stores."""
 
     def __init__(self, rows: Rows, org: str) -> None:
         self._rows, self._org, self.keys = rows, org, rows.keys
@@ -289,7 +289,7 @@ class _Side:
         return sorted(name for name in self._rows.tables[table] if name not in _NUMBERS | own)
 
     def plain(self, table: str) -> Iterator[list[Any]]:
-        """The rows of a table in insertion order where it is kept, with a text in place of a partition."""
+        """The rows of a table with texts instead of partitions, in insertion order if the store keeps it."""
         columns = self.columns(table)
         places = {name: at for at, name in enumerate(self._rows.tables[table])}
         order = [places[name] for name in columns]
@@ -309,7 +309,7 @@ class _Side:
         return {name: self._tagged[value] if name.endswith("pid") else value for name, value in named}
 
     def identify(self, table: str) -> Iterator[tuple[bytes, bytes, list[Any]]]:
-        """(key, digest, plain row) of each row. Equal rows of a table without a key have a number in theirs."""
+        """(key, digest, plain row) of each row. In a table without a key, equal rows are told apart by a number."""
         columns, seen = self.columns(table), Counter[bytes]()
         key = [columns.index(name) for name in self.keys[table]]
         for row in self.plain(table):
@@ -323,7 +323,7 @@ class _Side:
         return (self._to_mapping(table, row) for row in found)
 
     def is_ordered(self, table: str) -> bool:
-        """True if the store keeps the insertion order of rows, and readers see it."""
+        """True if the table keeps the rows' insertion order and readers can see it."""
         return "seq" in self._rows.tables[table] and "space" not in self._rows.tables[table]
 
 
@@ -348,8 +348,8 @@ def _find_differences(here: _Side, there: _Side, table: str) -> _Differences:
 
 
 def _digest(side: _Side) -> tuple[dict[str, int], str]:
-    """Rows by table, and a digest of all rows. It includes the order of rows within a partition where one is kept, and
-    nothing of `_KEPT`, of which the target may have more.
+    """Rows by table, and a digest of all rows. It includes the rows' order within a partition if it is kept, but not
+    the tables in `_KEPT`, in which the target may have more rows.
     """
     counts, whole = dict[str, int](), hashlib.sha256()
     for table in sorted(side.keys.keys() - _KEPT):
@@ -366,5 +366,5 @@ def _digest(side: _Side) -> tuple[dict[str, int], str]:
 
 
 def _hash(row: list[Any]) -> bytes:
-    """SHA-256 of some values. Version 0 of marshal writes equal values as equal bytes."""
+    """SHA-256 of some values. Version 0 of marshal gives equal values equal bytes."""
     return hashlib.sha256(marshal.dumps(row, 0)).digest()

@@ -141,7 +141,7 @@ class Judge:
 
     def _find_worthless(self, work: UnitOfWork, memories: Sequence[Memory]) -> set[str]:
         """Ids of facts that the learned head would never keep. It judges facts with a vector of its embedder, in the
-        form of its training: extracted, or about the user in the third person. It is wrong about people's own notes.
+        form of its training data: extracted, or about the user in the third person. It misjudges people's own notes.
         """
         facts = [m for m in memories if m.kind in TOLD_KINDS and is_live(m, self.now)]
         facts = [m for m in facts if m.provenance or m.text.startswith(detect(m.text).user)]

@@ -116,8 +116,8 @@ class SummariseReport:
 def summarise(
     engine: Engine, scope: Scope, *, actor: str, is_flush: bool = False, is_dry_run: bool = False
 ) -> SummariseReport:
-    """Summarise a session's pending messages; `is_flush`: all. Then remake its summaries that are raw text after a
-    failure. Raises the model's errors; earlier summaries stay.
+    """Summarise a session's pending messages; `is_flush`: all. Then replace its summaries that are raw text after a
+    failure. Raises the model's errors and keeps earlier summaries.
     """
     if scope.session is None:
         raise InvalidInputError("only a session can be summarised; pass session=…")
@@ -300,7 +300,7 @@ RENEWED_AT_ONCE = 5  # summaries that one job remakes when the model is back
 
 
 def renew_summaries(engine: Engine, partition: Partition, actor: str, session: str | None = None) -> list[Summarised]:
-    """Remake some summaries (only of `session`, if given) that are raw text after a failure. Returns those remade.
+    """Replace some summaries (only of `session`, if given) that are raw text after a failure. Returns the new ones.
     Raises the model's errors.
     """
     conditions = [bookkeeping.is_fallback(), *([bookkeeping.is_of_session(session)] if session else [])]

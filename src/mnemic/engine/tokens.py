@@ -1,8 +1,8 @@
 """OAuth tokens of API keys.
 
-A token reads `mn<kind>_<connection>_<secret>`. The store keeps its SHA-256, and it acts as its key, so it ends with the
-key and never has another scope. A code and a refresh token work once. If one comes again, it was stolen or its answer
-was lost, so all tokens of its connection are removed and the person has to connect again.
+A token has the form `mn<kind>_<connection>_<secret>`. The store keeps only its SHA-256. A token acts as its key, so it
+ends with the key and has the key's scope. Codes and refresh tokens work once. If one is used again, it was stolen or a
+response was lost, so all tokens of its connection are removed and the user has to connect again.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from mnemic.model.records import ApiKey, KeptToken, TokenKind
 
 LIFETIMES = {
     TokenKind.CODE: timedelta(minutes=2),  # a browser follows one redirect; RFC 6749 allows ten minutes
-    TokenKind.ACCESS: timedelta(hours=1),  # a stolen one is of little use
-    TokenKind.REFRESH: timedelta(days=30),  # without a call: each exchange issues a new one
+    TokenKind.ACCESS: timedelta(hours=1),  # short, in case one is stolen
+    TokenKind.REFRESH: timedelta(days=30),  # unused: each exchange issues a new one
 }
 PREFIXES = {TokenKind.CODE: "mnc", TokenKind.ACCESS: "mna", TokenKind.REFRESH: "mnr"}
 
@@ -39,7 +39,7 @@ class Tokens:
         self._engine = engine
 
     def issue_code(self, key: ApiKey, client: str, details: str) -> str:
-        """Create a code for a client that may act as `key`. `details` returns with the code."""
+        """Create a code for a client that may act as `key`. `details` is stored with the code."""
         now, connection = self._engine.clock.now(), secrets.token_hex(ID_BYTES)
         row, code = _make(key, TokenKind.CODE, connection, hash_text(client), now)
         with self._engine.store.write() as work:
@@ -48,7 +48,7 @@ class Tokens:
         return code
 
     def find(self, kind: TokenKind, client: str, token: str) -> KeptToken | None:
-        """The client's valid code or refresh token, else None. One that was used before ends its connection."""
+        """The client's valid code or refresh token, or None. A token that was used before ends its connection."""
         if len(token) > MAX_TOKEN_CHARS or not token.startswith(f"{PREFIXES[kind]}_"):
             return None
         found, key = self._read(token)
@@ -58,7 +58,7 @@ class Tokens:
         return found if found and key and found.client == hash_text(client) else None
 
     def exchange(self, old: KeptToken) -> Pair:
-        """Remove a code or refresh token and issue new tokens. Raises `UnauthorisedError` if it was used meanwhile."""
+        """Replace a code or refresh token with new tokens. Raises `UnauthorisedError` if it has just been used."""
         now = self._engine.clock.now()
         with self._engine.store.write() as work:
             key = work.keys.get(old.key_id)
@@ -86,7 +86,7 @@ class Tokens:
                 work.tokens.end(found.connection)
 
     def _read(self, token: str) -> tuple[KeptToken | None, ApiKey | None]:
-        """The unexpired token and its valid key. The hash is looked up: timing shows nothing about the token."""
+        """The unexpired token and its valid key. Looked up by hash, so timing reveals nothing about the token."""
         now = self._engine.clock.now()
         with self._engine.store.read() as work:
             found = work.tokens.get(hash_text(token))
@@ -102,7 +102,7 @@ def hash_text(text: str) -> str:
 
 
 def _make(key: ApiKey, kind: TokenKind, connection: str, client: str, now: datetime) -> tuple[KeptToken, str]:
-    """A row and its token. It ends with the key at the latest."""
+    """A row and its token, which expires no later than its key."""
     token = f"{PREFIXES[kind]}_{connection}_{secrets.token_hex(SECRET_BYTES)}"
     end = min(filter(None, (now + LIFETIMES[kind], key.expires_at, key.revoked_at)))
     row = KeptToken(

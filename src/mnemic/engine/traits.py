@@ -47,7 +47,7 @@ class Trait:
 
 def find_traits(engine: Engine, choices: Sequence[Memory], known: Sequence[tuple[str, Memory]]) -> list[Trait]:
     """The preferences that these memories share: new ones, and active `known` ones (by key) with more choices.
-    Raises the errors of a model that is away.
+    Raises the errors of an unavailable model.
     """
     choices = sorted(choices, key=lambda each: (each.observed_at, each.id))
     by_key = dict(known)

@@ -1,4 +1,4 @@
-"""The last messages of a session, which a chat still has in its context, and the partition that holds them."""
+"""A session's last messages, which a chat still has in its context, and the partition that contains them."""
 
 from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError

@@ -1,6 +1,6 @@
 """Hooks of coding assistants: recall before a prompt, capture after an answer. A hook gets the program's event and
-returns what the program reads on standard output, "" for nothing. Parses the events of five programs, of which OpenClaw
-needs the plugin in this folder, and Claude Code's transcripts. The door is `mnemic hooks`.
+returns the text for its standard output, or "". Parses the events of five programs, and Claude Code's transcripts.
+OpenClaw needs the plugin in this folder. The command is `mnemic hooks`.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ MAX_LINES_BYTES = 64 * MEBIBYTE  # per transcript: bounds the memory of reading 
 MAX_EXTERNAL_ID_CHARS = 200  # within the 255 of every id; the programs' own ids have 36
 _COMPARED_MESSAGES = 200  # of the session's newest; older ones were captured by an earlier event
 _BATCH_EXCHANGES = 200  # per request: bounds the duration of one call
-_FOLDERS = {"claude-code": "CLAUDE_PROJECT_DIR"}  # variables; the folder of an event changes with `cd`
+_FOLDERS = {"claude-code": "CLAUDE_PROJECT_DIR"}  # variables, because an event's folder changes with `cd`
 _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "Caveat: ")
 
 _OPENING = "What is known about this project, its decisions and commands, and the user's preferences?"
@@ -71,8 +71,8 @@ def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
 
 
 def codex(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
-    """Answer a hook of Codex. `UserPromptSubmit` returns the memory for the prompt and captures it; `Stop` captures the
-    answer.
+    """Answer a Codex hook. `UserPromptSubmit` returns memory for the prompt and captures the prompt. `Stop` captures
+    the answer.
     """
     scope = _in_session(scope, event.get("session_id"))
     answer = _answer_prompt(mnemic, scope, event) if event.get("hook_event_name") == "UserPromptSubmit" else ""
@@ -82,7 +82,7 @@ def codex(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
 
 
 def gemini_cli(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
-    """Answer a hook of Gemini CLI. `BeforeAgent` returns the memory for the prompt, `AfterAgent` captures both."""
+    """Answer a Gemini CLI hook. `BeforeAgent` returns memory for the prompt. `AfterAgent` captures both texts."""
     scope = _in_session(scope, event.get("session_id"))
     if event.get("hook_event_name") == "BeforeAgent":
         return _answer_prompt(mnemic, scope, event)
@@ -92,8 +92,8 @@ def gemini_cli(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
 
 
 def cursor(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
-    """Answer a hook of Cursor. `sessionStart` returns what is known, because Cursor takes no context with a prompt.
-    `beforeSubmitPrompt` and `afterAgentResponse` capture what was said.
+    """Answer a Cursor hook. `sessionStart` returns memory, because Cursor cannot add context to a prompt.
+    `beforeSubmitPrompt` and `afterAgentResponse` capture the messages.
     """
     scope = _in_session(scope, event.get("conversation_id") or event.get("session_id"))
     if event.get("hook_event_name") == "sessionStart":
@@ -115,8 +115,8 @@ HOOKS: Mapping[str, Callable[[AnyMnemic, Scope, Event], str]] = {
 
 
 def find_folder(program: str, event: Event) -> Path | None:
-    """The folder that an assistant works in. None if the event names none, and for OpenClaw's own workspace: what is
-    said there is about the person.
+    """The folder in which an assistant works. None if the event names none, and for OpenClaw's own workspace, whose
+    messages are about the user.
     """
     roots = event.get("workspace_roots")
     opened = cast("list[object]", roots)[0] if program == "cursor" and isinstance(roots, list) and roots else None
@@ -127,8 +127,8 @@ def find_folder(program: str, event: Event) -> Path | None:
 
 
 def read_transcript(file: Path) -> list[dict[str, object]]:
-    """The messages of a Claude Code transcript in order, ready to capture. Successive lines of one answer are one
-    message. Skips unreadable lines. Raises `InvalidInputError` for a file that is unreadable or larger than 64 MiB.
+    """The messages of a Claude Code transcript in order, ready to capture. Joins successive lines of one answer. Skips
+    unreadable lines. Raises `InvalidInputError` if the file is unreadable or larger than 64 MiB.
     """
     try:
         if file.stat().st_size > MAX_LINES_BYTES:
@@ -162,7 +162,7 @@ def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, ob
 
 
 def _answer_prompt(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
-    """The memory for the event's prompt and the note for the person, in the form that Claude Code introduced."""
+    """The memory for the event's prompt and the note for the user, in Claude Code's format."""
     told = _build_context(mnemic, scope, event.get("prompt"))
     specific = {"hookEventName": event["hook_event_name"], "additionalContext": told}
     output = {"hookSpecificOutput": specific} if told else {}
@@ -216,7 +216,7 @@ def _exchanges(messages: Sequence[Mapping[str, object]]) -> Iterator[list[list[M
 
 
 def _entry(line: str) -> tuple[dict[str, object] | None, object]:
-    """A transcript line of Claude Code as a message, None if it is not one; and the id of the answer that it is of."""
+    """A Claude Code transcript line as a message, or None if it is not one, and the id of its answer."""
     try:
         found: object = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,11 +1,11 @@
-"""The project of a folder: the agent of a scope whose memory a coding assistant uses there.
+"""Finds a folder's project: the agent whose memory a coding assistant uses there.
 
-Clones of one remote share a project, as do worktrees. Without a remote, a repository has its own, and so has a folder
-without git. A random mark recognises a repository or folder after a move: `mnemic` in git's common directory, or an
-extended attribute. The register, one file per mark in the user's data folder, knows its project.
+Clones of one remote share a project, as do worktrees. A repository without a remote has its own project, and so does a
+folder without git. A random mark identifies a repository or folder after a move: `mnemic` in git's common directory, or
+an extended attribute. The register in the user's data folder has one file per mark, with its place and project.
 
-A repository may be hostile: git is never run, links are not followed, and a mark counts only in its registered place,
-or when that place is gone.
+A repository may be hostile. Git is never run, links are not followed, and a mark is valid only in its registered place,
+or in a new one if the old one no longer has it.
 """
 
 import hashlib
@@ -26,21 +26,21 @@ from mnemic.model.document import MEBIBYTE
 from mnemic.model.scope import PROJECT_PREFIX, Scope
 
 REMOTE, OWN, CHOSEN = "remote", "own", "chosen"
-"""Why a place has its project: by its remote, by its own mark, or by a person's choice."""
+"""Why a place has its project: because of its remote, its own mark, or the user's choice."""
 
-MAX_REMOTE_CHARS = 200  # with the prefix within the 255 of every id
+MAX_REMOTE_CHARS = 200  # ids have at most 255 characters, including the prefix
 _ATTRIBUTE = "user.mnemic.project"
-_MARK = re.compile(r"[\w.-]{1,40}-[0-9a-f]{32}")  # also the name of a file
+_MARK = re.compile(r"[\w.-]{1,40}-[0-9a-f]{32}")  # also a file name
 _UNSAFE = re.compile(r"[^\w.-]+")
 _SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
-_SCP = re.compile(r"(?:[^@/]+@)?([^:/@]{2,}):(?!//)(.*)")  # a host of one character is a drive of Windows
+_SCP = re.compile(r"(?:[^@/]+@)?([^:/@]{2,}):(?!//)(.*)")  # a host of one character is a Windows drive
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     """The project (`id`) of a `place`: a git common directory, or a folder without git. `remote`: normalised, "" if
-    there is none. `is_marked`: the place holds the mark; otherwise the place is known by its path.
+    there is none. `is_marked`: the place has the mark. Otherwise, it is identified by its path.
     """
 
     mark: str
@@ -53,14 +53,14 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The project of a folder, and a note for the person: it is used here for the first time, or a mark was refused."""
+    """A folder's project, and a note for the user if a memory is first shared here or a mark was refused."""
 
     project: Project
     note: str = ""
 
 
 def find_project(folder: Path) -> Found | None:
-    """The project of a folder. Registers a new one. None for the home folder, those above it, and missing ones."""
+    """A folder's project, registered if it is new. None for a missing folder, the home folder and its parents."""
     folder = folder.resolve()
     if not folder.is_dir() or _is_too_wide(folder):
         return None
@@ -81,19 +81,19 @@ def find_project(folder: Path) -> Found | None:
     own = f"{PROJECT_PREFIX}{remote or mark}"
     chosen = next((each.id for each in sorted(same, key=lambda each: each.id != own)), own)
     project = Project(mark, chosen, str(place), REMOTE if remote else OWN, remote, is_marked)
-    note = f"{place} shares the memory of {same[0].place}: both are clones of {remote}" if same else ""
+    note = f"{place} shares memory with {same[0].place}, because both are clones of {remote}" if same else ""
     if copied is not None and copied.id != chosen:
-        note = f"{place} is a copy of {copied.place} with a memory of its own; `mnemic project join` shares it"
+        note = f"{place} is a copy of {copied.place} with its own memory; to share one, run `mnemic project join`"
     return Found(_register(project), note)
 
 
 def choose_project(folder: Path, id: str | None) -> Project:
-    """Give a folder the memory of another project, None for a new one of its own. Raises `InvalidInputError` for a
-    folder that can have none.
+    """Give a folder another project's memory, or for None a new one of its own. Raises `InvalidInputError` if the
+    folder cannot have a project.
     """
     found = find_project(folder)
     if found is None:
-        raise InvalidInputError(f"{folder} has no project: it is missing, your home folder, or above it")
+        raise InvalidInputError(f"{folder} is missing, or is your home folder or above it; choose another folder")
     chosen = id or f"{PROJECT_PREFIX}{_new_mark(Path(found.project.place))}"
     Scope(agent=chosen)  # checks the id
     return _register(replace(found.project, id=chosen, reason=CHOSEN))
@@ -106,7 +106,7 @@ def list_projects() -> list[Project]:
 
 
 def read_remote(root: Path, common: Path) -> str:
-    """The normalised address of the repository's remote: `origin`, or its only one. "" if there is none."""
+    """The normalised address of the repository's remote `origin`, or of its only remote. "" if there is neither."""
     found = _read_config(common).items()
     urls = {name: value for (kind, name, key), value in found if (kind, key) == ("remote", "url")}
     url = urls.get("origin") or (next(iter(urls.values())) if len(urls) == 1 else "")
@@ -114,8 +114,8 @@ def read_remote(root: Path, common: Path) -> str:
 
 
 def normalise_remote(url: str, root: Path) -> str:
-    """`host/path` of a remote, the same for https, ssh and git, without user, password and `.git`. `file:/path` for a
-    path, which may be relative to `root`. "" for an address of another form.
+    """`host/path` of a remote without user, password and `.git`, the same for https, ssh and git. `file:/path` for a
+    path, which may be relative to `root`. "" for any other address.
     """
     scp = _SCP.fullmatch(url)
     if "://" in url:
@@ -141,12 +141,12 @@ def normalise_remote(url: str, root: Path) -> str:
 
 
 def _is_too_wide(folder: Path) -> bool:
-    """True for the home folder and those above it: they hold all projects, and are none."""
+    """True for the home folder and its parents. They contain all projects but are not projects."""
     return folder == Path(folder.anchor) or Path.home().resolve().is_relative_to(folder)
 
 
 def _find_repository(folder: Path) -> tuple[Path, Path] | None:
-    """The top folder and the common directory of the repository around a folder. None unless all is the user's own."""
+    """The top folder and the common directory of a folder's repository. None unless the user owns both."""
     for root in (folder, *folder.parents):
         if _is_too_wide(root):
             return None
@@ -164,8 +164,8 @@ def _find_repository(folder: Path) -> tuple[Path, Path] | None:
 
 
 def _follow_link(root: Path, git: Path) -> Path | None:
-    """The common directory that a `.git` file names, if it names this folder in turn or is inside of it. Any file could
-    name another repository.
+    """The common directory that a `.git` file names, if it refers back to this folder or is inside it. Otherwise, any
+    file could claim another repository.
     """
     word, _, named = _read_small(git).strip().partition(": ")
     if word != "gitdir" or not named or "\0" in named:
@@ -185,12 +185,12 @@ def _is_repository(folder: Path) -> bool:
 
 
 def _is_own(path: Path) -> bool:
-    """As git requires of a repository: another account could have written anything into it."""
+    """True if the user owns the path, as git requires. Another account could have written anything into it."""
     return not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid()
 
 
 def _read_config(git: Path) -> dict[tuple[str, str, str], str]:
-    """Values of git's configuration file by section, subsection and key; the first of several. No file is included."""
+    """Values in git's configuration file by section, subsection and key. The first value counts. Ignores includes."""
     found: dict[tuple[str, str, str], str] = {}
     kind = name = ""
     for line in map(str.strip, _read_small(git / "config", MEBIBYTE).splitlines()):
@@ -213,7 +213,7 @@ def _find_folder(folder: Path) -> tuple[Path, str | None, Project | None]:
 
 
 def _look_up(place: Path) -> tuple[str | None, Project | None]:
-    """The mark and the project of a place: by its mark, or by its path if no mark could be put there."""
+    """A place's mark and project, found by the mark, or by the path if it could not be marked."""
     mark = _read_mark(place)
     if mark is not None:
         return mark, _read_entry(mark)
@@ -228,14 +228,14 @@ def _new_mark(place: Path) -> str:
 def _read_mark(place: Path) -> str | None:
     try:
         text = _read_small(place / "mnemic") if _is_repository(place) else os.getxattr(place, _ATTRIBUTE).decode()
-    except (OSError, ValueError, AttributeError):  # only Linux has attributes
+    except (OSError, ValueError, AttributeError):  # only Linux has extended attributes
         return None
     return text.strip() if _MARK.fullmatch(text.strip()) else None
 
 
 def _put_mark(place: Path, mark: str, *, is_new: bool) -> tuple[str, bool]:
-    """Write a mark into a place. Returns the mark that counts, which another process may have written meanwhile, and
-    whether the place holds it.
+    """Write a mark to a place. Returns the valid mark, which another process may have written first, and whether the
+    place has it.
     """
     if is_new:
         with suppress(OSError, AttributeError):
@@ -269,12 +269,12 @@ def _register(project: Project) -> Project:
         part.write_text(json.dumps(asdict(project)), encoding="utf-8")
         part.replace(folder / f"{project.mark}.json")
     except OSError as error:
-        raise ConfigError(f"the register of projects {folder} cannot be written: {error.strerror}") from error
+        raise ConfigError(f"the project register {folder} cannot be written: {error.strerror}") from error
     return project
 
 
 def _read_small(file: Path, most: int = 4096) -> str:
-    """The text of a regular file. "" for links, other kinds, longer files and unreadable ones."""
+    """The text of a regular file. "" for links, other file types, and files that are too long or unreadable."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(file, flags)

@@ -1,12 +1,12 @@
 """OAuth 2.1 for MCP over HTTP, for applications whose users cannot enter an API key, such as Claude.ai and ChatGPT.
 
-The server describes itself (RFC 9728), and 401 responses name that description. Tokens are valid for MCP only. Either
-another authorization server issues them as JWTs (`Issuer`), or this one does (`AuthorizationServer`): the person enters
-an API key on its page, and the application gets tokens that act as that key.
+The server publishes metadata (RFC 9728), and 401 responses link to it. Tokens are valid only for MCP. Either another
+authorization server issues them as JWTs (`Issuer`), or this one does (`AuthorizationServer`): the user enters an API
+key on its page, and the application gets tokens that act as that key.
 
-An application registers itself (RFC 7591), but nothing is stored: its id is its registration. Strangers can therefore
-not fill the store, and a signature would protect nothing, because anyone may register. What protects people is that
-codes go only to this machine and to `mcp.oauth.redirect-hosts`. All clients are public and use PKCE with S256.
+An application registers itself (RFC 7591), but its id is its registration and nothing is stored, so strangers cannot
+fill the store. A signature would protect nothing, because anyone may register. Users are protected because codes go
+only to this machine and to `mcp.oauth.redirect-hosts`. All clients are public and use PKCE with S256.
 """
 
 import hashlib
@@ -52,8 +52,8 @@ AUTHORIZE, TOKEN, REGISTER, REVOKE = (f"/oauth/{name}" for name in ("authorize",
 SERVER = "/.well-known/oauth-authorization-server"
 GRANTS = ["authorization_code", "refresh_token"]
 OPEN_PATHS = ("/oauth/", "/.well-known/oauth-")
-MOST_ID_CHARS = 1500  # an id is part of an address, and a browser's address is at most 2,000 characters everywhere
-MOST_NAME_CHARS = 60  # one line of the page
+MOST_ID_CHARS = 1500  # an id is part of an address, and every browser accepts addresses of 2,000 characters
+MOST_NAME_CHARS = 60  # one line on the page
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key. A shared secret or no signature is never accepted."""
 
@@ -64,7 +64,7 @@ _Handle = Callable[[Request], Awaitable[Response]]
 
 
 def routes(settings: OAuthSettings, gate: Gate, path: str) -> Sequence[Route]:
-    """The routes of OAuth, behind which `gate` takes tokens at `path`. Raises `ConfigError`."""
+    """The OAuth routes. Also lets `gate` accept tokens at `path`. Raises `ConfigError`."""
     url = _check_url(settings.url or "", "mcp.oauth.url")
     resource = AnyHttpUrl(url + path)
     described = build_resource_metadata_url(resource)
@@ -81,7 +81,7 @@ def routes(settings: OAuthSettings, gate: Gate, path: str) -> Sequence[Route]:
 
 
 def _check_url(url: str, name: str) -> str:
-    """The address without a slash at its end. Raises `ConfigError`."""
+    """The address without a trailing slash. Raises `ConfigError` if it is unsafe or has a path."""
     parts = urlsplit(url.rstrip("/"))
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))
     if not is_safe or not parts.hostname or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
@@ -129,7 +129,7 @@ class Issuer:
             raise UnauthorisedError("the access token is invalid or expired") from error
         user = claims[asked.user_claim]
         if not isinstance(user, str) or not user.strip():
-            raise UnauthorisedError("the access token names no user")
+            raise UnauthorisedError("the access token has no user")
         name = hashlib.sha256(f"{asked.issuer} {user}".encode()).hexdigest()[:18]
         rights = frozenset((Right.READ, Right.WRITE))
         made = datetime.fromtimestamp(0, tz=UTC)
@@ -158,29 +158,29 @@ class AuthorizationServer:
         ]
 
     async def authorize(self, request: Request) -> Response:
-        """The page that asks for a key, and the answer to it: a redirect to the application."""
+        """Show the page that asks for a key, or redirect to the application after the form is sent."""
         self.gate.check_attempts(request)
         form = await request.form() if request.method == "POST" else None
         if form is not None and not self._is_own_page(request):
-            raise ForbiddenError("this page must be opened on the server itself; start again in the application")
+            raise ForbiddenError("the form was not sent from this server's page; start again in the application")
         asking = _Asking(self, request, str(form.get("key", "")).strip() if form and form.get("allow") else None)
         response = await AuthorizationHandler(asking).handle(request)
         if asking.refused is not None:
             raise asking.refused
         if asking.shown is not None:
             return self._page(*asking.shown, request.query_params if form is None else form, asking.mistake)
-        if isinstance(response, RedirectResponse):  # RFC 9207: the application knows who answered
+        if isinstance(response, RedirectResponse):  # RFC 9207: the application knows which server answered
             response.headers["location"] += "&" + urlencode({"iss": self.url})
         return response
 
     async def revoke(self, request: Request) -> Response:
-        """End the connection of a client's token (RFC 7009). An unknown token is no error."""
+        """End the connection of a client's token (RFC 7009). Unknown tokens are ignored."""
         form = await request.form()
         await run_sync(self.gate.tokens.revoke, str(form.get("client_id", "")), str(form.get("token", "")))
         return Response(status_code=200)
 
     async def _limit(self, handle: _Handle, request: Request) -> Response:
-        """Answer. Refused requests count as attempts of their address."""
+        """Handle a request. Refused requests count towards the limit of their address."""
         self.gate.check_attempts(request)
         response = await handle(request)
         if response.status_code >= HTTPStatus.BAD_REQUEST:
@@ -188,12 +188,12 @@ class AuthorizationServer:
         return response
 
     def _is_own_page(self, request: Request) -> bool:
-        """True if the form came from this server's page. Browsers say so in at least one of the headers."""
+        """True if the form came from this server's page. Browsers send at least one of the headers."""
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
         return origin in (None, self.url) and site == "same-origin"
 
     def _metadata(self) -> OAuthMetadata:
-        """What clients read first (RFC 8414). Addresses are texts, since a URL object would end the issuer with `/`."""
+        """The server's metadata (RFC 8414). Addresses are strings, because a URL object adds `/` to the issuer."""
         paths = {"authorization": AUTHORIZE, "token": TOKEN, "registration": REGISTER, "revocation": REVOKE}
         return OAuthMetadata.model_validate(
             {
@@ -209,8 +209,8 @@ class AuthorizationServer:
         )
 
     def _page(self, client: OAuthClientInformationFull, to: str, fields: Any, mistake: str) -> Response:
-        """The page, with the request in hidden fields. Only its own style is allowed, and a form to this server, which
-        redirects to the application.
+        """The page, with the request in hidden fields. Its policy allows only its own style, and a form to this server,
+        which redirects to the application.
         """
         place, nonce = urlsplit(to), secrets.token_urlsafe(16)
         hidden = {name: value for name, value in fields.items() if name not in ("key", "allow", "deny")}
@@ -232,13 +232,13 @@ class AuthorizationServer:
 
 
 class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.RefreshToken, sdk.AccessToken]):
-    """What the SDK's handlers ask of an authorization server: clients and tokens."""
+    """Clients and tokens for the SDK's handlers."""
 
     def __init__(self, server: AuthorizationServer) -> None:
         self._server, self._tokens = server, server.gate.tokens
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
-        """The client that an id describes."""
+        """Decode the client from its id. None if it is invalid."""
         try:
             name, *uris = json.loads(urlsafe_b64decode(f"{client_id}==")) if len(client_id) <= MOST_ID_CHARS else [""]
             client = _make_client(client_id, name, uris)
@@ -247,7 +247,7 @@ class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.R
         return client if self._may_redirect(client) else None
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
-        """Make the client's id of its name and addresses."""
+        """Encode the client's name and addresses as its id."""
         uris = [str(uri) for uri in client_info.redirect_uris or ()]
         if not self._may_redirect(client_info):
             hosts = ", ".join(sorted(self._server.hosts))
@@ -274,14 +274,14 @@ class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.R
         return is_named or (parts.scheme == "http" and _is_loopback(parts.hostname))
 
     async def authorize(self, client: OAuthClientInformationFull, params: sdk.AuthorizationParams) -> str:
-        """Refused: `_Asking` answers this."""
+        """Always refused. `_Asking` overrides it."""
         del client, params
         raise sdk.AuthorizeError("server_error")
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> sdk.AuthorizationCode | None:
-        """The valid code of a client."""
+        """A client's valid code."""
         found = await run_sync(self._tokens.find, TokenKind.CODE, client.client_id, authorization_code)
         if found is None:
             return None
@@ -299,20 +299,20 @@ class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.R
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: sdk.AuthorizationCode
     ) -> OAuthToken:
-        """Tokens for a code, once."""
+        """Exchange a code for tokens. Works once."""
         return await self._exchange(TokenKind.CODE, client, authorization_code.code)
 
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str
     ) -> sdk.RefreshToken | None:
-        """The valid refresh token of a client."""
+        """A client's valid refresh token."""
         found = await run_sync(self._tokens.find, TokenKind.REFRESH, client.client_id, refresh_token)
         return found and sdk.RefreshToken(token=refresh_token, client_id=client.client_id, scopes=[])
 
     async def exchange_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: sdk.RefreshToken, scopes: list[str]
     ) -> OAuthToken:
-        """New tokens for a refresh token, once."""
+        """Exchange a refresh token for new tokens. Works once."""
         del scopes  # there are none: a token acts as its key
         return await self._exchange(TokenKind.REFRESH, client, refresh_token.token)
 
@@ -328,8 +328,8 @@ class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.R
 
 
 class _Asking(Provider):
-    """One request for consent, with the key that the person entered. Afterwards `shown` is what the page must show,
-    and why it was not enough; without it, the request is answered.
+    """One request for consent, with the key that the user entered. If `shown` is set afterwards, the page must be shown
+    for this client and address, with `mistake` if there was one. Otherwise the request is answered.
     """
 
     def __init__(self, server: AuthorizationServer, request: Request, key: str | None) -> None:
@@ -340,13 +340,13 @@ class _Asking(Provider):
         self.refused: ProblemError | None = None
 
     async def authorize(self, client: OAuthClientInformationFull, params: sdk.AuthorizationParams) -> str:
-        """The application's address with a code. Empty if the page must be shown."""
+        """The application's address with a code. "" if the page must be shown."""
         if params.resource and params.resource.partition("?")[0].rstrip("/") != self._server.resource:
-            raise sdk.AuthorizeError("invalid_target", f"this server issues tokens for {self._server.resource} only")
+            raise sdk.AuthorizeError("invalid_target", f"this server issues tokens only for {self._server.resource}")
         if not _CHALLENGE.fullmatch(params.code_challenge):
             raise sdk.AuthorizeError("invalid_request", "code_challenge must be the SHA-256 of the verifier (S256)")
         if self._request.method == "POST" and self._key is None:
-            raise sdk.AuthorizeError("access_denied", "the person declined")
+            raise sdk.AuthorizeError("access_denied", "the user declined")
         to = str(params.redirect_uri)
         self.shown = client, to
         if self._key is None:
@@ -360,7 +360,7 @@ class _Asking(Provider):
             self.refused = error
             return ""
         if not (key.user or key.agent) or Right.READ not in key.rights:
-            self.mistake = "This key is not for one user. Ask the operator for one: mnemic keys create --user NAME"
+            self.mistake = "This key has no user or no read right. Create another: mnemic keys create --user NAME"
             return ""
         self.shown = None
         code = await run_sync(self._tokens.issue_code, key, client.client_id, params.model_dump_json())
@@ -369,7 +369,7 @@ class _Asking(Provider):
 
 
 def _make_client(id: str, name: str, uris: Sequence[str]) -> OAuthClientInformationFull:
-    """A public client. Raises `ValueError` for addresses that are none."""
+    """A public client. Raises `ValueError` for invalid addresses."""
     return OAuthClientInformationFull.model_validate(
         {
             "client_id": id,

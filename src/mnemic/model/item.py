@@ -152,7 +152,7 @@ class Message(OneLine):
 
     @property
     def private_agent(self) -> str | None:
-        """The project that the message was said in. Messages are not private to other agents."""
+        """The message's project, if any. Messages are not private to other agents."""
         return self.agent if self.agent is not None and self.agent.startswith(PROJECT_PREFIX) else None
 
 

@@ -61,7 +61,7 @@ class IssuedKey:
 
 
 class TokenKind(StrEnum):
-    """What an OAuth token is for: to be exchanged once, to call, or to be renewed."""
+    """The purpose of an OAuth token: to be exchanged once, to make requests, or to get new tokens."""
 
     CODE = "code"
     ACCESS = "access"
@@ -72,8 +72,8 @@ class TokenKind(StrEnum):
 class KeptToken:
     """An OAuth token without its secret. `hash` is the token's SHA-256 in hex, unique in the whole store.
 
-    It acts as the key with the id `key_id`, and only while that key is valid. `connection` is the id that all tokens of
-    one consent share, `client` the SHA-256 of the client's id, and `details` the client's request as JSON (codes only).
+    It acts as the key with the id `key_id` while that key is valid. `connection` is the id that all tokens of one
+    consent share, `client` the SHA-256 of the client's id, and `details` the client's request as JSON (codes only).
     """
 
     hash: str = field(repr=False)
@@ -280,8 +280,8 @@ class ReflectionRequest(Event):
 
 
 class PlacementState(StrEnum):
-    """What a store does for an org that moves: a LEAVING one and one that is HERE are served, a STOPPED one can be
-    read, and the others are refused.
+    """How a store serves an org that moves. Orgs that are LEAVING or HERE are served, STOPPED orgs can only be read,
+    and others are refused.
     """
 
     LEAVING, STOPPED, MOVED, ARRIVING, HERE = "leaving", "stopped", "moved", "arriving", "here"
@@ -289,7 +289,7 @@ class PlacementState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """An org on its way between two stores: `place` is the other one, `token` the move that may go on with it."""
+    """An org that moves between two stores. `place` is the other store, `token` the move that may continue."""
 
     org: str
     state: PlacementState

@@ -16,7 +16,7 @@ from enum import StrEnum
 from mnemic.errors import InvalidInputError
 
 DEFAULT_ORG = "default"
-PROJECT_PREFIX = "project:"  # of an agent that stands for a project: its messages are private to it
+PROJECT_PREFIX = "project:"  # of an agent that represents a project: its messages are private to it
 MAX_ID_CHARS = 255  # fits an e-mail address, a URL of usual length, and any database's index
 _BROKEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _OWNER_SEPARATOR = "\x1f"  # cannot occur in an id, so that two ids joined by it cannot be mistaken for another pair
@@ -50,7 +50,7 @@ class Partition:
 
     @property
     def is_ephemeral(self) -> bool:
-        """True for a session of a user: all messages here are ephemeral, since the others belong to the user."""
+        """True for a user's session. All messages in it are ephemeral, because lasting ones belong to the user."""
         return self.level is Level.SESSION and self._user is not None
 
     @property

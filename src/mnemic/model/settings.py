@@ -16,7 +16,7 @@ from mnemic.model.scope import Level
 
 
 def _half_lives() -> dict[Kind, float]:
-    # days: states pass sooner than events, working notes first; summaries and what was tried stay about a year
+    # days: states decay faster than events, and scratchpad notes fastest; summaries and attempts take about a year
     lasting = dict.fromkeys((Kind.SUMMARY, Kind.ATTEMPT), 365.0)
     return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0, **lasting}
 
@@ -107,10 +107,10 @@ class ProxySettings:
 class OAuthSettings:
     """OAuth for MCP over HTTP.
 
-    `url`: the address at which clients reach this server. None: OAuth is off. `redirect_hosts`: hosts, with commas
-    between, to which the built-in authorization server may send codes, besides the person's own machine. `issuer`:
-    another authorization server, whose keys are at `jwks_url`. Its tokens are for `audience` (default: the address of
-    MCP here), and their claim `user_claim` names the user in `org`.
+    `url`: this server's public address. None: OAuth is off. `redirect_hosts`: comma-separated hosts to which the
+    built-in authorization server may send codes, besides the user's own machine. `issuer`: another authorization
+    server, whose keys are at `jwks_url`. Its tokens are for `audience` (default: the address of MCP on this server),
+    and their claim `user_claim` contains the user in `org`.
     """
 
     url: str | None = None

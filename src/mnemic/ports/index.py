@@ -72,7 +72,7 @@ class ServedIndex(Protocol):
     """
 
     def holds(self, partitions: Collection[Partition]) -> bool:
-        """True if the service may have rows of these partitions, so that deletions must reach it."""
+        """True if the service may have rows of these partitions, so deletions must reach it."""
         ...
 
     def is_behind(self, partitions: Collection[Partition]) -> bool:

@@ -1,4 +1,4 @@
-"""The port of stores between which orgs move."""
+"""The port for stores that can exchange orgs."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -9,8 +9,8 @@ from mnemic.ports.store import CopyingStore, UnitOfWork
 
 
 class Transfer(Protocol):
-    """One transaction that moves an org. It reaches the org's rows whatever its placement. `values` are rows in the
-    form of the embedded store, with a `Partition` in place of its number.
+    """One transaction that moves an org. It can access the org's rows regardless of its placement. `values` are rows as
+    in the embedded store, with a `Partition` instead of its number.
     """
 
     @property
@@ -19,15 +19,15 @@ class Transfer(Protocol):
         ...
 
     def find(self) -> Placement | None:
-        """The org's placement. A writer of any org waits until the end of this transaction."""
+        """The org's placement. Writers of all orgs wait until the end of this transaction."""
         ...
 
     def put(self, placement: Placement | None) -> None:
-        """Store or (None) remove the placement, after every open write of the org has ended."""
+        """Store the placement, or remove it if None, after every open write of the org has ended."""
         ...
 
     def write(self, table: str, key: Sequence[str], values: Sequence[Mapping[str, object]], *, is_new: bool) -> None:
-        """Insert rows, or replace those with the same key. Raises `ConflictError` if another row is in the way."""
+        """Insert rows, or replace those with the same key. Raises `ConflictError` if a row conflicts with another."""
         ...
 
     def remove(self, table: str, key: Sequence[str], values: Sequence[Mapping[str, object]]) -> None:
@@ -35,7 +35,7 @@ class Transfer(Protocol):
         ...
 
     def renew(self, version: int) -> None:
-        """Continue the org's partitions in a new age, above `version` and all of this store."""
+        """Start a new age for the org's partitions, above `version` and all versions in this store."""
         ...
 
 
@@ -45,13 +45,13 @@ class MovingStore(CopyingStore, Protocol):
 
     @property
     def address(self) -> str:
-        """Where the store is, without secrets: it tells stores apart, for people too."""
+        """The store's readable address without secrets. It identifies the store."""
         ...
 
     def placements(self) -> Sequence[Placement]:
-        """The orgs that move, have moved away, or came from another store."""
+        """The orgs that are moving, have moved away, or came from another store."""
         ...
 
     def transfer(self, org: str) -> AbstractContextManager[Transfer]:
-        """A transaction that moves an org. Commits when its block succeeds."""
+        """Open a transaction that moves an org. It commits when its block succeeds."""
         ...

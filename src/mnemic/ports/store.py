@@ -504,14 +504,14 @@ class Rows(Protocol):
         ...
 
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
-        """An org's rows of a table in insertion order where it is kept, fetched lazily, or (None) all rows of a table
-        of `SHARED_TABLES`. Raises `UnsupportedError` for a table whose rows cannot be assigned to orgs.
+        """An org's rows in a table, fetched lazily, in insertion order if it is kept. For None, all rows of a table in
+        `SHARED_TABLES`. Raises `UnsupportedError` for a table whose rows cannot be assigned to orgs.
         """
         ...
 
     @property
     def keys(self) -> Mapping[str, Sequence[str]]:
-        """The columns that identify a row of an org, by table, referenced tables first. None for the audit log."""
+        """The columns that identify an org's row, by table, referenced tables first. None for the audit log."""
         ...
 
 
@@ -536,7 +536,7 @@ class CopyingStore(Protocol):
         ...
 
     def rows(self, *, is_whole: bool = False) -> AbstractContextManager[Rows]:
-        """Read every row, as of one moment, without blocking readers and writers. `is_whole`: `PASSING_TABLES` too."""
+        """Read a snapshot of all rows without blocking readers and writers. `is_whole`: include `PASSING_TABLES`."""
         ...
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
@@ -553,8 +553,8 @@ KEPT_TABLES = (KEYS, AUDIT)
 
 PLACEMENTS = "placements"
 PASSING_TABLES = ("requests", "context_records", "oauth_tokens", PLACEMENTS)
-"""Tables that no copy holds. A restore empties them, except `PLACEMENTS`: they are about the rows before it, for a
-short time.
+"""Tables that no copy contains. A restore empties them, except `PLACEMENTS`, because they briefly describe the earlier
+rows.
 """
 
 SHARED_TABLES = ("erasing", "schedules", "spaces")

@@ -61,7 +61,7 @@ class Tokens(Protocol):
         ...
 
     def remove(self, org: str, hash: str) -> bool:
-        """Remove a token of an org. False if it has none with this hash, so that a token is used once."""
+        """Remove an org's token. False if the org has none with this hash, so a token works only once."""
         ...
 
     def end(self, connection: str) -> int:
@@ -69,7 +69,7 @@ class Tokens(Protocol):
         ...
 
     def forget(self, before: datetime) -> int:
-        """Remove tokens of every org that expired before. Returns the number removed."""
+        """Remove the expired tokens of every org. Returns the number removed."""
         ...
 
 

@@ -171,7 +171,7 @@ _NO_HOST = re.compile(r"[@/?#\\\s]")
 
 
 class _Accepted(NamedTuple):
-    """Where tokens other than keys are taken, how they are checked, and the address that says who issues them."""
+    """The path that accepts tokens other than keys, their check, and the address of the metadata about their issuer."""
 
     path: str
     check: Callable[[str], ApiKey]
@@ -212,8 +212,8 @@ class Gate:
         return self._admission.tokens
 
     def accept(self, path: str, check: Callable[[str], ApiKey], metadata: str) -> None:
-        """Take other tokens than keys at `path`, by `check`, and name `metadata` to those without one. Every request
-        to the server then needs a key or a token.
+        """Accept tokens other than keys at `path` if `check` does. Requests without one get the address `metadata`.
+        Every request to the server then needs a key or a token.
         """
         self._accepted, self._always = _Accepted(path, check, metadata), True
 
@@ -245,7 +245,7 @@ class Gate:
     async def check_key(
         self, request: HTTPConnection, token: str, check: Callable[[str], ApiKey] | None = None
     ) -> ApiKey:
-        """The key of a token, by `check` if given. Raises `UnauthorisedError`, or `ProblemError` for too many."""
+        """The key of a token, checked by `check` if given. Raises `UnauthorisedError`, or `ProblemError` (429)."""
         self.check_attempts(request)
         self._rates.check(_hash(token))  # before any work; a key with another secret has a bucket of its own
         try:
@@ -255,11 +255,11 @@ class Gate:
             raise
 
     def check_attempts(self, request: HTTPConnection, take: float = 0.0) -> None:
-        """Take some of the attempts of the request's address. Raises `ProblemError` (429) if there are none left."""
+        """Use up attempts of the request's address. Raises `ProblemError` (429) if none are left."""
         self._attempts.check(request.client.host if request.client else "", take=take)
 
     def challenge(self, request: HTTPConnection, error: UnauthorisedError) -> ProblemError | None:
-        """The answer that leads a client without a valid token to OAuth (RFC 9728), where `accept` says so."""
+        """The response that leads a client without a valid token to OAuth (RFC 9728), at paths that accept tokens."""
         if self._accepted is None or not self._accepted.is_at(request.scope["path"]):
             return None
         problem = problem_of(error)

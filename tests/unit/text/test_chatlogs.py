@@ -257,7 +257,7 @@ class TestFormats:
         line = jsonl({**told, "non_preferred_output": [{"role": "assistant", "content": "What"}]}, {"messages": []})
         reading = read_log(line)
         assert said(reading) == [("user", "Hi"), ("assistant", "Hello")]
-        assert reading.problems == ["line 2: it has no messages"]
+        assert reading.problems == ["line 2: no messages"]
 
     def test_sharegpt_without_ids_is_numbered(self):
         first, second = read_log(json.dumps([{"conversations": SHAREGPT["conversations"]}] * 2)).conversations

@@ -173,7 +173,7 @@ def test_zeps_facts_keep_the_times_in_which_they_are_true():
     assert (past.valid_from, past.valid_to) == (datetime(2024, 6, 1, tzinfo=UTC), noon)
     assert (now.valid_from, now.valid_to, now.observed_at, now.origin) == (noon, None, noon, "e2")
     assert [(c.session, [m.text for m in c.messages]) for c in reading.conversations] == [("t1", ["New job!"])]
-    assert reading.skipped["episodes that are no messages"] == 1
+    assert reading.skipped["episodes that are not messages"] == 1
 
 
 def test_zeps_facts_may_be_a_list_or_lines():

@@ -181,7 +181,7 @@ class TestMem0:
 
     def test_records_without_a_text_are_named(self):
         reading = read_memories('[{"id": "1", "memory": "  "}, {"id": "2", "memory": "two"}, 3]')
-        assert reading.problems == ["record 3: not a JSON object", "record 1, memory 1: it has no text"]
+        assert reading.problems == ["record 3: not a JSON object", "record 1, memory 1: no text"]
 
     def test_a_text_full_of_brackets_is_given_up_soon(self):
         with pytest.raises(InvalidInputError, match="no mem0 memories"):

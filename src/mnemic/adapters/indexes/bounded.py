@@ -1,4 +1,4 @@
-"""Small partitions in memory, large ones in PostgreSQL."""
+"""Searches small partitions in memory and large ones in PostgreSQL."""
 
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -18,8 +18,8 @@ _BM25 = Bm25()
 
 
 class BoundedIndex:
-    """The `Index` port: partitions of more than `bound` items are in `database`, others in `memory`, which has
-    `rows_of` items of a partition. A growing partition is dropped from memory once. It stays in the database when it
+    """The `Index` port. Partitions of more than `bound` items are in `database`, others in `memory`, which has
+    `rows_of` items of a partition. A growing partition moves from memory to the database once. It stays there when it
     shrinks, and all processes with a bound find it there.
     """
 
@@ -95,7 +95,7 @@ class BoundedIndex:
 
 
 def _merge(one: Candidates, other: Candidates) -> Candidates:
-    """The candidates of two indexes as if they were of one."""
+    """Combine the candidates of two indexes."""
     terms = one.counts.shape[1]
     parts = [one, other]
     if any(part.keyword_sums for part in parts):
@@ -113,7 +113,7 @@ def _merge(one: Candidates, other: Candidates) -> Candidates:
 
 
 def _with_sums(parts: Sequence[Candidates]) -> list[Candidates]:
-    """Add the sums over all rows that share a term, where all of these are candidates."""
+    """Add the sums over all rows that share a term, if all of these rows are candidates."""
     whole = CollectionStatistics.of(
         sum(part.items for part in parts),
         sum(part.total_length for part in parts),

@@ -1,5 +1,5 @@
-"""Search in PostgreSQL itself: words from postings with exact statistics, vectors by comparison or HNSW, nothing of a
-partition in memory. The database proposes rows and gives exact numbers; the engine computes the scores.
+"""Searches in PostgreSQL: words with postings and exact statistics, vectors with comparison or HNSW. No partition is in
+memory. The database proposes rows and returns exact numbers, from which the engine computes the scores.
 """
 
 import threading
@@ -26,16 +26,16 @@ from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner, products
 from mnemic.text.analyser import Analyser
 
 COMPARED_ROWS = 4_096
-"""Up to so many rows, all vectors are compared with the query."""
+"""Up to this number of rows, all vectors are compared with the query."""
 SAMPLE_ROWS = 2_048
-"""The size of a sample of vectors for the mean and deviation of the cosines in larger partitions."""
+"""The number of sampled vectors for the mean and deviation of the cosines in larger partitions."""
 MOST_SAMPLES = 16
 """Samples kept in memory: 3 MB each with 384 dimensions."""
 GRAPH_ROWS = 8_192
 """Partitions with more rows get an HNSW index."""
 ANALYSED_ROWS = 1_000
-"""After so many changes at once, the server's statistics are renewed, because its plans depend on them."""
-_MOST_VERSIONS = 65_536  # partitions; bounds the cache's memory; a full cache is emptied
+"""After this many changes at once, the server's statistics are updated, because its query plans depend on them."""
+_MOST_VERSIONS = 65_536  # partitions; limits the cache's memory; a full cache is emptied
 _BM25 = Bm25()
 _Slots = NDArray[np.int64]
 
@@ -67,8 +67,8 @@ class _Near:
 
 
 class PostgresIndex:
-    """The `Index` port over tables beside the store's, at the same `target`. `spaces`: the ids of the vector spaces,
-    the first one first; their vectors are the store's. `owner_of` gives the store's partition of an index partition.
+    """The `Index` port over tables next to the store's, at the same `target`. `spaces`: the ids of the vector spaces,
+    main space first; their vectors are the store's. `owner_of` returns an index partition's partition in the store.
     Above `keyword_rows` rows that share a term, the best so many are candidates, with exact sums over all.
     """
 
@@ -102,7 +102,7 @@ class PostgresIndex:
         return held
 
     def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
-        """Like the port's. The partition's row is the lock: a second process with the same changes writes nothing."""
+        """As in the port. The partition's row is the lock, so a second process with the same changes writes nothing."""
         with self._guard:
             since = self._told.pop(partition, None)
         key = self._key(partition)
@@ -168,18 +168,18 @@ class PostgresIndex:
         return any(self.version(partition) for partition in partitions)
 
     def is_behind(self, partitions: Collection[Partition]) -> bool:
-        """False: what was applied was committed, and a failure is raised."""
+        """False: applied changes are committed, and failures are raised."""
         del partitions
         return False
 
     def diagnose(self, known: Collection[Partition]) -> list[Finding]:
-        del known  # erased owners take their index with them
+        del known  # an erased owner's index is deleted with it
         try:
             with self._link.transaction(None) as run:
                 partitions, rows, graphs = run(SQL["summary"]).fetchone() or (0, 0, 0)
         except BackendError as error:
             return [Finding("index", Condition.BROKEN, str(error), "start the server, or check its address")]
-        told = f"{self._link.place} searches {partitions} partitions with {rows} rows itself, {graphs} by HNSW"
+        told = f"{self._link.place} searches {partitions} partitions with {rows} rows, {graphs} of them with HNSW"
         return [Finding("index", Condition.OK, told)]
 
     def _key(self, partition: Partition) -> dict[str, object]:
@@ -198,7 +198,7 @@ class PostgresIndex:
         return 0 if row is None else int(row[0])
 
     def _open(self, run: Run, partition: Partition, query: IndexQuery) -> _Opened | None:
-        """The state of a partition, with the words of a query. None if it was never applied."""
+        """A partition's state with the words of a query. None if nothing was ever applied to it."""
         rows = run(SQL["opened"], self._key(partition)).fetchall()
         if not rows:
             return None
@@ -275,7 +275,7 @@ class PostgresIndex:
         return [main, *(replace(main, cosines=each, population=found.population) for found, each in further)]
 
     def _nearest(self, run: Run, query: IndexQuery, opened: _Opened, space: str, vector: Floats | None) -> _Near:
-        """The rows nearest to a vector, and the statistics of the visible vectors, of a sample if there are many."""
+        """The rows nearest to a vector, and the statistics of the visible vectors, or of a sample if there are many."""
         dims = 0 if vector is None else self._dims(run, space)
         if vector is None or not dims or not opened.items:
             return _Near(np.zeros(0, dtype=np.int64), (0, 0.0, 0.0))
@@ -336,7 +336,7 @@ class PostgresIndex:
 def open_postgres_index(
     url: str, spaces: Sequence[str], lock_wait_s: float, owner_of: Callable[[Partition], Partition]
 ) -> PostgresIndex:
-    """An index beside the store at `url`, which must be open, because the store's migrations make the tables."""
+    """Open an index for the store at `url`. The store must be open, because its migrations create the tables."""
     target = Target(
         url=url, schema="mnemic", pool_size=10, connect_timeout_s=10.0, lock_wait_s=lock_wait_s, statement_timeout_s=0.0
     )
@@ -362,7 +362,7 @@ def _sort_entries(packed: bytes) -> NDArray[Any]:
 
 
 def _is_among(entries: NDArray[Any], groups: Sequence[int], dead: Sequence[int]) -> NDArray[np.bool_]:
-    """Which entries are rows of these groups and not dead."""
+    """A mask of the entries that are live rows of these groups."""
     is_in = np.zeros(1 << 16, dtype=np.bool_)
     is_in[groups] = True
     found = is_in[entries["group"]]
@@ -384,7 +384,7 @@ def _admitted(
 def _choose_by_words(
     opened: Sequence[_Opened], statistics: Sequence[CollectionStatistics], limit: int
 ) -> Iterator[tuple[_Slots, tuple[float, float] | None]]:
-    """For each partition, the wanted rows that share a term: all, or the best by BM25 with the sums over all."""
+    """For each partition, the wanted rows that share a term: all rows, or the best by BM25 with sums over all rows."""
     whole = CollectionStatistics.merged(statistics)
     scored = [_score(each, whole) for each in opened]
     if all(len(slots) <= limit for slots, _ in scored):
@@ -442,7 +442,7 @@ def _read_rows(
 
 
 def _find_adjacent(records: NDArray[Any]) -> tuple[_Slots, _Slots]:
-    """For each row, the places of the messages just before and after it among these, -1 for none."""
+    """For each row, the positions of the messages just before and after it, or -1 if they are not among these rows."""
     before, after = np.full((2, len(records)), -1, dtype=np.int64)
     order = np.lexsort((records["position"], records["session"]))
     session, position = records["session"][order], records["position"][order]

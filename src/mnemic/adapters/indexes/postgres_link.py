@@ -1,4 +1,4 @@
-"""The connections of PostgreSQL's search index, and the graphs that it has built there."""
+"""The connections of the PostgreSQL search index, and its HNSW indexes."""
 
 import hashlib
 import logging
@@ -32,7 +32,7 @@ SQL = named_statements("mnemic.adapters.indexes", "postgres.sql")
 Run = Callable[..., psycopg.Cursor[Any]]
 """Executes a statement with its parameters in a transaction."""
 MOST_GRAPH_DIMS = 4_000
-"""The dimensions that pgvector's HNSW takes of a halfvec."""
+"""The maximum dimensions of a halfvec in pgvector's HNSW."""
 _DOING = "searching"
 _log = logging.getLogger("mnemic.index")
 
@@ -58,7 +58,7 @@ class _TextLoader(TextBinaryLoader):
 
 
 class Link:
-    """Transactions on connections of the index's own: a thread that holds one of the store never waits for another."""
+    """Transactions on the index's own connections, so a thread with a store connection never waits for another."""
 
     def __init__(self, target: Target) -> None:
         self.place, self._target = target.place, target
@@ -66,7 +66,7 @@ class Link:
 
     @contextmanager
     def transaction(self, orgs: Sequence[str] | None, *, is_writing: bool = False) -> Generator[Run]:
-        """Runs statements over the rows of these orgs, or of all. Rolled back if the block raises."""
+        """Runs statements on the rows of these orgs, or of all orgs. Rolled back if the block raises."""
         connection = self._connections.begin(statements("connection")["begin_write" if is_writing else "begin_read"])
         connection.adapters.register_dumper(Vector, _VectorDumper)
         connection.adapters.register_loader("text", _TextLoader)
@@ -85,7 +85,7 @@ class Link:
 
     @contextmanager
     def alone(self) -> Generator[psycopg.Connection[Any]]:
-        """A connection outside of transactions, closed afterwards: its settings and locks end with it."""
+        """A connection outside transactions. It is closed afterwards, which ends its settings and locks."""
         connection = self._connections.begin(statements("connection")["begin_read"])
         try:
             with translated_errors("building a graph", self.place):
@@ -109,7 +109,7 @@ def _execute(
 
 
 def graph_name(pid: int, space: str) -> str:
-    """The name of the HNSW index of a partition's vectors in one space."""
+    """The name of a partition's HNSW index in one space."""
     return f"search_hnsw_{pid}_{hashlib.sha256(space.encode()).hexdigest()[:16]}"
 
 
@@ -123,7 +123,7 @@ class Graphs:
         self._guard = threading.Lock()
 
     def ask(self, pid: int, space: str, dims: int) -> None:
-        """Build the index of a partition in one space, unless this was asked before."""
+        """Build a partition's index in one space, unless this was requested before."""
         name = graph_name(pid, space)
         with self._guard:
             if name in self._asked or dims > MOST_GRAPH_DIMS:
@@ -136,7 +136,7 @@ class Graphs:
             thread.start()
 
     def wait(self) -> None:
-        """Wait until all are built."""
+        """Wait until all indexes are built."""
         for thread in self._threads:
             thread.join()
 
@@ -149,7 +149,7 @@ class Graphs:
                 if _value(connection, "is_damaged", name):
                     connection.execute(sql.SQL(query(SQL["remove_graph"])).format(**parts))
                 connection.execute(sql.SQL(query(SQL["make_graph"])).format(dims=sql.Literal(dims), **parts))
-        except MnemicError as error:  # the exact comparison continues without a graph
+        except MnemicError as error:  # exact comparison works without the index
             _log.warning("cannot build an HNSW index of a large partition: %s", error)
 
 

@@ -1,4 +1,4 @@
-"""The packed forms of PostgreSQL's search index, and what writes them in one transaction."""
+"""The packed rows of the PostgreSQL search index, and their writer."""
 
 import hashlib
 import zlib
@@ -29,10 +29,10 @@ RECORD = np.dtype(
         ("is_flagged", "?"),
     ]
 )
-"""What scoring needs of a row. `session` is 0 outside of conversations."""
+"""The fields of a row that scoring needs. `session` is 0 outside conversations."""
 TERM = np.dtype([("term", "<i8"), ("count", "<u2")])
 SAMPLE_SPAN = 1 << 16
-"""Rows get a number below this from their ids, so that a sample is the same every time."""
+"""Rows get a number below this from their ids, so a sample is the same every time."""
 _BLOCK_SLOTS = 512  # as in the migration
 _BATCH_ROWS = 5_000
 _MOST_COUNTED = np.iinfo(np.uint16).max
@@ -43,7 +43,7 @@ _Held = tuple[int, int, bytes, bytes]
 
 
 def hash_text(text: str) -> int:
-    """A number for a term or session, never 0. Two of a billion texts share one with a chance of 3 %."""
+    """A number for a term or session, never 0. The chance that two of a billion texts share one is 3 %."""
     return (
         int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True) or 1
     )
@@ -154,7 +154,7 @@ class PartitionWriter:
 
 
 def _split_blocks(terms: NDArray[np.int64], entries: NDArray[Any]) -> dict[str, list[Any]]:
-    """Columns of postings from entries in the order of their terms and slots."""
+    """Columns of postings from entries that are sorted by term and slot."""
     blocks = entries["slot"] // _BLOCK_SLOTS
     is_first = np.append(True, (terms[1:] != terms[:-1]) | (blocks[1:] != blocks[:-1]))
     starts = np.flatnonzero(is_first)

@@ -25,7 +25,7 @@ from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
 
-_MOST_VERSIONS = 65_536  # partitions; bounds the cache's memory; a full cache is emptied
+_MOST_VERSIONS = 65_536  # partitions; limits the cache's memory; a full cache is emptied
 _log = logging.getLogger("mnemic.qdrant")
 
 

@@ -10,7 +10,7 @@ from mnemic.model.graph import Sheet
 from mnemic.model.item import Chunk, Memory, State
 from mnemic.ports.store import VERSIONS_OF_AN_AGE
 
-_LONGEST_LEAP = 1000  # ages; so a file of an index that outlived its store hardly ever matches the new age
+_LONGEST_LEAP = 1000  # ages; an index file that outlives its store then hardly ever matches the new age
 PortT = TypeVar("PortT")
 
 

@@ -117,7 +117,7 @@ def _embedded_lines(document: Any, name: str) -> list[tuple[int, Json]]:
 
 
 def numbered_records(text: str, reading: LogReading) -> Iterator[tuple[int, Json]]:
-    """The JSON objects of a text's lines with their numbers. Other lines are reported."""
+    """The JSON objects in a text's lines, with line numbers. Other lines are reported."""
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue

@@ -248,7 +248,7 @@ def read_codex(records: Numbered, reading: LogReading, *, include_tools: bool) -
 
 
 def _is_context(role: object, text: str) -> bool:
-    """True for a user's message that the program wrote: one tag around everything, or the project's AGENTS.md."""
+    """True for a user message written by the program: wrapped in one tag, or with the project's AGENTS.md."""
     tag = _TAG.match(text)
     is_wrapped = tag is not None and text.endswith(f"</{tag[1]}>")
     return role_of(role) is Role.USER and (is_wrapped or text.startswith("# AGENTS.md instructions"))
@@ -263,8 +263,8 @@ def _roll_back(conversation: LoggedConversation, turns: object) -> int:
 
 
 def read_gemini(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
-    """A Gemini CLI chat: one document, or a log of changes. A message that comes again replaces its former version, and
-    a rewind removes a message and those after it.
+    """A Gemini CLI chat: one document, or a log of changes. A repeated message replaces its earlier version, and a
+    rewind removes a message and all later ones.
     """
     session, said = "", dict[str, Json]()
     for number, record in records:
@@ -300,7 +300,7 @@ def read_fine_tuning(records: Numbered, reading: LogReading, *, include_tools: b
         listed = [*as_list(record.get("messages")), *as_list(as_mapping(record.get("input")).get("messages"))]
         listed += as_list(record.get("preferred_output"))
         if not listed:
-            reading.problems.append(f"line {number}: it has no messages")
+            reading.problems.append(f"line {number}: no messages")
         digest = hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()[:16]
         conversation = LoggedConversation(f"example-{digest}")
         for place, message in enumerate(map(as_mapping, listed), start=1):

@@ -72,7 +72,7 @@ def read_memories(
 
 
 def _unwrap(text: str) -> str:
-    """A document that was packed in a JSON text, as some versions of Letta do, else the text itself."""
+    """A document that is wrapped in a JSON string, as some versions of Letta do, or the text itself."""
     try:
         inner = json.loads(text) if text.startswith('"{') else text
     except ValueError:

@@ -24,13 +24,13 @@ _SHOWN = 5  # owners that an error lists
 
 
 def export_format(text: str) -> str | None:
-    """The format of a text, by its first records. None if it is none of these."""
+    """The format of a text, detected from its first records. None if it is unknown."""
     records = _records(text, LogReading(""))[:_LINES_TRIED]
     return next((found for _, record in records if (found := _format_of(record))), None)
 
 
 def project_titles(text: str) -> dict[str, str]:
-    """The names of Claude's projects by id, of a file that lists them."""
+    """The names of Claude's projects by id, from a file that lists them."""
     projects = [record for _, record in _records(text, LogReading(""))]
     return {str(each["uuid"]): str(each["name"]) for each in projects if each.get("uuid") and each.get("name")}
 
@@ -61,7 +61,7 @@ class _Found:
     titles: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def of_owner(self, names_of: Callable[[Json], Sequence[str]]) -> Sequence[tuple[str, Json]]:
-        """The records of the owner, by the names that each belongs to. All of them if they belong to the same."""
+        """The owner's records, by the names of each record's owner. All records if they have the same owner."""
         held = {tuple(names_of(record)) for _, record in self.records}
         if len(held) <= 1:
             return self.records
@@ -70,8 +70,8 @@ class _Found:
         if not kept:
             listed = ", ".join(sorted("/".join(names) or "no owner" for names in held)[:_SHOWN])
             raise InvalidInputError(
-                f"the file contains memories of several owners ({listed}); import it once for each, with its name as "
-                "the user"
+                f"the file contains memories of several owners ({listed}); import it once for each, with the "
+                "owner as the user"
             )
         self.reading.skipped["other owners' memories"] += len(self.records) - len(kept)
         return kept
@@ -90,7 +90,7 @@ class _Found:
         if isinstance(text, str) and text.strip():
             self.reading.entries.append(Entry(text=text.strip(), place=place, **fields))
         else:
-            self.reading.problems.append(f"{place}: it has no text")
+            self.reading.problems.append(f"{place}: no text")
 
 
 def _records(text: str, log: LogReading) -> list[tuple[str, Json]]:
@@ -141,7 +141,7 @@ def _read_letta(found: _Found) -> None:
 
 
 def _add_letta_message(conversation: LoggedConversation, message: Json, place: int, reading: MemoryReading) -> None:
-    """Append a user's or assistant's message. The user's words are packed in JSON, and older agents speak by a tool."""
+    """Append a user's or assistant's message. The user's text is JSON, and older agents answer with a tool."""
     role, text = role_of(message.get("role")), text_of(message.get("content")) or text_of(message.get("text"))
     calls = [as_mapping(as_mapping(call).get("function")) for call in as_list(message.get("tool_calls"))]
     if role is Role.USER and (packed := _parse(text)):
@@ -157,7 +157,7 @@ def _add_letta_message(conversation: LoggedConversation, message: Json, place: i
 
 
 def _parse(text: object) -> Json:
-    """The JSON object in a text, else an empty one."""
+    """The JSON object in a text, or an empty one."""
     try:
         return as_mapping(json.loads(text)) if isinstance(text, str) else {}
     except (ValueError, RecursionError):
@@ -196,7 +196,7 @@ def _add_episodes(reading: MemoryReading, episodes: Any) -> None:
         role = role_of(episode.get("role_type")) or role_of(episode.get("role"))
         text = text_of(episode.get("content"))
         if role is None or not text:
-            reading.skipped["episodes that are no messages"] += 1
+            reading.skipped["episodes that are not messages"] += 1
             continue
         name = str(episode.get("thread_id") or episode.get("session_id") or "zep")
         draft = draft_of(role, text, when=episode.get("created_at"), external_id=episode.get("uuid"), place=place)
@@ -212,7 +212,7 @@ def _read_langmem(found: _Found) -> None:
 
 
 def _stored_text(value: Json) -> str:
-    """The text of a store item: its content, a triple as a sentence, or else its fields, one a line."""
+    """The text of a store item: its content, a triple as a sentence, or its fields, one per line."""
     for key in _STORED_TEXTS:
         content = value.get(key)
         if isinstance(content, str):

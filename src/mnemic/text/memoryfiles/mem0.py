@@ -160,7 +160,7 @@ def _add(reading: MemoryReading, place: str, record: Json, earlier: tuple[Mappin
     origin = next((str(record[key]) for key in _IDS if record.get(key)), "")
     place = f"{place}, memory {origin}" if origin else place
     if text is None or not text.strip():
-        reading.problems.append(f"{place}: it has no text")
+        reading.problems.append(f"{place}: no text")
         return
     expires = _day_of(record.get("expiration_date"))
     is_agents = bool(record.get("agent_id")) and not record.get("user_id")
@@ -211,7 +211,7 @@ def _add_changed(reading: MemoryReading, memory_id: str, changes: list[tuple[str
     texts = [(one.get("new_memory"), one.get("updated_at") or one.get("created_at")) for _, one in ordered]
     told = [text for text in texts if isinstance(text[0], str) and text[0].strip()]
     if not told:
-        reading.problems.append(f"{place}, memory {memory_id}: it has no text")
+        reading.problems.append(f"{place}, memory {memory_id}: no text")
         return
     earlier = tuple({"text": str(text)[:MAX_EARLIER_CHARS], "since": when} for text, when in told[:-1])
     if len(earlier) > MAX_EARLIER:

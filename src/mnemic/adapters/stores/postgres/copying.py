@@ -199,7 +199,7 @@ class _Taking:
 
 
 class PostgresTransfer(SqlTransfer):
-    """The `Transfer` port. Adds the columns that only this store has."""
+    """The `Transfer` port with the columns that only this store has."""
 
     def __init__(self, work: UnitOfWork, session: Session, org: str, connection: Connection[Row]) -> None:
         super().__init__(work, session, org)

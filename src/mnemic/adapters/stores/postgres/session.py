@@ -103,8 +103,8 @@ class Session(SqlSession):
             self._is_told = False
 
     def enter(self, *orgs: str) -> None:
-        """The check is part of the next statement's round trip. A writer's check locks the table, so that a move that
-        stops the org waits for it.
+        """The check is part of the next statement's round trip. A writer's check locks the table, so a move that stops
+        the org waits for it.
         """
         self.see(*orgs)
         self._entering |= {*orgs} - self._entered
@@ -213,7 +213,7 @@ class Session(SqlSession):
         return pid
 
     def _tell(self) -> list[Cursor[Row]]:
-        """Name the orgs to the server. Returns the placements of those to check, for `_admit`."""
+        """Send the orgs to the server. Returns the placements to check, for `_admit`."""
         if not self._is_told:
             self._connection.execute(query(self._guard["see_orgs"]), {"orgs": sorted(self._orgs)})
             self._is_told = True

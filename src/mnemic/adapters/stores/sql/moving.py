@@ -73,7 +73,7 @@ class SqlTransfer:
         return f":{column}"
 
     def to_row(self, table: str, values: Mapping[str, object]) -> dict[str, Any]:
-        """A row of this store, whose partitions have this store's numbers."""
+        """A row with this store's partition numbers."""
         del table
         pid = self._session.writable_pid
         return {name: pid(value) if isinstance(value, Partition) else value for name, value in values.items()}

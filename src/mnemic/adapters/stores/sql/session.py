@@ -105,7 +105,7 @@ class SqlSession(ABC):
         self._placements = self.statements("placements")
         self._entered: set[str] = set()
         self.is_moving = False
-        """This transaction moves an org, so it may reach one that is not served."""
+        """Allow this transaction to access an org that is not served, because it moves the org."""
 
     @staticmethod
     @abstractmethod

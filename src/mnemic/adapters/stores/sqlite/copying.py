@@ -183,8 +183,8 @@ def list_tables(connection: sqlite3.Connection, schema: str = "main") -> dict[st
 
 @cache
 def list_keys() -> Mapping[str, Sequence[str]]:
-    """The columns that identify a row of an org, by table, referenced tables first. Numbers of rows are no keys, since
-    every store has its own.
+    """The columns that identify an org's row, by table, referenced tables first. Row numbers are not keys, because
+    each store has its own.
     """
     sql, keys = statements("copying"), dict[str, Sequence[str]]()
     with TemporaryDirectory() as folder:

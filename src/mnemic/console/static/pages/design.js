@@ -1,4 +1,4 @@
-// The look of the console on one page: colours, type, spacing and the parts that pages are made of, in both colour schemes.
+// The console's design on one page: colours, type, spacing and components, in both colour schemes.
 
 import { el, link } from "../dom.js";
 import { KINDS, button, choices, dialog, empty, facts, field, heading, meter, notice, table, tags } from "../parts.js";
@@ -8,37 +8,37 @@ const COLOURS = {
   raised: "cards, fields and dialogs",
   ink: "text",
   soft: "secondary text and borders of fields",
-  line: "lines between things",
+  line: "dividing lines",
   accent: "links, main buttons and bars",
   tint: "quotes, hover and selection",
-  mark: "words that were searched",
+  mark: "words from the search",
   good: "ready, added",
   warn: "needs attention, disputed",
-  bad: "failed, deletes for good",
+  bad: "failed, permanent deletion",
 };
 const NAMES = { person: "people", organisation: "organisations", place: "places", project: "projects", thing: "things" };
 const TYPE = [
-  ["h1, 24 px bold", "The name of a page", "size-page"],
-  ["h2, 18 px bold", "The name of a part", "size-part"],
-  ["text, 16 px", "What was said, and what you do with it", ""],
+  ["h1, 24 px bold", "A page title", "size-page"],
+  ["h2, 18 px bold", "A section title", "size-part"],
+  ["text, 16 px", "Messages and controls", ""],
   ["dense, 15 px", "A memory in a list", "size-dense"],
-  ["hint, 14 px", "When and where it was said", "hint"],
+  ["hint, 14 px", "Times and sources", "hint"],
 ];
 const STEPS = [0.25, 0.5, 0.75, 1, 1.25];
 
 export function page() {
   return [
-    heading("Look of the console"),
+    heading("Console design"),
     el(
       "p",
       {},
-      "Pages use only what this page shows. Colours have a contrast of at least 4.5 to 1 for text, in light and in dark. A page has one main button and one column of rows. Details open in place.",
+      "All pages use only these elements. Text has a contrast of at least 4.5 to 1 in light and dark mode. A page has one main button and one column of rows. Details open in place.",
     ),
     part("Colours", swatches(COLOURS), el("h3", {}, "Names in the graph"), swatches(NAMES)),
     part("Type", table("Sizes", ["size", "example"], TYPE.map(([name, text, style]) => [name, el("span", { class: style }, text)]))),
     part(
       "Spacing",
-      el("p", {}, "Distances are multiples of 4 px. Rows of a list are 26 px high, so that 25 fit on a laptop."),
+      el("p", {}, "Distances are multiples of 4 px. List rows are 26 px high, so 25 fit on a laptop screen."),
       STEPS.map((step) => {
         const bar = el("span", { class: "step" });
         bar.style.setProperty("width", `${step}rem`);
@@ -51,8 +51,8 @@ export function page() {
         "div",
         { class: "actions" },
         el("button", { type: "button", class: "main" }, "Main"),
-        button("Other", () => notice("A notice names what was done", "done", () => notice("Undone"))),
-        button("Open a dialog", () => dialog("Dialog", el("p", {}, "Escape closes it, and the focus returns."))),
+        button("Other", () => notice("A notice confirms an action", "done", () => notice("Undone"))),
+        button("Open a dialog", () => dialog("Dialog", el("p", {}, "Escape closes the dialog and returns the focus."))),
         el("button", { type: "button", class: "danger" }, "Delete…"),
         el("button", { type: "button", disabled: true }, "Not allowed"),
       ),
@@ -60,7 +60,7 @@ export function page() {
       choices("Several", "several", ["active", "disputed"], ["active"]),
     ),
     part(
-      "Parts",
+      "Components",
       el(
         "article",
         { class: "entry" },
@@ -69,12 +69,12 @@ export function page() {
       ),
       el("p", {}, tags({ kind: "fact", level: "user", state: "disputed", is_pinned: true, trust: "document" })),
       el("p", {}, meter(0.7), " 70 % relevant"),
-      el("p", {}, "Words that match are ", el("mark", {}, "marked"), ", and a change shows ", el("del", {}, "the old"), " and ", el("ins", {}, "the new"), "."),
-      el("blockquote", { class: "text" }, "What somebody said stands in a quote."),
-      el("p", { class: "banner" }, "A banner names a limit of the page."),
-      el("div", { class: "problem" }, el("strong", {}, "A problem"), el("p", {}, "names the cause and the remedy.")),
+      el("p", {}, "Matching words are ", el("mark", {}, "marked"), ". A change shows the ", el("del", {}, "old"), " and the ", el("ins", {}, "new"), " text."),
+      el("blockquote", { class: "text" }, "Messages are shown as quotes."),
+      el("p", { class: "banner" }, "A banner states a limit of the page."),
+      el("div", { class: "problem" }, el("strong", {}, "A problem"), el("p", {}, "states its cause and the solution.")),
       facts([["Name", "value"]]),
-      empty("Nothing here yet", "An empty page names what appears here, and how."),
+      empty("Nothing here yet", "An empty page shows how to add the first entry."),
     ),
   ];
 }

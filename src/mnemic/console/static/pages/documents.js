@@ -86,7 +86,7 @@ function upload(again) {
         if (hasAdded && !results.querySelector(".problem, .failed")) again();
       },
     ),
-    el("p", { class: "hint" }, "Or drop files here."),
+    el("p", { class: "hint" }, "Or drop files here"),
     results,
   );
   return box;
@@ -212,7 +212,7 @@ async function drawPage(found, index, signal) {
     get(route`passages/${found.id}`, { first: index, count: 1 }, { signal }),
     get(route`texts/${found.id}`, {}, { signal }),
   ]);
-  if (!passage) return empty("Passage not found", "The document was read again since. Choose a passage from the list.");
+  if (!passage) return empty("Passage not found", "The document has been read again. Choose a passage from the list.");
   const letters = [...whole]; // offsets count characters, not the units of a string
   const turns = [...found.pages, letters.length];
   const from = passage.page ? turns[passage.page - 1] : Math.max(passage.start - AROUND, 0);
@@ -247,7 +247,7 @@ function drawPassages(passages, id, first) {
                 each.page ? ` ${pages(each)}` : null,
               ]),
               el("blockquote", { class: "text" }, said(each.text, { most: 4000 })),
-              el("p", { class: "about" }, link(`documents/${id}`, { at: each.index }, each.page ? "Show on its page" : "Show in the document")),
+              el("p", { class: "about" }, link(`documents/${id}`, { at: each.index }, each.page ? "Show on page" : "Show in document")),
             ),
           ),
         )

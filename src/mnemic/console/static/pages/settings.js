@@ -24,7 +24,7 @@ export function page({ signal, again }) {
             : "not required: the server only accepts requests from this machine",
         ],
         ["Rights", caller.rights.join(", ")],
-        ["Look", link("design", {}, "Colours, sizes and parts of the pages")],
+        ["Design", link("design", {}, "Colours, sizes and components")],
         [
           "Bound to",
           caller.is_bound
