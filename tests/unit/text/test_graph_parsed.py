@@ -55,6 +55,10 @@ def test_a_relative_clause_is_said_of_its_noun():
     assert ("Zenith", "CREATED_BY", "Orbit Mobile") in read("Zenith")[1]
 
 
+def test_a_label_alone_makes_no_name_of_the_first_word():
+    assert read("Guitar")[0] == {"Marta": "person", "Lisbon": "place"}
+
+
 def test_denials_suppositions_and_questions_relate_nothing():
     names, relations = read("Anna Berg does not")
     assert relations == set()

@@ -44,14 +44,17 @@ class Types(Protocol):
 
 def names_of(text: str, words: Sequence[Word]) -> list[spelling.Name]:
     """The names of a sentence: those written with capitals, and others that the parser labels. A single word at the
-    beginning must be a proper noun or labelled, and words of time, number or nationality are none.
+    beginning must be a labelled subject, and words of time, number or nationality are none.
     """
     found: list[spelling.Name] = []
     for name in spelling.names_in(text, words[0].start, words[-1].end):
         inside = [word for word in words if name.start <= word.start < name.end]
         if inside and not all(word.label in _NO_NAME for word in inside):
-            is_first = name.start == words[0].start
-            is_proper = any(word.label or (word.tag == "PROPN" and not is_first) for word in inside)
+            is_alone = name.start == words[0].start and len(inside) == 1  # its capital says nothing, nor does a label
+            is_proper = any(
+                word.relation in _SUBJECTS and word.label if is_alone else word.label or word.tag == "PROPN"
+                for word in inside
+            )
             found.append(replace(name, is_sure=name.is_sure or is_proper))
     for place, word in enumerate(words):
         is_taken = any(name.start <= word.start < name.end for name in found)
