@@ -182,11 +182,12 @@ class AuthorizationServer:
 
     async def exchange(self, handle: _Handle, request: Request) -> Response:
         """Exchange a code or refresh token for tokens. Refuses another server's resource (RFC 8707)."""
-        named = (await request.form()).getlist("resource")
-        if all(not each or self.is_own(str(each)) for each in named):
-            return await handle(request)
-        told = f"this server issues tokens only for {self.resource}"
-        return JSONResponse({"error": "invalid_target", "error_description": told}, HTTPStatus.BAD_REQUEST)
+        form = await request.form()
+        if form.get("grant_type", GRANTS[0]) not in GRANTS:
+            return _refuse("unsupported_grant_type", f"grant_type must be {' or '.join(GRANTS)}")
+        if not all(not each or self.is_own(str(each)) for each in form.getlist("resource")):
+            return _refuse("invalid_target", f"this server issues tokens only for {self.resource}")
+        return await handle(request)
 
     def is_own(self, resource: str) -> bool:
         """True if this is the server's MCP address, with or without options."""
@@ -195,7 +196,9 @@ class AuthorizationServer:
     async def revoke(self, request: Request) -> Response:
         """End the connection of a client's token (RFC 7009). Unknown tokens are ignored."""
         form = await request.form()
-        await run_sync(self.gate.tokens.revoke, str(form.get("client_id", "")), str(form.get("token", "")))
+        if not form.get("token"):
+            return _refuse("invalid_request", "token is missing")
+        await run_sync(self.gate.tokens.revoke, str(form.get("client_id", "")), str(form["token"]))
         return Response(status_code=200)
 
     async def _limit(self, handle: _Handle, request: Request) -> Response:
@@ -232,6 +235,7 @@ class AuthorizationServer:
         which redirects to the application.
         """
         place, nonce = urlsplit(to), secrets.token_urlsafe(16)
+        target = "http:" if "[" in place.netloc else f"{place.scheme}://{place.netloc}"  # policies cannot name IPv6
         hidden = {name: value for name, value in fields.items() if name not in ("key", "allow", "deny")}
         inputs = (f'<input type="hidden" name="{escape(n)}" value="{escape(str(v))}">' for n, v in hidden.items())
         text = Template(PAGE.read_text(encoding="utf-8")).substitute(
@@ -244,7 +248,7 @@ class AuthorizationServer:
         )
         policy = f"default-src 'none'; style-src 'nonce-{nonce}'; frame-ancestors 'none'; base-uri 'none'; "
         headers = {
-            "Content-Security-Policy": f"{policy}form-action 'self' {place.scheme}://{place.netloc}",
+            "Content-Security-Policy": f"{policy}form-action 'self' {target}",
             "Referrer-Policy": "same-origin",  # without a referrer, browsers would not name the form's origin
         }
         return HTMLResponse(text, 401 if mistake else 200, headers)
@@ -384,6 +388,10 @@ class _Asking(Provider):
         code = await run_sync(self._tokens.issue_code, key, client.client_id, details)
         self._server.gate.audit.note(Caller(key), "oauth consent", urlsplit(to).hostname or "")
         return sdk.construct_redirect_uri(to, code=code, state=params.state)
+
+
+def _refuse(error: str, description: str) -> Response:
+    return JSONResponse({"error": error, "error_description": description}, HTTPStatus.BAD_REQUEST)
 
 
 class _Client(OAuthClientInformationFull):
