@@ -57,13 +57,14 @@ class Tokens:
                 work.tokens.end(token.split("_")[1])
         return found if found and key and found.client == hash_text(client) else None
 
-    def exchange(self, old: KeptToken) -> Pair:
-        """Replace a code or refresh token with new tokens. Raises `UnauthorisedError` if it has just been used."""
+    def exchange(self, old: KeptToken) -> Pair | None:
+        """Replace a code or refresh token with new tokens. None if it has just been used, which ends its connection."""
         now = self._engine.clock.now()
         with self._engine.store.write() as work:
             key = work.keys.get(old.key_id)
             if key is None or not key.is_valid(now) or not work.tokens.remove(old.org, old.hash):
-                raise UnauthorisedError("the code or refresh token has already been used; connect again")
+                work.tokens.end(old.connection)
+                return None
             kinds = (TokenKind.ACCESS, TokenKind.REFRESH)
             made = [_make(key, kind, old.connection, old.client, now) for kind in kinds]
             work.tokens.forget(now)
@@ -80,9 +81,10 @@ class Tokens:
 
     def revoke(self, client: str, token: str) -> None:
         """Remove all tokens of the connection of a client's token. Does nothing if there is none."""
-        with self._engine.store.write() as work:
+        with self._engine.store.read() as work:  # strangers must not occupy the store's writer
             found = work.tokens.get(hash_text(token))
-            if found is not None and found.client == hash_text(client):
+        if found is not None and found.client == hash_text(client):
+            with self._engine.store.write() as work:
                 work.tokens.end(found.connection)
 
     def _read(self, token: str) -> tuple[KeptToken | None, ApiKey | None]:

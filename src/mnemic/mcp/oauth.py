@@ -36,16 +36,16 @@ from mcp.server.auth.middleware.client_auth import ClientAuthenticator
 from mcp.server.auth.routes import build_resource_metadata_url
 from mcp.server.auth.settings import ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken, ProtectedResourceMetadata
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, AnyUrl
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from mnemic.errors import ConfigError, ForbiddenError, UnauthorisedError, UnavailableError
 from mnemic.model.records import ApiKey, Right, TokenKind
 from mnemic.model.settings import OAuthSettings
 from mnemic.web.gate import LOOPBACK, Caller, Gate
-from mnemic.web.limits import Bound
+from mnemic.web.limits import BodyLimit, Bound
 from mnemic.web.problems import ProblemError
 
 AUTHORIZE, TOKEN, REGISTER, REVOKE = (f"/oauth/{name}" for name in ("authorize", "token", "register", "revoke"))
@@ -54,11 +54,13 @@ GRANTS = ["authorization_code", "refresh_token"]
 OPEN_PATHS = ("/oauth/", "/.well-known/oauth-")
 MOST_ID_CHARS = 1500  # an id is part of an address, and every browser accepts addresses of 2,000 characters
 MOST_NAME_CHARS = 60  # one line on the page
+MOST_BODY_BYTES = 16 * 1024  # a registration or form has about 2 KB; each wrong element becomes a line of the response
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key. A shared secret or no signature is never accepted."""
 
 LEEWAY_S, KEYS_TIMEOUT_S = 30, 5  # clocks differ a little; a slow issuer must not block other callers for long
 PAGE = Path(__file__).with_name("consent.html")
+_LOCAL_PORT = re.compile(r"^(http://(?:localhost|127\.0\.0\.1|\[::1\])):\d+(?=/|$)")
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _Handle = Callable[[Request], Awaitable[Response]]
 
@@ -147,14 +149,18 @@ class AuthorizationServer:
         """Metadata, authorization, tokens, registration and revocation."""
         clients = Provider(self)
         registering = RegistrationHandler(clients, options=ClientRegistrationOptions(enabled=True)).handle
-        known = ClientAuthenticator(clients)
-        posts = {TOKEN: TokenHandler(clients, known).handle, REGISTER: registering, REVOKE: self.revoke}
+        exchanging = partial(self.exchange, TokenHandler(clients, ClientAuthenticator(clients)).handle)
+        posts = {TOKEN: exchanging, REGISTER: registering, REVOKE: self.revoke}
+        handlers = {AUTHORIZE: self.authorize, **{path: partial(self._limit, do) for path, do in posts.items()}}
         room = self.gate.limits.in_flight
-        bounded = {path: Bound(Route(path, partial(self._limit, do)).app, room) for path, do in posts.items()}
+
+        def bound(path: str) -> Bound:
+            return Bound(BodyLimit(Route(path, handlers[path]).app, lambda _: MOST_BODY_BYTES), room)
+
         return [
             Route(SERVER, MetadataHandler(self._metadata()).handle),
-            Route(AUTHORIZE, Bound(Route(AUTHORIZE, self.authorize).app, room), methods=["GET", "POST"]),
-            *(Route(path, app, methods=["POST"]) for path, app in bounded.items()),
+            Route(AUTHORIZE, bound(AUTHORIZE), methods=["GET", "POST"]),
+            *(Route(path, bound(path), methods=["POST"]) for path in posts),
         ]
 
     async def authorize(self, request: Request) -> Response:
@@ -171,12 +177,28 @@ class AuthorizationServer:
             return self._page(*asking.shown, request.query_params if form is None else form, asking.mistake)
         if isinstance(response, RedirectResponse):  # RFC 9207: the application knows which server answered
             response.headers["location"] += "&" + urlencode({"iss": self.url})
+            response.status_code = HTTPStatus.SEE_OTHER  # RFC 9700: browsers must not send the form's key there too
         return response
+
+    async def exchange(self, handle: _Handle, request: Request) -> Response:
+        """Exchange a code or refresh token for tokens. Refuses another server's resource (RFC 8707)."""
+        form = await request.form()
+        if form.get("grant_type", GRANTS[0]) not in GRANTS:
+            return _refuse("unsupported_grant_type", f"grant_type must be {' or '.join(GRANTS)}")
+        if not all(not each or self.is_own(str(each)) for each in form.getlist("resource")):
+            return _refuse("invalid_target", f"this server issues tokens only for {self.resource}")
+        return await handle(request)
+
+    def is_own(self, resource: str) -> bool:
+        """True if this is the server's MCP address, with or without options."""
+        return resource.partition("?")[0].rstrip("/") == self.resource
 
     async def revoke(self, request: Request) -> Response:
         """End the connection of a client's token (RFC 7009). Unknown tokens are ignored."""
         form = await request.form()
-        await run_sync(self.gate.tokens.revoke, str(form.get("client_id", "")), str(form.get("token", "")))
+        if not form.get("token"):
+            return _refuse("invalid_request", "token is missing")
+        await run_sync(self.gate.tokens.revoke, str(form.get("client_id", "")), str(form["token"]))
         return Response(status_code=200)
 
     async def _limit(self, handle: _Handle, request: Request) -> Response:
@@ -213,6 +235,7 @@ class AuthorizationServer:
         which redirects to the application.
         """
         place, nonce = urlsplit(to), secrets.token_urlsafe(16)
+        target = "http:" if "[" in place.netloc else f"{place.scheme}://{place.netloc}"  # policies cannot name IPv6
         hidden = {name: value for name, value in fields.items() if name not in ("key", "allow", "deny")}
         inputs = (f'<input type="hidden" name="{escape(n)}" value="{escape(str(v))}">' for n, v in hidden.items())
         text = Template(PAGE.read_text(encoding="utf-8")).substitute(
@@ -225,7 +248,7 @@ class AuthorizationServer:
         )
         policy = f"default-src 'none'; style-src 'nonce-{nonce}'; frame-ancestors 'none'; base-uri 'none'; "
         headers = {
-            "Content-Security-Policy": f"{policy}form-action 'self' {place.scheme}://{place.netloc}",
+            "Content-Security-Policy": f"{policy}form-action 'self' {target}",
             "Referrer-Policy": "same-origin",  # without a referrer, browsers would not name the form's origin
         }
         return HTMLResponse(text, 401 if mistake else 200, headers)
@@ -242,7 +265,7 @@ class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.R
         try:
             name, *uris = json.loads(urlsafe_b64decode(f"{client_id}==")) if len(client_id) <= MOST_ID_CHARS else [""]
             client = _make_client(client_id, name, uris)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return None
         return client if self._may_redirect(client) else None
 
@@ -256,7 +279,7 @@ class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.R
                 f"redirect_uris must be http on localhost, or https on {hosts}; this server's operator can add "
                 "hosts to mcp.oauth.redirect-hosts",
             )
-        name = " ".join((client_info.client_name or "").split())[:MOST_NAME_CHARS]
+        name = _clean_name(client_info.client_name or "")
         made = urlsafe_b64encode(json.dumps([name, *uris], separators=(",", ":")).encode()).decode().rstrip("=")
         if len(made) > MOST_ID_CHARS:
             raise sdk.RegistrationError("invalid_client_metadata", "the redirect_uris are too long")
@@ -318,13 +341,11 @@ class Provider(sdk.OAuthAuthorizationServerProvider[sdk.AuthorizationCode, sdk.R
 
     async def _exchange(self, kind: TokenKind, client: OAuthClientInformationFull, token: str) -> OAuthToken:
         found = await run_sync(self._tokens.find, kind, client.client_id, token)
-        try:
-            made = await run_sync(self._tokens.exchange, found) if found else None
-        except UnauthorisedError:
-            made = None
-        if made is None:
-            raise sdk.TokenError("invalid_grant", "the code or token has already been used; connect again")
-        return OAuthToken(access_token=made.access, expires_in=made.expires_s, refresh_token=made.refresh)
+        if found is not None:
+            self._server.gate.check_exchanges(found.connection)
+            if made := await run_sync(self._tokens.exchange, found):
+                return OAuthToken(access_token=made.access, expires_in=made.expires_s, refresh_token=made.refresh)
+        raise sdk.TokenError("invalid_grant", "the code or token has already been used; connect again")
 
 
 class _Asking(Provider):
@@ -341,7 +362,7 @@ class _Asking(Provider):
 
     async def authorize(self, client: OAuthClientInformationFull, params: sdk.AuthorizationParams) -> str:
         """The application's address with a code. "" if the page must be shown."""
-        if params.resource and params.resource.partition("?")[0].rstrip("/") != self._server.resource:
+        if params.resource and not self._server.is_own(params.resource):
             raise sdk.AuthorizeError("invalid_target", f"this server issues tokens only for {self._server.resource}")
         if not _CHALLENGE.fullmatch(params.code_challenge):
             raise sdk.AuthorizeError("invalid_request", "code_challenge must be the SHA-256 of the verifier (S256)")
@@ -363,17 +384,37 @@ class _Asking(Provider):
             self.mistake = "This key has no user or no read right. Create another: mnemic keys create --user NAME"
             return ""
         self.shown = None
-        code = await run_sync(self._tokens.issue_code, key, client.client_id, params.model_dump_json())
+        details = params.model_copy(update={"state": None}).model_dump_json()
+        code = await run_sync(self._tokens.issue_code, key, client.client_id, details)
         self._server.gate.audit.note(Caller(key), "oauth consent", urlsplit(to).hostname or "")
         return sdk.construct_redirect_uri(to, code=code, state=params.state)
 
 
+def _refuse(error: str, description: str) -> Response:
+    return JSONResponse({"error": error, "error_description": description}, HTTPStatus.BAD_REQUEST)
+
+
+class _Client(OAuthClientInformationFull):
+    """A client whose programs on the user's own machine may listen on any free port (RFC 8252)."""
+
+    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        known = {_LOCAL_PORT.sub(r"\1", str(uri)) for uri in self.redirect_uris or ()}
+        if redirect_uri is not None and _LOCAL_PORT.sub(r"\1", str(redirect_uri)) in known:
+            return redirect_uri
+        return super().validate_redirect_uri(redirect_uri)
+
+
+def _clean_name(name: str) -> str:
+    """The name on one line. Invisible characters could reorder or hide the page's own text."""
+    return " ".join("".join(each if each.isprintable() else " " for each in name).split())[:MOST_NAME_CHARS]
+
+
 def _make_client(id: str, name: str, uris: Sequence[str]) -> OAuthClientInformationFull:
     """A public client. Raises `ValueError` for invalid addresses."""
-    return OAuthClientInformationFull.model_validate(
+    return _Client.model_validate(
         {
             "client_id": id,
-            "client_name": name,
+            "client_name": _clean_name(str(name)),
             "redirect_uris": uris,
             "token_endpoint_auth_method": "none",
             "grant_types": GRANTS,

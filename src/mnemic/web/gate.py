@@ -258,6 +258,10 @@ class Gate:
         """Use up attempts of the request's address. Raises `ProblemError` (429) if none are left."""
         self._attempts.check(request.client.host if request.client else "", take=take)
 
+    def check_exchanges(self, connection: str) -> None:
+        """Count an exchange of an OAuth connection's tokens. Raises `ProblemError` (429) for too many."""
+        self._attempts.check(f"oauth {connection}")
+
     def challenge(self, request: HTTPConnection, error: UnauthorisedError) -> ProblemError | None:
         """The response that leads a client without a valid token to OAuth (RFC 9728), at paths that accept tokens."""
         if self._accepted is None or not self._accepted.is_at(request.scope["path"]):

@@ -229,7 +229,8 @@ class SqlTokens(SqlPort, topic="tokens"):
         return self._session.write(self._sql["remove"], {"org": org, "hash": hash}).rowcount == 1
 
     def end(self, connection: str) -> int:
-        return self._session.write_across(self._sql["end"], {"connection": connection}).rowcount
+        # Twice: in PostgreSQL, the first statement may wait for an exchange whose new tokens only the next one sees.
+        return sum(self._session.write_across(self._sql["end"], {"connection": connection}).rowcount for _ in range(2))
 
     def forget(self, before: datetime) -> int:
         return self._session.write_across(self._sql["forget"], {"before": to_microseconds(before)}).rowcount
