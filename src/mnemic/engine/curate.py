@@ -151,10 +151,6 @@ def _project_of(turns: Sequence[ToldTurn]) -> str:
     return turns[0].messages[0].private_agent or "" if turns else ""
 
 
-def _place_in(message: Message) -> tuple[str, str | None]:
-    return message.turn_id, message.private_agent
-
-
 def fact_of(found: Found, made: Made) -> Fact:
     """The gem as a fact: of all messages of its turns that say something, of the user's alone where rules found it."""
     gem = found.gem
@@ -253,7 +249,8 @@ class Backlog:
         while not is_end:
             page = work.conversations.messages(self._partition, talk.session, after, _PAGE)
             for message in page:
-                is_same = bool(groups) and _place_in(groups[-1][-1]) == _place_in(message)
+                place, last = (message.turn_id, message.private_agent), groups[-1][-1] if groups else None
+                is_same = last is not None and (last.turn_id, last.private_agent) == place
                 if not is_same and self._day(message) > day:
                     return [self._tell_turn(group, group[-1].position) for group in groups]
                 if is_same:

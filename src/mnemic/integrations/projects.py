@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -70,7 +71,9 @@ def find_project(folder: Path) -> Project | None:
         return None
     repository = _find_repository(folder)
     if repository is None:
-        return _find_folder(folder, known) or _add(folder, folder, "", known)
+        places = takewhile(lambda each: not _is_too_wide(each), (folder, *folder.parents))
+        nearest = next(filter(None, (_look_up(each, known) for each in places)), None)
+        return nearest or _add(folder, folder, "", known)
     root, common = repository
     remote = read_remote(root, common)
     found = _look_up(common, known)
@@ -178,12 +181,12 @@ def _follow_remote(project: Project, remote: str, known: _List) -> Project:
     """Note a new or changed remote. The project stays the same, because its memory must not be lost."""
     if not remote or remote == project.remote:
         return project
-    note = project.note
-    others = [each for each in known() if each.id == project.id and each.remote not in ("", remote)]
-    other = next((each for each in others if each.place != project.place), None)
-    if project.remote and project.reason != CHOSEN and other is not None:
-        note = f"{project.place} still shares memory with {other.place}, although its remote is now {remote}; "
-        note += "to separate them, run `mnemic project leave`"
+    note, place = project.note, project.place
+    sharing = [each for each in known() if each.id == project.id and each.remote not in ("", remote)]
+    others = [each.place for each in sharing if each.place != place]
+    if project.remote and project.reason != CHOSEN and others:
+        note = f"{place} still shares memory with {others[0]}, although its remote is now {remote}; to separate them, "
+        note += "run `mnemic project leave`"
     return _register(replace(project, remote=remote, note=note))
 
 
@@ -259,16 +262,6 @@ def _read_config(git: Path) -> dict[tuple[str, str, str], str]:
     return found
 
 
-def _find_folder(folder: Path, known: _List) -> Project | None:
-    """The project of the nearest known folder without git, from `folder` upwards."""
-    for place in (folder, *folder.parents):
-        if _is_too_wide(place):
-            break
-        if found := _look_up(place, known):
-            return found
-    return None
-
-
 def _look_up(place: Path, known: _List) -> Project | None:
     """A place's project by its mark, or by the path if it has no mark. None for a new place and a new copy. A moved
     place is registered again.
@@ -322,12 +315,10 @@ def _put_mark(place: Path, mark: str, copied: Project | None) -> tuple[str, bool
         if _is_repository(place):
             part = place / f"mnemic.{secrets.token_hex(8)}"
             part.write_text(f"{mark}\n", encoding="utf-8")
-            if copied is None:
-                with suppress(OSError):
-                    os.link(part, place / "mnemic")  # fails if there is one
-                part.unlink()
-            else:
-                part.replace(place / "mnemic")
+            try:
+                (os.replace if copied else os.link)(part, place / "mnemic")  # a link fails if there is one
+            finally:
+                part.unlink(missing_ok=True)
         else:
             os.setxattr(place, _ATTRIBUTE, mark.encode(), os.XATTR_CREATE if copied is None else 0)
     held = _read_mark(place)
