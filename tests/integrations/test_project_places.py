@@ -185,6 +185,14 @@ def test_a_changed_remote_keeps_the_project_and_the_former_one_is_not_taken(home
     assert project_of(repository(home / "clone", "https://example.com/ana/app")).id == own
 
 
+def test_a_new_clone_in_the_same_place_has_the_memory_and_no_note(home: Path):
+    boat = repository(home / "boat", "https://example.com/ana/boat")
+    own = project_of(boat).id
+    shutil.rmtree(boat)
+    again = project_of(repository(boat, "https://example.com/ana/boat"))
+    assert (again.id, again.note) == (own, "")
+
+
 def test_a_subfolder_without_git_can_leave_alone(home: Path, capsys: pytest.CaptureFixture[str]):
     notes = folder(home / "notes")
     diary = folder(notes / "diary")

@@ -104,9 +104,7 @@ def _is_hidden(scope: Scope, message: Message) -> bool:
 
 
 def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSummary]:
-    """The sessions with messages that the scope sees, the last active first. In a project, those of others are left
-    out. `limit`: 1..1000.
-    """
+    """The sessions that the scope sees, the last active first, without other projects'. `limit`: 1..1000."""
     _check_limit(limit)
     with engine.store.read() as work:
         found = work.conversations.sessions(scope.visibility, limit if scope.agent is None else MAX_PAGE)
@@ -119,9 +117,7 @@ def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSumma
 
 
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:
-    """One page of the visible messages, newest first. In a project, those of others are left out, so a page may be
-    short. `query.limit`: 1..1000.
-    """
+    """One page of the visible messages, newest first, shorter if it has other projects'. `query.limit`: 1..1000."""
     _check_limit(query.limit)
     with engine.store.read() as work:
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))

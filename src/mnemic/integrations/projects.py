@@ -154,8 +154,7 @@ def _add(place: Path, root: Path, remote: str, known: _List) -> Project:
     """
     held = _read_mark(place)
     copied = _read_entry(held) if held else None
-    if copied is not None and _is_same(copied.place, place):  # another process was faster
-        copied = None
+    copied = None if copied and _is_same(copied.place, place) else copied  # same: another process was faster
     mark, is_marked = _put_mark(place, _derive_mark(copied.mark, place) if copied else _new_mark(root), copied)
     same = [each for each in known() if remote and each.remote == remote and each.reason != CHOSEN]
     own, note, reason = f"{PROJECT_PREFIX}{remote or mark}", "", REMOTE if remote else OWN
@@ -167,7 +166,8 @@ def _add(place: Path, root: Path, remote: str, known: _List) -> Project:
         own, reason = f"{PROJECT_PREFIX}{mark}", CHOSEN
     elif same:
         own = min(same, key=lambda each: each.id != own).id
-        note = f"{place} shares memory with {same[0].place}, because both are clones of {remote}"
+        clones = [each.place for each in same if each.place != str(place)]  # not a former clone in the same folder
+        note = f"{place} shares memory with {clones[0]}, because both are clones of {remote}" if clones else ""
     elif others:  # a repository that had this remote
         own, reason = f"{PROJECT_PREFIX}{mark}", OWN
     if copied is not None and copied.id != own:
