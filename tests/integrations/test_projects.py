@@ -167,6 +167,7 @@ def test_clones_of_one_remote_share_a_memory_and_say_so(assistant: Assistant, ho
     assistant.hears(home / "first")
     (home / "first").rename(home / "moved")
     assert BLUE in assistant.asks(home / "moved")
+    assistant.hears(home / "second", "The deck is green.")  # shows nothing
     told = json.loads(assistant.asks(home / "second"))
     assert "both are clones of file:" in told["systemMessage"]
     assert BLUE in told["hookSpecificOutput"]["additionalContext"]
@@ -260,7 +261,7 @@ def test_a_hostile_configuration_is_only_read(home: Path):
 
 def project_of(folder: Path) -> str | None:
     found = find_project(folder)
-    return found and found.project.id
+    return found and found.id
 
 
 @pytest.mark.parametrize(

@@ -105,23 +105,26 @@ def run(
     event = _read_event()
     from mnemic.engine.context_records import through
     from mnemic.integrations.hooks import HOOKS, find_folder
-    from mnemic.integrations.projects import find_project
+    from mnemic.integrations.projects import clear_note, find_project
 
     if program not in HOOKS:
         raise InvalidInputError(f"unknown program {program!r}; use {', '.join(PROGRAMS)}")
     is_asked = "prompt" in event and "prompt_response" not in event
     limit = timeout_s or (TIMEOUT_S if is_asked else CAPTURE_TIMEOUT_S)
 
-    scope, told = options.personal_scope, ""
-    folder = None if options.is_everywhere or scope.agent else find_folder(program, event)
-    if folder is not None and (found := find_project(folder)) is not None:
-        scope, told = replace(scope, agent=found.project.id), found.note
-    if told:
-        note(f"mnemic: {told}")
-
     def answer() -> str:
+        scope, project = options.personal_scope, None
+        folder = None if options.is_everywhere or scope.agent else find_folder(program, event)
+        if folder is not None and (project := find_project(folder)) is not None:
+            scope = replace(scope, agent=project.id)
+        told = project.note if project else ""
+        if told:
+            note(f"mnemic: {told}")
         with _open_memory(options) as mnemic, through("hooks"):
-            return HOOKS[program](mnemic, scope, {**event, "note": told})
+            answered = HOOKS[program](mnemic, scope, {**event, "note": told})
+        if project and told and '"systemMessage"' in answered:
+            clear_note(project)
+        return answered
 
     if answered := _run_within(limit, answer):
         write(answered)

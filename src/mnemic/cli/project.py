@@ -9,7 +9,8 @@ from mnemic.cli.commands import command
 from mnemic.cli.options import AsJson
 from mnemic.cli.output import note, one_line, show_json, write
 from mnemic.errors import NotFoundError
-from mnemic.integrations.projects import CHOSEN, OWN, REMOTE, Project, choose_project, find_project, list_projects
+from mnemic.integrations import projects
+from mnemic.integrations.projects import CHOSEN, OWN, REMOTE, Project, list_projects
 from mnemic.model.scope import PROJECT_PREFIX
 
 REASONS = {REMOTE: "clones of {remote} share it", OWN: "this folder has its own project", CHOSEN: "you chose it"}
@@ -23,12 +24,13 @@ def project(ctx: typer.Context, folder: In = Path(), as_json: AsJson = False) ->
     """
     if ctx.invoked_subcommand is not None:
         return
-    found = find_project(folder)
+    found = projects.find_project(folder)
     if found is None:
-        raise NotFoundError(f"{folder.resolve()} is missing, or is your home folder or above it; choose another folder")
+        raise NotFoundError(f"{folder.resolve()} is your home folder or above it; choose another folder")
     if found.note:
         note(found.note)
-    _show(found.project, as_json=as_json)
+        projects.clear_note(found)
+    _show(found, as_json=as_json)
 
 
 @command("project list")
@@ -53,17 +55,25 @@ def join(
     """Use another project's memory in a folder, for example after moving the folder to another disk. The folder's
     earlier memory stays with its project. To use it again, join that project.
     """
-    other = find_project(Path(name).expanduser()) if Path(name).expanduser().is_dir() else None
-    chosen = other.project.id if other else PROJECT_PREFIX + name.removeprefix(PROJECT_PREFIX)
+    other = projects.find_project(Path(name).expanduser()) if Path(name).expanduser().is_dir() else None
+    chosen = other.id if other else PROJECT_PREFIX + name.removeprefix(PROJECT_PREFIX)
     if chosen not in {each.id for each in list_projects()}:
         note(f"no folder on this machine uses {one_line(chosen)} yet")
-    _show(choose_project(folder, chosen), as_json=as_json)
+    _change(folder, chosen, as_json=as_json)
 
 
 @command("project leave")
 def leave(folder: In = Path(), as_json: AsJson = False) -> None:
     """Give a folder its own new, empty memory, even if it is a clone of a shared remote."""
-    _show(choose_project(folder, None), as_json=as_json)
+    _change(folder, None, as_json=as_json)
+
+
+def _change(folder: Path, id: str | None, *, as_json: bool) -> None:
+    changed = projects.choose_project(folder, id)
+    place = Path(changed.place)
+    if place not in (folder.resolve(), folder.resolve() / ".git"):
+        note(f"changed {place}, so all its worktrees and subfolders")
+    _show(changed, as_json=as_json)
 
 
 def _describe(project: Project) -> dict[str, str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 
 from mnemic.engine.dependants import Hand, clear_below, told
 from mnemic.engine.edit import Editor
@@ -12,10 +13,10 @@ from mnemic.engine.fields import as_known
 from mnemic.engine.recall import rows_of
 from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.model.item import Item, Memory, Review, State
+from mnemic.model.item import Item, Memory, Message, Review, State
 from mnemic.model.recall import ContextPage, ContextQuery, Counts, MemoryQuery, MessagePage, MessageQuery, Page
 from mnemic.model.records import Action, HistoryEntry, SessionSummary, UserSummary
-from mnemic.model.scope import Level, Scope, Visibility
+from mnemic.model.scope import PROJECT_PREFIX, Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -96,25 +97,33 @@ def list_users(engine: Engine) -> list[UserSummary]:
     return sorted(found, key=lambda each: each.last_at or _EARLIEST, reverse=True)
 
 
+def _is_hidden(scope: Scope, message: Message) -> bool:
+    """True for another project's message. Without a project, users see all that they said."""
+    is_in_project = scope.agent is not None and scope.agent.startswith(PROJECT_PREFIX)
+    return is_in_project and message.private_agent not in (None, scope.agent)
+
+
 def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSummary]:
-    """The sessions with messages that the scope sees, the last active first. `limit`: 1..1000."""
+    """The sessions that the scope sees, the last active first, without other projects'. `limit`: 1..1000."""
     _check_limit(limit)
     with engine.store.read() as work:
-        found = work.conversations.sessions(scope.visibility, limit)
-        firsts = [work.conversations.messages(each.partition, each.session, 0, 1)[0] for each in found]
+        found = work.conversations.sessions(scope.visibility, limit if scope.agent is None else MAX_PAGE)
+        firsts = ((each, work.conversations.messages(each.partition, each.session, 0, 1)[0]) for each in found)
+        shown = list(islice((pair for pair in firsts if not _is_hidden(scope, pair[1])), limit))
     return [
         SessionSummary(session=each.session, text=first.text, messages=each.messages, last_at=each.last_at)
-        for each, first in zip(found, firsts, strict=True)
+        for each, first in shown
     ]
 
 
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:
-    """One page of the visible messages, newest first. `query.limit`: 1..1000."""
+    """One page of the visible messages, newest first, shorter if it has other projects'. `query.limit`: 1..1000."""
     _check_limit(query.limit)
     with engine.store.read() as work:
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
     page = tuple(found[: query.limit])
-    return MessagePage(page, page[-1].id if len(found) > query.limit else None)
+    shown = tuple(message for message in page if not _is_hidden(scope, message))
+    return MessagePage(shown, page[-1].id if len(found) > query.limit else None)
 
 
 def list_contexts(engine: Engine, scope: Scope, query: ContextQuery) -> ContextPage:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import reduce
+from itertools import groupby
 from typing import NoReturn
 
 from mnemic.engine.assimilate import Place, Prepared, assimilate, near_text, prepare
@@ -141,10 +142,13 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int, around: Mapping[s
 
 
 def place_of(partition: Partition, found: Found) -> Place:
-    """A gem's agent is the one that all its messages share. The gem is private to it if the agent is a project."""
-    agents = {(message.agent, message.private_agent) for turn in found.turns for message in turn.messages}
-    agent, private_agent = agents.pop() if len(agents) == 1 else (None, None)
-    return Place(partition, agent, private_agent)
+    """A gem's agent is the one that all its messages share, and its project that of its turns."""
+    agents = {message.agent for turn in found.turns for message in turn.messages}
+    return Place(partition, agents.pop() if len(agents) == 1 else None, _project_of(found.turns) or None)
+
+
+def _project_of(turns: Sequence[ToldTurn]) -> str:
+    return turns[0].messages[0].private_agent or "" if turns else ""
 
 
 def fact_of(found: Found, made: Made) -> Fact:
@@ -245,7 +249,8 @@ class Backlog:
         while not is_end:
             page = work.conversations.messages(self._partition, talk.session, after, _PAGE)
             for message in page:
-                is_same = bool(groups) and groups[-1][-1].turn_id == message.turn_id
+                place, last = (message.turn_id, message.private_agent), groups[-1][-1] if groups else None
+                is_same = last is not None and (last.turn_id, last.private_agent) == place
                 if not is_same and self._day(message) > day:
                     return [self._tell_turn(group, group[-1].position) for group in groups]
                 if is_same:
@@ -396,7 +401,11 @@ class Curating:
     def _parts_of(self, day: Day) -> list[list[ToldTurn]]:
         llm = self._engine.llm
         room = curator.ROOM_TOKENS if llm is None else room_of(llm.capabilities.context_tokens)
-        return divided(day.conversations, room, message_chars(room))
+        runs: list[list[ToldTurn]] = []  # of one project each, so that no gem is of two
+        for conversation in sorted(day.conversations, key=_project_of):
+            runs += (list(run) for _, run in groupby(conversation, key=lambda turn: _project_of([turn])))
+        groups = [list(group) for _, group in groupby(runs, key=_project_of)]
+        return [part for group in groups for part in divided(group, room, message_chars(room))]
 
     def _curate_part(self, part: Sequence[ToldTurn]) -> _Done | None:
         """One part, read and committed; None when somebody else was faster."""
@@ -440,7 +449,9 @@ class Curating:
         with self._engine.store.read() as work:
             said = work.conversations.messages(self._partition, first.session, after, MESSAGES_BEFORE)
             kept = [f"- {inline(memory.text)}{self._mark(work, memory)}" for memory in found]
-        return {"BEFORE": [shown(each, LINE_CHARS) for each in said if each.position < first.position], "KEPT": kept}
+        before = [each for each in said if each.position < first.position]
+        talk = [shown(each, LINE_CHARS) for each in before if each.private_agent in (None, first.private_agent)]
+        return {"BEFORE": talk, "KEPT": kept}
 
     def _mark(self, work: UnitOfWork, memory: Memory) -> str:
         entries = work.history.of(self._visible, memory.id)

@@ -24,7 +24,8 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
-from mnemic.text.slots import slot_of
+from mnemic.text.sentences import sentences
+from mnemic.text.slots import is_of_project, slot_of
 from mnemic.text.wordings import edition
 
 MODEL_MESSAGES = 20
@@ -268,7 +269,7 @@ class Extracting(SessionRun):
         notes = sorted((memory.id, memory.text) for memory in nears if memory.state is State.ACTIVE)
         asked = Asked(
             said,
-            talk=[each for each in found if each.position < message.position and each.state is State.ACTIVE],
+            talk=[each for each in found if each.position < message.position and _is_known(each, message)],
             notes=[text for _, text in notes[-MAX_NOTES:]],
             most=life.facts_per_message,
             has_learnings=life.promotes_learnings and message.agent is not None,
@@ -301,7 +302,8 @@ class Extracting(SessionRun):
                         reason=decision.reason,
                     )
                 )
-            believed = [fact for (_, fact), entry in zip(pairs, entries, strict=True) if entry.verdict in _BELIEVED]
+            made = zip(pairs, places, entries, strict=True)
+            believed = [f for (_, f), place, entry in made if entry.verdict in _BELIEVED and not place.private_agent]
             self._fill_profile(work, [each.message for each in found], believed)
         self._engine.observer.count("mnemic.extract.messages", len(found))
         self._engine.observer.count("mnemic.extract.facts", len(entries))
@@ -316,13 +318,14 @@ class Extracting(SessionRun):
 
     def _place(self, message: Message, fact: Fact) -> Place:
         """Learnings for everyone belong to the agent, and all else to the user. Facts from a project are private to it,
-        except for facts about the user.
+        except for facts about the user that hold everywhere.
         """
         if fact.kind is Kind.LEARNING and message.agent is not None:
             agent = Partition(self._partition.org, Level.AGENT, message.agent)
             return Place(agent, message.agent, heard=self._partition)
         is_personal = fact.slot or slot_of(fact.text) or fact.kind in _PERSONAL
-        return Place(self._partition, message.agent, None if is_personal else message.private_agent)
+        is_shared = is_personal and not (message.private_agent and _is_of_project(message, fact))
+        return Place(self._partition, message.agent, None if is_shared else message.private_agent)
 
     def _prepare_facts(
         self, places: Sequence[Place], facts: Sequence[Fact], vectors: Sequence[ItemVectors | None] | None
@@ -334,6 +337,17 @@ class Extracting(SessionRun):
             known = None if vectors is None else [vectors[index] for index in mine]
             ready |= zip(mine, prepare(self._engine, place, [facts[index] for index in mine], known), strict=True)
         return [ready[index] for index in range(len(facts))]
+
+
+def _is_known(earlier: Message, message: Message) -> bool:
+    return earlier.state is State.ACTIVE and earlier.private_agent in (None, message.private_agent)
+
+
+def _is_of_project(message: Message, fact: Fact) -> bool:
+    """True if the fact, or the sentence that it was found in, is about the current project."""
+    spans = [(entry.start, entry.end) for entry in fact.provenance if entry.source_id == message.id]
+    edges = [(left, right) for left, right in sentences(message.text) for a, b in spans if left <= a and b <= right]
+    return any(map(is_of_project, (fact.text, *(message.text[left:right] for left, right in edges))))
 
 
 def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:

@@ -183,7 +183,8 @@ class Summarising(SessionRun):
         taken, chars = list[Message](), 0
         for message in here[:share]:
             chars += len(prompts.counted(message))
-            if taken and chars > self._room():
+            is_elsewhere = message.private_agent != here[0].private_agent  # in another project
+            if taken and (is_elsewhere or chars > self._room()):
                 break
             taken.append(message)
         until = due.until if len(taken) == len(here) else taken[-1].position

@@ -9,17 +9,19 @@ from mnemic.ports.store import UnitOfWork
 
 
 def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_closed: bool = False) -> list[Message]:
-    """The last `limit` messages of the scope's session (None: a whole window), oldest first. Empty if the session is
-    unknown or, without `include_closed`, has been idle for longer than a window lives.
+    """The last `limit` messages of the scope's session (None: a whole window), oldest first, without those of other
+    projects. Empty if the session is unknown or, without `include_closed`, idle for longer than a window lives.
     """
     if scope.session is None:
         raise InvalidInputError("only a session has a window; pass session=…")
     wanted = engine.settings.life.window_messages if limit is None else limit
     with engine.store.read() as work:
         partition = talk_partition(work, scope)
-        if include_closed:
-            return list(work.messages.latest(Visibility((partition,), None), scope.session, wanted))
-    return latest(engine, partition, scope.session, wanted)
+        every = Visibility((partition,), None)
+        found = work.messages.latest(every, scope.session, wanted) if include_closed else None
+    if found is None:
+        found = latest(engine, partition, scope.session, wanted)
+    return [message for message in found if message.private_agent in (None, scope.agent)]
 
 
 def talk_partition(work: UnitOfWork, scope: Scope) -> Partition:

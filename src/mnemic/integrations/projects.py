@@ -14,14 +14,17 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from mnemic.config.values import own_store
-from mnemic.errors import ConfigError, InvalidInputError
+from mnemic.errors import ConfigError, InvalidInputError, NotFoundError
 from mnemic.model.document import MEBIBYTE
 from mnemic.model.scope import PROJECT_PREFIX, Scope
 
@@ -33,14 +36,15 @@ _ATTRIBUTE = "user.mnemic.project"
 _MARK = re.compile(r"[\w.-]{1,40}-[0-9a-f]{32}")  # also a file name
 _UNSAFE = re.compile(r"[^\w.-]+")
 _SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
-_SCP = re.compile(r"(?:[^@/]+@)?([^:/@]{2,}):(?!//)(.*)")  # a host of one character is a Windows drive
+_SCP = re.compile(r"(?:([^@/]+)@)?([^:/@]{2,}):(?!//)(.*)")  # a host of one character is a Windows drive
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     """The project (`id`) of a `place`: a git common directory, or a folder without git. `remote`: normalised, "" if
-    there is none. `is_marked`: the place has the mark. Otherwise, it is identified by its path.
+    there is none. `is_marked`: the place has the mark. Otherwise, it is identified by its path. `note`: a text for the
+    user that was not shown yet.
     """
 
     mark: str
@@ -49,54 +53,51 @@ class Project:
     reason: str
     remote: str = ""
     is_marked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A folder's project, and a note for the user if a memory is first shared here or a mark was refused."""
-
-    project: Project
     note: str = ""
 
 
-def find_project(folder: Path) -> Found | None:
-    """A folder's project, registered if it is new. None for a missing folder, the home folder and its parents."""
+_List = Callable[[], "list[Project]"]
+
+
+def find_project(folder: Path) -> Project | None:
+    """A folder's project, registered if it is new. None for the home folder and its parents. Raises `NotFoundError` for
+    a missing folder, unless it or a parent is registered.
+    """
     folder = folder.resolve()
-    if not folder.is_dir() or _is_too_wide(folder):
+    known = cache(list_projects)
+    if not folder.is_dir():
+        return _find_missing(folder, known)
+    if _is_too_wide(folder):
         return None
     repository = _find_repository(folder)
-    place, mark, known = (repository[1], *_look_up(repository[1])) if repository else _find_folder(folder)
-    remote = read_remote(*repository) if repository else ""
-    copied: Project | None = None
-    if known is not None and known.place != str(place):
-        if _read_mark(Path(known.place)) == mark:
-            copied, known, mark = known, None, None
-        else:
-            known = _register(replace(known, place=str(place)))
-    if known is not None:
-        adopts = remote and known.reason == OWN and remote != known.remote
-        return Found(_register(replace(known, remote=remote)) if adopts else known)
-    mark, is_marked = _put_mark(place, mark or _new_mark(repository[0] if repository else place), is_new=mark is None)
-    same = [each for each in list_projects() if remote and each.remote == remote and each.reason != CHOSEN]
-    own = f"{PROJECT_PREFIX}{remote or mark}"
-    chosen = next((each.id for each in sorted(same, key=lambda each: each.id != own)), own)
-    project = Project(mark, chosen, str(place), REMOTE if remote else OWN, remote, is_marked)
-    note = f"{place} shares memory with {same[0].place}, because both are clones of {remote}" if same else ""
-    if copied is not None and copied.id != chosen:
-        note = f"{place} is a copy of {copied.place} with its own memory; to share one, run `mnemic project join`"
-    return Found(_register(project), note)
+    if repository is None:
+        places = takewhile(lambda each: not _is_too_wide(each), (folder, *folder.parents))
+        nearest = next(filter(None, (_look_up(each, known) for each in places)), None)
+        return nearest or _add(folder, folder, "", known)
+    root, common = repository
+    remote = read_remote(root, common)
+    found = _look_up(common, known)
+    return _add(common, root, remote, known) if found is None else _follow_remote(found, remote, known)
 
 
 def choose_project(folder: Path, id: str | None) -> Project:
-    """Give a folder another project's memory, or for None a new one of its own. Raises `InvalidInputError` if the
-    folder cannot have a project.
+    """Give a folder another project's memory, or for None a new one of its own. In a repository, this applies to all of
+    it. Raises `InvalidInputError` if the folder cannot have a project.
     """
     found = find_project(folder)
     if found is None:
-        raise InvalidInputError(f"{folder} is missing, or is your home folder or above it; choose another folder")
-    chosen = id or f"{PROJECT_PREFIX}{_new_mark(Path(found.project.place))}"
+        raise InvalidInputError(f"{folder} is your home folder or above it; choose another folder")
+    folder = folder.resolve()
+    if folder.is_dir() and _find_repository(folder) is None and not _is_same(found.place, folder):
+        found = _add(folder, folder, "", list_projects)
+    chosen = id or f"{PROJECT_PREFIX}{_new_mark(Path(found.place))}"
     Scope(agent=chosen)  # checks the id
-    return _register(replace(found.project, id=chosen, reason=CHOSEN))
+    return _register(replace(found, id=chosen, reason=CHOSEN, note=""))
+
+
+def clear_note(project: Project) -> None:
+    """Forget a project's note, because the user has seen it."""
+    _register(replace(project, note=""))
 
 
 def list_projects() -> list[Project]:
@@ -110,34 +111,94 @@ def read_remote(root: Path, common: Path) -> str:
     found = _read_config(common).items()
     urls = {name: value for (kind, name, key), value in found if (kind, key) == ("remote", "url")}
     url = urls.get("origin") or (next(iter(urls.values())) if len(urls) == 1 else "")
-    return normalise_remote(url, root) if url else ""
+    return normalise_remote(url, common.parent if common.name == ".git" else root) if url else ""
 
 
 def normalise_remote(url: str, root: Path) -> str:
-    """`host/path` of a remote without user, password and `.git`, the same for https, ssh and git. `file:/path` for a
-    path, which may be relative to `root`. "" for any other address.
+    """`host/path` of a remote without password and `.git`, the same for https, ssh and git. `user@host/~/path` below a
+    user's home folder, unless the user is `git`, as on hosting sites. `file:/path` for a path, which may be relative to
+    `root`. "" for any other address.
     """
     scp = _SCP.fullmatch(url)
     if "://" in url:
         try:
             parts = urlsplit(url)
-            host, port = parts.hostname or "", parts.port
+            host, port, user = parts.hostname or "", parts.port, parts.username
         except ValueError:
             return ""
         is_default = port in (None, _DEFAULT_PORTS.get(parts.scheme.removeprefix("git+")))
         host, path = host if is_default else f"{host}:{port}", parts.path
+        is_in_home = path.startswith("/~")
         if not host and parts.scheme != "file":
             return ""
     elif "::" in url:  # runs a helper program
         return ""
     else:
-        host, path = (scp[1].lower(), scp[2]) if scp else ("", url)
+        user, host, path = (scp[1], scp[2].lower(), scp[3]) if scp else (None, "", url)
+        is_in_home = not path.startswith("/") or path.startswith("/~")
     local = "" if host else os.path.normpath(root / path)
-    name = f"{host}/{path.strip('/')}" if host else f"file:{local}"
+    path = path.strip("/")
+    if is_in_home:
+        path = path.removeprefix("~/")
+        path, host = (path, host) if user == "git" else (f"~/{path}", f"{user}@{host}" if user else host)
+    name = f"{host}/{path}" if not local else f"file:{local}"
     name = name.rstrip("/").removesuffix(".git").rstrip("/")
     if len(name) > MAX_REMOTE_CHARS:
         name = f"{name[:100].rstrip()}/{hashlib.sha256(name.encode(errors='replace')).hexdigest()}"
     return name if name.isprintable() and name == name.strip() else ""
+
+
+def _add(place: Path, root: Path, remote: str, known: _List) -> Project:
+    """Register a new place, in the folder `root`. `git init` in a known folder keeps the project, but a copy does not
+    get the project of its original, unless both are clones of `remote`.
+    """
+    held = _read_mark(place)
+    copied = _read_entry(held) if held else None
+    copied = None if copied and _is_same(copied.place, place) else copied  # same: another process was faster
+    mark, is_marked = _put_mark(place, _derive_mark(copied.mark, place) if copied else _new_mark(root), copied)
+    same = [each for each in known() if remote and each.remote == remote and each.reason != CHOSEN]
+    own, note, reason = f"{PROJECT_PREFIX}{remote or mark}", "", REMOTE if remote else OWN
+    others = [each for each in known() if each.id == own and each.remote != remote and each.reason != CHOSEN]
+    before = _look_up(root, known) if copied is None and place == root / ".git" else None
+    if before is not None:
+        own, reason = before.id, before.reason
+    elif copied is not None and copied.reason == CHOSEN:
+        own, reason = f"{PROJECT_PREFIX}{mark}", CHOSEN
+    elif same:
+        own = min(same, key=lambda each: each.id != own).id
+        clones = [each.place for each in same if each.place != str(place)]  # not a former clone in the same folder
+        note = f"{place} shares memory with {clones[0]}, because both are clones of {remote}" if clones else ""
+    elif others:  # a repository that had this remote
+        own, reason = f"{PROJECT_PREFIX}{mark}", OWN
+    if copied is not None and copied.id != own:
+        note = f"{place} is a copy of {copied.place} with its own memory; to share one, run `mnemic project join`"
+    if not is_marked and copied is None:
+        mark = _derive_mark("", place)
+    return _register(Project(mark, own, str(place), reason, remote, is_marked, note), is_new=True)
+
+
+def _follow_remote(project: Project, remote: str, known: _List) -> Project:
+    """Note a new or changed remote. The project stays the same, because its memory must not be lost."""
+    if not remote or remote == project.remote:
+        return project
+    note, place = project.note, project.place
+    sharing = [each for each in known() if each.id == project.id and each.remote not in ("", remote)]
+    others = [each.place for each in sharing if each.place != place]
+    if project.remote and project.reason != CHOSEN and others:
+        note = f"{place} still shares memory with {others[0]}, although its remote is now {remote}; to separate them, "
+        note += "run `mnemic project leave`"
+    return _register(replace(project, remote=remote, note=note))
+
+
+def _find_missing(folder: Path, known: _List) -> Project | None:
+    """The project of a folder that was deleted or moved, by its path."""
+    registered = {each.place: each for each in known()}
+    for each in (folder, *folder.parents):
+        if os.path.lexists(each / ".git") and not _is_too_wide(each):
+            return find_project(each)
+        if found := registered.get(str(each)) or registered.get(str(each / ".git")):
+            return found
+    raise NotFoundError(f"the folder {folder} does not exist, and no project is registered for it")
 
 
 def _is_too_wide(folder: Path) -> bool:
@@ -201,28 +262,41 @@ def _read_config(git: Path) -> dict[tuple[str, str, str], str]:
     return found
 
 
-def _find_folder(folder: Path) -> tuple[Path, str | None, Project | None]:
-    """The nearest known folder without git, from `folder` upwards, with its mark and project; `folder` if it is new."""
-    for place in (folder, *folder.parents):
-        if _is_too_wide(place):
-            break
-        mark, known = _look_up(place)
-        if known is not None:
-            return place, mark, known
-    return folder, _read_mark(folder), None
-
-
-def _look_up(place: Path) -> tuple[str | None, Project | None]:
-    """A place's mark and project, found by the mark, or by the path if it could not be marked."""
+def _look_up(place: Path, known: _List) -> Project | None:
+    """A place's project by its mark, or by the path if it has no mark. None for a new place and a new copy. A moved
+    place is registered again.
+    """
     mark = _read_mark(place)
-    if mark is not None:
-        return mark, _read_entry(mark)
-    return None, next((each for each in list_projects() if each.place == str(place) and not each.is_marked), None)
+    if mark is None:
+        return next((each for each in known() if not each.is_marked and _is_same(each.place, place)), None)
+    entry = _read_entry(mark)
+    if entry is None or _is_same(entry.place, place):
+        return entry
+    if own := _read_entry(_derive_mark(mark, place)):
+        return own
+    return None if _read_mark(Path(entry.place)) == mark else _register(replace(entry, place=str(place)))
+
+
+def _is_same(registered: str, place: Path) -> bool:
+    """True if both paths name one folder, for example through a symbolic link or a bind mount."""
+    try:
+        return registered == str(place) or Path(registered).samefile(place)
+    except OSError:
+        return False
 
 
 def _new_mark(place: Path) -> str:
-    name = (place.parent if place.name == ".git" else place).name
-    return f"{_UNSAFE.sub('-', name)[:40] or 'folder'}-{secrets.token_hex(16)}"
+    return f"{_clean_name(place)}-{secrets.token_hex(16)}"
+
+
+def _derive_mark(mark: str, place: Path) -> str:
+    """The mark of a copy, or of a place that cannot be marked (""). Processes that derive it at one time agree."""
+    digest = hashlib.sha256(mark.encode() + b"\0" + os.fsencode(place))
+    return f"{_clean_name(place)}-{digest.hexdigest()[:32]}"
+
+
+def _clean_name(place: Path) -> str:
+    return _UNSAFE.sub("-", (place.parent if place.name == ".git" else place).name)[:40] or "folder"
 
 
 def _read_mark(place: Path) -> str | None:
@@ -233,20 +307,22 @@ def _read_mark(place: Path) -> str | None:
     return text.strip() if _MARK.fullmatch(text.strip()) else None
 
 
-def _put_mark(place: Path, mark: str, *, is_new: bool) -> tuple[str, bool]:
-    """Write a mark to a place. Returns the valid mark, which another process may have written first, and whether the
-    place has it.
+def _put_mark(place: Path, mark: str, copied: Project | None) -> tuple[str, bool]:
+    """Write a mark to a place, over that of its original for a copy. Returns the valid mark, which another process may
+    have written first, and whether the place has it.
     """
-    if is_new:
-        with suppress(OSError, AttributeError):
-            if _is_repository(place):
-                part = place / f"mnemic.{secrets.token_hex(8)}"
-                part.write_text(f"{mark}\n", encoding="utf-8")
-                part.replace(place / "mnemic")
-            else:
-                os.setxattr(place, _ATTRIBUTE, mark.encode())
+    with suppress(OSError, AttributeError):
+        if _is_repository(place):
+            part = place / f"mnemic.{secrets.token_hex(8)}"
+            part.write_text(f"{mark}\n", encoding="utf-8")
+            try:
+                (os.replace if copied else os.link)(part, place / "mnemic")  # a link fails if there is one
+            finally:
+                part.unlink(missing_ok=True)
+        else:
+            os.setxattr(place, _ATTRIBUTE, mark.encode(), os.XATTR_CREATE if copied is None else 0)
     held = _read_mark(place)
-    return held or mark, held is not None
+    return (mark, held == mark) if copied else (held or mark, held is not None)
 
 
 def _find_register() -> Path:
@@ -261,16 +337,23 @@ def _read_entry(mark: str) -> Project | None:
         return None
 
 
-def _register(project: Project) -> Project:
+def _register(project: Project, *, is_new: bool = False) -> Project:
+    """Write an entry. If it `is_new`, an entry that another process wrote first is kept and returned."""
     folder = _find_register()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part = folder / f".{secrets.token_hex(8)}"
+        part, entry = folder / f".{secrets.token_hex(8)}", folder / f"{project.mark}.json"
         part.write_text(json.dumps(asdict(project)), encoding="utf-8")
-        part.replace(folder / f"{project.mark}.json")
+        if is_new:
+            with suppress(OSError):
+                os.link(part, entry)
+        if is_new and entry.exists():
+            part.unlink()
+        else:
+            part.replace(entry)
     except OSError as error:
         raise ConfigError(f"the project register {folder} cannot be written: {error.strerror}") from error
-    return project
+    return (_read_entry(project.mark) if is_new else None) or project
 
 
 def _read_small(file: Path, most: int = 4096) -> str:

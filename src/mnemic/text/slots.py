@@ -72,6 +72,11 @@ def slot_of(text: str) -> Filled | None:
     return _preference(sentence, rules)
 
 
+def is_of_project(sentence: str) -> bool:
+    """True for what holds in the current project alone: "Here we use tabs"."""
+    return detect(sentence).slots.of_project.search(sentence) is not None
+
+
 def canonical(slot: str) -> str:
     """The canonical name of a slot, whatever a model called it."""
     name = " ".join(slot.casefold().replace("_", " ").split())

@@ -103,6 +103,7 @@ class SlotRules:
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
     `stopped` the group `rest`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than
     one thing; `pronouns` name no one. `stated`: the plain sentence for a slot's value, in the words of questions.
+    `of_project`: "we", "here", "this repository", for what holds in the current project alone.
     """
 
     plain: Rules
@@ -122,6 +123,7 @@ class SlotRules:
     prefers: re.Pattern[str] = NEVER
     open_end: re.Pattern[str] = NEVER
     pronouns: frozenset[str] = frozenset()
+    of_project: re.Pattern[str] = NEVER
     begins_first_person: tuple[str, ...] = ()
     begins_lower: tuple[str, ...] = ()
     stated: Mapping[str, str] = field(default_factory=dict[str, str])
