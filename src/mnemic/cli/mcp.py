@@ -1,20 +1,26 @@
 """`mnemic mcp`: serve memory over the Model Context Protocol, and install it in this machine's MCP clients."""
 
+import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import unquote
 
 import typer
 
-from mnemic.cli.clients import CLIENTS, Changed, Client, build_own_entry, install_server
+from mnemic.cli.clients import CLIENTS, Changed, Client, Entry, build_own_entry, install_server
 from mnemic.cli.commands import command
+from mnemic.cli.failures import UNEXPECTED, exit_code, report_error
 from mnemic.cli.options import AsJson, IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.verbs import DEFAULT_TOOLS
 
 INSTALL = "MCP requires a missing package ({}); run `pip install 'mnemic[mcp]'`"
+
+_PASSWORD = re.compile(r"(?i)://[^@]*:[^@]*@|[?&][^=&]*(?:pass(?!file)|pwd|secret|token|api.?key)[^=&]*=")
 
 Names = Annotated[
     list[str] | None,
@@ -50,22 +56,22 @@ def install(options: ScopeOptions, names: Names = None, is_dry_run: IsDryRun = F
     choose specific clients. The rest of each file stays unchanged, and the previous file is backed up.
     """
     entry = build_own_entry(["mcp", *list_options(options)])
-    written = [(each, install_server(each, entry, is_dry_run=is_dry_run)) for each in _choose_clients(names)]
+    written = _change_clients(names, entry, is_dry_run=is_dry_run, as_json=options.as_json)
+    done = "would write" if is_dry_run else "wrote"
     if options.as_json:
-        show_json(
-            [
-                {"client": client.name, "file": str(client.file), **describe_change(each), "entry": entry.of(client)}
-                for client, each in written
-            ]
-        )
-        return
-    for client, each in written:
-        show_change(each, "has it already", "would write" if is_dry_run else "wrote", is_dry_run=is_dry_run)
+        show_json([{**_describe(client, each), "entry": entry.of(client)} for client, each in written])
+    for client, each in () if options.as_json else written:
+        if isinstance(each, ConfigError):
+            note(f"{client.name}: add this to {client.file} yourself:")
+            write(entry.write_for(client).rstrip())
+            continue
+        show_change(each, "has it already", done, is_dry_run=is_dry_run)
         if each.is_changed and not is_dry_run:
             note(f"  restart {client.title} to use it")
-    if not written:
+    if not written and not options.as_json:
         note("no MCP client found; choose one with --client, or add this to your client's configuration:")
-        write(entry.as_json())
+        write(entry.write_for(CLIENTS["cursor"]).rstrip())
+    _end(written)
 
 
 @command("mcp uninstall")
@@ -73,15 +79,40 @@ def uninstall(names: Names = None, is_dry_run: IsDryRun = False, as_json: AsJson
     """Remove Mnemic's server from the configuration of all MCP clients on this machine, or of those chosen with
     --client. The previous file is backed up, and your memories are kept.
     """
-    changed = [install_server(each, None, is_dry_run=is_dry_run) for each in _choose_clients(names)]
-    if as_json:
-        show_json([{"client": each.program, "file": str(each.place), **describe_change(each)} for each in changed])
-        return
+    changed = _change_clients(names, None, is_dry_run=is_dry_run, as_json=as_json)
     done = f"{'would remove' if is_dry_run else 'removed'} it from"
-    for each in changed:
-        show_change(each, "has none", done, is_dry_run=is_dry_run)
-    if not changed:
+    if as_json:
+        show_json([_describe(client, each) for client, each in changed])
+    for _, each in () if as_json else changed:
+        if not isinstance(each, ConfigError):
+            show_change(each, "has none", done, is_dry_run=is_dry_run)
+    if not changed and not as_json:
         note("no MCP client found; choose one with --client")
+    _end(changed)
+
+
+def _change_clients(
+    names: list[str] | None, entry: Entry | None, *, is_dry_run: bool, as_json: bool
+) -> list[tuple[Client, Changed | ConfigError]]:
+    """Install the entry in each client, or remove it if None. A failure is reported, and the next client follows."""
+    changed: list[tuple[Client, Changed | ConfigError]] = []
+    for client in _choose_clients(names):
+        try:
+            changed.append((client, install_server(client, entry, is_dry_run=is_dry_run)))
+        except ConfigError as error:
+            report_error(error, is_json=as_json)
+            changed.append((client, error))
+    return changed
+
+
+def _describe(client: Client, changed: Changed | ConfigError) -> dict[str, object]:
+    what = {"error": str(changed)} if isinstance(changed, ConfigError) else describe_change(changed)
+    return {"client": client.name, "file": str(client.file), **what}
+
+
+def _end(changed: Sequence[tuple[Client, Changed | ConfigError]]) -> None:
+    if failed := [each for _, each in changed if isinstance(each, ConfigError)]:
+        raise typer.Exit(exit_code(failed[0]) if len(changed) == 1 else UNEXPECTED)
 
 
 def _choose_clients(names: list[str] | None) -> list[Client]:
@@ -91,7 +122,14 @@ def _choose_clients(names: list[str] | None) -> list[Client]:
 
 
 def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
-    """The options for the same scope and store or server, valid in any folder."""
+    """The options for the same scope and store or server, valid in any folder. Raises `InvalidInputError` if a password
+    would be written.
+    """
+    if server is not None and re.search("[@?#]", server):
+        raise InvalidInputError(
+            "--server may have no password or query, because they would be stored in other programs' files; pass only "
+            "the server's address, and set its API key in the environment variable MNEMIC_KEY"
+        )
     scope = options.personal_scope
     given = {
         "--user": scope.user,
@@ -108,8 +146,11 @@ def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
 def _resolve_store(store: str | None) -> str | None:
     """The store as it is found from any folder. Raises `InvalidInputError` if a password would be written."""
     if store is None or "://" in store:
-        if store is not None and "@" in store:
-            raise InvalidInputError("--store would put a password in the clients' files; use MNEMIC_STORE or --config")
+        if store is not None and _PASSWORD.search(unquote(store)):
+            raise InvalidInputError(
+                "--store has a password, which would be stored in other programs' files; set the store in the "
+                "environment variable MNEMIC_STORE, or name your configuration file with --config"
+            )
         return store
     return str(Path(store).expanduser().resolve())
 
