@@ -47,7 +47,11 @@ class Client:
         place = self.places.get(sys.platform, self.places["linux"])
         if (own := _find_own_folder(self.variable)) is not None:
             return own / Path(place).name
-        base = {"~": Path.home(), "$CONFIG": _find_config_folder(), "$APPDATA": _find_app_data()}
+        base = {
+            "~": Path.home(),
+            "$CONFIG": _find_own_folder("XDG_CONFIG_HOME") or Path.home() / ".config",
+            "$APPDATA": _find_own_folder("APPDATA") or Path.home() / "AppData" / "Roaming",
+        }
         root, _, rest = place.partition("/")
         file = base[root] / rest
         commented = file.with_suffix(".jsonc")
@@ -81,12 +85,6 @@ class Entry:
         return edit_text("", client.file.suffix, {}, {client.key: {NAME: entry}})
 
 
-CLIENTS: Mapping[str, Client] = {
-    name: Client(name, **row)
-    for name, row in tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")).items()
-}
-
-
 @dataclass(frozen=True, slots=True)
 class HookFile:
     """A program's hook files: `file` in the user's home (or in the folder that `variable` names), `own_file` in a
@@ -109,33 +107,13 @@ class HookFile:
         return Path.home() / self.file if own is None else own / Path(self.file).name
 
 
+def _read_table(name: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+CLIENTS: Mapping[str, Client] = {name: Client(name, **row) for name, row in _read_table("clients.toml").items()}
+HOOK_FILES: Mapping[str, HookFile] = {name: HookFile(**row) for name, row in _read_table("hook_files.toml").items()}
 OPENCLAW = "openclaw"
-HOOK_FILES: Mapping[str, HookFile] = {
-    "claude-code": HookFile(
-        "Claude Code",
-        ".claude/settings.json",
-        ".claude/settings.local.json",  # not shared with others
-        {"UserPromptSubmit": 15, "Stop": 60, "PreCompact": 60, "SessionEnd": 60},
-        "CLAUDE_CONFIG_DIR",
-    ),
-    "codex": HookFile(
-        "Codex", ".codex/hooks.json", ".codex/hooks.json", {"UserPromptSubmit": 15, "Stop": 60}, "CODEX_HOME"
-    ),
-    "gemini-cli": HookFile(
-        "Gemini CLI",
-        ".gemini/settings.json",
-        ".gemini/settings.json",
-        {"BeforeAgent": 15_000, "AfterAgent": 60_000},
-        "GEMINI_CLI_HOME/.gemini",
-    ),
-    "cursor": HookFile(
-        "Cursor",
-        ".cursor/hooks.json",
-        ".cursor/hooks.json",
-        {"sessionStart": 15, "beforeSubmitPrompt": 15, "afterAgentResponse": 60},
-        is_flat=True,
-    ),
-}
 PROGRAMS = (*HOOK_FILES, OPENCLAW)
 
 _PLUGIN_FILES = ("package.json", "openclaw.plugin.json", "index.js")
@@ -197,18 +175,9 @@ def _find_own_folder(variable: str) -> Path | None:
     return Path(own).expanduser() / rest if (own := os.environ.get(name)) else None
 
 
-def _find_config_folder() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-
-
-def _find_app_data() -> Path:
-    return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
-
-
 def find_plugin_folder() -> Path:
     """Where the files of the OpenClaw plugin are put: in the folder of OpenClaw's own extensions."""
-    own = os.environ.get("OPENCLAW_STATE_DIR")
-    return (Path(own) if own else Path.home() / ".openclaw") / "extensions" / "mnemic"
+    return (_find_own_folder("OPENCLAW_STATE_DIR") or Path.home() / ".openclaw") / "extensions" / "mnemic"
 
 
 def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
@@ -232,34 +201,26 @@ def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is
 
 
 def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
-    """Write the plugin's files, and the command that it calls. Raises `ConfigError` where that cannot be done."""
+    """Write the plugin's files, and the command that it calls. An empty `command` removes them, and the folder if
+    nothing else is in it. Raises `ConfigError` where that cannot be done.
+    """
     source = files("mnemic.integrations") / "openclaw_plugin"
-    wanted = {name: (source / name).read_text(encoding="utf-8") for name in _PLUGIN_FILES}
-    wanted[_COMMAND_FILE] = json.dumps({"command": list(command)}, indent=2, ensure_ascii=False) + "\n"
+    wanted: dict[str, str | None] = dict.fromkeys((*_PLUGIN_FILES, _COMMAND_FILE))
+    if command:
+        wanted = {name: (source / name).read_text(encoding="utf-8") for name in _PLUGIN_FILES}
+        wanted[_COMMAND_FILE] = json.dumps({"command": list(command)}, indent=2, ensure_ascii=False) + "\n"
     try:
-        old = {name: _read_text(folder / name) for name in wanted}
-        if old == wanted:
-            return Changed(OPENCLAW, folder, is_changed=False)
-        if not is_dry_run:
-            for name, content in wanted.items():
-                replace_file(folder / name, content)
+        changed = {name: text for name, text in wanted.items() if _read_text(folder / name) != text}
+        for name, text in () if is_dry_run else changed.items():
+            if text is None:
+                (folder / name).unlink()
+            else:
+                replace_file(folder / name, text)
+        if changed and not command and not is_dry_run and not any(folder.iterdir()):
+            folder.rmdir()
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be written: {error}") from error
-    return Changed(OPENCLAW, folder, is_changed=True)
-
-
-def remove_openclaw_plugin(folder: Path, *, is_dry_run: bool = False) -> Changed:
-    """Remove the plugin's files, and its folder where nothing else is in it."""
-    here = [folder / name for name in (*_PLUGIN_FILES, _COMMAND_FILE) if (folder / name).exists()]
-    if here and not is_dry_run:
-        try:
-            for file in here:
-                file.unlink()
-            if not any(folder.iterdir()):
-                folder.rmdir()
-        except OSError as error:
-            raise ConfigError(f"{folder} cannot be removed: {error}") from error
-    return Changed(OPENCLAW, folder, is_changed=bool(here))
+        raise ConfigError(f"{folder} cannot be changed: {error}") from error
+    return Changed(OPENCLAW, folder, is_changed=bool(changed))
 
 
 def _change_file(

@@ -15,6 +15,7 @@ _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
 _REST_OF_LINE = re.compile(r"[^\S\n]*(,?)[^\S\n]*(?=\n)")
 _INDENT = re.compile(r"^[ \t]+(?=[\"\[{])", re.MULTILINE)
+_END = re.compile(r"[\]}]|\"\"\"|'''")  # of a TOML statement of many lines
 _DECODER = json.JSONDecoder()
 
 Path = tuple[str | int, ...]
@@ -47,7 +48,7 @@ def edit_text(text: str, suffix: str, before: Mapping[str, Any], after: Mapping[
     plain = text.replace("\r\n", "\n") if is_crlf else text
     if suffix == ".toml":
         edited = _edit_toml(plain, before, after)
-        is_right = _is_toml(edited) and drop_empty(tomllib.loads(edited)) == drop_empty(after)
+        is_right = (found := _parse_toml(edited)) is not None and drop_empty(found) == drop_empty(after)
     else:
         edited = _edit_members(plain if plain.strip() else "{}\n", before, after, ())
         is_right = parse_text(edited, suffix) == after
@@ -211,30 +212,29 @@ def _list_statements(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The headers, the keys with their values, and the other lines of a TOML file, each with its keys."""
     statement = ""
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        can_end = not statement or _END.search(line)
         statement += line
-        if _is_toml(statement):
-            yield statement, tuple(_list_keys(tomllib.loads(statement)))
+        if can_end and (whole := _parse_toml(statement)) is not None:
+            keys: list[str] = []
+            while len(whole) == 1:
+                keys += whole
+                whole = _read_table(whole[keys[-1]])
+            yield statement, tuple(keys)
             statement = ""
-
-
-def _list_keys(whole: object) -> Iterator[str]:
-    while isinstance(whole, dict) and len(cast("dict[str, object]", whole)) == 1:
-        [(key, whole)] = cast("dict[str, object]", whole).items()
-        yield key
 
 
 def _replace_value(statement: str, row: str) -> str:
     """A statement with another value, and with its comment."""
     marks = [found.start() for found in re.finditer(r"[^\S\n]*(#|\n?\Z)", statement)]
-    return row + next(statement[mark:] for mark in marks if _is_toml(statement[:mark]))
+    return row + next(statement[mark:] for mark in marks if _parse_toml(statement[:mark]))
 
 
-def _is_toml(text: str) -> bool:
+def _parse_toml(text: str) -> dict[str, Any] | None:
+    """The content, None if it is not complete or not valid."""
     try:
-        tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return False
-    return True
+        return None
 
 
 def _read_table(value: object) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import re
 import uuid
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 
 from mnemic.cli.clients import CLIENTS, Changed, Client, Entry, build_own_entry, install_server
 from mnemic.cli.commands import command
-from mnemic.cli.failures import UNEXPECTED, exit_code, report_error
+from mnemic.cli.failures import UNEXPECTED, report_error
 from mnemic.cli.options import AsJson, IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
@@ -56,22 +55,7 @@ def install(options: ScopeOptions, names: Names = None, is_dry_run: IsDryRun = F
     choose specific clients. The rest of each file stays unchanged, and the previous file is backed up.
     """
     entry = build_own_entry(["mcp", *list_options(options)])
-    written = _change_clients(names, entry, is_dry_run=is_dry_run, as_json=options.as_json)
-    done = "would write" if is_dry_run else "wrote"
-    if options.as_json:
-        show_json([{**_describe(client, each), "entry": entry.of(client)} for client, each in written])
-    for client, each in () if options.as_json else written:
-        if isinstance(each, ConfigError):
-            note(f"{client.name}: add this to {client.file} yourself:")
-            write(entry.write_for(client).rstrip())
-            continue
-        show_change(each, "has it already", done, is_dry_run=is_dry_run)
-        if each.is_changed and not is_dry_run:
-            note(f"  restart {client.title} to use it")
-    if not written and not options.as_json:
-        note("no MCP client found; choose one with --client, or add this to your client's configuration:")
-        write(entry.write_for(CLIENTS["cursor"]).rstrip())
-    _end(written)
+    _change_clients(names, entry, is_dry_run=is_dry_run, as_json=options.as_json)
 
 
 @command("mcp uninstall")
@@ -79,40 +63,39 @@ def uninstall(names: Names = None, is_dry_run: IsDryRun = False, as_json: AsJson
     """Remove Mnemic's server from the configuration of all MCP clients on this machine, or of those chosen with
     --client. The previous file is backed up, and your memories are kept.
     """
-    changed = _change_clients(names, None, is_dry_run=is_dry_run, as_json=as_json)
-    done = f"{'would remove' if is_dry_run else 'removed'} it from"
-    if as_json:
-        show_json([_describe(client, each) for client, each in changed])
-    for _, each in () if as_json else changed:
-        if not isinstance(each, ConfigError):
-            show_change(each, "has none", done, is_dry_run=is_dry_run)
-    if not changed and not as_json:
-        note("no MCP client found; choose one with --client")
-    _end(changed)
+    _change_clients(names, None, is_dry_run=is_dry_run, as_json=as_json)
 
 
-def _change_clients(
-    names: list[str] | None, entry: Entry | None, *, is_dry_run: bool, as_json: bool
-) -> list[tuple[Client, Changed | ConfigError]]:
-    """Install the entry in each client, or remove it if None. A failure is reported, and the next client follows."""
-    changed: list[tuple[Client, Changed | ConfigError]] = []
-    for client in _choose_clients(names):
+def _change_clients(names: list[str] | None, entry: Entry | None, *, is_dry_run: bool, as_json: bool) -> None:
+    """Install the entry in each client, or remove it if None. After a failure, the next client follows."""
+    done = ("would remove" if is_dry_run else "removed") + " it from"
+    unchanged = "has none"
+    if entry is not None:
+        done, unchanged = "would write" if is_dry_run else "wrote", "has it already"
+    clients, codes, rows = _choose_clients(names), list[int](), list[dict[str, object]]()
+    for client in clients:
+        entries = {} if entry is None else {"entry": entry.of(client)}
         try:
-            changed.append((client, install_server(client, entry, is_dry_run=is_dry_run)))
+            changed = install_server(client, entry, is_dry_run=is_dry_run)
         except ConfigError as error:
-            report_error(error, is_json=as_json)
-            changed.append((client, error))
-    return changed
-
-
-def _describe(client: Client, changed: Changed | ConfigError) -> dict[str, object]:
-    what = {"error": str(changed)} if isinstance(changed, ConfigError) else describe_change(changed)
-    return {"client": client.name, "file": str(client.file), **what}
-
-
-def _end(changed: Sequence[tuple[Client, Changed | ConfigError]]) -> None:
-    if failed := [each for _, each in changed if isinstance(each, ConfigError)]:
-        raise typer.Exit(exit_code(failed[0]) if len(changed) == 1 else UNEXPECTED)
+            codes.append(report_error(error, is_json=as_json))
+            rows.append({"client": client.name, "file": str(client.file), "error": str(error), **entries})
+            if entry is not None and not as_json:
+                note(f"{client.name}: merge this into {client.file}:")
+                write(entry.write_for(client).rstrip())
+            continue
+        rows.append({"client": client.name, "file": str(client.file), **describe_change(changed), **entries})
+        if not as_json:
+            show_change(changed, unchanged, done, is_dry_run=is_dry_run)
+            if entry is not None and changed.is_changed and not is_dry_run:
+                note(f"  restart {client.title} to use it")
+    if as_json:
+        show_json(rows)
+    elif not clients:
+        note("no MCP client found; choose one with --client" + (", or use this:" if entry else ""))
+        write(entry.write_for(CLIENTS["cursor"]).rstrip()) if entry else None
+    if codes:
+        raise typer.Exit(codes[0] if len(clients) == 1 else UNEXPECTED)
 
 
 def _choose_clients(names: list[str] | None) -> list[Client]:
