@@ -145,7 +145,7 @@ def install_server(client: Client, entry: Entry | None, *, is_dry_run: bool = Fa
     `ConfigError` like `_change_file`, and for YAML, which is not edited.
     """
     if client.file.suffix == ".yaml":
-        if (NAME in (_read_text(client.file) or "")) is (entry is not None):
+        if (client.file.exists() and NAME.encode() in client.file.read_bytes()) is (entry is not None):
             return Changed(client.name, client.file, is_changed=False)
         raise ConfigError(f"{client.title}'s file {client.file} is YAML and was not changed; edit it yourself")
 

@@ -123,19 +123,21 @@ def _remove(text: str, path: Path, key: str | int) -> str:
     start, members = _find_members(text, path)
     place = next(place for place, each in enumerate(members) if each.key == key)
     gone, bare = members[place], _without_comments(text)
-    after = re.compile(r"\s*,").match(bare, gone.end)
-    end = after.end() if after else gone.end
+    rest = text[gone.end :]
+    if after := re.compile(r"\s*,").match(bare, gone.end):
+        comments = text[gone.end : after.end() - 1]
+        rest = (comments if comments.strip() else "") + text[after.end() :]
     begin = len(text[: gone.start].rstrip(" \t"))
     above = text.rfind("\n", 0, begin - 1) + 1
     has_comment_above = text[above:begin] != bare[above:begin]  # what followed on its line would become part of it
-    if text[begin - 1] == "\n" and (not has_comment_above or not text[end:].partition("\n")[0].strip()):
+    if text[begin - 1] == "\n" and (not has_comment_above or not rest.partition("\n")[0].strip()):
         begin -= 1
-    if after or not place:
-        rest = text[end:]
-        is_empty = len(members) == 1 and begin == start + 1 and rest.lstrip()[0] in "}]"
-        return text[:begin] + (rest.lstrip() if is_empty else rest)
-    comma = bare.index(",", members[place - 1].end)
-    return text[:comma] + text[comma + 1 : begin] + text[end:]
+    head = text[:begin]
+    if place and not after:
+        comma = bare.index(",", members[place - 1].end)
+        head = text[:comma] + text[comma + 1 : begin]
+    is_empty = len(members) == 1 and begin == start + 1 and rest.lstrip()[0] in "}]"
+    return head + (rest.lstrip() if is_empty else rest)
 
 
 def _find_members(text: str, path: Path) -> tuple[int, list[Member]]:
