@@ -21,7 +21,7 @@ TOML = {
     "blank lines at the end": 'model = "gpt-5"\n\n\n',
     "profiles": (
         '#:schema https://example.com/schema.json\nmodel = "gpt-5"\napproval_policy = "on-request"\n\n'
-        '[profiles.slow]\nmodel = "gpt-5-pro"  # thinks\n\n# Trusted folders\n[projects."/home/ana/my.app"]\n'
+        '[profiles.slow]\nmodel = "gpt-5-pro"  # thinks\n\n# Trusted folders\n[projects."/srv/my.app"]\n'
         'trust_level = "trusted"\n'
     ),
     "servers": (
@@ -196,6 +196,7 @@ def test_comments_around_an_entry_stay_without_a_backup(home: Path):
         '{"mcpServers": {"other": {}, // a\n' + entry + "}}",
         '{"mcpServers": {"other": {}, // a\n' + entry + " // b\n}}",
         '{"mcpServers": {/* a */ ' + entry + " /* b */ }}",
+        '{"mcpServers": {"other": {}, ' + entry + " /* a */\n, /* b */ }}",
     ):
         file.write_text(text, encoding="utf-8")
         uninstall("cursor")
