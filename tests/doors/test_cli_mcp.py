@@ -26,6 +26,8 @@ def put(*words: str, as_json: bool = False) -> tuple[int, str, str]:
 @pytest.fixture(autouse=True)
 def platform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
+    for client in CLIENTS.values():
+        monkeypatch.delenv(client.variable.partition("/")[0], raising=False)
 
 
 def test_the_server_is_written_into_the_clients_that_are_there_and_the_rest_of_their_files_stays(home: Path):
@@ -109,7 +111,7 @@ def test_what_cannot_be_installed_is_refused():
 def test_every_client_has_a_file_on_every_platform(name: str, monkeypatch: pytest.MonkeyPatch):
     for platform in ("linux", "darwin", "win32"):
         monkeypatch.setattr("sys.platform", platform)
-        assert CLIENTS[name].file.suffix == (".toml" if name == "codex" else ".json")
+        assert CLIENTS[name].file.suffix == {"codex": ".toml", "goose": ".yaml"}.get(name, ".json")
 
 
 JSONC = """{

@@ -296,6 +296,7 @@ class TestFirstFile:
             *("issuer", "jwks-url", "audience"),  # of OAuth: none unless told
             "min-relevance",  # unless told, contexts judge whether to be silent
             "ttl-days",  # of a profile: none unless told
+            "database-rows",  # of PostgreSQL: none unless told
         )
         write(file, "\n".join(line for line in lines if not line.startswith(one_of)))
         assert load_config(environment=environment).settings == Settings()

@@ -13,13 +13,13 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from mnemic.cli.config_text import edit_text, parse_text
+from mnemic.cli.config_text import drop_empty, edit_text, parse_text
 from mnemic.cli.input import open_replacement
 from mnemic.errors import ConfigError
 
@@ -28,22 +28,30 @@ NAME = "mnemic"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: its file in the platform's folder, and the key that contains its servers. An entry may have the type
-    stdio, or one list with the program and its arguments.
+    """A client: its file in the platform's folder, or in the folder that `variable` names, and the key that contains
+    its servers. An entry has `extra` members, and `program` holds the program, or one list with its arguments.
     """
 
     name: str
     title: str
     places: Mapping[str, str]
+    variable: str = ""
     key: str = "mcpServers"
-    has_type: bool = False
+    extra: Mapping[str, object] = field(default_factory=dict[str, object])
+    program: str = "command"
     has_one_list: bool = False
 
     @property
     def file(self) -> Path:
         """Its configuration file, there or not."""
         place = self.places.get(sys.platform, self.places["linux"])
-        base = {"~": Path.home(), "$CONFIG": _find_config_folder(), "$APPDATA": _find_app_data()}
+        if (own := _find_own_folder(self.variable)) is not None:
+            return own / Path(place).name
+        base = {
+            "~": Path.home(),
+            "$CONFIG": _find_own_folder("XDG_CONFIG_HOME") or Path.home() / ".config",
+            "$APPDATA": _find_own_folder("APPDATA") or Path.home() / "AppData" / "Roaming",
+        }
         root, _, rest = place.partition("/")
         file = base[root] / rest
         commented = file.with_suffix(".jsonc")
@@ -52,7 +60,8 @@ class Client:
     @property
     def is_here(self) -> bool:
         """True when the client seems to be installed: its file or its folder is there."""
-        return self.file.exists() or (self.file.parent != Path.home() and self.file.parent.is_dir())
+        folder = self.file.parent.parent if self.file.stem == NAME else self.file.parent  # a file of Mnemic alone
+        return self.file.exists() or (folder != Path.home() and folder.is_dir())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +74,15 @@ class Entry:
     def of(self, client: Client) -> dict[str, object]:
         """As the client writes it."""
         if client.has_one_list:
-            return {"type": "local", "command": [self.program, *self.arguments], "enabled": True}
-        kind: dict[str, object] = {"type": "stdio"} if client.has_type else {}
-        return {**kind, "command": self.program, "args": list(self.arguments)}
+            return {**client.extra, client.program: [self.program, *self.arguments]}
+        return {**client.extra, client.program: self.program, "args": list(self.arguments)}
 
-    def as_json(self) -> str:
-        """As most clients write it, to be copied."""
-        entry = {"command": self.program, "args": list(self.arguments)}
-        return json.dumps({"mcpServers": {NAME: entry}}, indent=2, ensure_ascii=False)
-
-
-CLIENTS: Mapping[str, Client] = {
-    name: Client(name, **row)
-    for name, row in tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")).items()
-}
+    def write_for(self, client: Client) -> str:
+        """The lines to be copied to the client's file."""
+        entry = self.of(client)
+        if client.file.suffix == ".yaml":
+            return f"{client.key}:\n  {NAME}: {json.dumps(entry, ensure_ascii=False)}\n"
+        return edit_text("", client.file.suffix, {}, {client.key: {NAME: entry}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +103,17 @@ class HookFile:
         """The user's file, or the project's if one is given."""
         if project is not None:
             return project.expanduser().resolve() / self.own_file
-        place, own = Path(self.file), os.environ.get(self.variable)
-        return Path(own) / place.name if own else Path.home() / place
+        own = _find_own_folder(self.variable)
+        return Path.home() / self.file if own is None else own / Path(self.file).name
 
 
+def _read_table(name: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+CLIENTS: Mapping[str, Client] = {name: Client(name, **row) for name, row in _read_table("clients.toml").items()}
+HOOK_FILES: Mapping[str, HookFile] = {name: HookFile(**row) for name, row in _read_table("hook_files.toml").items()}
 OPENCLAW = "openclaw"
-HOOK_FILES: Mapping[str, HookFile] = {
-    "claude-code": HookFile(
-        "Claude Code",
-        ".claude/settings.json",
-        ".claude/settings.local.json",  # not shared with others
-        {"UserPromptSubmit": 15, "Stop": 60, "PreCompact": 60, "SessionEnd": 60},
-        "CLAUDE_CONFIG_DIR",
-    ),
-    "codex": HookFile(
-        "Codex", ".codex/hooks.json", ".codex/hooks.json", {"UserPromptSubmit": 15, "Stop": 60}, "CODEX_HOME"
-    ),
-    "gemini-cli": HookFile(
-        "Gemini CLI", ".gemini/settings.json", ".gemini/settings.json", {"BeforeAgent": 15_000, "AfterAgent": 60_000}
-    ),
-    "cursor": HookFile(
-        "Cursor",
-        ".cursor/hooks.json",
-        ".cursor/hooks.json",
-        {"sessionStart": 15, "beforeSubmitPrompt": 15, "afterAgentResponse": 60},
-        is_flat=True,
-    ),
-}
 PROGRAMS = (*HOOK_FILES, OPENCLAW)
 
 _PLUGIN_FILES = ("package.json", "openclaw.plugin.json", "index.js")
@@ -153,14 +141,23 @@ def build_own_entry(arguments: Sequence[str]) -> Entry:
 
 
 def install_server(client: Client, entry: Entry | None, *, is_dry_run: bool = False) -> Changed:
-    """Write the entry to the client's file, or remove it if None. Raises `ConfigError` like `_change_file`."""
+    """Write the entry to the client's file, or remove it if None. Other members of an old entry stay. Raises
+    `ConfigError` like `_change_file`, and for YAML, which is not edited.
+    """
+    if client.file.suffix == ".yaml":
+        if (client.file.exists() and NAME.encode() in client.file.read_bytes()) is (entry is not None):
+            return Changed(client.name, client.file, is_changed=False)
+        raise ConfigError(f"{client.title}'s file {client.file} is YAML and was not changed; edit it yourself")
 
     def put(whole: dict[str, object]) -> dict[str, object]:
         servers = _read_servers(whole, client)
         if entry is None and NAME not in servers:
             return whole
-        kept = {name: each for name, each in servers.items() if entry is not None or name != NAME}
-        return {**whole, client.key: kept if entry is None else {**kept, NAME: entry.of(client)}}
+        old = servers.pop(NAME, None) if entry is None else servers.get(NAME)
+        if entry is not None:
+            kept = cast("dict[str, object]", old) if isinstance(old, dict) else {}
+            servers[NAME] = {**(kept if client.program in kept else {}), **entry.of(client)}
+        return {**whole, client.key: servers}
 
     return _change_file(client.name, client.title, client.file, put, is_dry_run=is_dry_run)
 
@@ -172,18 +169,15 @@ def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, obje
     return dict(cast("dict[str, object]", servers))
 
 
-def _find_config_folder() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-
-
-def _find_app_data() -> Path:
-    return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+def _find_own_folder(variable: str) -> Path | None:
+    """The folder that an environment variable names, or one in it, as in `NAME/.gemini`. None if it is not set."""
+    name, _, rest = variable.partition("/")
+    return Path(own).expanduser() / rest if (own := os.environ.get(name)) else None
 
 
 def find_plugin_folder() -> Path:
     """Where the files of the OpenClaw plugin are put: in the folder of OpenClaw's own extensions."""
-    own = os.environ.get("OPENCLAW_STATE_DIR")
-    return (Path(own) if own else Path.home() / ".openclaw") / "extensions" / "mnemic"
+    return (_find_own_folder("OPENCLAW_STATE_DIR") or Path.home() / ".openclaw") / "extensions" / "mnemic"
 
 
 def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
@@ -207,34 +201,26 @@ def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is
 
 
 def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
-    """Write the plugin's files, and the command that it calls. Raises `ConfigError` where that cannot be done."""
+    """Write the plugin's files, and the command that it calls. An empty `command` removes them, and the folder if
+    nothing else is in it. Raises `ConfigError` where that cannot be done.
+    """
     source = files("mnemic.integrations") / "openclaw_plugin"
-    wanted = {name: (source / name).read_text(encoding="utf-8") for name in _PLUGIN_FILES}
-    wanted[_COMMAND_FILE] = json.dumps({"command": list(command)}, indent=2, ensure_ascii=False) + "\n"
+    wanted: dict[str, str | None] = dict.fromkeys((*_PLUGIN_FILES, _COMMAND_FILE))
+    if command:
+        wanted = {name: (source / name).read_text(encoding="utf-8") for name in _PLUGIN_FILES}
+        wanted[_COMMAND_FILE] = json.dumps({"command": list(command)}, indent=2, ensure_ascii=False) + "\n"
     try:
-        old = {name: _read_text(folder / name) for name in wanted}
-        if old == wanted:
-            return Changed(OPENCLAW, folder, is_changed=False)
-        if not is_dry_run:
-            for name, content in wanted.items():
-                replace_file(folder / name, content)
+        changed = {name: text for name, text in wanted.items() if _read_text(folder / name) != text}
+        for name, text in () if is_dry_run else changed.items():
+            if text is None:
+                (folder / name).unlink()
+            else:
+                replace_file(folder / name, text)
+        if changed and not command and not is_dry_run and not any(folder.iterdir()):
+            folder.rmdir()
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be written: {error}") from error
-    return Changed(OPENCLAW, folder, is_changed=True)
-
-
-def remove_openclaw_plugin(folder: Path, *, is_dry_run: bool = False) -> Changed:
-    """Remove the plugin's files, and its folder where nothing else is in it."""
-    here = [folder / name for name in (*_PLUGIN_FILES, _COMMAND_FILE) if (folder / name).exists()]
-    if here and not is_dry_run:
-        try:
-            for file in here:
-                file.unlink()
-            if not any(folder.iterdir()):
-                folder.rmdir()
-        except OSError as error:
-            raise ConfigError(f"{folder} cannot be removed: {error}") from error
-    return Changed(OPENCLAW, folder, is_changed=bool(here))
+        raise ConfigError(f"{folder} cannot be changed: {error}") from error
+    return Changed(OPENCLAW, folder, is_changed=bool(changed))
 
 
 def _change_file(
@@ -245,21 +231,40 @@ def _change_file(
     """
     target = file.resolve()
     try:
-        before = target.read_text(encoding="utf-8-sig") if target.exists() else None
+        before = target.read_bytes().decode() if target.exists() else None  # not as text, to keep the line ends
         whole = _parse_object(before, target)
         after = change(whole)
         if after == whole:
             return Changed(program, file, is_changed=False)
-        content = edit_text(before or "", target.suffix, whole, after)
-        lines = difflib.unified_diff((before or "").splitlines(), content.splitlines(), lineterm="", n=1)
+        backups = sorted(target.parent.glob(f"{target.name}.[0-9]*.bak"))
+        if (content := _find_original(target, backups, whole, after)) is None:
+            content = edit_text(before or "", target.suffix, whole, after)
+        lines = difflib.unified_diff((before or "").splitlines(), content.splitlines(), lineterm="", n=0)
         changed = Changed(program, file, is_changed=True, difference="\n".join([*lines][2:]))
         if is_dry_run:
+            return changed
+        if before and not content and not backups:  # it was made for Mnemic
+            target.unlink()
             return changed
         backup = None if before is None else _back_up(target)
         replace_file(target, content)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{title}'s file {file} cannot be changed: {error}; edit it yourself") from error
     return replace(changed, backup=backup)
+
+
+def _find_original(
+    file: Path, backups: Sequence[Path], whole: Mapping[str, object], after: Mapping[str, object]
+) -> str | None:
+    """The text from before Mnemic was added, if nothing else has changed since: a backup or an empty text. It may hold
+    an empty object that `after` lacks.
+    """
+    now = file.read_bytes().decode() if file.exists() else ""
+    for text in [each.read_bytes().decode() for each in backups] or [""]:
+        old = cast("dict[str, object]", parse_text(text, file.suffix))
+        if drop_empty(old) == drop_empty(after) and edit_text(text, file.suffix, old, whole) == now:
+            return text
+    return None
 
 
 def _remove_own_hooks(found: object, name: str, file: Path) -> dict[str, Any]:

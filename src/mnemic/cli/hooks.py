@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from mnemic.cli import clients
-from mnemic.cli.clients import OPENCLAW, PROGRAMS, Changed
+from mnemic.cli.clients import OPENCLAW, PROGRAMS
 from mnemic.cli.commands import command
 from mnemic.cli.failures import report, show_traceback
 from mnemic.cli.mcp import describe_change, list_options, show_change
@@ -73,11 +73,7 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
     own = clients.build_own_entry(()).program
     line = [own, "hooks", "run", program, *list_options(options, options.server)]
     line += ["--everywhere"] if options.is_everywhere else []
-    if program == OPENCLAW:
-        changed = clients.install_openclaw_plugin(clients.find_plugin_folder(), line, is_dry_run=is_dry_run)
-    else:
-        changed = clients.install_hooks(program, project, line, is_dry_run=is_dry_run)
-    _show_changed(changed, options, "has them already", is_dry_run, "would write" if is_dry_run else "wrote")
+    _change(program, project, line, is_dry_run=is_dry_run, as_json=options.as_json)
     if program in _NEXT and not is_dry_run and not options.as_json:
         note(_NEXT[program])
 
@@ -86,11 +82,20 @@ def install(program: Program, options: HookOptions, project: Folder = None, is_d
 def uninstall(program: Program, options: ScopeOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
     """Remove only Mnemic's hooks. Other hooks and your memories are kept."""
     _check_program(program, project)
+    _change(program, project, (), is_dry_run=is_dry_run, as_json=options.as_json)
+
+
+def _change(program: str, project: Path | None, line: Sequence[str], *, is_dry_run: bool, as_json: bool) -> None:
     if program == OPENCLAW:
-        changed = clients.remove_openclaw_plugin(clients.find_plugin_folder(), is_dry_run=is_dry_run)
+        changed = clients.install_openclaw_plugin(clients.find_plugin_folder(), line, is_dry_run=is_dry_run)
     else:
-        changed = clients.install_hooks(program, project, (), is_dry_run=is_dry_run)
-    _show_changed(changed, options, "has none", is_dry_run, f"{'would remove' if is_dry_run else 'removed'} them from")
+        changed = clients.install_hooks(program, project, line, is_dry_run=is_dry_run)
+    if as_json:
+        show_json({"program": changed.program, "place": str(changed.place), **describe_change(changed)})
+        return
+    done, removed = ("would write", "would remove") if is_dry_run else ("wrote", "removed")
+    unchanged = "has them already" if line else "has none"
+    show_change(changed, unchanged, done if line else f"{removed} them from", is_dry_run=is_dry_run)
 
 
 @command("hooks run")
@@ -190,10 +195,3 @@ def _check_program(program: str, project: Path | None) -> None:
         raise InvalidInputError("openclaw has no project hooks; leave out --project")
     if project is not None and not project.expanduser().is_dir():
         raise ConfigError(f"the folder {project} does not exist")
-
-
-def _show_changed(changed: Changed, options: ScopeOptions, unchanged: str, is_dry_run: bool, done: str) -> None:
-    if options.as_json:
-        show_json({"program": changed.program, "place": str(changed.place), **describe_change(changed)})
-    else:
-        show_change(changed, unchanged, done, is_dry_run=is_dry_run)

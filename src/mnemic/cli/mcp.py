@@ -1,20 +1,25 @@
 """`mnemic mcp`: serve memory over the Model Context Protocol, and install it in this machine's MCP clients."""
 
+import re
 import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import unquote
 
 import typer
 
-from mnemic.cli.clients import CLIENTS, Changed, Client, build_own_entry, install_server
+from mnemic.cli.clients import CLIENTS, Changed, Client, Entry, build_own_entry, install_server
 from mnemic.cli.commands import command
+from mnemic.cli.failures import UNEXPECTED, report_error
 from mnemic.cli.options import AsJson, IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.verbs import DEFAULT_TOOLS
 
 INSTALL = "MCP requires a missing package ({}); run `pip install 'mnemic[mcp]'`"
+
+_PASSWORD = re.compile(r"(?i)://[^@]*:[^@]*@|[?&][^=&]*(?:pass(?!file)|pwd|secret|token|api.?key)[^=&]*=")
 
 Names = Annotated[
     list[str] | None,
@@ -50,22 +55,7 @@ def install(options: ScopeOptions, names: Names = None, is_dry_run: IsDryRun = F
     choose specific clients. The rest of each file stays unchanged, and the previous file is backed up.
     """
     entry = build_own_entry(["mcp", *list_options(options)])
-    written = [(each, install_server(each, entry, is_dry_run=is_dry_run)) for each in _choose_clients(names)]
-    if options.as_json:
-        show_json(
-            [
-                {"client": client.name, "file": str(client.file), **describe_change(each), "entry": entry.of(client)}
-                for client, each in written
-            ]
-        )
-        return
-    for client, each in written:
-        show_change(each, "has it already", "would write" if is_dry_run else "wrote", is_dry_run=is_dry_run)
-        if each.is_changed and not is_dry_run:
-            note(f"  restart {client.title} to use it")
-    if not written:
-        note("no MCP client found; choose one with --client, or add this to your client's configuration:")
-        write(entry.as_json())
+    _change_clients(names, entry, is_dry_run=is_dry_run, as_json=options.as_json)
 
 
 @command("mcp uninstall")
@@ -73,15 +63,39 @@ def uninstall(names: Names = None, is_dry_run: IsDryRun = False, as_json: AsJson
     """Remove Mnemic's server from the configuration of all MCP clients on this machine, or of those chosen with
     --client. The previous file is backed up, and your memories are kept.
     """
-    changed = [install_server(each, None, is_dry_run=is_dry_run) for each in _choose_clients(names)]
+    _change_clients(names, None, is_dry_run=is_dry_run, as_json=as_json)
+
+
+def _change_clients(names: list[str] | None, entry: Entry | None, *, is_dry_run: bool, as_json: bool) -> None:
+    """Install the entry in each client, or remove it if None. After a failure, the next client follows."""
+    done = ("would remove" if is_dry_run else "removed") + " it from"
+    unchanged = "has none"
+    if entry is not None:
+        done, unchanged = "would write" if is_dry_run else "wrote", "has it already"
+    clients, codes, rows = _choose_clients(names), list[int](), list[dict[str, object]]()
+    for client in clients:
+        entries = {} if entry is None else {"entry": entry.of(client)}
+        try:
+            changed = install_server(client, entry, is_dry_run=is_dry_run)
+        except ConfigError as error:
+            codes.append(report_error(error, is_json=as_json))
+            rows.append({"client": client.name, "file": str(client.file), "error": str(error), **entries})
+            if entry is not None and not as_json:
+                note(f"{client.name}: merge this into {client.file}:")
+                write(entry.write_for(client).rstrip())
+            continue
+        rows.append({"client": client.name, "file": str(client.file), **describe_change(changed), **entries})
+        if not as_json:
+            show_change(changed, unchanged, done, is_dry_run=is_dry_run)
+            if entry is not None and changed.is_changed and not is_dry_run:
+                note(f"  restart {client.title} to use it")
     if as_json:
-        show_json([{"client": each.program, "file": str(each.place), **describe_change(each)} for each in changed])
-        return
-    done = f"{'would remove' if is_dry_run else 'removed'} it from"
-    for each in changed:
-        show_change(each, "has none", done, is_dry_run=is_dry_run)
-    if not changed:
-        note("no MCP client found; choose one with --client")
+        show_json(rows)
+    elif not clients:
+        note("no MCP client found; choose one with --client" + (", or use this:" if entry else ""))
+        write(entry.write_for(CLIENTS["cursor"]).rstrip()) if entry else None
+    if codes:
+        raise typer.Exit(codes[0] if len(clients) == 1 else UNEXPECTED)
 
 
 def _choose_clients(names: list[str] | None) -> list[Client]:
@@ -91,7 +105,14 @@ def _choose_clients(names: list[str] | None) -> list[Client]:
 
 
 def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
-    """The options for the same scope and store or server, valid in any folder."""
+    """The options for the same scope and store or server, valid in any folder. Raises `InvalidInputError` if a password
+    would be written.
+    """
+    if server is not None and re.search("[@?#]", server):
+        raise InvalidInputError(
+            "--server may have no password or query, because they would be stored in other programs' files; pass only "
+            "the server's address, and set its API key in the environment variable MNEMIC_KEY"
+        )
     scope = options.personal_scope
     given = {
         "--user": scope.user,
@@ -108,8 +129,11 @@ def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
 def _resolve_store(store: str | None) -> str | None:
     """The store as it is found from any folder. Raises `InvalidInputError` if a password would be written."""
     if store is None or "://" in store:
-        if store is not None and "@" in store:
-            raise InvalidInputError("--store would put a password in the clients' files; use MNEMIC_STORE or --config")
+        if store is not None and _PASSWORD.search(unquote(store)):
+            raise InvalidInputError(
+                "--store has a password, which would be stored in other programs' files; set the store in the "
+                "environment variable MNEMIC_STORE, or name your configuration file with --config"
+            )
         return store
     return str(Path(store).expanduser().resolve())
 

@@ -166,7 +166,7 @@ class TestNames:
             ("We met J.K. Rowling and George Penrose.", {"J.K. Rowling": "person", "George Penrose": "person"}),
             ('Then I read "The Name of the Storm".', {"Name of the Storm": "product"}),
             ("I like players like Okimbo and cities such as Vellor.", {"Okimbo": "person", "Vellor": "place"}),
-            ("He flew to New York City for Under Armour.", {"New York City": "place", "Under Armour": "organisation"}),
+            ("She flew to New York City for the Red Cross.", {"New York City": "place", "Red Cross": "organisation"}),
             ("Pricing Engine is old. Search Service too.", {"Pricing Engine": "thing", "Search Service": "thing"}),
             ("Tandoor is a Spanish-style restaurant.", {"Tandoor": "organisation"}),
         ],
