@@ -90,6 +90,7 @@ class AsyncMnemic(ViewVerbs[Awaited], AbstractAsyncContextManager["AsyncMnemic"]
     worker = Verb(Mnemic.worker)
     doctor = Verb(Mnemic.doctor)
     users = Verb(Mnemic.users)
+    agents = Verb(Mnemic.agents)
 
     def for_user(
         self, user: str | None = None, *, agent: str | None = None, session: str | None = None, org: str = DEFAULT_ORG

@@ -217,6 +217,7 @@ VERBS = (
     _row("health", "POST /health", "upkeep", READ_LONG, "health", mcp=_PEOPLE, takes_long=True, in_query=True),
     _row("doctor", "GET /doctor", "upkeep", OPERATOR_LONG, "doctor", mcp=_OPERATORS),
     _row("users", "GET /users", "upkeep", OPERATOR_LONG, "users", mcp=_OPERATORS),
+    _row("agents", "GET /agents", "upkeep", OPERATOR_LONG, "agents", mcp=_OPERATORS),
     _row("keys.create", "POST /keys", "keys", ADMIN_LONG, "keys create", mcp=_OPERATORS, status=201),
     _row("keys.list", "GET /keys", "keys", ADMIN_READ, "keys list", mcp=_OPERATORS),
     _row("keys.revoke", "DELETE /keys/{id}", "keys", ADMIN_WRITE, "keys revoke", mcp=_OPERATORS),

@@ -21,7 +21,18 @@ from mnemic.verbs import VERBS
 NAMES = [verb.name for verb in VERBS]
 EXAMPLES = Path(arguments.__file__).with_name("examples.txt").read_text(encoding="utf-8").strip().split("\n\n")
 ASKS_A_MODEL = {"chat", "chat_stream", "ask", "research"}
-WITHOUT_SCOPE = {"tools.list", "tools.add", "reembed", "backup", "restore", "work", "worker", "doctor", "users"}
+WITHOUT_SCOPE = {
+    "tools.list",
+    "tools.add",
+    "reembed",
+    "backup",
+    "restore",
+    "work",
+    "worker",
+    "doctor",
+    "users",
+    "agents",
+}
 
 
 @pytest.fixture(scope="module")

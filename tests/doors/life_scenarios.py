@@ -181,7 +181,7 @@ PROMPTS = (
                 "profile.all",
                 expect={"static.#": 2, "static.0.key": "a=b", "static.0.value": "=", "dynamic.0.id": Ref("tea")},
             ),
-            Step("profile.format", expect={"#": len("\n\n【User profile】\na=b: =\ncity: Porto")}),
+            Step("profile.format", expect={"#": len("\n\n---USER PROFILE---\na=b: =\ncity: Porto")}),
             Step("profile.format", {"language": "zh"}, expect={"2": "【", "3": "用"}),
             Step("profile.format", scope=BORIS, expect={"#": 0}),
             Step("profile.set", {"facts": {"": "x"}}, fails=InvalidInputError),
@@ -206,7 +206,7 @@ PROMPTS = (
                 save="context",
                 expect={
                     "messages.0.role": "system",
-                    "messages.0.content": "You are Quill.\n\n【User profile】\ncity: Lisbon",
+                    "messages.0.content": "You are Quill.\n\n---USER PROFILE---\ncity: Lisbon",
                     "messages.1.content": "My flight to Oslo leaves at noon",
                     "messages.2.role": "assistant",
                     "messages.3.role": "system",

@@ -343,7 +343,7 @@ class TestForms:
             ["tea", "a=b"],
         ]
         told("profile", "remove", "tea", "never-there", *ANA)
-        assert told("profile", "format", *ANA)[0] == "【User profile】\ncity: Lisbon\n"
+        assert told("profile", "format", *ANA)[0] == "---USER PROFILE---\ncity: Lisbon\n"
         assert run(["profile", "set", "city", *ANA], [])[0] == 2
         assert run(["profile", "set", "-", *ANA], [], b'{"a": 3}')[0] == 2
 

@@ -347,6 +347,13 @@ class TestUsersAndSessions:
         assert [line.split("\t")[:4] for line in out.splitlines()] == [["ben", "0", "2", "0"], ["ana", "1", "0", "0"]]
         assert all(line.endswith("Z") for line in out.splitlines())
 
+    def test_agents_are_listed_if_their_users_share_memories(self):
+        assert "no agent has shared memories" in run(["agents"], [])[2]
+        run(["remember", "Ana likes tea", "--user", "ana", "--agent", "quill"], [])
+        run(["remember", "Answer in short sentences", "--agent", "quill", "--level", "agent"], [])
+        _, out, _ = run(["agents"], [])
+        assert [line.split("\t")[:3] for line in out.splitlines()] == [["quill", "1", "0"]]
+
     def test_an_erased_user_is_no_longer_listed(self):
         run(["remember", "Ana likes tea", "--user", "ana"], [])
         run(["erase", "--user", "ana", "--yes"], [])

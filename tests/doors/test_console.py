@@ -70,6 +70,32 @@ def test_users_are_listed_and_chosen_where_no_key_is_needed(site: Site, console:
     console.press("ana")
     console.see("I live in Porto")
     assert "Bob likes tea" not in console.text()
+    assert "share" not in console.text()
+
+
+@pytest.mark.requirement("P-27")
+def test_agents_with_shared_memories_are_listed_below_the_users_and_chosen(site: Site, console: Console):
+    site.mnemic.remember(Scope(user="bob"), "Bob likes tea")
+    site.mnemic.remember(Scope(agent="quill"), "Answer in short sentences")
+    console.page.goto(f"{site.url}/console/")
+    table = console.page.get_by_role("table", name="Agents with memories that all their users share")
+    table.wait_for()
+    assert [each.inner_text() for each in table.locator("td").all()][:3] == ["quill", "1", "0"]
+    console.press("quill")
+    console.see("Answer in short sentences")
+    assert console.page.get_by_role("textbox", name="Agent").input_value() == "quill"
+    assert "Bob likes tea" not in console.text()
+
+
+@pytest.mark.requirement("P-27")
+def test_the_overview_shows_what_comes_while_it_is_open(site: Site, console: Console):
+    site.mnemic.remember(ANA, "Ana likes tea")
+    console.page.clock.install()
+    console.open("overview")
+    assert "Ana owns a boat" not in console.text()
+    site.mnemic.remember(ANA, "Ana owns a boat")
+    console.page.clock.run_for(10_000)
+    console.see("Ana owns a boat")
 
 
 @pytest.mark.requirement("P-27")
@@ -506,8 +532,8 @@ def test_health_tells_what_is_wrong_and_ends_it(site: Site, console: Console):
     console.open("health")
     shown = console.text()
     assert "56.7 of 100" in shown
-    assert "it is a courtesy" in shown
-    console.press("Apply safe fixes: junk")
+    assert "It is a courtesy" in shown
+    console.press("Apply safe fixes: Junk")
     console.press("Apply fixes")
     console.told("1 finding fixed")
     assert site.mnemic.get(ANA, junk.id).state is State.ARCHIVED

@@ -26,7 +26,7 @@ def test_the_page_shows_all_and_tries_a_request_and_asks_no_other_server(tmp_pat
 
     try:
         with chromium() as browser:
-            context = browser.new_context()
+            context = browser.new_context(color_scheme="dark")
             context.add_init_script(WATCH)
             page = context.new_page()
             complaints: list[str] = []
@@ -37,6 +37,8 @@ def test_the_page_shows_all_and_tries_a_request_and_asks_no_other_server(tmp_pat
             assert answer is not None
             assert answer.status == 200
             page.locator(".opblock").first.wait_for()
+            ground = page.evaluate("getComputedStyle(document.querySelector('.swagger-ui')).backgroundColor")
+            assert ground == "rgb(20, 23, 29)", "the page is as dark as the console"
             shown = page.locator(".opblock-summary-path").evaluate_all("(all) => all.map((one) => one.dataset.path)")
             described = page.evaluate("fetch('openapi.json').then((answer) => answer.json())")
             recall = page.locator(".opblock", has=page.locator('[data-path="/v1/recall"]'))

@@ -120,6 +120,7 @@ COMMANDS: Sequence[tuple[Sequence[str], str]] = (
     (["remember", "-"], "Ana plays the cello, très fort 🎻.\n"),
     (["remember", "--kind", "nonsense", "x"], ""),
     (["users"], ""),
+    (["agents"], ""),
     (["recall"], ""),
     (["hooks", "run", "claude-code"], "{broken"),
     (["hooks", "run", "claude-code"], '{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "tea?"}'),

@@ -21,7 +21,7 @@ HERS = Scope(org="acme", user="ana", agent="quill", session="s1")
 NAMES = {"user": "ana", "agent": "quill", "session": "s1"}
 READING = {"recall", "context", "why_not", "ask", "tools_call", "research"}
 WITH_A_MODEL = {"chat", "chat_stream", "ask"}  # 503 here, where none is configured
-WHOLE_STORE = {"work", "reembed", "backup", "doctor", "users"}
+WHOLE_STORE = {"work", "reembed", "backup", "doctor", "users", "agents"}
 
 
 class Doors:

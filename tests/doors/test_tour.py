@@ -89,6 +89,9 @@ def test_the_demo_store_answers_the_commands_that_are_printed_and_is_used_again(
     assert "allergic to hazelnuts" in context
     assert "restic" in document
     assert health
+    for user, asked in (("ana", "cook for Bruno"), ("ben", "restore the server"), ("chloe", "florist")):
+        assert asked in run(["contexts", "--user", user], [])[1]
+        assert run(["graph", "entities", "--user", user], [])[1]
     (changed,) = (line for line in run(["memory", "list", "--user", "ana"], [])[1].splitlines() if "hazelnuts" in line)
     assert run(["memory", "delete", "--user", "ana", re.findall(r"[0-9a-f-]{36}", changed)[0]], [])[0] == 0
     assert run(["demo", "--no-serve"], [])[0] == 0

@@ -22,6 +22,17 @@ export type ProblemKind =
 
 export type Action = "created" | "updated" | "merged" | "restated" | "superseded" | "disputed" | "quarantined" | "trusted" | "rejected" | "archived" | "feedback" | "restored" | "flagged" | "cleared" | "remade" | "deleted" | "assessed";
 
+/**
+ * The counts of what all users of an agent share, and the time of the newest memory (null if there is none).
+ */
+export interface AgentSummary {
+  org: string;
+  agent: string;
+  memories: number;
+  documents: number;
+  last_at: string | null;
+}
+
 export type Ailment = "contradictory" | "unsupported" | "orphaned" | "duplicate" | "junk" | "stale";
 
 /**
@@ -2743,5 +2754,10 @@ export class Verbs extends Caller {
   /** List all users of the store with counts and last activity, most recently active first. */
   users(request: RequestOptions = {}): Promise<UserSummary[]> {
     return this.connection.ask(this.scope, "GET", "/v1/users", {}, request);
+  }
+
+  /** List all agents with memories that their users share, with counts, most recently active first. */
+  agents(request: RequestOptions = {}): Promise<AgentSummary[]> {
+    return this.connection.ask(this.scope, "GET", "/v1/agents", {}, request);
   }
 }

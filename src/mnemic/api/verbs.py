@@ -31,7 +31,7 @@ from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, State, Trust, Turn
 from mnemic.model.recall import ContextPage, ContextQuery, Counts, MessagePage, Order, Page
-from mnemic.model.records import HistoryEntry, Receipt, SessionSummary, UserSummary
+from mnemic.model.records import AgentSummary, HistoryEntry, Receipt, SessionSummary, UserSummary
 from mnemic.model.scope import Level, Scope, as_utc
 
 VERDICTS = ("relevant", "outdated")
@@ -433,6 +433,10 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
     def users(self) -> builtins.list[UserSummary]:
         """List all users of the store with counts and last activity, most recently active first."""
         return browse.list_users(self._engine)
+
+    def agents(self) -> builtins.list[AgentSummary]:
+        """List all agents with memories that their users share, with counts, most recently active first."""
+        return browse.list_agents(self._engine)
 
     @property
     def profile(self) -> ProfileVerbs:

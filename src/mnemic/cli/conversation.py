@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemic.engine.summaries import SummariseReport
     from mnemic.model.item import Message, Turn
     from mnemic.model.recall import ContextPage, MessagePage
-    from mnemic.model.records import SessionSummary, UserSummary
+    from mnemic.model.records import AgentSummary, SessionSummary, UserSummary
 
 MAX_PAGE = 1000  # messages of one answer; more are asked for page by page
 SESSIONS = 50
@@ -83,6 +83,16 @@ def users(found: Sequence[UserSummary]) -> None:
         output.show_rows(("user", "memories", "messages", "documents"), rows)
     else:
         output.note("the store has no users yet")
+
+
+@verb_command("agents")
+def agents(found: Sequence[AgentSummary]) -> None:
+    """List the store's agents with memories that all their users share, most recently active first."""
+    rows = [output.Row((a.agent, str(a.memories), str(a.documents)), output.format_last(a.last_at), ()) for a in found]
+    if rows:
+        output.show_rows(("agent", "memories", "documents"), rows)
+    else:
+        output.note("no agent has shared memories; create one with `mnemic remember TEXT --agent NAME --level agent`")
 
 
 @verb_command("sessions")

@@ -28,7 +28,7 @@ LENGTH_BYTES = 8  # of a 64-bit length
 WAIT_S = 0.25  # a resident process that is busy for longer costs more time than it saves
 MOST_FILES = 1 << 20
 KILLED = 137  # 128 + SIGKILL (9), as shells report it
-_COMMANDS = "capture complete context hooks memory messages profile recall remember show users window"
+_COMMANDS = "agents capture complete context hooks memory messages profile recall remember show users window"
 _NOT_FORWARDED = "clear delete install uninstall --help -h"  # they ask questions, or need no store
 _PROGRAM = "import sys; from mnemic.cli import forward; forward.stay(float(sys.argv[1]))"
 

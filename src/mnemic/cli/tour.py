@@ -135,7 +135,9 @@ def demo(
 
 
 def seed_demo(mnemic: Mnemic) -> None:
-    """Store the conversations, documents and the stranger's order from `demo.json`, and run the jobs."""
+    """Store what `demo.json` holds: conversations, documents, a stranger's order, and the prompts of today."""
+    from mnemic.api.doors import acting_as
+
     told = json.loads(Path(__file__).with_name("demo.json").read_text(encoding="utf-8"))
     today = mnemic.now.replace(hour=0, minute=0, second=0, microsecond=0)
     for user, talks in told["people"].items():
@@ -152,6 +154,14 @@ def seed_demo(mnemic: Mnemic) -> None:
     for each in told["orders"]:
         mnemic.remember(Scope(user=each["user"]), each["text"], source=each["source"], trust=Trust.DOCUMENT)
     mnemic.work()
+    for user, said, replied in told["prompts"]:
+        scope = Scope(user=user, session="today")
+        with acting_as(ACTOR, "chat"):
+            mnemic.context(scope, said)
+        mnemic.capture(scope, user=said, assistant=replied)
+    mnemic.work()
+    for user in told["people"]:
+        mnemic.graph.extract(Scope(user=user))
 
 
 def _remember(mnemic: Mnemic) -> Step:

@@ -1,7 +1,7 @@
 """Reads items by id or condition, and accepts or rejects memories in quarantine and dispute."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -15,8 +15,8 @@ from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.item import Item, Memory, Message, Review, State
 from mnemic.model.recall import ContextPage, ContextQuery, Counts, MemoryQuery, MessagePage, MessageQuery, Page
-from mnemic.model.records import Action, HistoryEntry, SessionSummary, UserSummary
-from mnemic.model.scope import PROJECT_PREFIX, Level, Scope, Visibility
+from mnemic.model.records import Action, AgentSummary, HistoryEntry, SessionSummary, UserSummary
+from mnemic.model.scope import PROJECT_PREFIX, Level, Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -81,20 +81,46 @@ def count(engine: Engine, scope: Scope) -> Counts:
 
 def list_users(engine: Engine) -> list[UserSummary]:
     """The users of all orgs, the last active first. For operators: no scope limits it."""
-    found: list[UserSummary] = []
+    return [
+        UserSummary(
+            org=place.org,
+            user=place.owner or "",
+            memories=counts["memories"],
+            messages=counts["messages"],
+            documents=counts["documents"],
+            last_at=last_at,
+        )
+        for place, counts, last_at in _list_owners(engine, Level.USER)
+    ]
+
+
+def list_agents(engine: Engine) -> list[AgentSummary]:
+    """The agents of all orgs with items at agent level, the last active first. For operators: no scope limits it."""
+    return [
+        AgentSummary(
+            org=place.org,
+            agent=place.owner or "",
+            memories=counts["memories"],
+            documents=counts["documents"],
+            last_at=last_at,
+        )
+        for place, counts, last_at in _list_owners(engine, Level.AGENT)
+    ]
+
+
+def _list_owners(engine: Engine, level: Level) -> list[tuple[Partition, Mapping[str, int], datetime | None]]:
+    """The partitions of a level that have items, with their counts and the time of the newest memory or message."""
+    found: list[tuple[Partition, Mapping[str, int], datetime | None]] = []
     with engine.store.read() as work:
         for place in work.partitions.all():
-            if place.level is not Level.USER:
+            counts = work.partitions.count([place]) if place.level is level else {}
+            if not any(counts.get(name) for name in ("memories", "messages", "documents")):
                 continue
-            visible = Scope(org=place.org, user=place.owner).visibility.at(Level.USER)
-            counts = work.partitions.count([place])
+            visible = Visibility((place,), agent=None)
             newest: list[Item] = [*work.conversations.said(visible, MessageQuery(limit=1))]
             newest += work.memories.list(visible, MemoryQuery(now=engine.clock.now(), limit=1))
-            last_at = max((item.observed_at for item in newest), default=None)
-            numbers = {name: counts[name] for name in ("memories", "messages", "documents")}
-            found.append(UserSummary(org=place.org, user=place.owner or "", last_at=last_at, **numbers))
-    found = [each for each in found if each.memories or each.messages or each.documents]
-    return sorted(found, key=lambda each: each.last_at or _EARLIEST, reverse=True)
+            found.append((place, counts, max((item.observed_at for item in newest), default=None)))
+    return sorted(found, key=lambda each: each[2] or _EARLIEST, reverse=True)
 
 
 def _is_hidden(scope: Scope, message: Message) -> bool:

@@ -175,6 +175,17 @@ class UserSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSummary:
+    """The counts of what all users of an agent share, and the time of the newest memory (None if there is none)."""
+
+    org: str
+    agent: str
+    memories: int
+    documents: int
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary:
     """A session, the text of its first message, its number of messages, and the time of the last one."""
 

@@ -29,7 +29,6 @@ TIMEOUT_S = 60.0
 REFUSALS: Mapping[str, tuple[str, str]] = {
     "restore": ("restore", "a store can only be restored on its own machine; run `mnemic restore` there"),
     "worker": ("worker", "jobs run on the server; `mnemic serve` runs a worker"),
-    "users": ("users", "users can only be listed on the store's machine; run `mnemic users` there"),
     "tools.add": ("add", "a server cannot call functions in this process; add their module to tools.modules there"),
 }
 """Verbs that a server lacks: the missing capability, and what to do instead."""

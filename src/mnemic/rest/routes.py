@@ -71,7 +71,7 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
             operation_id=verb.name,
             status_code=verb.status,
             tags=[verb.tag],
-            summary=verb.name.replace(".", " ").replace("_", " ").strip().capitalize(),
+            summary=" ".join(about[0].split()).partition(". ")[0].removesuffix(".").replace("`", ""),
             description="\n\n".join(filter(None, about)),
         )
     return router

@@ -22,7 +22,8 @@ FACTS_BEGIN = "---BEGIN USER FACTS---"
 FACTS_END = "---END USER FACTS---"
 DOCUMENTS_BEGIN = "--- BEGIN DOCUMENTS ---"
 DOCUMENTS_END = "--- END DOCUMENTS ---"
-_PROFILE_HEADING: dict[Language, str] = {"en": "【User profile】", "zh": "【用户画像】"}
+_PROFILE_HEADING: dict[Language, str] = {"en": "---USER PROFILE---", "zh": "【用户画像】"}
+_PROFILE_HEADINGS = (*_PROFILE_HEADING.values(), "【User profile】")  # the last one is in prompts of earlier versions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,8 +118,8 @@ def quote(text: str) -> str:
 
 
 def profile_block(entries: Mapping[str, str], language: Language = "en") -> str:
-    """Two line feeds, a heading in lenticular brackets, and one "key: value" line per entry, in order. Entries with a
-    blank key or value are left out; "" without entries.
+    """Two line feeds, the language's heading, and one "key: value" line per entry, in order. Entries with a blank key
+    or value are left out; "" without entries.
     """
     pairs = [(_inline(key), _inline(value)) for key, value in entries.items()]
     lines = [f"{key}: {value}" for key, value in pairs if key and value]
@@ -233,7 +234,7 @@ def _own_blocks() -> tuple[re.Pattern[str], ...]:
             re.MULTILINE,
         ),
         _framed(preface, DOCUMENTS_BEGIN, '(?:Source: |"|  ).*', DOCUMENTS_END),
-        re.compile(rf"^{_any_of(_PROFILE_HEADING.values())}{_END_OF_LINE}(?:[^\n]+: \S.*(?:\n|\Z))+", re.MULTILINE),
+        re.compile(rf"^{_any_of(_PROFILE_HEADINGS)}{_END_OF_LINE}(?:[^\n]+: \S.*(?:\n|\Z))+", re.MULTILINE),
     )
 
 
@@ -256,7 +257,7 @@ _WORKING = late_pattern(
     r"|日期：\d{4}-\d\d-\d\d(?:\n用户：.+)?(?:\n模型：.+)?"
     r")[^\S\n]*(?:\n(?=\n)|\n?\Z)"
 )
-_SIGNS = (FACTS_BEGIN, DOCUMENTS_BEGIN, *_PROFILE_HEADING.values(), *(section.begin for section in SECTIONS))
+_SIGNS = (FACTS_BEGIN, DOCUMENTS_BEGIN, *_PROFILE_HEADINGS, *(section.begin for section in SECTIONS))
 _BLANK_LINES = late_pattern(r"\n{3,}")
 
 

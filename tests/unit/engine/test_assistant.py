@@ -63,7 +63,7 @@ def test_the_model_is_given_system_profile_plan_rules_calls_memory_history_and_m
     system, *rest = llm.prompts[-1].messages
     parts_in_order = (
         "You are Jarvis.",
-        "【User profile】\nhome: Lyon",
+        "---USER PROFILE---\nhome: Lyon",
         "Planned steps:\n1. Look it up\n2. Answer",
         "Rules for keeping to the plan:\n- Do not skip steps",
         "Before each tool call, say in one short sentence why you make it. At most 3 tool calls are allowed",

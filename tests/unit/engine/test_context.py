@@ -186,7 +186,7 @@ def test_the_blocks_speak_the_language_of_the_question(mnemic: Mnemic):
     chinese = mnemic.context(ANNA, "我喜欢喝什么？").messages[0].content
     assert "【用户画像】" in chinese
     assert "背景数据" in chinese
-    assert "【User profile】" in mnemic.context(ANNA, "我喜欢喝什么？", language="en").messages[0].content
+    assert "---USER PROFILE---" in mnemic.context(ANNA, "我喜欢喝什么？", language="en").messages[0].content
 
 
 class WaitingEmbedder(WordEmbedder):

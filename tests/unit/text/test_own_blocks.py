@@ -24,7 +24,7 @@ from mnemic.text.blocks import (
 
 STORED = st.one_of(
     st.text(max_size=40),
-    st.sampled_from([FACTS_BEGIN, FACTS_END, "a: b", "- c", 'x"\nSource: y', "【User profile】", "Date: 2026-01-01"]),
+    st.sampled_from([FACTS_BEGIN, FACTS_END, "a: b", "- c", 'x"\nSource: y', "---USER PROFILE---", "Date: 2026-01-01"]),
 )
 LANGUAGES: list[Language] = ["en", "zh"]
 
@@ -59,6 +59,13 @@ def test_blocks_of_every_section_leave_nothing(language: Language):
 
 
 @pytest.mark.requirement("P-11")
+@pytest.mark.parametrize("heading", ["---USER PROFILE---", "【User profile】", "【用户画像】"])
+def test_a_profile_under_a_heading_of_any_version_leaves_nothing(heading: str):
+    text = f"Be kind.\n\n{heading}\nname: Ada\ncity: Bern\n\nHello"
+    assert without_own_blocks(text, is_system=False) == "Be kind.\n\nHello"
+
+
+@pytest.mark.requirement("P-11")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_words_around_blocks_stay(language: Language):
     working = working_block(dt.date(2026, 5, 1), "anna", "pilot", "gpt", language)
@@ -89,8 +96,8 @@ def test_working_memory_is_ours_in_a_message_of_the_system_only(language: Langua
         f"{FACTS_BEGIN}\n- it was cut off here",
         f"{FACTS_END}\n{FACTS_BEGIN}",
         f"> {FACTS_BEGIN}\n> - tea\n> {FACTS_END}",
-        "My 【User profile】 is empty, why?",
-        "【User profile】\nis what the heading says",
+        "My ---USER PROFILE--- is empty, why?",
+        "---USER PROFILE---\nis what the heading says",
         "Date: 2026-05-01\nUser: me\n\nDear diary",
         "  indented\r\nand odd\n\n\n\nspacing  ",
         "",
@@ -100,7 +107,9 @@ def test_a_text_that_only_mentions_a_marker_keeps_every_character(text: str):
     assert without_own_blocks(text, is_system=False) == text
 
 
-@pytest.mark.parametrize("unit", [FACTS_BEGIN + "\n", f"{FACTS_BEGIN}\n- a\n", "【User profile】\n", "a: ", "\n", " "])
+@pytest.mark.parametrize(
+    "unit", [FACTS_BEGIN + "\n", f"{FACTS_BEGIN}\n- a\n", "---USER PROFILE---\n", "a: ", "\n", " "]
+)
 def test_a_long_text_of_broken_blocks_is_left_as_it_is(unit: str):
     text = unit * 20_000
     assert without_own_blocks(text, is_system=False) == text

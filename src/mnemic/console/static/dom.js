@@ -88,8 +88,9 @@ export function marks(question) {
 const ASKING = new Set("the and who what when where which why how does did has have had are was were for with from that this can could should would".split(" "));
 
 function shortened(text, most) {
-  const cut = text.slice(0, most);
-  return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut;
+  const cut = text.slice(0, most).replace(/[\ud800-\udbff]$/, "");
+  const word = cut.search(/\s\S*$/); // between words, unless that would cost half the text
+  return word > most / 2 ? cut.slice(0, word) : cut;
 }
 
 function mark(character) {

@@ -182,10 +182,14 @@ export function relations(edges, known) {
 
 /** The sentences that state a relation, each linked to its item. */
 export function sentences(edge) {
-  return edge.citations.slice(0, 3).map((each) => el("div", {}, cited(each)));
+  const first = new Map();
+  for (const each of edge.citations) if (!first.has(textOf(each))) first.set(textOf(each), each);
+  return [...first.values()].slice(0, 3).map((each) => el("div", {}, cited(each)));
 }
 
+const textOf = (citation) => citation.text ?? citation.snippet ?? citation.source ?? "source";
+
 function cited(citation) {
-  const text = citation.text ?? citation.snippet ?? citation.source ?? "source";
+  const text = textOf(citation);
   return citation.item_id ? link(`item/${citation.item_id}`, {}, said(text, { most: 160 })) : said(text, { most: 160 });
 }

@@ -2,7 +2,7 @@
 
 import { Problem, askCaller, exchange, onWaiting } from "./api.js";
 import { address, el, put } from "./dom.js";
-import { dialog, empty, field, form, notice, problemBox, values } from "./parts.js";
+import { dialog, field, form, heading, notice, problemBox, values } from "./parts.js";
 import { listen } from "./palette.js";
 import { page as conversations } from "./pages/conversations.js";
 import { page as design } from "./pages/design.js";
@@ -68,7 +68,7 @@ function show() {
   takeScope(query);
   drawNavigation(page);
   if (!Object.hasOwn(DRAWN, page)) {
-    put(main, empty("Page not found", "Choose a page from the list."));
+    put(main, heading("Page not found"), el("p", {}, "Choose a page from the list."));
     return;
   }
   document.title = `${titleOf(page)} · Mnemic`;

@@ -261,14 +261,9 @@ export function choices(legend, name, options, chosen = []) {
     { class: "choices" },
     el("legend", {}, legend),
     options.map((option) => {
-      const box = el("input", {
-        type: "checkbox",
-        name,
-        value: option,
-        "data-list": "yes",
-        checked: chosen.includes(option),
-      });
-      return el("label", {}, box, words(option));
+      const [value, text] = Array.isArray(option) ? option : [option, words(option)];
+      const box = el("input", { type: "checkbox", name, value, "data-list": "yes", checked: chosen.includes(value) });
+      return el("label", {}, box, text);
     }),
   );
 }
@@ -399,7 +394,7 @@ export function entry(item, { beside, marked } = {}) {
       tags(item),
       " ",
       el("time", { datetime: item.observed_at }, moment(item.observed_at)),
-      item.importance === undefined ? null : [" ", el("span", { class: "whole-line" }, `· importance ${number(item.importance)}`)],
+      item.importance === undefined ? null : el("span", { class: "rating" }, " · ", el("span", { class: "whole-line" }, `importance ${number(item.importance)}`)),
       beside,
     ),
   );

@@ -2,18 +2,18 @@
 
 import { post, remove, route } from "../api.js";
 import { el, link, said, svg } from "../dom.js";
-import { count, moment, number, words } from "../format.js";
+import { count, moment, number } from "../format.js";
 import { button, confirm, dialog, empty, fill, heading, notice, table } from "../parts.js";
 import { isNobody, may, ownLevels } from "../session.js";
 
 const LISTED = 50;
 const ABOUT = {
-  contradictory: "Two memories cannot both be true.",
-  unsupported: "The sources of these memories are gone.",
-  orphaned: "Something that these depend on was changed or deleted, or failed.",
-  duplicate: "Several memories say the same thing.",
-  junk: "These memories say nothing worth keeping.",
-  stale: "These memories have expired, or have not been true or used for a long time.",
+  contradictory: ["Contradictions", "Memories that cannot both be true."],
+  unsupported: ["Without a source", "Memories whose sources are gone."],
+  orphaned: ["Orphans", "Items that depend on something that was changed or deleted, or that failed."],
+  duplicate: ["Duplicates", "Memories that say the same."],
+  junk: ["Junk", "Memories that say nothing worth keeping."],
+  stale: ["Out of date", "Memories that have expired, or have not been true or used for a long time."],
 };
 
 export function page({ signal, again }) {
@@ -72,21 +72,22 @@ function draw(report, again) {
 
 function drawKind(kind, amount, findings, again) {
   const isSafe = findings.some((each) => each.remedy.is_safe);
+  const [title, about] = ABOUT[kind];
   return el(
     "section",
-    { class: "card", "aria-label": words(kind) },
+    { class: "card", "aria-label": title },
     el(
       "div",
       { class: "heading" },
-      el("h2", {}, `${words(kind)} (${number(amount, 0)})`),
+      el("h2", {}, `${title} (${number(amount, 0)})`),
       isSafe
         ? button("Apply safe fixes…", () => preview(kind, again), {
             right: "write",
-            "aria-label": `Apply safe fixes: ${kind}`,
+            "aria-label": `Apply safe fixes: ${title}`,
           })
         : null,
     ),
-    el("p", { class: "hint" }, ABOUT[kind]),
+    el("p", { class: "hint" }, about),
     el(
       "ul",
       { class: "list" },
@@ -102,7 +103,7 @@ function finding(each, again) {
     "li",
     {},
     el("p", {}, each.text ? said(each.text, { most: 280 }) : null),
-    el("p", {}, said(each.reason, { most: 500 })),
+    el("p", { class: "sentence" }, said(each.reason, { most: 500 })),
     el(
       "p",
       { class: "about" },
@@ -110,7 +111,7 @@ function finding(each, again) {
         .slice(0, 10)
         .map((id, at) => [
           at ? " " : "",
-          isJob ? el("code", {}, id) : link(`item/${id}`, {}, at ? `memory ${at + 1}` : "memory"),
+          isJob ? el("code", {}, id) : link(`item/${id}`, {}, each.ids.length > 1 ? `memory ${at + 1}` : "memory"),
         ]),
     ),
     el("div", { class: "actions" }, remedy(each, again), el("code", {}, each.remedy.command)),
@@ -173,7 +174,7 @@ async function preview(kind, again) {
     query: { fix: kind, only: kind, levels: ownLevels(), is_dry_run: true, limit: LISTED },
   });
   dialog(
-    `Apply safe fixes: ${kind}`,
+    `Apply safe fixes: ${ABOUT[kind][0]}`,
     (close) => [
       el("p", {}, `${count(plan.fixed.length, "finding")} would be fixed. You can undo each fix.`),
       el(

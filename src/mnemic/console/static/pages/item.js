@@ -110,7 +110,7 @@ function details(item) {
     ["Expires", item.expires_at && moment(item.expires_at)],
     [
       "Recalled",
-      item.access_count === undefined ? null : `${count(item.access_count, "time")}, last ${moment(item.last_accessed_at)}`,
+      item.access_count === undefined ? null : item.access_count ? `${count(item.access_count, "time")}, last ${moment(item.last_accessed_at)}` : "never",
     ],
     ["Belongs to", said(`${item.level} ${item.owner.split("\u001f").join(" of ")}`)],
     ["Agent", item.agent && said(item.agent)],
@@ -302,7 +302,7 @@ function provenance(item, signal) {
           {},
           source,
           " ",
-          el("span", { class: "hint" }, `${each.extractor} ${each.version}, support ${number(each.support)}`),
+          el("span", { class: "hint" }, `${words(each.extractor)} (${each.version}), support ${number(100 * each.support, 0)} %`),
         );
       }),
     ),

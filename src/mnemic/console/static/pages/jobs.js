@@ -8,13 +8,15 @@ import { caller } from "../session.js";
 
 const STATES = ["pending", "running", "dead", "done"];
 
+const named = (state) => (state === "dead" ? "failed permanently" : state);
+
 export function page({ query, signal, go, again }) {
   const list = el("section", { "aria-label": "List" });
   const states = query.getAll("states");
   fill(list, async () => draw(await get("jobs", { states, limit: 200 }, { signal }), again), signal);
   const box = form(
     "Filter",
-    [choices("States (default: all except done)", "states", STATES, states)],
+    [choices("States (default: all except done)", "states", STATES.map((each) => [each, named(each)]), states)],
     "Filter",
     (given) =>
       go(
@@ -49,7 +51,7 @@ function draw(jobs, again) {
       ["job", "state", "attempts", "next run", "error", ""],
       jobs.map((job) => [
         el("span", { title: job.id }, words(job.kind)),
-        el("span", { class: `tag ${job.state}` }, job.state),
+        el("span", { class: `tag ${job.state}` }, named(job.state)),
         String(job.attempts),
         moment(job.run_at),
         said(job.error, { most: 400 }),

@@ -14,12 +14,15 @@ const MOST_DRAWN = 20; // users with a line of activity, which costs a request e
 const MOST_TURNS = 200; // behind the share and the time
 const MOST_COUNTED = 1000; // sessions and memories behind a line of growth
 const PARTS = 30; // points of a line
+const LIVE_MS = 10_000; // between two looks at what changed
 const LINE = { width: 200, height: 36 };
 
 export function page({ signal, choose, go }) {
   if (isNobody() && caller.is_operator) {
     const users = el("section", { "aria-label": "Users" });
-    fill(users, () => drawUsers(choose, signal), signal);
+    const draw = () => drawUsers(choose, signal);
+    fill(users, draw, signal);
+    keepLive([[users, draw]], signal);
     return [heading("Overview"), users];
   }
   const growth = el("section", { class: "tile wide", "aria-label": "Growth" });
@@ -34,12 +37,14 @@ export function page({ signal, choose, go }) {
     if (!asked.has(known)) asked.set(known, get(name, given, { signal }));
     return asked.get(known);
   };
-  const quick = Promise.all([
-    fill(counts, () => drawCounts(ask), signal),
-    fill(turns, () => drawTurns(ask), signal),
-    fill(attention, () => drawAttention(signal), signal),
-    caller.is_operator ? fill(speed, () => drawSpeed(signal), signal) : null,
-  ]);
+  const drawn = [
+    [counts, () => drawCounts(ask)],
+    [turns, () => drawTurns(ask)],
+    [attention, () => drawAttention(signal)],
+    ...(caller.is_operator ? [[speed, () => drawSpeed(signal)]] : []),
+  ];
+  const quick = Promise.all(drawn.map(([box, draw]) => fill(box, draw, signal)));
+  keepLive(drawn, signal, () => asked.clear());
   const grown = fill(growth, () => quick.then(() => drawGrowth(ask)), signal); // the costly ones do not hold up the others
   fill(health, () => grown.then(() => drawHealth(signal)), signal);
   const search = form(
@@ -50,6 +55,21 @@ export function page({ signal, choose, go }) {
     { class: "inline" },
   );
   return [heading("Overview"), search, el("div", { class: "tiles" }, growth, attention, health, caller.is_operator ? speed : null, turns), counts];
+}
+
+/** Draws boxes again while the page is looked at. One that holds the focus, or that cannot be read now, stays. */
+function keepLive(boxes, signal, forget = () => {}) {
+  const again = async ([box, draw]) => {
+    if (box.hasAttribute("aria-busy") || box.contains(document.activeElement)) return;
+    const found = await draw().catch(() => null);
+    if (found && !signal.aborted) put(box, found);
+  };
+  const timer = setInterval(() => {
+    if (document.hidden) return;
+    forget();
+    boxes.forEach(again);
+  }, LIVE_MS);
+  signal.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
 /** How many memories and messages came over time. */
@@ -144,8 +164,10 @@ async function drawSpeed(signal) {
 const within = (seconds) => (seconds === Infinity ? "> 1 min" : `≤ ${number(seconds * 1000, 0)} ms`);
 
 async function drawUsers(choose, signal) {
-  const users = (await get("users", {}, { signal })).filter((each) => each.org === caller.org);
-  if (!users.length)
+  const [users, agents] = (await Promise.all(["users", "agents"].map((each) => get(each, {}, { signal })))).map((found) =>
+    found.filter((each) => each.org === caller.org),
+  );
+  if (!users.length && !agents.length)
     return empty(
       "This store is empty",
       "Users appear here when something is captured, remembered or ingested for them. Try it on the command line: mnemic remember \"I like green tea\"",
@@ -158,6 +180,7 @@ async function drawUsers(choose, signal) {
     get("sessions", { user, limit: MOST_COUNTED }, { signal })
       .then((sessions) => sessions.length && put(drawn[at], activity(sessions)))
       .catch(() => put(drawn[at], "—"));
+  const chosen = (part, name) => el("button", { type: "button", class: "name", onclick: () => choose({ [part]: name }) }, said(name));
   return [
     table(
       users.length > MOST_USERS ? `The ${MOST_USERS} most recently active users` : "Users, most recently active first",
@@ -165,7 +188,7 @@ async function drawUsers(choose, signal) {
       users
         .slice(0, MOST_USERS)
         .map((each, at) => [
-          el("button", { type: "button", class: "name", onclick: () => choose({ user: each.user }) }, said(each.user)),
+          chosen("user", each.user),
           [number(each.memories, 0), " ", meter(each.memories / most.memories)],
           [number(each.messages, 0), " ", meter(each.messages / most.messages)],
           number(each.documents, 0),
@@ -173,6 +196,15 @@ async function drawUsers(choose, signal) {
           moment(each.last_at),
         ]),
     ),
+    agents.length
+      ? table(
+          "Agents with memories that all their users share",
+          ["agent", "memories", "documents", "last active"],
+          agents
+            .slice(0, MOST_USERS)
+            .map((each) => [chosen("agent", each.agent), number(each.memories, 0), number(each.documents, 0), moment(each.last_at)]),
+        )
+      : null,
   ];
 }
 
@@ -290,7 +322,7 @@ async function drawHealth(signal) {
     el(
       "p",
       {},
-      `${count(memories, "memory", "memories")}, `,
+      `${count(memories, "memory", "memories")} checked, `,
       link(
         "health",
         {},

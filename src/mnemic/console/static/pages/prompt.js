@@ -152,7 +152,7 @@ function source(citation, hit, isNew) {
       "p",
       { class: "about" },
       isNew ? [el("span", { class: "tag" }, "not in the original prompt"), " "] : null,
-      hit ? relevance(hit) : "shown with another item · ",
+      hit?.contributions.length ? relevance(hit) : "shown with another item · ",
       `${words(citation.kind)} · ${moment(citation.observed_at)}`,
     ),
   );
@@ -171,6 +171,12 @@ function leftOut(context, roomy, found, head) {
   const fits = new Set(roomy.citations.map((each) => each.item_id));
   const others = found.hits.filter((hit) => !shown.has(hit.item.id)).slice(0, MOST_LEFT_OUT);
   if (!others.length) return null;
+  const lowest = Math.min(...context.recall.hits.map((hit) => hit.relevance ?? 1));
+  const reason = (hit) => {
+    if (fits.has(hit.item.id)) return "does not fit the budget";
+    if (hit.item.provenance?.some((each) => shown.has(each.source_id))) return "comes from a message in the prompt";
+    return hit.relevance < lowest ? "not relevant enough" : "not relevant enough, or covered by another item";
+  };
   return [
     head("Left out"),
     el(
@@ -185,7 +191,7 @@ function leftOut(context, roomy, found, head) {
             "p",
             { class: "about" },
             relevance(hit),
-            fits.has(hit.item.id) ? "does not fit the budget" : "not relevant enough, or covered by another item",
+            reason(hit),
           ),
         ),
       ),

@@ -34,11 +34,10 @@ function draw(receipts) {
 
 /** What a receipt, or the plan of an erasure, says: how many rows of which kind. */
 export function drawReceipt({ id, counts, scope_hash: hash, notes }) {
+  const erased = Object.entries(counts).filter(([, amount]) => amount);
   return facts([
     ["Receipt", id ? el("code", {}, id) : null],
-    ...Object.entries(counts)
-      .filter(([, amount]) => amount)
-      .map(([name, amount]) => [words(name), number(amount, 0)]),
+    ...(erased.length ? erased.map(([name, amount]) => [words(name), number(amount, 0)]) : [["Erased", "nothing was stored"]]),
     ["Scope hash", hash ? el("code", {}, hash) : null],
     ["Notes", notes.length ? said(notes.join("; ")) : null],
   ]);
