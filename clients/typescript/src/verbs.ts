@@ -77,7 +77,10 @@ export interface AskRequest {
    * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -201,7 +204,10 @@ export interface ChatRequest {
    * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -271,7 +277,10 @@ export interface ChatStreamRequest {
    * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -333,6 +342,7 @@ export interface Chunk {
   private_agent: string | null;
   state: State;
   trust: Trust;
+  metadata: Record<string, unknown>;
   kind: "document";
 }
 
@@ -473,7 +483,10 @@ export interface ContextRequest {
    * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -1272,7 +1285,10 @@ export interface RecallRequest {
   levels?: readonly Level[] | undefined;
   /** Include only these kinds: memory kinds, or "message". Default: all. */
   kinds?: readonly string[] | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -1774,7 +1790,10 @@ export interface WhyNotRequest {
   levels?: readonly Level[] | undefined;
   /** Include only these kinds: memory kinds, or "message". Default: all. */
   kinds?: readonly string[] | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`

@@ -214,6 +214,7 @@ def _chunk(span: Any, document: Document, text: str) -> Chunk:
         last_page=last_page,
         headings=tuple(_text(heading, "headings") for heading in _list(values["headings"], "headings")),
         private_agent=document.private_agent,
+        metadata=document.metadata,
         state=state,
         trust=Trust.lowest(Trust(values["trust"]), Trust.DOCUMENT),
     )
