@@ -12,7 +12,7 @@ from tests.doors.scenarios import Scenario
 from tests.doors.test_scenarios import DOORS, go, ways
 
 
-@pytest.mark.requirement("N-27", "P-26")
+@pytest.mark.requirement("N-25", "N-27", "P-26")
 @pytest.mark.parametrize("name, scenario", ways(GRAPH))
 def test_the_graph_goes_alike_through_every_door(name: str, scenario: Scenario, tmp_path: Path):
     door = DOORS[name][1](str(tmp_path / "memory.db"))
