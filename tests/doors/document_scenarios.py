@@ -8,7 +8,8 @@ from mnemic.errors import InvalidInputError, NotFoundError
 from tests.doors.scenarios import ANA, BORIS, OTHER_ORG, Ref, Scenario, Step
 
 PAPERS = str(Path(__file__).with_name("papers"))
-PLAN = b"---\ntitle: Plan\nauthor: Boris\n---\n# Plan\n\nAna drinks coffee.\n"
+PLAN = b"---\ntitle: Plan\nauthor: Boris\nversion: 3\n---\n# Plan\n\nAna drinks coffee.\n"
+DRINKS = {"topic": "drinks", "version": 2}
 TEA = b"# Tea\n\nAna drinks smoked tea.\n"
 
 DOCUMENTS = (
@@ -110,6 +111,33 @@ DOCUMENTS = (
         ),
     ),
     Scenario(
+        "knowledge of the org is found by its metadata, by every user and agent",
+        (
+            Step("ingest", {"content": PLAN, "name": "p.md", "source": "x" * 255, "level": "org", "metadata": DRINKS}),
+            Step("remember", {"text": "Coffee costs two euros", "level": "org", "source": "menu", "metadata": DRINKS}),
+            Step("remember", {"text": "Coffee is served until noon", "level": "org", "metadata": {"topic": "hours"}}),
+            Step(
+                "recall",
+                {"query": "coffee", "filter": {"metadata": DRINKS}, "kinds": ["document"]},
+                scope=BORIS,
+                expect={
+                    "hits.#": 1,
+                    "hits.0.item.level": "org",
+                    "hits.0.item.source": "x" * 255,
+                    "hits.0.item.index": 0,
+                    "hits.0.item.metadata.topic": "drinks",
+                },
+            ),
+            Step("recall", {"query": "coffee", "filter": {"metadata": DRINKS}}, scope=BORIS, expect={"hits.#": 2}),
+            Step(
+                "list",
+                {"filter": {"metadata.topic": "drinks"}},
+                scope=BORIS,
+                expect={"memories.#": 1, "memories.0.source": "menu", "memories.0.metadata": DRINKS},
+            ),
+        ),
+    ),
+    Scenario(
         "documents are found by their metadata, the caller's and the file's",
         (
             Step("ingest", {"content": PLAN, "name": "plan.md", "source": "plan", "metadata": {"team": "core"}}),
@@ -123,6 +151,11 @@ DOCUMENTS = (
                 "recall",
                 {"query": "what does Ana drink?", "filter": {"metadata.about.author": "Boris"}},
                 expect={"hits.#": 1, "hits.0.item.source": "plan"},
+            ),
+            Step(
+                "recall",
+                {"query": "what does Ana drink?", "filter": {"metadata.about.version": {"gte": 3}}},
+                expect={"hits.#": 1, "hits.0.item.metadata.team": "core", "hits.0.item.metadata.about.version": 3},
             ),
             Step("recall", {"query": "tea", "filter": {"source": "tea"}}, expect={"hits.0.item.source": "tea"}),
             Step("ingest", {"content": TEA, "name": "tea.md", "source": "tea"}, expect={"counts": {"unchanged": 1}}),

@@ -57,6 +57,25 @@ GRAPH = (
         ),
     ),
     Scenario(
+        "a statement made three times is one edge that weighs one, and another wording adds one",
+        (
+            *(
+                Step("capture", {"user": "Project X depends on the Billing Service.", "assistant": f"Noted {n}."})
+                for n in range(3)
+            ),
+            X_DEPENDS,
+            Step("graph.extract", expect={"is_finished": True}),
+            Step("graph.neighbours", {"name": "Project X"}, expect={"edges.#": 1, "edges.0.weight": 1.0}),
+            Step("remember", {"text": "Project X still depends on the Billing Service because of invoices."}),
+            Step("graph.extract", expect={"items": 1}),
+            Step(
+                "graph.neighbours",
+                {"name": "Project X"},
+                expect={"edges.#": 1, "edges.0.weight": 2.0, "edges.0.type": "DEPENDS_ON"},
+            ),
+        ),
+    ),
+    Scenario(
         "a question that joins two facts is answered with both and the way between them",
         (
             X_DEPENDS,

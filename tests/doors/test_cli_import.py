@@ -63,6 +63,17 @@ def test_a_person_reads_what_changed_and_what_waits(home: Path):
     assert "MEMORY.md:2: was edited and supersedes 'The mast is of spruce'" in run(["import", str(path), *ANA], [])[1]
 
 
+def test_the_last_line_says_what_to_do_next_only_when_jobs_wait(home: Path):
+    path, next_step = home / "talk.jsonl", "Next, run `mnemic work` to extract facts."
+    path.write_text('{"role": "user", "content": "I live in Lyon."}\n', encoding="utf-8")
+    assert next_step not in run(["import", "--dry-run", str(path), *ANA], [])[2]
+    assert run(["import", str(path), *ANA], [])[2].splitlines()[-1].startswith(next_step)
+    assert next_step not in run(["import", str(path), *ANA], [])[2]
+    assert run(["work"], [])[0] == 0
+    assert answer("memory", "list", *ANA)["memories"][0]["text"] == "User lives in Lyon"
+    assert next_step not in run(["import", "--json", str(path), *ANA], [])[2]
+
+
 def test_notes_come_by_the_standard_input_under_a_name():
     report = answer("import", "-", "--name", "MEMORY.md", *ANA, stdin=NOTES.encode())
     assert (report["format"], report["added"]) == ("markdown", {"memory": 2})

@@ -12,7 +12,7 @@ from tests.doors.scenarios import Scenario
 from tests.doors.test_scenarios import DOORS, go, ways
 
 
-@pytest.mark.requirement("N-27", "P-26")
+@pytest.mark.requirement("N-25", "N-27", "P-26")
 @pytest.mark.parametrize("name, scenario", ways(GRAPH))
 def test_the_graph_goes_alike_through_every_door(name: str, scenario: Scenario, tmp_path: Path):
     door = DOORS[name][1](str(tmp_path / "memory.db"))
@@ -91,6 +91,24 @@ class TestTheCommandLine:
         ]
         assert len(rows) == 4
         assert len(mnemic(store, "recall", "How does Project X relate to Policy Y?", "--all")[1].splitlines()) == 2
+
+    @pytest.mark.requirement("N-27")
+    def test_messages_of_two_talks_answer_together_and_others_stay_out(self, tmp_path: Path):
+        path, question = str(tmp_path / "talks.db"), "How does Project X relate to Policy Y?"
+        for session, said in (
+            ("a", "We decided last week that Project X depends on the Billing Service."),
+            ("b", "The Billing Service is governed by Policy Y, says legal."),
+            ("c", "I had pasta for lunch."),
+        ):
+            assert mnemic(path, "capture", "--session", session, "--user-text", said)[0] == 0
+        assert mnemic(path, "graph", "extract")[0] == 0
+        found = mnemic(path, "recall", question, "--hops", "2")[1]
+        assert "depends on the Billing Service" in found
+        assert "governed by Policy Y" in found
+        assert "pasta" not in found
+        block = mnemic(path, "context", question, "--hops", "2")[1]
+        assert "[1] We decided last week that Project X depends on the Billing Service." in block
+        assert "[2] The Billing Service is governed by Policy Y, says legal." in block
 
     def test_what_is_not_there_is_said_and_how_to_read_it(self, tmp_path: Path):
         path = str(tmp_path / "empty.db")

@@ -104,7 +104,7 @@ def go(door: Door, scenario: Scenario) -> None:
         check(door, step, saved)
 
 
-@pytest.mark.requirement("D-07", "T-08", "P-01")
+@pytest.mark.requirement("D-07", "D-30", "N-13", "N-14", "T-08", "P-01")
 @pytest.mark.parametrize("name, scenario", ways(ALL_SCENARIOS))
 def test_a_scenario_goes_alike_through_every_door(opened: Callable[[str], Door], name: str, scenario: Scenario):
     go(opened(name), scenario)

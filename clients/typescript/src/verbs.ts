@@ -88,7 +88,10 @@ export interface AskRequest {
    * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -212,7 +215,10 @@ export interface ChatRequest {
    * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -282,7 +288,10 @@ export interface ChatStreamRequest {
    * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -344,6 +353,7 @@ export interface Chunk {
   private_agent: string | null;
   state: State;
   trust: Trust;
+  metadata: Record<string, unknown>;
   kind: "document";
 }
 
@@ -484,7 +494,10 @@ export interface ContextRequest {
    * null removes these limits and the minimum importance.
    */
   limits?: Partial<Record<Level, number>> | null | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -1283,7 +1296,10 @@ export interface RecallRequest {
   levels?: readonly Level[] | undefined;
   /** Include only these kinds: memory kinds, or "message". Default: all. */
   kinds?: readonly string[] | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`
@@ -1785,7 +1801,10 @@ export interface WhyNotRequest {
   levels?: readonly Level[] | undefined;
   /** Include only these kinds: memory kinds, or "message". Default: all. */
   kinds?: readonly string[] | undefined;
-  /** Conditions on fields and metadata, such as {"categories": "work"}. */
+  /**
+   * Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions on
+   * their metadata, such as {"metadata.topic": "tea"}.
+   */
   filter?: Record<string, unknown> | null | undefined;
   /**
    * Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting `recall.min-relevance`

@@ -83,7 +83,8 @@ class AskingVerbs:
             limits: Maximum number of hits per level, such as {"user": 3}.
             levels: Include only these levels. Default: all.
             kinds: Include only these kinds: memory kinds, or "message". Default: all.
-            filter: Conditions on fields and metadata, such as {"categories": "work"}.
+            filter: Conditions on fields and metadata, such as {"categories": "work"}. Messages match only conditions
+                on their metadata, such as {"metadata.topic": "tea"}.
             min_relevance: Drop hits with a `Hit.relevance` below this value, 0 to 1. Default: the setting
                 `recall.min-relevance` (0).
             min_similarity: Rank by cosine similarity alone, and drop hits below this value, 0 to 1.

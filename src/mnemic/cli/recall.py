@@ -76,19 +76,24 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
 
 
 def show_strong_hits(found: Recall, *, is_explained: bool = False) -> None:
-    """The hits above the usual floor of relevance and not far behind the best one, the most relevant first, as a person
-    sees no score. A message is left out beside its fact. If all hits are weak, a remark says so.
+    """The hits above the usual floor of relevance and not far behind the best one or cited by a path, the most relevant
+    first, as a person sees no score. A message is left out beside its fact. If all hits are weak, a remark says so.
     """
     from mnemic.engine.context_silence import CROSS_GAP, least_beside
     from mnemic.ranking.silence import asks_nothing
 
     best = max((hit.relevance or 0.0 for hit in found.hits), default=0.0)
     least = 1.0 if asks_nothing(found.query) else max(SHOWN_RELEVANCE, least_beside(best, CROSS_GAP))
-    strong = [hit for hit in found.hits if hit.is_fallback or hit.relevance is None or hit.relevance >= least]
+    cited = {citation.item_id for path in found.paths for edge in path.edges for citation in edge.citations}
+    strong = [
+        hit
+        for hit in found.hits
+        if hit.is_fallback or hit.id in cited or hit.relevance is None or hit.relevance >= least
+    ]
     told = {span.source_id for hit in strong if isinstance(hit.item, Memory) for span in hit.item.provenance}
     strong = sorted((hit for hit in strong if hit.id not in told), key=lambda hit: -(hit.relevance or 0.0))
-    if strong or not found.hits or found.paths:
-        show_recall(found if found.paths else replace(found, hits=tuple(strong)), is_explained=is_explained)
+    if strong or not found.hits:
+        show_recall(replace(found, hits=tuple(strong)), is_explained=is_explained)
         return
     weak = "1 weak hit" if len(found.hits) == 1 else f"{len(found.hits)} weak hits"
     output.note_all(found.degraded, "degraded: ")

@@ -17,6 +17,7 @@ from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.input import STDIN, open_replacement, read_file
 from mnemic.cli.options import AsJson, IsSure, ScopeOptions
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level, Scope
 from mnemic.text.chatlogs import FORMATS
 from mnemic.text.memoryfiles import MEMORY_FORMATS
@@ -64,7 +65,9 @@ def import_(
             with _name_file_in_errors(file):
                 arguments["name"] = name if file == STDIN else _shorten_path(file)
                 reports.append((file, mnemic.import_(scope, content, **arguments, progress=position.reach)))
-    _end_import(reports, options)
+        is_new = any(report.added and not report.is_dry_run for _, report in reports)
+        is_waiting = is_new and bool(mnemic.jobs.list(scope, states=[JobState.PENDING], limit=1))
+    _end_import(reports, options, is_waiting=is_waiting)
 
 
 @command("export")
@@ -210,12 +213,14 @@ def _shorten_path(name: str) -> str:
     return place[-MAX_FILE_CHARS:]
 
 
-def _end_import(reports: list[tuple[str, ImportReport]], options: ScopeOptions) -> None:
+def _end_import(reports: list[tuple[str, ImportReport]], options: ScopeOptions, *, is_waiting: bool) -> None:
     if options.as_json:
         answers = [{"file": name, **to_wire(report)} for name, report in reports]
         output.show_json(answers[0] if len(answers) == 1 else answers)
     else:
         _show_reports(reports)
+        if is_waiting:
+            output.note("Next, run `mnemic work` to extract facts. A running `mnemic serve` does this automatically.")
     problems = sum(len(report.problems) for _, report in reports)
     if problems:
         added = sum(report.added.total() for _, report in reports)

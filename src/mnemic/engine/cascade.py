@@ -18,7 +18,7 @@ from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import IS_DERIVED, Hand, Place, flag_all, own, told, with_flag
 from mnemic.engine.digest import Derived, derived_memory
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.fields import erase_memories, filled_of
+from mnemic.engine.fields import derived_key, erase_memories, filled_of
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.reflect import Reflecting, place_of
@@ -29,7 +29,6 @@ from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import MICROSECOND, Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
 from mnemic.text.choices import QUALITY_KEY, choice_of
-from mnemic.text.normalise import dedup_key
 from mnemic.text.sentences import sentences
 
 TAKEN_OUT = "[REDACTED: deleted]"
@@ -179,7 +178,7 @@ def take_out(hand: Hand, memory: Memory) -> Memory:
     snippet = memory.snippet if any(memory.snippet in text for text in sources) else ""
     if memory.kind in (Kind.SUMMARY, Kind.REFLECTION) and (text := keep(memory.text)) != memory.text:
         unique = text or f"{TAKEN_OUT} {memory.id}"  # two memories without text must not share a key
-        memory = replace(memory, text=text or TAKEN_OUT, dedup_key=dedup_key(f"{memory.kind.value}: {unique}"))
+        memory = replace(memory, text=text or TAKEN_OUT, dedup_key=derived_key(memory.kind, unique))
     return replace(memory, context=keep(memory.context), snippet=snippet)
 
 

@@ -87,7 +87,7 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
     names = silence.names_asked(text)
     if _best(hit for hit in found if not names.isdisjoint(_WORD.findall(hit.text))) >= SURE:
         return True
-    if all(hit.relevance is None for hit in found):
+    if _joins(text, recalls) or all(hit.relevance is None for hit in found):
         return True
     asking = (pair for pair in zip(engine.known_embedders, asked.vectors, strict=False) if pair[1] is not None)
     embedder, vector = next(asking, (None, None))
@@ -98,6 +98,13 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
     judge = silence.judge(name)
     certainty = silence.certainty(judge, prompt, sights(found, scale))
     return certainty >= (UNUSUAL if _stands_out(prompt, found) else judge.threshold)
+
+
+def _joins(text: str, recalls: Sequence[Recall]) -> bool:
+    """True if a path in the graph leads from one entity that a prompt names to another."""
+    asked = text.casefold()
+    ends = [(path.nodes[0], path.nodes[-1]) for recall in recalls for path in recall.paths if path.edges]
+    return any(all(node.name.casefold() in asked for node in pair) for pair in ends)
 
 
 def _stands_out(prompt: silence.Prompt, found: Sequence[Hit]) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.fields import derived_key
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.worth import estimate_worth
 from mnemic.model.item import Fact, Kind, Memory, Provenance, Remembered, Trust
@@ -14,7 +15,6 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.extract import Excerpt, Passage, extract
 from mnemic.text.facts.worth import shipped_model
 from mnemic.text.languages import detect
-from mnemic.text.normalise import dedup_key
 from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
 from mnemic.text.wordings import edition
 
@@ -41,7 +41,7 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
         partition=sources[0].partition,
         text=derived.text,
         kind=derived.kind,
-        dedup_key=dedup_key(f"{derived.kind.value}: {derived.text}"),
+        dedup_key=derived_key(derived.kind, derived.text),
         created_at=now,
         updated_at=now,
         last_accessed_at=now if derived.kind is Kind.SUMMARY else None,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 from mnemic.engine import inputs
 from mnemic.engine.dependants import MAX_FLAGS
 from mnemic.engine.engine import PAGE_ROWS, Engine
-from mnemic.engine.fields import from_json, held_key, to_json
+from mnemic.engine.fields import derived_key, from_json, held_key, to_json
 from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
 from mnemic.engine.secrets import fact_without_secrets, fields_without_secrets, redact, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError, MnemicError
@@ -214,6 +214,7 @@ def _chunk(span: Any, document: Document, text: str) -> Chunk:
         last_page=last_page,
         headings=tuple(_text(heading, "headings") for heading in _list(values["headings"], "headings")),
         private_agent=document.private_agent,
+        metadata=document.metadata,
         state=state,
         trust=Trust.lowest(Trust(values["trust"]), Trust.DOCUMENT),
     )
@@ -494,9 +495,16 @@ class RecordReader:
             confidence=inputs.check_fraction(memory.confidence, "confidence"),
             faded=None if memory.faded is None else inputs.check_fraction(memory.faded, "faded"),
             categories=inputs.check_categories(memory.categories),
-            dedup_key=held_key(memory.text, memory.kind, memory.valid_from, key_in(memory.bookkeeping)),
+            dedup_key=_own_key(memory),
             private_agent=None if memory.private_agent is None else self._scope.agent,
         )
+
+
+def _own_key(memory: Memory) -> str:
+    """The exported dedup key, if it belongs to the text: a file cannot take the key of another text."""
+    usual = held_key(memory.text, memory.kind, memory.valid_from, key_in(memory.bookkeeping))
+    derived = (derived_key(memory.kind, text) for text in (memory.text, f"{memory.text} {memory.id}"))
+    return memory.dedup_key if memory.dedup_key in derived else usual
 
 
 def _value(kind: type[Noun], name: str, value: Any) -> Any:

@@ -49,6 +49,11 @@ def held_key(text: str, kind: Kind, valid_from: datetime | None, key: str = "") 
     return dedup_key(f"{valid_from:%Y-%m-%d} {text}")
 
 
+def derived_key(kind: Kind, text: str) -> str:
+    """The dedup key of a derived memory with this text: only its own kind can duplicate it."""
+    return dedup_key(f"{kind.value}: {text}")
+
+
 def imported_id(partition: Partition, key: str) -> str:
     """The constant id of an imported text in a place: a UUIDv7 of 1970 from its dedup key."""
     said = f"{partition.org}\0{partition.level.value}\0{partition.owner}\0{key}"

@@ -1,6 +1,7 @@
 """Plans an ingest, reads files ahead on threads within a memory limit, and cuts redacted texts into passages."""
 
 import hashlib
+import re
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -97,6 +98,7 @@ def why_nothing(files: Sequence[documents.FileReport], *, is_dry_run: bool) -> s
 
 CODE = "text/x-code"
 ABOUT = "about"  # the key of a file's own properties in a document's metadata
+_NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,6})?")
 MAX_ABOUT = 32  # fields of a file's own metadata to keep; a forged file may have thousands
 MAX_ABOUT_CHARS = 500  # characters of one field
 
@@ -211,13 +213,20 @@ def _chunk(document: documents.Document, draft: ChunkDraft, at: datetime) -> Chu
         last_page=draft.last_page,
         headings=draft.headings,
         private_agent=document.private_agent,
+        metadata=document.metadata,
     )
 
 
-def _clean_about(engine: Engine, told: Mapping[str, str]) -> dict[str, str]:
+def _clean_about(engine: Engine, told: Mapping[str, str]) -> dict[str, str | float]:
     """The file's own metadata, bounded and without secrets."""
     entries = list(told.items())[:MAX_ABOUT]
-    return {key[:MAX_ABOUT_CHARS]: redact(engine, value).text[:MAX_ABOUT_CHARS] for key, value in entries}
+    return {key[:MAX_ABOUT_CHARS]: _typed(redact(engine, value).text[:MAX_ABOUT_CHARS]) for key, value in entries}
+
+
+def _typed(value: str) -> str | float:
+    """A number as a number, so that a filter can compare it, but only if no character is lost: not "007" or "1.10"."""
+    number = (float if "." in value else int)(value) if _NUMBER.fullmatch(value) else value
+    return number if str(number) == value else value
 
 
 def _refusal(clean: Redacted) -> str:

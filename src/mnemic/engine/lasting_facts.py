@@ -29,8 +29,10 @@ _log = logging.getLogger("mnemic.profile")
 def put_fitting(
     engine: Engine, work: UnitOfWork, partition: Partition, new: Sequence[ProfileEntry]
 ) -> Sequence[ProfileEntry]:
-    """Write the entries that fit into a profile. Returns the others."""
-    there = work.profiles.of(partition)
+    """Write the entries that fit into a profile. Returns the others. Removes an expired profile first."""
+    there = live_entries(engine, work, partition)
+    if not there and (expired := [entry.key for entry in work.profiles.of(partition)]):
+        work.profiles.remove(partition, expired)
     kept, gone = fitting(there, new, engine.settings.max_profile_facts)
     if gone:
         work.profiles.remove(partition, gone)
@@ -39,6 +41,13 @@ def put_fitting(
     work.profiles.put(kept)
     written = {entry.key for entry in kept}
     return [entry for entry in new if entry.key not in written]
+
+
+def live_entries(engine: Engine, work: UnitOfWork, partition: Partition) -> list[ProfileEntry]:
+    """The entries of a profile; empty after its lifetime, which starts again with each write (see `profile_ttl_s`)."""
+    entries, most, now = work.profiles.of(partition), engine.settings.profile_ttl_s, engine.clock.now()
+    written = max((max(entry.created_at, entry.updated_at) for entry in entries), default=now)
+    return [] if most is not None and (now - written).total_seconds() > most else entries
 
 
 def fitting(
@@ -110,7 +119,7 @@ def put_derived(engine: Engine, work: UnitOfWork, partition: Partition, facts: F
     or later, disbelieved facts, and facts without room (see `fitting`).
     """
     now = engine.clock.now()
-    there = {entry.key: entry for entry in work.profiles.of(partition)}
+    there = {entry.key: entry for entry in live_entries(engine, work, partition)}
     new: list[ProfileEntry] = []
     for key, (value, said_at) in facts.items():
         old = there.get(key)
@@ -164,7 +173,7 @@ def find_again(engine: Engine, partition: Partition, key: str) -> None:
         after = page[-1].id
     if found:
         with engine.store.write() as work:
-            if all(entry.key != key for entry in work.profiles.of(partition)):
+            if all(entry.key != key for entry in live_entries(engine, work, partition)):
                 put_derived(engine, work, partition, found, source=EXTRACTION)
 
 

@@ -8,10 +8,11 @@ from mnemic.engine.engine import PAGE_ROWS, Engine
 from mnemic.engine.inputs import Question
 from mnemic.model.candidates import IndexQuery
 from mnemic.model.document import Document, DocumentQuery
-from mnemic.model.filter import EVERYTHING, Filter, field_at, meets
+from mnemic.model.filter import EVERYTHING, Filter, field_at, meets, names_only_metadata
 from mnemic.model.item import Chunk, Kind, ResearchQuote, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Visibility
+from mnemic.ports.store import UnitOfWork
 from mnemic.text import outline
 from mnemic.text.sentences import sentences
 
@@ -55,6 +56,14 @@ def _admitted_passages(engine: Engine, visible: Visibility, filter_: Filter) -> 
             for document in admitted
             for chunk in work.documents.passages(visible, document.id, 0, document.chunks)
         )
+
+
+def messages_that_meet(work: UnitOfWork, visible: Visibility, filter_: Filter) -> set[str]:
+    """Ids of the messages whose metadata matches a filter. None match if it names another field than metadata."""
+    if filter_ == EVERYTHING or not names_only_metadata(filter_):
+        return set()
+    known = work.messages.metadata(visible).items()
+    return {each for each, metadata in known if meets(lambda path, m=metadata: field_at(m, path[1:]), filter_)}
 
 
 def _field(document: Document, path: Sequence[str]) -> object:

@@ -8,13 +8,12 @@ from typing import TypeVar
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import check_text
-from mnemic.engine.lasting_facts import put_fitting
+from mnemic.engine.lasting_facts import live_entries, put_fitting
 from mnemic.engine.secrets import fact_without_secrets
 from mnemic.errors import BackendError, InvalidInputError
 from mnemic.model.item import Memory, Profile, ProfileEntry
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope, check_unicode
-from mnemic.ports.store import UnitOfWork
 
 _log = logging.getLogger("mnemic.profile")
 
@@ -56,15 +55,7 @@ def get_profile(engine: Engine, scope: Scope) -> list[ProfileEntry]:
     if scope.user is None and scope.session is None:
         return []
     with engine.store.read() as work:
-        return _live(engine, work, scope)
-
-
-def _live(engine: Engine, work: UnitOfWork, scope: Scope) -> list[ProfileEntry]:
-    """The entries, while the newest of them is young enough: each write gives all of them another lifetime."""
-    entries, most = work.profiles.of(profile_partition(scope)), engine.settings.profile_ttl_s
-    newest = max((entry.updated_at for entry in entries), default=engine.clock.now())
-    is_over = most is not None and (engine.clock.now() - newest).total_seconds() > most
-    return [] if is_over else entries
+        return live_entries(engine, work, profile_partition(scope))
 
 
 def whole_profile(engine: Engine, scope: Scope) -> Profile:
@@ -75,7 +66,7 @@ def whole_profile(engine: Engine, scope: Scope) -> Profile:
     query = MemoryQuery(now=engine.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES * 2)
     newest = MemoryQuery(now=query.now, order=Order.NEWEST, limit=DYNAMIC_MEMORIES // 2)
     with engine.store.read() as work:
-        static = _live(engine, work, scope)
+        static = live_entries(engine, work, profile_partition(scope))
         memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
     current = [m for m in memories if not m.flags and is_present(m, query.now)]
     unique = {memory.id: memory for memory in current}

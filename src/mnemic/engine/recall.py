@@ -23,7 +23,7 @@ from mnemic.engine.fields import as_known
 from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
 from mnemic.engine.inputs import Question, Selection, Watch
 from mnemic.engine.links import SearchSide as Side
-from mnemic.engine.passages import passage_query
+from mnemic.engine.passages import messages_that_meet, passage_query
 from mnemic.errors import BackendError, ConfigError, TimedOutError, UnsupportedError
 from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
@@ -392,11 +392,12 @@ def _terms(engine: Engine, question: Question) -> tuple[str, ...]:
 
 def _allowed(engine: Engine, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:
     with engine.store.read() as work:
-        return frozenset(work.memories.ids(visible, question.memory_query(now)))
+        messages = messages_that_meet(work, visible, question.filter)
+        return frozenset(work.memories.ids(visible, question.memory_query(now)) | messages)
 
 
 def _messages_until(question: Question) -> int | None:
-    """Up to when messages may have been said: they have no fields to filter by, but a time."""
+    """Up to when messages may have been said, if a time restricts them but no filter does."""
     if question.filter != EVERYTHING or not question.is_about_the_past:
         return None
     return to_microseconds(min(at for at in (question.as_of, question.known_at) if at is not None))

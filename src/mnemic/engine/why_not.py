@@ -8,7 +8,7 @@ from mnemic.engine.dependants import told
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import question_vectors
 from mnemic.engine.inputs import Question, Selection, Watch
-from mnemic.engine.passages import admits
+from mnemic.engine.passages import admits, messages_that_meet
 from mnemic.engine.recall import hits_of, ranked, refined, relevances_of, rows_of
 from mnemic.errors import NotFoundError
 from mnemic.model.candidates import MESSAGE
@@ -54,7 +54,9 @@ def _meets(engine: Engine, visible: Visibility, item: Item, question: Question, 
             return item.id in work.memories.ids(visible, query)
     if isinstance(item, Chunk):
         return question.asks_documents and admits(engine, visible, question.filter, item)
-    return question.filter == EVERYTHING and (not question.kinds or MESSAGE in question.kinds)
+    with engine.store.read() as work:
+        is_met = question.filter == EVERYTHING or item.id in messages_that_meet(work, visible, question.filter)
+    return is_met and (not question.kinds or MESSAGE in question.kinds)
 
 
 def _before_scoring(

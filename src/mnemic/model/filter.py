@@ -224,6 +224,17 @@ def meets(field_of: FieldOf, filter_: Filter) -> bool:
             return _holds(field_of(filter_.path), filter_)
 
 
+def names_only_metadata(filter_: Filter) -> bool:
+    """True if no condition is on another field than metadata."""
+    match filter_:
+        case All(parts) | AnyOf(parts):
+            return all(names_only_metadata(part) for part in parts)
+        case Not(part):
+            return names_only_metadata(part)
+        case Condition():
+            return filter_.path[0] == "metadata"
+
+
 def field_at(found: object, keys: Sequence[str]) -> object:
     """A value in comparable form (times in microseconds, enumerations as text), or the value at the keys below it."""
     if isinstance(found, datetime):

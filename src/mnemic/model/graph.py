@@ -75,9 +75,9 @@ class Entity:
 class Relation:
     """An edge between two entities of a partition. (source, target, type) is unique.
 
-    `type` is in capitals, such as DEPENDS_ON. `weight`: number of items that support it. It is true from `valid_from`
-    until before `valid_to` (None: open), like the memories that support it. If only messages and passages support it,
-    it is open.
+    `type` is in capitals, such as DEPENDS_ON. `weight`: number of different statements that support it. It is true
+    from `valid_from` until before `valid_to` (None: open), like the memories that support it. If only messages and
+    passages support it, it is open.
     """
 
     id: str

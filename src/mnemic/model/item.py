@@ -223,7 +223,8 @@ class Chunk(OneLine):
     """A passage of a document: characters `start` to `end` (half-open) of the document's text.
 
     `index` counts from 0. `page` and `last_page` are its first and last page, from 1, or None if the format has no
-    pages. `headings` are the titles above the passage, outermost first. `title` and `source` are the document's.
+    pages. `headings` are the titles above the passage, outermost first. `title`, `source` and `metadata` are the
+    document's.
     `observed_at` is the time when the document was read.
     """
 
@@ -245,6 +246,7 @@ class Chunk(OneLine):
     private_agent: str | None = None
     state: State = State.ACTIVE
     trust: Trust = Trust.DOCUMENT
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
     def level(self) -> Level:

@@ -109,6 +109,7 @@ def passages(document: Document, *texts: str, **changes: Any) -> list[Chunk]:
             created_at=NOW,
             observed_at=NOW,
             private_agent=document.private_agent,
+            metadata=document.metadata,
         )
         for index, text in enumerate(texts)
     ]

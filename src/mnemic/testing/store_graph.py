@@ -136,14 +136,18 @@ class GraphContract:
         assert (found[PROJECT].name, found[PROJECT].other_names) == ("Project X", ("PROJECT X", "project X"))
         assert (found[PROJECT].mentions, found[PERSON].mentions) == (3, 1)
 
-    def test_the_weight_of_a_relation_is_how_many_items_say_so(self, store: Store):
-        memories = [a_memory(f"note {number}") for number in range(3)]
+    def test_the_weight_of_a_relation_is_how_many_different_statements_support_it(self, store: Store):
+        memories = [a_memory(f"{number} notes") for number in range(3)]
+        message, again = a_message(1, "1 notes again"), a_message(2, "notes")
         add_memories(store, *memories)
-        put(store, *(a_sheet(memory.id, named("Apollo"), named("Redis")) for memory in memories))
+        add_messages(store, message, again)
+        put(store, *(a_sheet(each.id, named("Apollo"), named("Redis")) for each in (*memories, message)))
         assert [each.weight for each in relations(store)] == [3.0]
+        put(store, a_sheet(again.id, named("Apollo"), named("Redis")))
+        assert [each.weight for each in relations(store)] == [4.0]
         with store.write() as work:
-            work.memories.erase(HERS, [memories[0].id], NOW)
-        assert [each.weight for each in relations(store)] == [2.0]
+            work.memories.erase(HERS, [memories[0].id, memories[1].id], NOW)
+        assert [each.weight for each in relations(store)] == [3.0]
 
     def test_a_sheet_takes_the_place_of_the_one_before(self, store: Store):
         memory = a_small_graph(store)
@@ -324,7 +328,7 @@ class GraphContract:
         assert entities(store, query=EntityQuery(limit=0)) == entities(store, query=EntityQuery(ids=[])) == []
 
     def test_of_a_hub_the_heaviest_relations_come_first_and_no_more_than_asked_for(self, store: Store):
-        memories = [a_memory(f"note {number}") for number in range(4)]
+        memories = [a_memory(f"{number} notes") for number in range(4)]
         add_memories(store, *memories)
         for place, memory in enumerate(memories):
             put(store, a_sheet(memory.id, named("Hub"), *(named(f"n{n}") for n in range(place, 4))))

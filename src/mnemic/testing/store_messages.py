@@ -61,6 +61,16 @@ class MessagesContract:
         metadata["tags"] = "changed"
         assert said(store, ANNA, message.id)[0].metadata == {"tags": ["a"]}
 
+    def test_the_metadata_of_visible_messages_is_found_without_erased_ones(self, store: Store):
+        first, second = a_message(1, metadata={"topic": "tea", "n": [1]}), a_message(2)
+        gone, foreign = a_message(3, metadata={"topic": "x"}), a_message(1, scope=BERT, metadata={"topic": "y"})
+        add_messages(store, first, second, gone)
+        add_messages(store, foreign)
+        with store.write() as work:
+            work.messages.erase(HERS, [gone.id])
+        with store.read() as work:
+            assert work.messages.metadata(ANNA.visibility) == {first.id: {"topic": "tea", "n": [1]}}
+
     def test_a_new_conversation_begins_now_and_is_empty(self, store: Store):
         with store.write() as work:
             conversation = work.messages.conversation(HERS, "s1", NOW)

@@ -24,6 +24,13 @@ from tests.unit.engine.kit import START, Clock
 ANNA = Scope(user="anna", session="s1")
 
 
+@pytest.fixture
+def brief(store: Store, clock: Clock) -> Mnemic:
+    """A memory whose profiles live for 30 days."""
+    settings = Settings(profile_ttl_s=30 * 86_400.0)
+    return Mnemic(Engine(store, ScanIndex(), None, clock, CounterObserver(), settings=settings))
+
+
 @pytest.mark.requirement("D-30")
 def test_facts_are_kept_per_user_as_text_and_read_back_by_key(mnemic: Mnemic):
     mnemic.profile.set(ANNA, {"name": "Anna", "city": "上海 🌆"})
@@ -33,9 +40,8 @@ def test_facts_are_kept_per_user_as_text_and_read_back_by_key(mnemic: Mnemic):
 
 
 @pytest.mark.requirement("D-30")
-def test_a_profile_with_a_lifetime_is_empty_after_it_and_each_write_renews_all_of_it(store: Store, clock: Clock):
-    settings = Settings(profile_ttl_s=30 * 86_400.0)
-    mnemic = Mnemic(Engine(store, ScanIndex(), None, clock, CounterObserver(), settings=settings))
+def test_a_profile_with_a_lifetime_is_empty_after_it_and_each_write_renews_all_of_it(brief: Mnemic, clock: Clock):
+    mnemic = brief
     mnemic.profile.set(ANNA, {"name": "Anna"})
     clock.turn(days=20)
     mnemic.profile.set(ANNA, {"city": "Lyon"})
@@ -45,8 +51,22 @@ def test_a_profile_with_a_lifetime_is_empty_after_it_and_each_write_renews_all_o
     assert mnemic.profile.get(ANNA) == {}
     assert mnemic.profile.all(ANNA).static == ()
     assert "Lyon" not in str(mnemic.context(ANNA, "Where do I live?").messages)
+    assert mnemic.profile.set(ANNA, {"unknown": None}) == []
     mnemic.profile.set(ANNA, {"name": "Anna"})
-    assert mnemic.profile.get(ANNA) == {"city": "Lyon", "name": "Anna"}
+    assert mnemic.profile.get(ANNA) == {"name": "Anna"}
+
+
+@pytest.mark.requirement("D-30")
+def test_a_fact_from_an_old_statement_lives_from_its_writing_and_an_expired_one_set_by_hand_is_no_obstacle(
+    brief: Mnemic, clock: Clock
+):
+    brief.profile.set(ANNA, {"home": "Paris", "tea": "green"})
+    clock.turn(days=31)
+    brief.capture(ANNA, user="I live in Lyon.", observed_at=clock.now() - timedelta(days=300))
+    brief.work()
+    assert brief.profile.get(ANNA) == {"home": "Lyon"}
+    clock.turn(days=31)
+    assert brief.profile.get(ANNA) == {}
 
 
 def test_a_fact_is_changed_kept_or_removed_by_its_key(mnemic: Mnemic, clock: Clock):

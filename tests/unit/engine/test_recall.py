@@ -16,7 +16,8 @@ from mnemic.api import Mnemic
 from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.recall import Recall
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Level, Scope
+from tests.unit.engine.ingest_kit import reading
 from tests.unit.engine.kit import ANNA, BERT, Clock, WordEmbedder
 
 PartsOf = Callable[..., Engine]
@@ -181,6 +182,25 @@ def test_a_filter_narrows_what_is_found(mnemic: Mnemic):
     mnemic.remember(ANNA, "tea for the team", metadata={"team": "core"})
     mnemic.remember(ANNA, "tea for me")
     assert texts(mnemic.recall(ANNA, "tea", filter={"metadata.team": "core"})) == ["tea for the team"]
+
+
+@pytest.mark.requirement("N-14", "N-13")
+def test_metadata_of_every_level_of_messages_and_of_documents_is_filtered_and_returned(parts: Engine):
+    mnemic = Mnemic(reading(parts))
+    scope = Scope(user="anna", agent="helper", session="s1")
+    for turn, level in enumerate(Level, start=1):
+        mnemic.remember(scope, f"tea of the {level}", level=level, metadata={"topic": level.value, "turn": turn})
+    mnemic.capture(scope, [{"role": "user", "content": "tea is said", "metadata": {"topic": "said", "turn": 5}}])
+    mnemic.capture(scope, user="tea without metadata")
+    mnemic.ingest(scope, b"tea in a file", name="tea.txt", metadata={"topic": "file", "turn": 6})
+    for topic in (*(level.value for level in Level), "said", "file"):
+        (hit,) = mnemic.recall(scope, "tea", filter={"metadata.topic": topic}, limit=None).hits
+        assert hit.item.metadata["topic"] == topic
+    late = mnemic.recall(scope, "tea", filter={"metadata.turn": {"gte": 5}}, limit=None)
+    assert {*texts(late)} == {"tea is said", "tea in a file"}
+    assert texts(mnemic.recall(scope, "tea", filter={"metadata.topic": "said", "kind": {"ne": "goal"}})) == []
+    assert texts(mnemic.recall(scope, "tea", filter={"metadata.topic": "said"}, as_of="2020-01-01")) == []
+    assert texts(mnemic.recall(BERT, "tea", filter={"metadata.turn": {"gte": 5}})) == []
 
 
 @pytest.mark.requirement("R-25")

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine import imports as restore_export
+from mnemic.engine.digest import Derived, add_derived, derived_memory
+from mnemic.engine.engine import Engine
 from mnemic.errors import ConflictError, NotFoundError, UnavailableError
-from mnemic.model.item import EXTRACTED, SUMMARISED, Memory
+from mnemic.model.item import EXTRACTED, SUMMARISED, Kind, Memory
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from mnemic.testing.observation import state_of
@@ -51,6 +53,22 @@ class TestLossless:
         assert report.problems == []
         assert report.added == {"profile": 2, "message": 7, "memory": 6}
         assert report.known == {}
+
+    @pytest.mark.requirement("P-08")
+    def test_a_summary_in_the_words_of_a_fact_keeps_its_key(self, mnemic: Mnemic, parts: Engine):
+        for text in ("Anna lives in Lyon.", "User lives in Lyon."):
+            fact = mnemic.remember(ANNA, text)
+            made = Derived(text=text, kind=Kind.SUMMARY, importance=0.5, provenance=())
+            with parts.store.write() as work:
+                assert add_derived(
+                    parts, work, derived_memory(made, [fact], parts.clock.now()), None, actor="x", reason=""
+                )
+        lines = list(mnemic.export(ANNA))
+        forged = [line.replace('"summary anna lives', '"summary anna works') for line in lines]
+        with opened() as other, opened() as third:
+            assert restored(other, lines).added == {"memory": 4}
+            assert lines_of(other) == lines[1:]
+            assert restored(third, forged).added == {"memory": 3}
 
     def test_what_a_memory_has_faded_to_is_kept(self, mnemic: Mnemic, store: Store, lines: list[str]):
         (memory,) = [memory for memory in mnemic.list(ANNA).memories if memory.text == "Anna signed the lease"]

@@ -208,7 +208,7 @@ class MemoryGraph(Port):
         for key in [key for key in tables.relations if key[0] == partition]:
             links = said.get(key[1])
             if links:
-                tables.relations[key] = _weigh_relation(tables.relations[key], links)
+                tables.relations[key] = _weigh_relation(tables.relations[key], links, {*map(self._quote, links)})
             else:
                 del tables.relations[key]
         for key in [key for key in tables.entities if key[0] == partition]:
@@ -218,6 +218,12 @@ class MemoryGraph(Port):
             else:
                 del tables.entities[key]
         self._drop_unsaid(partition)
+
+    def _quote(self, link: graph.Support) -> str:
+        """The words that support a relation, or the item's id if the item is gone."""
+        tables, key = self._transaction.tables, (link.partition, link.item_id)
+        row = tables.memories.get(key) or tables.messages.get(key) or tables.chunks.get(key)
+        return link.item_id if row is None else row.item.text[link.start : link.end]
 
     def _drop_unsaid(self, partition: Partition) -> None:
         """Remove vectors of entities whose text changed."""
@@ -244,12 +250,14 @@ def _ends(sheet: graph.Sheet) -> list[tuple[str, str, str]]:
     return [(each.type, ids[each.source], ids[each.target]) for each in sheet.relations]
 
 
-def _weigh_relation(relation: graph.Relation, links: Sequence[graph.Support]) -> graph.Relation:
+def _weigh_relation(
+    relation: graph.Relation, links: Sequence[graph.Support], quotes: Collection[str]
+) -> graph.Relation:
     dated = [link for link in links if link.is_dated] or links
     starts, ends = [link.valid_from for link in dated], [link.valid_to for link in dated]
     return replace(
         relation,
-        weight=float(len(links)),
+        weight=float(len(quotes)),
         valid_from=None if None in starts else min(start for start in starts if start is not None),
         valid_to=None if None in ends else max(end for end in ends if end is not None),
     )

@@ -90,6 +90,9 @@ class MemoryMessages(Port):
         found = [message for message in self._visible(visible) if after is None or message.id > after]
         return sorted(found, key=lambda message: message.id)[:limit]
 
+    def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
+        return {message.id: message.metadata for message in self._visible(visible) if message.metadata}
+
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         return _erase_items(self._transaction, self._transaction.tables.messages, partition, ids, name=None)
 

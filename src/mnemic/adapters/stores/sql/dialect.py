@@ -46,7 +46,7 @@ MESSAGE, MEMORY, CONVERSATION = Columns(Message), Columns(Memory), Columns(Conve
 DOCUMENT = Columns(Document, without=("characters", "chunks"))
 CHUNK = Columns(
     Chunk,
-    without=("title", "source", "private_agent"),
+    without=("title", "source", "private_agent", "metadata"),
     renamed={**_SPAN, "index": "chunk_index", "page": "page_number", "last_page": "last_page_number"},
 )
 JOB, HISTORY, PROFILE, STEP = Columns(Job), Columns(HistoryEntry), Columns(ProfileEntry), Columns(Step)

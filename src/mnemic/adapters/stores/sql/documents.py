@@ -10,7 +10,7 @@ from mnemic.adapters.stores.sql.graph import GraphLinks
 from mnemic.adapters.stores.sql.session import Parameters, Rows, SqlPort
 from mnemic.errors import ConflictError
 from mnemic.model.candidates import Terms
-from mnemic.model.columns import Row, partition_of
+from mnemic.model.columns import Row, loads, partition_of
 from mnemic.model.document import Document, DocumentQuery, Step
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Partition, Visibility, to_microseconds
@@ -171,5 +171,5 @@ def _to_document(row: Row) -> Document:
 
 
 def _to_chunk(row: Row) -> Chunk:
-    *columns, title, source, private_agent = row
-    return CHUNK.noun(tuple(columns), title=title, source=source, private_agent=private_agent or None)
+    *columns, title, source, agent, metadata = row
+    return CHUNK.noun(tuple(columns), title=title, source=source, private_agent=agent or None, metadata=loads(metadata))

@@ -10,7 +10,7 @@ from mnemic.adapters.stores.sql.graph import GraphLinks
 from mnemic.adapters.stores.sql.session import SqlPort, SqlSession
 from mnemic.errors import ConflictError
 from mnemic.model.candidates import Terms
-from mnemic.model.columns import dumps, micros
+from mnemic.model.columns import dumps, loads, micros
 from mnemic.model.item import Conversation, Memory, Message, State
 from mnemic.model.recall import MemoryQuery, MessageQuery
 from mnemic.model.scope import Partition, Visibility, from_microseconds, to_microseconds
@@ -76,6 +76,11 @@ class SqlMessages(SqlPort, topic="messages"):
 
     def page(self, visible: Visibility, after: str | None, limit: int) -> list[Message]:
         return self._select("page", self._session.visible(visible, after=after or "", limit=limit))
+
+    def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
+        return {
+            row[0]: loads(row[1]) for row in self._session.run(self._sql["metadata"], self._session.visible(visible))
+        }
 
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         self._session.check_writing()

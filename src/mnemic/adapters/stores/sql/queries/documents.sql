@@ -60,7 +60,7 @@ FROM unnest(:pid::bigint[], :org::text[], :changed::bigint[], :analyser::text[],
     WITH ORDINALITY AS row (pid, org, changed, analyser, terms, $chunk, number)
 ORDER BY number]];
 -- name: select_chunks
-SELECT p.org, p.level, p.owner, $c.chunk, d.title, d.source, d.private_agent
+SELECT p.org, p.level, p.owner, $c.chunk, d.title, d.source, d.private_agent, d.metadata
 FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id JOIN partitions AS p ON p.pid = c.pid
 -- name: and_chunk_ids
 AND c.pid = d.pid AND c.id = ANY(:ids) AND c.state != 'erased'

@@ -76,8 +76,15 @@ WHERE pid = :pid AND id = ANY(:ids)
     AND NOT EXISTS (SELECT 1 FROM supports AS s WHERE s.pid = relations.pid AND s.relation_id = relations.id);
 -- name: weigh_relations
 UPDATE relations SET
-    weight = (SELECT count(*) FROM supports AS s[[ INDEXED BY supports_relation|]] WHERE s.pid = relations.pid
-        AND s.relation_id = relations.id),
+    weight = (
+        SELECT count(DISTINCT coalesce(substr(
+            coalesce(
+                (SELECT i.text FROM memories AS i WHERE i.pid = s.pid AND i.id = s.item_id),
+                (SELECT i.text FROM messages AS i WHERE i.pid = s.pid AND i.id = s.item_id),
+                (SELECT i.text FROM chunks AS i WHERE i.pid = s.pid AND i.id = s.item_id)),
+            CAST(s.span_start + 1 AS integer), CAST(s.span_end - s.span_start AS integer)), s.item_id))
+        FROM supports AS s[[ INDEXED BY supports_relation|]]
+        WHERE s.pid = relations.pid AND s.relation_id = relations.id),
     (valid_from, valid_to) = (
         SELECT CASE WHEN count(s.valid_from) = count(*) THEN min(s.valid_from) END,
             CASE WHEN count(s.valid_to) = count(*) THEN max(s.valid_to) END
