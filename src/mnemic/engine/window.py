@@ -15,11 +15,14 @@ def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_cl
     if scope.session is None:
         raise InvalidInputError("only a session has a window; pass session=…")
     wanted = engine.settings.life.window_messages if limit is None else limit
+    # Most sessions are lasting. Only a session without lasting messages needs the store to know its partition.
+    if not include_closed and (found := latest(engine, scope.message_partition, scope.session, wanted)):
+        return found
     with engine.store.read() as work:
         partition = talk_partition(work, scope)
         if include_closed:
             return list(work.messages.latest(Visibility((partition,), None), scope.session, wanted))
-    return latest(engine, partition, scope.session, wanted)
+    return [] if partition == scope.message_partition else latest(engine, partition, scope.session, wanted)
 
 
 def talk_partition(work: UnitOfWork, scope: Scope) -> Partition:
