@@ -4,8 +4,8 @@ For each kind of job, there is a file with memories and conversations of several
 One worker runs these jobs undisturbed, which gives the expected result. Then, in each round, two workers start on a
 copy and are killed with SIGKILL after a random number of jobs and a random pause. Their leases are treated as expired,
 and another worker completes the jobs. The results must be the same as without the kill: memories with their state,
-faded importance and vectors, history, profile, cursors of conversations, and jobs that follow. The file must pass
-SQLite's integrity_check.
+faded importance and vectors, history, profile, cursors of conversations, receipts, and jobs that follow. The file must
+pass SQLite's integrity_check.
 
     python drills/kill_jobs.py [--rounds 20 | --long]
 """
@@ -29,12 +29,24 @@ from drills.kit.memory import file_problems, parts_of
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
 from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
+from mnemic.engine.conversation import capture, end
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.erase import delete
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import run_jobs, work
-from mnemic.engine.kinds import CONSOLIDATE_SUMMARY, CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, REMAKE, SUMMARISE
-from mnemic.model.item import Kind
+from mnemic.engine.kinds import (
+    CONSOLIDATE_SUMMARY,
+    CURATE,
+    DECAY,
+    EMBED,
+    EVICT,
+    EXPIRE,
+    EXTRACT,
+    REFLECT,
+    REMAKE,
+    SUMMARISE,
+)
+from mnemic.model.item import Kind, MessageDraft, Role
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Level, Scope
@@ -100,7 +112,9 @@ def add_jobs(parts: Engine, kind: str) -> None:
     """A job of the kind for each user, unless one waits from the kind before; summaries leave their own."""
     if kind == REMAKE:
         erase_something(parts)
-    if kind in (REMAKE, CONSOLIDATE_SUMMARY):
+    if kind == EXPIRE:
+        end_ephemeral_sessions(parts)
+    if kind in (REMAKE, CONSOLIDATE_SUMMARY, EXPIRE):
         return
     now = parts.clock.now()
     jobs: list[Job] = []
@@ -123,6 +137,14 @@ def erase_something(parts: Engine) -> None:
         with parts.store.read() as unit:
             (summary,) = unit.memories.list(scope.visibility, query)
         delete(parts, scope, summary.provenance[0].source_id, actor="drill")
+
+
+def end_ephemeral_sessions(parts: Engine) -> None:
+    """An ephemeral session of each user that has ended: it leaves a job that erases it, and one for its expiry."""
+    for user in USERS:
+        scope = Scope(user=user, session=f"ephemeral talk of {user}")
+        capture(parts, scope, [[MessageDraft(role=Role.USER, text=f"{user} told a secret")]], is_ephemeral=True)
+        end(parts, scope, actor="drill")
 
 
 def do(parts: Engine, kind: str, worker: str) -> None:
@@ -156,6 +178,7 @@ def ending(path: Path) -> Ending:
                     place, _session(place.owner), name
                 )
             found["vectors"] = found.get("vectors", Counter()) + Counter(unit.partitions.count([place]))
+        found["receipts"] = Counter({"erasures": len(unit.erasure.receipts(Scope(user=USERS[0]).org))})
         waiting = unit.jobs.list(None, (JobState.PENDING, JobState.RUNNING, JobState.DEAD), 1_000_000)
     found["jobs that follow"].update(f"{job.partition.owner}: {job.kind} is {job.state}" for job in waiting)
     with closing(sqlite3.connect(path)) as connection:

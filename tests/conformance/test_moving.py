@@ -19,10 +19,12 @@ from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.build import build
 from mnemic.config import Config
+from mnemic.engine import move as move_module
 from mnemic.engine.engine import Engine
 from mnemic.engine.move import MoveReport, cancel_move, describe_org, move_org
 from mnemic.errors import ConflictError, InvalidInputError, MnemicError, NotFoundError, UnavailableError
-from mnemic.model.item import Memory
+from mnemic.model.candidates import Terms
+from mnemic.model.item import Memory, State
 from mnemic.model.records import PlacementState, Receipt
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.moving import MovingStore
@@ -166,6 +168,31 @@ def test_any_use_during_the_move_arrives(stores: Stores, seed: int):
     report = move(source, target, told=write)
     assert counts["copying"] > 50
     assert content(target, ORG) == content(source, ORG) == (dict(report.rows), report.digest)
+
+
+@pytest.mark.requirement("P-55")
+def test_a_unique_value_that_goes_to_another_row_during_the_move_arrives(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(move_module, "_ROWS_AT_ONCE", 2)
+    source, target = stores
+    first = replace(memory("tea"), state=State.ARCHIVED)
+    between = [replace(memory(f"other {number}"), state=State.ARCHIVED) for number in range(4)]
+    last = memory("tea")
+    add_memories(source, first, *between, last)
+    rows = [(last, State.ARCHIVED), *((each, State.ACTIVE) for each in (*between, first))]
+
+    def swap(step: str, _done: int, _total: int) -> None:
+        if step == "copying" and rows:
+            with source.write() as work:
+                while rows:
+                    each, now = rows.pop(0)
+                    assert work.memories.replace(replace(each, state=now), Terms("v1", "tea"), each.updated_at)
+
+    move(source, target, told=swap)
+    with target.read() as work:
+        found = work.memories.list(Visibility((HERS,), None), a_query(limit=1000, states=()))
+    assert {each.id for each in found if each.state is State.ACTIVE} == {first.id, *(each.id for each in between)}
 
 
 def memory(text: str) -> Memory:

@@ -85,6 +85,7 @@ def as_before(path: Path) -> None:
         for item_id, *sides in connection.execute("SELECT id, before, after FROM history").fetchall():
             former = [json.dumps(side_before(json.loads(side))) for side in sides]
             connection.execute("UPDATE history SET before = ?, after = ? WHERE id = ?", (*former, item_id))
+        connection.execute("DROP TABLE placements")
         connection.execute("DROP TABLE context_records")
         connection.execute("DROP TABLE oauth_tokens")
         connection.execute("DROP INDEX memories_slot")

@@ -6,7 +6,7 @@ unchanged.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -299,26 +299,28 @@ def _expiry(scope: Scope, now: datetime, run_at: datetime) -> Job:
     )
 
 
-def expire(engine: Engine, job: Job) -> datetime | None:
-    """Erase an ephemeral session that has ended or expired. Otherwise, returns the time when it expires. Raises
-    `ConflictError` if the session also has lasting messages, because two writers started it at the same moment.
+def expire(engine: Engine, job: Job) -> Callable[[UnitOfWork], list[Job]]:
+    """Erase an ephemeral session that has ended or expired. Returns what to call as the job ends: it returns the next
+    job if the session has messages, such as those captured during the erasure. Raises `ConflictError` if the session
+    also has lasting messages, because two writers started it at the same moment.
     """
     session, partition = str(job.payload["session"]), job.partition
     scope = Scope(org=partition.org, user=partition.owner, session=session)
-    own = scope.partition(Level.SESSION)
+    own, ttl = scope.partition(Level.SESSION), timedelta(seconds=engine.settings.session_memory_ttl_s)
+
+    def expire_later(work: UnitOfWork) -> list[Job]:
+        last = work.messages.latest(Visibility((own,), None), session, 1)
+        return [_expiry(scope, engine.clock.now(), last[0].created_at + ttl)] if last else []
+
     with engine.store.read() as work:
         last = work.messages.latest(Visibility((own,), None), session, 1)
         is_ended = bool(last) and work.conversations.cursor(own, session, ENDED) >= last[0].position
         is_mixed = work.conversations.get(partition, session) is not None
-    if not last:
-        return None
-    due = last[0].created_at + timedelta(seconds=engine.settings.session_memory_ttl_s)
-    if not is_ended and due > engine.clock.now():
-        return due
-    if is_mixed:
-        raise ConflictError(f"session {session!r} has both lasting and ephemeral messages; erase the session")
-    erase(engine, scope, Level.SESSION)
-    return None
+    if last and (is_ended or last[0].created_at + ttl <= engine.clock.now()):
+        if is_mixed:
+            raise ConflictError(f"session {session!r} has both lasting and ephemeral messages; erase the session")
+        erase(engine, scope, Level.SESSION)
+    return expire_later
 
 
 REASON = "the session ended"

@@ -252,13 +252,6 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
 """Event handlers by kind of job."""
 
 
-def _expire(engine: Engine, job: Job) -> FollowUp:
-    """Erase an ephemeral session, or run again when it expires."""
-    due = expire(engine, job)
-    rest = [] if due is None else [replace(new_attempt(job, engine.clock.now()), run_at=due)]
-    return lambda _: rest
-
-
 def _health(engine: Engine, job: Job) -> FollowUp:
     """Keep the score of a user's or an agent's memories. Sessions are too short-lived for one."""
     if not engine.settings.life.scores_health:
@@ -281,6 +274,6 @@ HANDLERS: Mapping[str, Handler] = {
     kinds.GRAPH: _graph,
     kinds.HEALTH: _health,
     kinds.REMAKE: _remake,
-    kinds.EXPIRE: _expire,
+    kinds.EXPIRE: expire,
 }
 """By kind of job. Schedules also add only these kinds."""

@@ -238,10 +238,31 @@ class _Move:
         return total
 
     def _apply(self, table: str, side: "_Side", values: Iterator[Mapping[str, object]], act: "_Act") -> None:
+        """Apply the rows. A unique value may have passed between two, so those in conflict wait for the rest."""
+        waiting: list[Mapping[str, object]] = []
         while some := [*islice(values, _ROWS_AT_ONCE)]:
+            waiting += self._apply_some(table, side.keys[table], some, act)
+        while waiting:
+            left = self._apply_some(table, side.keys[table], waiting, act)
+            if len(left) == len(waiting):
+                raise ConflictError(f"rows of {table} have exchanged unique values; change one of them and try again")
+            waiting = left
+
+    def _apply_some(
+        self, table: str, key: Sequence[str], values: Sequence[Mapping[str, object]], act: "_Act"
+    ) -> list[Mapping[str, object]]:
+        """Apply these rows. Returns those in conflict with others."""
+        try:
             with self._target.transfer(self._org) as transfer:
                 self._check_token(transfer)
-                act(transfer, table, side.keys[table], some)
+                act(transfer, table, key, values)
+        except ConflictError:
+            with self._target.transfer(self._org) as transfer:
+                self._check_token(transfer)  # raises if that was the conflict
+            half = len(values) // 2
+            parts = (values[:half], values[half:]) if half else ()
+            return [row for part in parts for row in self._apply_some(table, key, part, act)] if parts else [*values]
+        return []
 
     def _compare(self) -> tuple[dict[str, int], str]:
         """Rows by table, and their digest. Raises `DamagedError` if the stores differ."""

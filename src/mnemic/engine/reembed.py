@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.graph_extract import fill_entities
-from mnemic.engine.indexing import fill_vectors, missing_texts
+from mnemic.engine.indexing import fill_vectors, missing_texts, sides
 from mnemic.errors import ConfigError
 from mnemic.model.scope import Partition
 from mnemic.ports.models import Embedder
@@ -141,6 +141,8 @@ def _remove_spaces(engine: Engine, *, is_dry_run: bool) -> dict[str, int]:
             work.vectors.remove(None, space)
         if engine.retired is not None and engine.retired.embedder.space.id == space:
             engine.retired.is_removed = True
+    if engine.served_index is not None:
+        engine.served_index.diagnose(sides(places))  # it removes what it has of these spaces
     return removed
 
 

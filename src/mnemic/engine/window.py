@@ -15,12 +15,15 @@ def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_cl
     if scope.session is None:
         raise InvalidInputError("only a session has a window; pass session=…")
     wanted = engine.settings.life.window_messages if limit is None else limit
-    with engine.store.read() as work:
-        partition = talk_partition(work, scope)
-        every = Visibility((partition,), None)
-        found = work.messages.latest(every, scope.session, wanted) if include_closed else None
-    if found is None:
-        found = latest(engine, partition, scope.session, wanted)
+    # Most sessions are lasting. Only a session without lasting messages needs the store to know its partition.
+    found = [] if include_closed else latest(engine, scope.message_partition, scope.session, wanted)
+    if not found:
+        with engine.store.read() as work:
+            partition = talk_partition(work, scope)
+            if include_closed:
+                found = list(work.messages.latest(Visibility((partition,), None), scope.session, wanted))
+        if not include_closed and partition != scope.message_partition:
+            found = latest(engine, partition, scope.session, wanted)
     return [message for message in found if message.private_agent in (None, scope.agent)]
 
 

@@ -123,7 +123,9 @@ class Upkeep(Protocol):
     """Queries for the worker alone, across all partitions."""
 
     def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
-        """Conversations silent since before `since` with messages after the cursor, longest silent first."""
+        """Conversations silent since before `since` with messages after the cursor, longest silent first. Leaves
+        out ephemeral ones.
+        """
         ...
 
     def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:

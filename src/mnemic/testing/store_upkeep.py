@@ -90,6 +90,16 @@ class UpkeepContract:
         assert idle(store, limit=2) == found[:2]
         assert idle(store, limit=0) == []
 
+    def test_an_ephemeral_conversation_is_never_idle(self, store: Store):
+        own = ANNA.partition(Level.SESSION)
+        with store.write() as work:
+            work.messages.conversation(own, "s1", NOW)
+        add_messages(store, replace(a_message(1), partition=own))
+        assert own.is_ephemeral
+        assert idle(store) == []
+        with store.read() as work:
+            assert work.upkeep.idle(CURSOR, NOW + MINUTE, 9, own) == []
+
     def test_the_conversation_that_waits_longest_is_the_first(self, store: Store):
         for minutes, session in enumerate(("now", "before", "long ago")):
             with store.write() as work:

@@ -7,13 +7,16 @@ from dataclasses import replace
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.kinds import EXPIRE
+from mnemic.engine.engine import Engine
+from mnemic.engine.handlers import HANDLERS
+from mnemic.engine.jobs import IDLE_AT_ONCE, FollowUp, work
+from mnemic.engine.kinds import EXPIRE, SUMMARISE
 from mnemic.errors import InvalidInputError
-from mnemic.model.records import JobState
+from mnemic.model.records import Job, JobState
 from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, Clock
-from tests.unit.engine.life_kit import jobs, opened
+from tests.unit.engine.life_kit import jobs, opened, parts_over
 
 OTHER = replace(ANNA, session="s2")
 ON = Settings(life=LifeSettings(extracts=True, graphs=True, window_messages=2, summary_batch=2))
@@ -80,6 +83,50 @@ def test_they_are_erased_at_the_end_of_the_session_and_what_is_said_later_lasts(
         mnemic.work()
     assert texts(mnemic) == ["I live in Porto."]
     assert [memory.text for memory in mnemic.list(OTHER, kinds=["fact", "context"]).memories] == ["User lives in Porto"]
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_a_message_captured_while_its_session_is_erased_expires_too(
+    mnemic: Mnemic, store: Store, clock: Clock, *, is_ended: bool
+):
+    said: list[str] = []
+
+    def expire(engine: Engine, job: Job) -> FollowUp:
+        """Expires the session, and hears a message before the job is finished."""
+        follow_up = HANDLERS[EXPIRE](engine, job)
+        if not said:
+            said.append(mnemic.capture(ANNA, user="I am back.", is_ephemeral=True).id)
+        return follow_up
+
+    if is_ended:
+        mnemic.end(ANNA)
+    else:
+        clock.turn(minutes=61)
+    work(parts_over(store, clock), {EXPIRE: expire}, worker="tester")
+    assert texts(mnemic) == ["I am back."]
+    clock.turn(minutes=61)
+    mnemic.work()
+    assert texts(mnemic) == []
+
+
+def test_a_session_that_went_on_after_its_end_can_be_ended_again(mnemic: Mnemic):
+    mnemic.end(ANNA)
+    mnemic.capture(ANNA, user="One more thing.")
+    mnemic.work()
+    assert texts(mnemic) == ["One more thing."]
+    mnemic.end(ANNA)
+    mnemic.work()
+    assert texts(mnemic) == []
+
+
+def test_quiet_ephemeral_sessions_do_not_keep_others_from_being_summarised(mnemic: Mnemic, clock: Clock):
+    for number in range(IDLE_AT_ONCE):
+        mnemic.capture(replace(ANNA, session=f"e{number}"), user="I like tea.", is_ephemeral=True)
+    clock.turn(minutes=1)
+    mnemic.capture(OTHER, user="I like tea.")
+    clock.turn(minutes=31)
+    mnemic.work()
+    assert [job.key for job in jobs(mnemic, SUMMARISE)] == ["s2"]
 
 
 def test_a_session_with_lasting_messages_or_without_a_user_cannot_be_ephemeral(mnemic: Mnemic):

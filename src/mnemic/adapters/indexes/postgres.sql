@@ -161,15 +161,31 @@ SELECT string_agg(coalesce(float4send(cosine), float4send('NaN')), ''::bytea ORD
 -- name: graphs
 SELECT c.relname FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
 WHERE c.relnamespace = current_schema()::regnamespace AND i.indisvalid AND c.relname = ANY(%(names)s::text[]);
--- name: claim_graph
-SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0));
--- name: is_damaged
-SELECT count(*) > 0 FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
-WHERE c.relnamespace = current_schema()::regnamespace AND NOT i.indisvalid AND c.relname = %(name)s;
+-- name: claim_graphs
+SELECT pg_try_advisory_lock(hashtextextended('search_hnsw ' || current_schema(), 0));
+-- name: idle_graphs
+SELECT c.relname
+FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid,
+    LATERAL (SELECT split_part(c.relname, '_', 3)::bigint AS pid, right(c.relname, 16) AS space_hash) AS graph
+WHERE c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname, 'search_hnsw_') AND NOT (
+    i.indisvalid
+    AND EXISTS (SELECT 1 FROM partitions AS p WHERE p.pid = graph.pid)
+    AND EXISTS (
+        SELECT 1 FROM spaces
+        WHERE left(encode(sha256(convert_to(space, 'UTF8')), 'hex'), 16) = graph.space_hash
+    )
+    -- NULL: the rows are not in the index now, and come again with the next search.
+    AND coalesce((
+        SELECT max(side.items) FROM (
+            SELECT sum(g.items) AS items FROM search_groups AS g WHERE g.pid = graph.pid GROUP BY g.is_of_passages
+        ) AS side
+    ) > %(least_rows)s, true)
+);
 -- name: remove_graph
 DROP INDEX CONCURRENTLY IF EXISTS {name};
 -- name: room
-SELECT set_config('maintenance_work_mem', '512MB', false), set_config('lock_timeout', '0', false);
+SELECT set_config('maintenance_work_mem', '512MB', false), set_config('lock_timeout', '0', false),
+    set_config('mnemic.every_org', 'on', false);
 -- name: make_graph
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON vectors USING hnsw ((vector::halfvec({dims})) halfvec_ip_ops)
 WITH (m = 16, ef_construction = 64) WHERE pid = {pid} AND space = {space} AND view = 'item';

@@ -84,7 +84,7 @@ class PostgresIndex:
         keyword_rows: int = 1_000,
     ) -> None:
         self._link = Link(target)
-        self._graphs = Graphs(self._link)
+        self._graphs = Graphs(target, COMPARED_ROWS)
         self._spaces, self._analyser, self._owner_of = tuple(spaces), analyser, owner_of
         self._keyword_rows = keyword_rows
         self._told: dict[Partition, int] = {}
@@ -124,6 +124,8 @@ class PostgresIndex:
             run(SQL["advance"], place | {"version": version, "next_slot": writer.next_slot})
             if len(changes) > ANALYSED_ROWS:
                 run(SQL["analyse"])
+        if any(change.is_gone for change in changes):
+            self._sweep()
 
     def search(self, query: IndexQuery) -> Candidates:
         terms = len(query.terms)
@@ -156,12 +158,13 @@ class PostgresIndex:
             self._told.pop(partition, None)
         with self._link.transaction([partition.org], is_writing=True) as run:
             run(SQL["drop"], self._key(partition))
+        self._sweep()
 
     def settle(self) -> None:
         self._graphs.wait()
 
     def close(self) -> None:
-        self._graphs.wait()
+        self._graphs.close()
         self._link.close()
 
     def holds(self, partitions: Collection[Partition]) -> bool:
@@ -177,10 +180,16 @@ class PostgresIndex:
         try:
             with self._link.transaction(None) as run:
                 partitions, rows, graphs = run(SQL["summary"]).fetchone() or (0, 0, 0)
+                self._graphs.sweep(run)
         except BackendError as error:
             return [Finding("index", Condition.BROKEN, str(error), "start the server, or check its address")]
         told = f"{self._link.place} searches {partitions} partitions with {rows} rows, {graphs} of them with HNSW"
         return [Finding("index", Condition.OK, told)]
+
+    def _sweep(self) -> None:
+        """Drop the HNSW indexes that are no longer needed, for example after rows were removed."""
+        with self._link.transaction(None) as run:
+            self._graphs.sweep(run)
 
     def _key(self, partition: Partition) -> dict[str, object]:
         owner = self._owner_of(partition)

@@ -6,6 +6,7 @@ import struct
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,8 @@ Run = Callable[..., psycopg.Cursor[Any]]
 """Executes a statement with its parameters in a transaction."""
 MOST_GRAPH_DIMS = 4_000
 """The maximum dimensions of a halfvec in pgvector's HNSW."""
+CANCEL_S, POLL_S = 0.1, 1.0
+"""Pauses between two attempts to cancel a build, and to become the process that builds."""
 _DOING = "searching"
 _log = logging.getLogger("mnemic.index")
 
@@ -83,19 +86,6 @@ class Link:
                     connection.execute(query(statements("connection")["rollback"]))
             self._connections.give_back(connection)
 
-    @contextmanager
-    def alone(self) -> Generator[psycopg.Connection[Any]]:
-        """A connection outside transactions. It is closed afterwards, which ends its settings and locks."""
-        connection = self._connections.begin(statements("connection")["begin_read"])
-        try:
-            with translated_errors("building a graph", self.place):
-                connection.execute(query(statements("connection")["commit"]))
-                connection.execute(query(SQL["room"]))
-                yield connection
-        finally:
-            connection.close()
-            self._connections.give_back(connection)
-
     def close(self) -> None:
         """Close the connections."""
         self._connections.close()
@@ -114,45 +104,112 @@ def graph_name(pid: int, space: str) -> str:
 
 
 class Graphs:
-    """Builds the HNSW indexes of large partitions in a thread, without blocking writers. One process builds each."""
+    """The HNSW indexes of large partitions. One thread builds those that were requested, without blocking writers, and
+    drops those that are damaged, or without a space or a partition of more than `least_rows` rows. It has its own
+    connection, and ends when nothing is left to do. One process at a time does this, because two builds in one table
+    wait for each other.
+    """
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, target: Target, least_rows: int) -> None:
+        self._connections = Connections(replace(target, pool_size=1))
+        self._place, self._least_rows = target.place, least_rows
         self._asked: set[str] = set()
-        self._threads: list[threading.Thread] = []
-        self._guard = threading.Lock()
+        self._queue: list[tuple[str, int, str, int]] = []
+        self._is_due = False
+        self._thread: threading.Thread | None = None
+        self._connection: psycopg.Connection[Any] | None = None
+        self._guard, self._closing = threading.Lock(), threading.Event()
 
     def ask(self, pid: int, space: str, dims: int) -> None:
-        """Build a partition's index in one space, unless this was requested before."""
+        """Build a partition's index in one space, unless this was requested before, or failed."""
         name = graph_name(pid, space)
         with self._guard:
-            if name in self._asked or dims > MOST_GRAPH_DIMS:
-                return
-            self._asked.add(name)
-            thread = threading.Thread(
-                target=self._build, args=(name, pid, space, dims), name="mnemic-graph", daemon=True
-            )
-            self._threads = [*(each for each in self._threads if each.is_alive()), thread]
-            thread.start()
+            if name not in self._asked and dims <= MOST_GRAPH_DIMS:
+                self._asked.add(name)
+                self._queue.append((name, pid, space, dims))
+                self._start()
+
+    def sweep(self, run: Run) -> None:
+        """Drop the indexes that are no longer needed. `run` sees every org."""
+        if run(SQL["idle_graphs"], {"least_rows": self._least_rows}).fetchone():
+            with self._guard:
+                self._is_due = True
+                self._start()
 
     def wait(self) -> None:
-        """Wait until all indexes are built."""
-        for thread in self._threads:
+        """Wait until nothing is left to do."""
+        while (thread := self._thread) is not None and thread.is_alive():
             thread.join()
 
-    def _build(self, name: str, pid: int, space: str, dims: int) -> None:
-        parts = {"name": sql.Identifier(name), "pid": sql.Literal(pid), "space": sql.Literal(space)}
-        try:
-            with self._link.alone() as connection:
-                if not _value(connection, "claim_graph", name):
+    def close(self) -> None:
+        """Cancel the build. The next process that builds drops what it left."""
+        self._closing.set()
+        while (thread := self._thread) is not None and thread.is_alive():
+            connection = self._connection
+            if connection is not None:
+                with suppress(psycopg.Error):  # the statement has just ended
+                    connection.cancel_safe(timeout=1.0)
+            thread.join(CANCEL_S)  # and again, if the next statement began in between
+        self._connections.close()
+
+    def _start(self) -> None:
+        if not (self._closing.is_set() or (self._thread is not None and self._thread.is_alive())):
+            thread = threading.Thread(target=self._run, name="mnemic-graph", daemon=True)
+            thread.start()
+            self._thread = thread
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._work()
+            except MnemicError as error:  # exact comparison works without the index
+                if not self._closing.is_set():
+                    _log.warning("cannot build or drop the HNSW indexes of large partitions: %s", error)
+                with self._guard:  # the next search requests the others again
+                    self._asked -= {name for name, *_ in self._queue}
+                    self._queue, self._is_due = [], False
+            with self._guard:
+                if self._closing.is_set() or not (self._queue or self._is_due):
+                    self._thread = None
                     return
-                if _value(connection, "is_damaged", name):
-                    connection.execute(sql.SQL(query(SQL["remove_graph"])).format(**parts))
-                connection.execute(sql.SQL(query(SQL["make_graph"])).format(dims=sql.Literal(dims), **parts))
-        except MnemicError as error:  # exact comparison works without the index
-            _log.warning("cannot build an HNSW index of a large partition: %s", error)
+
+    def _work(self) -> None:
+        """Work until nothing is left, or a statement fails. Closing the connection ends its settings and locks."""
+        connection = self._connections.begin(statements("connection")["begin_read"])
+        try:
+            with translated_errors("building an index", self._place):
+                connection.execute(query(statements("connection")["commit"]))
+                connection.execute(query(SQL["room"]))
+                self._connection = connection
+                # The lock is polled: a statement that waits for it would hold up the build that it waits for.
+                while not _rows(connection, "claim_graphs")[0][0]:
+                    if self._closing.wait(POLL_S):
+                        return
+                while (step := self._next()) is not None and not self._closing.is_set():
+                    self._do(connection, *step)
+        finally:
+            self._connection = None
+            connection.close()
+            self._connections.give_back(connection)
+
+    def _next(self) -> tuple[str, int, str, int] | tuple[()] | None:
+        """The next index to build. Empty: drop what is not needed. None: nothing is left."""
+        with self._guard:
+            if self._is_due:
+                self._is_due = False
+                return ()
+            return self._queue.pop(0) if self._queue else None
+
+    def _do(self, connection: psycopg.Connection[Any], *step: Any) -> None:
+        for (name,) in _rows(connection, "idle_graphs", {"least_rows": self._least_rows}):
+            connection.execute(sql.SQL(query(SQL["remove_graph"])).format(name=sql.Identifier(name)))
+        if step:
+            name, pid, space, dims = step
+            parts = {"pid": sql.Literal(pid), "space": sql.Literal(space), "dims": sql.Literal(dims)}
+            connection.execute(sql.SQL(query(SQL["make_graph"])).format(name=sql.Identifier(name), **parts))
+            with self._guard:
+                self._asked.discard(name)  # it may be dropped, and requested again
 
 
-def _value(connection: psycopg.Connection[Any], statement: str, name: str) -> object:
-    row = connection.execute(query(SQL[statement]), {"name": name}).fetchone()
-    return None if row is None else row[0]
+def _rows(connection: psycopg.Connection[Any], statement: str, values: Mapping[str, object] | None = None) -> list[Any]:
+    return connection.execute(query(SQL[statement]), values).fetchall()

@@ -354,6 +354,7 @@ class MemoryUpkeep(Port):
             talk
             for (partition, session), talk in tables.conversations.items()
             if within in (None, partition)
+            and not partition.is_ephemeral
             and talk.last_at < since
             and tables.cursors.get((partition, session, cursor), 0) < talk.messages
         ]

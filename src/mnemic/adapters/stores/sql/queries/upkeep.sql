@@ -4,6 +4,8 @@ FROM conversations AS c JOIN partitions AS p USING (pid)
 LEFT JOIN cursors AS k ON k.pid = c.pid AND k.session = c.session AND k.name = :cursor
 WHERE c.last_at < :since AND coalesce(k.position, 0) < c.messages
   AND p.org NOT IN (SELECT org FROM placements WHERE state IN ('stopped', 'moved', 'arriving'))
+  -- Users' own sessions are ephemeral. Their owners are two ids, joined by U+001F.
+  AND [[instr(p.owner, char(31))|strpos(p.owner, chr(31))]] = 0
 -- name: idle_of
   AND c.pid = :pid
 -- name: idle_order
