@@ -278,8 +278,9 @@ def receipts(engine: Engine, scope: Scope) -> Sequence[Receipt]:
 
 
 def _plan_erasure(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
-    plan, everywhere = Plan(), [each for each in work.partitions.all() if each.org == scope.org]
     owner = scope.partition(level)
+    work.partitions.versions([owner])  # refuses an org that has moved, whose partitions are missing from `all`
+    plan, everywhere = Plan(), [each for each in work.partitions.all() if each.org == scope.org]
     if level is Level.ORG:
         plan.partitions = everywhere
         return plan

@@ -179,6 +179,12 @@ class SqlUpkeep(SqlPort, topic="upkeep"):
         key = {"name": schedule, "was": micros(was), "at": to_microseconds(at)}
         return self._session.write(self._sql["first_run" if was is None else "next_run"], key).rowcount == 1
 
+    def unserved(self, orgs: Collection[str]) -> dict[str, bool]:
+        self._session.check_writing()
+        self._session.see(*orgs)
+        found = self._session.run(self._sql["unserved"], {"orgs": self._session.list_values(orgs)})
+        return {str(org): bool(is_stopped) for org, is_stopped in found}
+
     def forget_jobs(self, before: datetime) -> int:
         return self._session.write_across(self._sql["forget_jobs"], {"before": to_microseconds(before)}).rowcount
 
@@ -207,6 +213,7 @@ class SqlKeys(SqlPort, topic="access"):
     def blank(self, org: str, id: str, at: datetime) -> None:
         self._session.enter(org)
         self._session.write(self._sql["blank"], {"org": org, "id": id, "at": micros(at), "erased": ERASED})
+        self._session.write(self._session.statements("tokens")["remove_of_key"], {"org": org, "id": id})
 
     def has_any(self) -> bool:
         row = self._session.run_across(self._sql["has_any"]).fetchone()
@@ -217,7 +224,7 @@ class SqlTokens(SqlPort, topic="tokens"):
     """The `Tokens` port."""
 
     def add(self, tokens: Sequence[KeptToken]) -> None:
-        self._session.see(*(token.org for token in tokens))
+        self._session.enter(*(token.org for token in tokens))
         self._session.write_each(self._sql["insert"], [TOKEN.row(token) for token in tokens])
 
     def get(self, hash: str) -> KeptToken | None:
@@ -225,11 +232,13 @@ class SqlTokens(SqlPort, topic="tokens"):
         return None if row is None else TOKEN.noun(row)
 
     def remove(self, org: str, hash: str) -> bool:
-        self._session.see(org)
+        self._session.enter(org)
         return self._session.write(self._sql["remove"], {"org": org, "hash": hash}).rowcount == 1
 
     def end(self, connection: str) -> int:
-        return self._session.write_across(self._sql["end"], {"connection": connection}).rowcount
+        key = {"connection": connection}
+        self._session.enter(*(str(row[0]) for row in self._session.run_across(self._sql["orgs"], key)))
+        return self._session.write(self._sql["end"], key).rowcount
 
     def forget(self, before: datetime) -> int:
         return self._session.write_across(self._sql["forget"], {"before": to_microseconds(before)}).rowcount
@@ -265,16 +274,16 @@ class SqlRequests(SqlPort, topic="requests"):
         return None if row is None else REQUEST.noun(row)
 
     def answer(self, request: KeptRequest, outcome: Outcome, answer: bytes) -> bool:
-        self._session.see(request.org)
+        self._session.enter(request.org)
         given = {**REQUEST.row(request), "outcome": outcome.value, "answer": answer}
         return self._session.write(self._sql["answer"], given).rowcount == 1
 
     def remove(self, request: KeptRequest) -> bool:
-        self._session.see(request.org)
+        self._session.enter(request.org)
         return self._session.write(self._sql["remove"], REQUEST.row(request)).rowcount == 1
 
     def scrub(self, org: str, level: Level, owner: str, but: str) -> int:
-        self._session.see(org)
+        self._session.enter(org)
         asked = {"org": org, "level": level.value, "owner": owner, "but": but}
         return self._session.write(self._sql["scrub"], asked).rowcount
 
