@@ -171,7 +171,7 @@ class _Move:
         is_arriving = there is not None and there.state is PlacementState.ARRIVING
         has_left = there is not None if is_leaving else here is not None and here.state is PlacementState.MOVED
         if has_left and not is_arriving:
-            raise ConflictError(f"org {self._org} has already left this store; move it back instead")
+            raise ConflictError(f"org {self._org} has already left; move it back, or pass --lost if {target} is lost")
         if not (is_leaving or is_arriving) or (is_arriving and there and there.place != source):
             raise ConflictError(f"org {self._org} is not moving to {target}")
         if is_arriving:  # first, so that another process cannot switch

@@ -202,7 +202,7 @@ class SqlKeys(SqlPort, topic="access"):
         return None if row is None else KEY.noun(row)
 
     def list(self, org: str) -> list[ApiKey]:
-        self._session.see(org)
+        self._session.enter(org)
         return [KEY.noun(row) for row in self._session.run(self._sql["list"], {"org": org})]
 
     def end(self, org: str, id: str, *, expires_at: datetime | None = None, revoked_at: datetime | None = None) -> bool:
@@ -269,7 +269,7 @@ class SqlRequests(SqlPort, topic="requests"):
         return self._session.write(self._sql["add"], asked).rowcount == 1
 
     def get(self, org: str, caller: str, key: str) -> KeptRequest | None:
-        self._session.see(org)
+        self._session.enter(org)
         row = self._session.run(self._sql["get"], {"org": org, "caller": caller, "key": key}).fetchone()
         return None if row is None else REQUEST.noun(row)
 
