@@ -150,7 +150,7 @@ class Upkeep(Protocol):
 
     def unserved(self, orgs: Collection[str]) -> Mapping[str, bool]:
         """Those of the orgs that refuse writes because they move; True if a later write may succeed. The others accept
-        writes until this unit of work ends, which must be one that writes.
+        the writes of this unit of work.
         """
         ...
 

@@ -180,9 +180,9 @@ class SqlUpkeep(SqlPort, topic="upkeep"):
         return self._session.write(self._sql["first_run" if was is None else "next_run"], key).rowcount == 1
 
     def unserved(self, orgs: Collection[str]) -> dict[str, bool]:
-        self._session.check_writing()
         self._session.see(*orgs)
-        found = self._session.run(self._sql["unserved"], {"orgs": self._session.list_values(orgs)})
+        lock = self._sql.get("unserved_lock", "") if self._session.is_writing else ""
+        found = self._session.run(f"{self._sql['unserved']}\n{lock}", {"orgs": self._session.list_values(orgs)})
         return {str(org): bool(is_stopped) for org, is_stopped in found}
 
     def forget_jobs(self, before: datetime) -> int:
