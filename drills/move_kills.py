@@ -1,11 +1,11 @@
 """Kills processes that move an org from one store to another during writes.
 
-In each round, a process writes memories to an org as fast as it can, and switches to the other store when the org has
-moved. A second process moves the org and is killed with SIGKILL at random moments until it completes a move.
-Afterwards, the other store must hold every acknowledged memory exactly once. The move itself compares the digests of
-the two stores while writes are stopped. The former store must refuse the org. A third process writes to another org in
-the same store, and none of its writes may fail. At the end, a large org is moved once without interruption to measure
-the speed.
+In each round, a process writes memories to an org as fast as it can, and switches to the other store when the org
+has moved. A second process moves the org and is killed with SIGKILL at random moments until it completes a move.
+Some killed moves are cancelled first, by processes that may be killed too. Afterwards, the other store must hold
+every acknowledged memory exactly once. The move itself compares the digests of the two stores while writes are
+stopped. The former store must refuse the org. A third process writes to another org in the same store, and none of
+its writes may fail. At the end, a large org is moved once without interruption to measure the speed.
 
     python drills/move_kills.py [--rounds 40 | --long]
 """
@@ -19,6 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,8 +33,8 @@ from drills.kit.outcome import Outcome, options
 from mnemic import Mnemic, Scope, follow_pages
 from mnemic.build import build, open_store
 from mnemic.config import Config
-from mnemic.engine.move import MoveReport, move_org
-from mnemic.errors import MnemicError, NotFoundError, UnavailableError
+from mnemic.engine.move import MoveReport, cancel_move, move_org
+from mnemic.errors import ConflictError, MnemicError, NotFoundError, UnavailableError
 from mnemic.ports.store import MAIN_VIEW, VectorRow
 
 ORG, OTHER = "acme", "globex"
@@ -42,6 +43,7 @@ ROWS_IN_PEACE = 10_000
 WORDS = " and so on" * 20
 DIMS = 384
 PATIENCE_S = 1.0
+CANCELLED = 0.4  # probability
 DONE, LOST = 0, 4
 
 
@@ -50,6 +52,7 @@ class Report:
     """What the rounds found; `problems` is empty when every promise held."""
 
     kills: int = 0
+    cancels: int = 0
     completed: int = 0
     acknowledged: int = 0
     refused: int = 0
@@ -71,6 +74,19 @@ def move(source: Path, target: Path) -> MoveReport:
     engine, other = build(config(source)), open_store(config(target))
     try:
         return move_org(engine, other, ORG, told=ignore)
+    finally:
+        engine.readers.close()
+        engine.index.close()
+        engine.store.close()
+        other.close()
+
+
+def cancel(source: Path, target: Path) -> None:
+    """Cancel the move in this process, if there is one that has not switched."""
+    engine, other = build(config(source)), open_store(config(target))
+    try:
+        with suppress(ConflictError):
+            cancel_move(engine, other, ORG)
     finally:
         engine.readers.close()
         engine.index.close()
@@ -104,23 +120,26 @@ class Rounds:
                 mnemic.remember_many(scope(user), [f"before {user} {row}{WORDS}" for row in range(ROWS // USERS)])
         writer = fork(lambda: write(source, target, log))
         patience_s = PATIENCE_S
-        while not self._is_moved(source, target, self._chance.uniform(0, patience_s)):
+        while not self._has_ended(lambda: move(source, target), self._chance.uniform(0, patience_s)):
             patience_s *= 1.1  # else a busy machine would never complete a move
+            if self._chance.random() < CANCELLED:
+                ended = self._has_ended(lambda: cancel(source, target), self._chance.uniform(0, patience_s))
+                self.report.cancels += ended
+        self.report.completed += 1
         time.sleep(0.2)
         (self._folder / f"{number}.txt.end").touch()
         if os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1]) != DONE:
             self.report.problems.append(f"round {number}: a write of the other org failed")
         self._check(f"round {number}", source, target, log)
 
-    def _is_moved(self, source: Path, target: Path, patience_s: float) -> bool:
-        """Begin or continue the move, and kill it after `patience_s`. True if it was completed."""
-        start, pid = time.perf_counter(), fork(lambda: move(source, target))
+    def _has_ended(self, work: Callable[[], object], patience_s: float) -> bool:
+        """Do the work in a process that is killed after `patience_s`. True if it ended before."""
+        start, pid = time.perf_counter(), fork(work)
         while time.perf_counter() < start + patience_s:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 if os.waitstatus_to_exitcode(status) != DONE:
-                    self.report.problems.append(f"a move ended with {os.waitstatus_to_exitcode(status)}")
-                self.report.completed += 1
+                    self.report.problems.append(f"a move or cancel ended with {os.waitstatus_to_exitcode(status)}")
                 return True
             time.sleep(0.005)
         os.kill(pid, signal.SIGKILL)
@@ -214,6 +233,7 @@ def main() -> int:
     rows, copying_s = sum(peace.rows.values()), peace.seconds - peace.stopped_s
     facts: dict[str, object] = {
         "kills": report.kills,
+        "cancels completed": report.cancels,
         "moves completed": report.completed,
         "writes acknowledged during moves": report.acknowledged,
         "writes temporarily refused": report.refused,

@@ -7,7 +7,8 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -15,6 +16,8 @@ import pytest
 from psycopg import sql
 
 from mnemic.adapters.stores.postgres import PostgresStore
+from mnemic.adapters.stores.sqlite import SqliteStore
+from tests.conformance.moving_kit import Stores
 
 TABLES = (
     "supports",
@@ -191,3 +194,18 @@ def server(whole_database: str) -> Iterator[str]:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where the store is."""
     return str(tmp_path / "memory.db") if request.param == "sqlite" else request.getfixturevalue("server")
+
+
+@pytest.fixture(params=["sqlite-sqlite", "sqlite-postgres", "postgres-sqlite", "postgres-postgres"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    """Two empty stores. A server starts only for the pairs that have one."""
+    numbers = count(1)
+
+    def make(kind: str) -> SqliteStore | PostgresStore:
+        if kind == "sqlite":
+            return SqliteStore(tmp_path / f"{next(numbers)}.db", lock_wait_s=0.2)
+        return request.getfixturevalue("make_postgres")()
+
+    source, target = map(make, request.param.split("-"))
+    with closing(source), closing(target):
+        yield source, target

@@ -6,10 +6,9 @@ import os
 import signal
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -17,63 +16,37 @@ import pytest
 
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.build import build
-from mnemic.config import Config
 from mnemic.engine import move as move_module
-from mnemic.engine.engine import Engine
-from mnemic.engine.move import MoveReport, cancel_move, describe_org, move_org
+from mnemic.engine.move import MoveReport, cancel_move
 from mnemic.errors import ConflictError, InvalidInputError, MnemicError, NotFoundError, UnavailableError
 from mnemic.model.candidates import Terms
-from mnemic.model.item import Memory, State
-from mnemic.model.records import PlacementState, Receipt
-from mnemic.model.scope import Level, Partition, Visibility
+from mnemic.model.item import State
+from mnemic.model.records import PlacementState
+from mnemic.model.scope import Visibility
 from mnemic.ports.moving import MovingStore
 from mnemic.ports.store import SHARED_TABLES, VERSIONS_OF_AN_AGE, Store
 from mnemic.testing.random_use import RandomUse
 from mnemic.testing.samples import NOW, a_memory, a_query, add_memories
 from mnemic.testing.store_access import a_key, add_keys, notes_of
 from mnemic.testing.store_copying import used
+from tests.conformance.moving_kit import (
+    HERS,
+    ORG,
+    OTHER,
+    Opened,
+    Stores,
+    content,
+    engine_of,
+    memory,
+    move,
+    receipts_of,
+    refuse_copying,
+    state,
+    texts_of,
+)
 from tests.conformance.test_copying import count_rows, write_a_row_where_there_is_none
 
-ORG, OTHER = "acme", "globex"
-HERS = Partition(ORG, Level.USER, "anna")
 MakePostgres = Callable[..., PostgresStore]
-Opened = SqliteStore | PostgresStore
-Stores = tuple[Opened, Opened]
-
-
-def quiet(_step: str, _done: int, _total: int) -> None:
-    """Ignores progress."""
-
-
-@pytest.fixture(params=["sqlite-sqlite", "sqlite-postgres", "postgres-sqlite", "postgres-postgres"])
-def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    """Two empty stores. A server starts only for the pairs that have one."""
-    numbers = count(1)
-
-    def make(kind: str) -> SqliteStore | PostgresStore:
-        if kind == "sqlite":
-            return SqliteStore(tmp_path / f"{next(numbers)}.db", lock_wait_s=0.2)
-        return request.getfixturevalue("make_postgres")()
-
-    source, target = map(make, request.param.split("-"))
-    with closing(source), closing(target):
-        yield source, target
-
-
-def engine_of(store: Store) -> Engine:
-    return replace(build(Config(store="memory://", embedder="none")), store=store)
-
-
-def move(source: Store, target: Store, org: str = ORG, **options: object) -> MoveReport:
-    return move_org(engine_of(source), target, org, **{"told": quiet, **options})  # type: ignore[arg-type] -- names of options
-
-
-content = describe_org
-
-
-def state(store: MovingStore, org: str = ORG) -> PlacementState | None:
-    return next((each.state for each in store.placements() if each.org == org), None)
 
 
 @pytest.mark.requirement("P-55")
@@ -117,11 +90,6 @@ def test_every_table_arrives(tmp_path: Path, make_postgres: MakePostgres):
     assert receipts_of(last) == receipts_of(source)
     for store in (source, server, last):
         store.close()
-
-
-def receipts_of(store: Store) -> list[Receipt]:
-    with store.read() as work:
-        return [*work.erasure.receipts(ORG)]
 
 
 @pytest.mark.requirement("P-55")
@@ -193,15 +161,6 @@ def test_a_unique_value_that_goes_to_another_row_during_the_move_arrives(
     with target.read() as work:
         found = work.memories.list(Visibility((HERS,), None), a_query(limit=1000, states=()))
     assert {each.id for each in found if each.state is State.ACTIVE} == {first.id, *(each.id for each in between)}
-
-
-def memory(text: str) -> Memory:
-    return a_memory(text, partition=HERS)
-
-
-def texts_of(store: Store) -> list[str]:
-    with store.read() as work:
-        return sorted(each.text for each in work.memories.list(Visibility((HERS,), None), a_query(limit=1000)))
 
 
 def test_nobody_is_served_where_the_org_is_not(stores: Stores):
@@ -324,11 +283,6 @@ def test_a_cancelled_move_leaves_nothing_in_the_target(stores: Stores):
     assert [*source.placements(), *target.placements()] == []
     with pytest.raises(ConflictError, match="is not moving to"):
         cancel_move(engine_of(source), target, ORG)
-
-
-def refuse_copying(step: str, done: int, total: int) -> None:
-    if step == "copying" and done == total:
-        raise InvalidInputError("enough")
 
 
 def test_an_org_of_the_same_name_in_the_target_is_left_alone(stores: Stores):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ import typer
 from mnemic.cli import output
 from mnemic.cli.commands import command
 from mnemic.cli.options import AsJson, ConfigFile, IsSure, Store
+from mnemic.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from mnemic.engine.engine import Engine
@@ -74,11 +75,22 @@ def move(
 
 
 @command("org cancel")
-def cancel(org: OrgName, to: Target, options: StoreOptions) -> None:
-    """Cancel an interrupted move. The org stays in this store, and its rows are removed from the target."""
+def cancel(
+    org: OrgName,
+    options: StoreOptions,
+    to: Annotated[str | None, typer.Option("--to", help="The target store.", metavar="STORE")] = None,
+    is_lost: Annotated[
+        bool, typer.Option("--lost", help="Cancel without the target, because it no longer exists.")
+    ] = False,
+) -> None:
+    """Cancel an interrupted move. The org stays in this store, and its rows are removed from the target. With --lost,
+    this store also serves an org again that has moved to a lost store, as it was before the move.
+    """
     from mnemic.engine.move import cancel_move
 
-    with _open(options) as engine, _open_target(to) as target:
+    if (to is None) is not is_lost:
+        raise InvalidInputError("name the target with --to, or pass --lost if it no longer exists")
+    with _open(options) as engine, nullcontext() if to is None else _open_target(to) as target:
         cancel_move(engine, target, org)
     if options.as_json:
         output.show_json({"org": org, "state": "here"})

@@ -21,13 +21,14 @@ from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
 from mnemic.engine.erase import COPIES_LEFT, Place, Plan, carried_out, derived, keyed_hash, revoke_again
 from mnemic.engine.indexing import INDEX_LEFT, adopt_spaces, forget, sides
 from mnemic.model.backup import BackupReport, Contents, LostOrg, Manifest, RestoreReport
+from mnemic.model.columns import partition_of
 from mnemic.model.document import DocumentQuery
 from mnemic.model.health import Condition
 from mnemic.model.item import Memory, Message
 from mnemic.model.records import Receipt
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.files import Archive, Draft, Keyring, Opened, Told
-from mnemic.ports.store import AUDIT, KEYS, CopyingStore, Store, UnitOfWork
+from mnemic.ports.store import AUDIT, KEYS, CopyingStore, Rows, Store, UnitOfWork
 
 
 def erased_orgs(work: UnitOfWork) -> dict[str, datetime]:
@@ -269,11 +270,13 @@ def _seal_store(engine: Engine, store: CopyingStore, draft: Draft, keyring: Keyr
         with store.rows() as rows:
             at = engine.clock.now()
             erased = erased_orgs(rows.work)
-            keys = keyring.issue([None, *rows.orgs()], at)
+            orgs = rows.orgs()
+            keys = keyring.issue([None, *orgs], at)
             with engine.store.read() as work:
                 is_late = erased_orgs(work) != erased
             if not is_late:
-                manifest = _manifest(engine, rows.work, store.kind, Contents.WHOLE, at)
+                counts = rows.work.partitions.count(_list_partitions(rows, orgs))
+                manifest = _manifest(engine, rows.work, counts, store.kind, at)
                 return draft.seal_by_org(rows, keys, manifest, told)
         catch_up(engine, keyring)
     raise errors.UnavailableError("orgs were erased during the backup; try again when no erasure is running")
@@ -288,7 +291,15 @@ def _copy_store(engine: Engine, store: CopyingStore, draft: Draft, contents: Con
     with closing(draft.open_rows()) as rows:
         _check_sound(rows)
         with rows.read() as work:
-            return _manifest(engine, work, store.kind, contents, at)
+            counts = work.partitions.count(work.partitions.all())
+            return replace(_manifest(engine, work, counts, store.kind, at), contents=contents)
+
+
+def _list_partitions(rows: Rows, orgs: Iterable[str]) -> list[Partition]:
+    """The partitions of these orgs, also of stopped ones."""
+    columns = rows.tables["partitions"]
+    org, level, owner = (columns.index(name) for name in ("org", "level", "owner"))
+    return [partition_of(row[org], row[level], row[owner]) for each in orgs for row in rows.of("partitions", each)]
 
 
 def _copy_receipts(store: Store, draft: Draft) -> None:
@@ -306,16 +317,16 @@ def _check_sound(store: Store) -> None:
         raise errors.DamagedError("the store is damaged, and so would be a backup; recover it with `mnemic rescue`")
 
 
-def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:
+def _manifest(engine: Engine, work: UnitOfWork, counts: Mapping[str, int], kind: str, at: datetime) -> Manifest:
     models = {embedder.space.id: embedder.space.model for embedder in engine.known_embedders}
     spaces = work.vectors.spaces()
     return Manifest(
-        contents=contents,
+        contents=Contents.WHOLE,
         made_at=at,
         made_by="",
         schema=0,
         store=kind,
-        counts=work.partitions.count(work.partitions.all()),
+        counts=counts,
         spaces=spaces,
         models={space: model for space, model in models.items() if space in spaces},
         receipts=len(owed_by(work).receipts),

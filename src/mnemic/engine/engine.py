@@ -67,23 +67,42 @@ class AccessLog:
             self.flush(store)
 
     def drain(self, work: UnitOfWork) -> None:
-        """Write all accesses in this unit of work. They are dropped even if it fails."""
+        """Write all accesses in this unit of work. They are dropped even if it fails. Those of orgs that a move has
+        stopped wait, and those of orgs that have moved are dropped.
+        """
         with self._guard:
             pending, makers, at = self._pending, self._records, self._at
             self._pending, self._records, self._at = Counter(), [], None
         if at is None:
             return
+        made = [make() for make in makers]
+        unserved = work.upkeep.unserved({place.org for place, _ in pending} | {each.partition.org for each in made})
         counts: dict[Partition, dict[str, int]] = {}
         records: dict[Partition, list[ContextRecord]] = {}
         for (partition, item_id), count in pending.items():
             counts.setdefault(partition, {})[item_id] = count
-        for made in (make() for make in makers):
-            records.setdefault(made.partition, []).append(made)
+        for each in made:
+            records.setdefault(each.partition, []).append(each)
+        for partition in [each for each in {*counts, *records} if each.org in unserved]:
+            accesses, shown = counts.pop(partition, {}), records.pop(partition, [])
+            if unserved[partition.org]:
+                self._keep(partition, accesses, shown, at)
         for partition in sorted({*counts, *records}):  # each locks its partition: always in the same order
             if partition in counts:
                 work.memories.touch(partition, counts[partition], at)
             if partition in records:
                 work.contexts.add(records[partition])
+
+    def _keep(
+        self, partition: Partition, counts: Mapping[str, int], records: Sequence[ContextRecord], at: datetime
+    ) -> None:
+        """Keep accesses for a later `drain` if they fit into half of the log. A full log is written at every recall."""
+        with self._guard:
+            if len(self._pending) + len(counts) <= MAX_PENDING // 2:
+                self._pending.update({(partition, item_id): count for item_id, count in counts.items()})
+            if len(self._records) + len(records) <= MAX_RECORDS // 2:
+                self._records += [lambda record=each: record for each in records]
+            self._at = at if self._at is None else max(self._at, at)
 
     def flush(self, store: Store) -> None:
         """Write all accesses in their own unit of work. If the store fails, they are lost (logged)."""

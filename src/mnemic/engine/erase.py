@@ -21,7 +21,7 @@ from mnemic.engine.fields import deletion, erase_memories
 from mnemic.engine.indexing import forget, reached
 from mnemic.engine.lasting_facts import profile_job, take_back, told_in
 from mnemic.engine.secrets import clean_reason
-from mnemic.errors import NotFoundError
+from mnemic.errors import NotFoundError, UnavailableError
 from mnemic.model.graph import GRAPH_ITEM
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import ApiKey, HistoryEntry, Receipt
@@ -278,8 +278,11 @@ def receipts(engine: Engine, scope: Scope) -> Sequence[Receipt]:
 
 
 def _plan_erasure(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
-    plan, everywhere = Plan(), [each for each in work.partitions.all() if each.org == scope.org]
     owner = scope.partition(level)
+    work.partitions.versions([owner])  # refuses an org that has moved, since `all` has only served partitions
+    if work.upkeep.unserved([scope.org]):
+        raise UnavailableError(f"org {scope.org} is moving between stores; try again in a few seconds")
+    plan, everywhere = Plan(), [each for each in work.partitions.all() if each.org == scope.org]
     if level is Level.ORG:
         plan.partitions = everywhere
         return plan

@@ -23,16 +23,17 @@ from mnemic.errors import ConflictError, DamagedError, InvalidInputError, NotFou
 from mnemic.model.records import Placement, PlacementState, Receipt
 from mnemic.model.scope import Level, Partition
 from mnemic.ports.moving import MovingStore, Transfer
-from mnemic.ports.store import AUDIT, KEYS, Rows, Store
+from mnemic.ports.store import AUDIT, KEYS, LOG_TABLES, RECEIPTS, Rows, Store
 
 _ROWS_AT_ONCE = 500  # per transaction of the target, so that its other orgs wait for milliseconds
 _FEW_ROWS = 200  # changes that a pass may leave for the write stop: a few milliseconds of work
 _MOST_PASSES = 8  # before the write stop; the limit for an org that is written faster than it is copied
-_PARTITIONS, _REQUESTS = "partitions", "requests"
-_KEPT = {AUDIT, "receipts"}
-"""Tables in which each store keeps its own rows, in addition to those that arrive."""
+_MOST_COMPARISONS = 3  # after a pass each; rows that expire in between make them differ
+_PARTITIONS, _REQUESTS, _TOKENS = "partitions", "requests", "oauth_tokens"
 _NUMBERS = {"seq", "version", "horizon"}
 """Columns in which each store has its own numbers."""
+
+_UNFINISHED = (PlacementState.LEAVING, PlacementState.STOPPED)
 
 Told = Callable[[str, int, int], object]
 """Progress callback: `(step, rows done, rows in all)`."""
@@ -74,11 +75,20 @@ def move_org(engine: Engine, target: Store, org: str, *, is_erasing: bool = Fals
     return replace(report, receipt=move.erase()) if is_erasing else report
 
 
-def cancel_move(engine: Engine, target: Store, org: str) -> None:
-    """Cancel a move that has not switched. The source serves the org, and its rows are removed from the target. Raises
-    `ConflictError` if there is no move to cancel.
+def cancel_move(engine: Engine, target: Store | None, org: str) -> None:
+    """Cancel a move that has not switched. The source serves the org, and its rows are removed from the target. Without
+    a target, because it is lost, the source serves the org again as it left it. Raises `ConflictError` if there is no
+    move to cancel.
     """
-    _Move(engine, moving(engine.store), moving(target), org, _ignore).cancel()
+    source = moving(engine.store)
+    if target is not None:
+        _Move(engine, source, moving(target), org, _ignore).cancel()
+        return
+    with source.transfer(org) as transfer:
+        here = transfer.find()
+        if here is None or here.state not in (*_UNFINISHED, PlacementState.MOVED):
+            raise ConflictError(f"org {org} is not moving from {source.address}")
+        transfer.put(None)
 
 
 def describe_org(store: MovingStore, org: str) -> tuple[Mapping[str, int], str]:
@@ -102,6 +112,7 @@ class _Move:
         start = time.perf_counter()
         source, target = self._source.address, self._target.address
         if self._is_done():
+            self._copy_audit()
             return MoveReport(self._org, source, target, {}, "", 0, 0.0, time.perf_counter() - start)
         self._begin()
         passes, changes = 0, _FEW_ROWS + 1
@@ -112,13 +123,13 @@ class _Move:
         with ExitStack() as if_it_fails:
             self._note(self._source, PlacementState.STOPPED, target)
             if_it_fails.callback(self._note, self._source, PlacementState.LEAVING, target)
-            self._pass("stopped")
-            counts, digest = self._compare()
+            counts, digest = self._make_equal()
             if_it_fails.pop_all()
         self._told("switching", 0, 1)
         self._note(self._target, PlacementState.HERE, source)
         self._told("switching", 1, 1)
         self._note(self._source, PlacementState.MOVED, target)
+        self._copy_audit()
         end = time.perf_counter()
         return MoveReport(self._org, source, target, counts, digest, passes, end - stop, end - start)
 
@@ -127,9 +138,11 @@ class _Move:
         the target may use the same keyring.
         """
         engine, now = self._engine, self._engine.clock.now()
+        if not self._has_arrived():
+            raise ConflictError(f"{self._target.address} does not have org {self._org}; nothing was erased")
         with self._source.rows(is_whole=True) as rows:
             side = _Side(rows, self._org)
-            keys = {table: [*side.read(table)] for table in (KEYS, _REQUESTS)}
+            keys = {table: [*side.read(table)] for table in (KEYS, _REQUESTS, _TOKENS)}
             partitions = [*side.owners.values()]
         self._told("erasing", 0, len(partitions))
         with self._source.transfer(self._org) as transfer:
@@ -152,20 +165,30 @@ class _Move:
         return replace(receipt, notes=left)
 
     def cancel(self) -> None:
-        here, there = self._placements()
-        if there is None or there.state is not PlacementState.ARRIVING:
-            raise ConflictError(f"org {self._org} is not moving to {self._target.address}")
-        if here is not None and here.state is PlacementState.MOVED:
-            raise ConflictError(f"org {self._org} has already left this store; move it back instead")
-        self._take(self._target, PlacementState.ARRIVING, self._source.address, there)
+        """The source serves the org first, so that a call that dies leaves only rows in the target to remove."""
+        (here, there), source, target = self._placements(), self._source.address, self._target.address
+        is_leaving = here is not None and here.state in _UNFINISHED and here.place == target
+        is_arriving = there is not None and there.state is PlacementState.ARRIVING
+        has_left = there is not None if is_leaving else here is not None and here.state is PlacementState.MOVED
+        if has_left and not is_arriving:
+            raise ConflictError(f"org {self._org} has already left; move it back, or pass --lost if {target} is lost")
+        if not (is_leaving or is_arriving) or (is_arriving and there and there.place != source):
+            raise ConflictError(f"org {self._org} is not moving to {target}")
+        if is_arriving:  # first, so that another process cannot switch
+            self._take(self._target, PlacementState.ARRIVING, source, there)
+        if is_leaving:
+            self._put(self._source, None, here)
+        if is_arriving:
+            self._clear_target()
+
+    def _clear_target(self) -> None:
         with self._target.rows(is_whole=True) as rows:
             side = _Side(rows, self._org)
             for table in [*side.keys][::-1]:
-                if table not in _KEPT:
+                if table not in LOG_TABLES:
                     self._apply(table, side, side.read(table), _remove)
         with self._target.transfer(self._org) as transfer:
-            transfer.put(None)
-        with self._source.transfer(self._org) as transfer:
+            self._check_token(transfer)
             transfer.put(None)
 
     def _is_done(self) -> bool:
@@ -178,22 +201,31 @@ class _Move:
         if here.place != self._target.address:
             done = "has moved" if here.state is PlacementState.MOVED else "is already moving"
             raise ConflictError(f"org {self._org} {done} to {here.place}")
-        if here.state is PlacementState.STOPPED and there is not None and there.state is PlacementState.HERE:
+        if here.state is PlacementState.STOPPED and there is not None and there.state is not PlacementState.ARRIVING:
             self._take(self._source, PlacementState.MOVED, self._target.address, here)
             return True
         return here.state is PlacementState.MOVED
 
     def _begin(self) -> None:
         here, there = self._placements()
-        with self._source.rows(is_whole=True) as rows:
-            if not _Side(rows, self._org).owners and not any(True for _ in rows.of(KEYS, self._org)):
-                raise NotFoundError(f"org {self._org} has no rows in {self._source.address}")
-        if there is None or there.state not in (PlacementState.ARRIVING, PlacementState.MOVED):
-            with self._target.rows(is_whole=True) as rows:
-                if _Side(rows, self._org).owners or any(True for _ in rows.of(KEYS, self._org)):
-                    raise ConflictError(f"{self._target.address} already has an org named {self._org}")
+        if not self._has_rows(self._source):
+            raise NotFoundError(f"org {self._org} has no rows in {self._source.address}")
+        if there is not None and there.state is PlacementState.ARRIVING:
+            if there.place != self._source.address:
+                raise ConflictError(f"org {self._org} is already arriving from {there.place}")
+        elif (there is None or there.state is not PlacementState.MOVED) and self._has_rows(self._target):
+            raise ConflictError(f"{self._target.address} already has an org named {self._org}")
         self._take(self._target, PlacementState.ARRIVING, self._source.address, there)
         self._take(self._source, PlacementState.LEAVING, self._target.address, here)
+
+    def _has_rows(self, store: MovingStore) -> bool:
+        with store.rows(is_whole=True) as rows:
+            return bool(_Side(rows, self._org).owners) or any(True for _ in rows.of(KEYS, self._org))
+
+    def _has_arrived(self) -> bool:
+        """True if the target has the org, or had it and passed it on."""
+        there = self._placements()[1]
+        return self._has_rows(self._target) if there is None else there.state is not PlacementState.ARRIVING
 
     def _placements(self) -> list[Placement | None]:
         stores = (self._source, self._target)
@@ -201,10 +233,13 @@ class _Move:
 
     def _take(self, store: MovingStore, state: PlacementState, place: str, seen: Placement | None) -> None:
         """Take over the move with this process's token, if the placement is unchanged since it was read."""
+        self._put(store, self._placement(state, place), seen)
+
+    def _put(self, store: MovingStore, placement: Placement | None, seen: Placement | None) -> None:
         with store.transfer(self._org) as transfer:
             if transfer.find() != seen:
                 raise ConflictError(f"another process is moving org {self._org}; try again when it has finished")
-            transfer.put(self._placement(state, place))
+            transfer.put(placement)
 
     def _note(self, store: MovingStore, state: PlacementState, place: str) -> None:
         with self._source.rows(is_whole=True) as rows, store.transfer(self._org) as transfer:
@@ -264,17 +299,38 @@ class _Move:
             return [row for part in parts for row in self._apply_some(table, key, part, act)] if parts else [*values]
         return []
 
-    def _compare(self) -> tuple[dict[str, int], str]:
-        """Rows by table, and their digest. Raises `DamagedError` if the stores differ."""
+    def _copy_audit(self) -> None:
+        """Copy entries of the audit log that were added after the last pass, unless the target has passed the org on.
+        These writes are never refused.
+        """
+        source, there = self._source.address, self._placements()[1]
+        if there is None or there.state is not PlacementState.HERE or there.place != source:
+            return
+        self._take(self._target, PlacementState.HERE, source, there)
+        with self._source.rows(is_whole=True) as ours, self._target.rows(is_whole=True) as theirs:
+            here = _Side(ours, self._org)
+            late = _find_differences(here, _Side(theirs, self._org), AUDIT).fresh
+            self._apply(AUDIT, here, here.pick(AUDIT, late), _insert)
+
+    def _make_equal(self) -> tuple[dict[str, int], str]:
+        """Rows by table, and their digest, which both stores have. Raises `DamagedError` if they still differ."""
+        differing = list[str]()
+        for _ in range(_MOST_COMPARISONS):
+            self._pass("stopped")
+            counts, digest, differing = self._compare()
+            if not differing:
+                return counts, digest
+        raise DamagedError(f"the stores differ in {', '.join(differing)}; org {self._org} was not moved")
+
+    def _compare(self) -> tuple[dict[str, int], str, list[str]]:
+        """Rows by table, their digest, and the tables that differ."""
         self._told("comparing", 0, 1)
         with self._source.rows(is_whole=True) as ours, self._target.rows(is_whole=True) as theirs:
             here, there = _Side(ours, self._org), _Side(theirs, self._org)
             (counts, digest), (others, other) = _digest(here), _digest(there)
-            lost = [table for table in _KEPT if any(_find_differences(here, there, table)[:2])]
+            lost = [RECEIPTS] if any(_find_differences(here, there, RECEIPTS)[:2]) else []
         differing = [*lost, *(table for table, rows in counts.items() if others[table] != rows)]
-        if differing or digest != other:
-            raise DamagedError(f"the stores differ in {', '.join(differing) or 'rows'}; org {self._org} was not moved")
-        return counts, digest
+        return counts, digest, differing or ["rows"] * (digest != other)
 
 
 _Act = Callable[[Transfer, str, Sequence[str], Sequence[Mapping[str, object]]], None]
@@ -365,15 +421,15 @@ def _find_differences(here: _Side, there: _Side, table: str) -> _Differences:
             fresh.add(key)
         elif held != digest:
             changed.add(key)
-    return _Differences(changed, fresh, set() if table in _KEPT else {*known})
+    return _Differences(changed, fresh, set() if table in LOG_TABLES else {*known})
 
 
 def _digest(side: _Side) -> tuple[dict[str, int], str]:
     """Rows by table, and a digest of all rows. It includes the rows' order within a partition if it is kept, but not
-    the tables in `_KEPT`, in which the target may have more rows.
+    the tables in `LOG_TABLES`, in which the target may have more rows.
     """
     counts, whole = dict[str, int](), hashlib.sha256()
-    for table in sorted(side.keys.keys() - _KEPT):
+    for table in sorted(side.keys.keys() - {*LOG_TABLES}):
         counts[table], total, places = 0, 0, Counter[object]()
         pid = side.columns(table).index("pid") if side.is_ordered(table) else None
         for row in side.plain(table):

@@ -534,13 +534,15 @@ class CopyingStore(Protocol):
         ...
 
     def write_copy(self, path: Path, told: Told) -> None:
-        """Write every row, as of one moment, to a new file at `path` without blocking readers and writers. Raises
-        `UnavailableError` if the disk is full; the file is then useless.
+        """Write the rows of one moment to a new file at `path` without blocking readers and writers, all but those that
+        `rows` leaves out. Raises `UnavailableError` if the disk is full; the file is then useless.
         """
         ...
 
     def rows(self, *, is_whole: bool = False) -> AbstractContextManager[Rows]:
-        """Read a snapshot of all rows without blocking readers and writers. `is_whole`: include `PASSING_TABLES`."""
+        """Read a snapshot of all rows without blocking readers and writers. `is_whole`: include `PASSING_TABLES`, and
+        orgs that have moved away or are still arriving. Otherwise only their `LOG_TABLES` are included.
+        """
         ...
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
@@ -554,6 +556,10 @@ class CopyingStore(Protocol):
 KEYS, AUDIT = "api_keys", "audit"
 KEPT_TABLES = (KEYS, AUDIT)
 """Tables about running the store, not about memories."""
+
+RECEIPTS = "receipts"
+LOG_TABLES = (AUDIT, RECEIPTS)
+"""Tables whose rows stay in a store after their org has moved. Those that arrive are added to the target's own."""
 
 PLACEMENTS = "placements"
 PASSING_TABLES = ("requests", "context_records", "oauth_tokens", PLACEMENTS)

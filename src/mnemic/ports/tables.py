@@ -41,7 +41,7 @@ class Keys(Protocol):
         ...
 
     def blank(self, org: str, id: str, at: datetime) -> None:
-        """Revoke an org's key and remove the names in it: `ERASED` replaces its user and agent."""
+        """Revoke an org's key and remove its tokens and the names in it: `ERASED` replaces its user and agent."""
         ...
 
     def has_any(self) -> bool:
@@ -148,6 +148,12 @@ class Upkeep(Protocol):
 
     def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:
         """Note a run for `at` if the last was `was`, so that one worker runs it; False if another did."""
+        ...
+
+    def unserved(self, orgs: Collection[str]) -> Mapping[str, bool]:
+        """Those of the orgs that refuse writes because they move; True if a later write may succeed. The others accept
+        the writes of this unit of work.
+        """
         ...
 
     def forget_jobs(self, before: datetime) -> int:

@@ -153,6 +153,14 @@ class TokensContract:
             assert work.tokens.end("c1") == 2
             assert [work.tokens.get(each) is None for each in ("01", "02", "03")] == [True, True, False]
 
+    def test_a_blanked_key_has_no_tokens(self, store: Store):
+        key = a_key()
+        add_keys(store, key)
+        with store.write() as work:
+            work.tokens.add([a_token("01", key_id=key.id), a_token("02"), a_token("03", OTHER, key_id=key.id)])
+            work.keys.blank(ORG, key.id, NOW)
+            assert [work.tokens.get(each) is None for each in ("01", "02", "03")] == [True, False, False]
+
     def test_expired_tokens_of_every_org_are_forgotten(self, store: Store):
         with store.write() as work:
             work.tokens.add([a_token("01"), a_token("02", OTHER), a_token("03", expires_at=NOW + MINUTE)])

@@ -2,9 +2,10 @@
 
 import builtins
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -388,12 +389,23 @@ class MemoryUpkeep(Port):
         schedules[schedule] = at
         return True
 
+    def unserved(self, orgs: Collection[str]) -> dict[str, bool]:
+        del orgs
+        return {}
+
     def forget_jobs(self, before: datetime) -> int:
         jobs = self._transaction.writable.jobs
-        old = [key for key, job in jobs.items() if job.state == JobState.DONE and job.created_at < before]
-        for key in old:
-            del jobs[key]
-        return len(old)
+        return _remove_if(jobs, lambda job: job.state == JobState.DONE and job.created_at < before)
+
+
+_Row = TypeVar("_Row")
+
+
+def _remove_if(rows: MutableMapping[Any, _Row], is_gone: Callable[[_Row], bool]) -> int:
+    gone = [key for key, row in rows.items() if is_gone(row)]
+    for key in gone:
+        del rows[key]
+    return len(gone)
 
 
 def _lives(partition: Partition, row: Memory | Document) -> bool:
@@ -433,6 +445,7 @@ class MemoryKeys(Port):
             key = self._transaction.tables.keys[id]
             user, agent = (None if name is None else ERASED for name in (key.user, key.agent))
             self._transaction.writable.keys[id] = replace(key, name="", user=user, agent=agent)
+            _remove_if(self._transaction.writable.tokens, lambda token: (token.org, token.key_id) == (org, id))
 
     def has_any(self) -> bool:
         return bool(self._transaction.tables.keys)
@@ -448,20 +461,14 @@ class MemoryTokens(Port):
         return self._transaction.tables.tokens.get(hash)
 
     def remove(self, org: str, hash: str) -> bool:
-        return self._drop(lambda token: (token.org, token.hash) == (org, hash)) == 1
+        tokens = self._transaction.writable.tokens
+        return _remove_if(tokens, lambda token: (token.org, token.hash) == (org, hash)) == 1
 
     def end(self, connection: str) -> int:
-        return self._drop(lambda token: token.connection == connection)
+        return _remove_if(self._transaction.writable.tokens, lambda token: token.connection == connection)
 
     def forget(self, before: datetime) -> int:
-        return self._drop(lambda token: token.expires_at < before)
-
-    def _drop(self, is_dropped: Callable[[KeptToken], bool]) -> int:
-        tokens = self._transaction.writable.tokens
-        dropped = [token.hash for token in tokens.values() if is_dropped(token)]
-        for each in dropped:
-            del tokens[each]
-        return len(dropped)
+        return _remove_if(self._transaction.writable.tokens, lambda token: token.expires_at < before)
 
 
 class MemoryAudit(Port):
@@ -478,11 +485,7 @@ class MemoryAudit(Port):
         return [pair for pair in reversed(found) if before is None or pair[0] < before][:limit]
 
     def forget(self, before: datetime) -> int:
-        audit = self._transaction.writable.audit
-        old = [number for number, entry in audit.items() if entry.at < before]
-        for number in old:
-            del audit[number]
-        return len(old)
+        return _remove_if(self._transaction.writable.audit, lambda entry: entry.at < before)
 
 
 class MemoryRequests(Port):
@@ -528,11 +531,7 @@ class MemoryRequests(Port):
         return len(found)
 
     def forget(self, before: datetime) -> int:
-        requests = self._transaction.writable.requests
-        old = [place for place, each in requests.items() if each.at < before]
-        for place in old:
-            del requests[place]
-        return len(old)
+        return _remove_if(self._transaction.writable.requests, lambda request: request.at < before)
 
     def _own(self, request: KeptRequest) -> KeptRequest | None:
         known = self._transaction.tables.requests.get(_place(request))

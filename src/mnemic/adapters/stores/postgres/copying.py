@@ -25,7 +25,7 @@ from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.errors import UnsupportedError
 from mnemic.model.columns import Row, dumps
 from mnemic.model.scope import Partition
-from mnemic.ports.store import PASSING_TABLES, PLACEMENTS, Rows, Told, UnitOfWork
+from mnemic.ports.store import LOG_TABLES, PASSING_TABLES, PLACEMENTS, SHARED_TABLES, Rows, Told, UnitOfWork
 
 _ROWS_AT_ONCE = 1000  # bounds memory: 1,000 vectors of 384 numbers are 1.5 MB
 _OWN = {"org", "filterable", "filterable_bookkeeping"}
@@ -76,9 +76,14 @@ class PostgresRows:
     """The `Rows` port over a snapshot transaction. `see_every_org` lets its next statements see every org."""
 
     def __init__(
-        self, connection: Connection[Row], work: UnitOfWork, see_every_org: _See, without: Collection[str]
+        self,
+        connection: Connection[Row],
+        work: UnitOfWork,
+        see_every_org: _See,
+        without: Collection[str],
+        absent: Collection[str],
     ) -> None:
-        self._connection, self.work, self._see_every_org = connection, work, see_every_org
+        self._connection, self.work, self._see_every_org, self._absent = connection, work, see_every_org, absent
         self._schema = _schema(connection)
         copied = _copied_tables()
         self._columns = {
@@ -101,6 +106,8 @@ class PostgresRows:
         return sum(_count(self._connection, table) for table in self.tables)
 
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
+        if org in self._absent and table not in LOG_TABLES:
+            return iter(())
         columns = self._columns[table]
         statement = rows_statement(table, self.tables[table])
         asked = _fill_statement(statement, columns=_list_columns(columns), table=sql.Identifier(table))
@@ -249,14 +256,12 @@ def _to_copy(kind: str, value: object) -> object:
 def _read(
     connection: Connection[Row], schema: _Schema, table: str, columns: Sequence[_Column]
 ) -> Iterator[Sequence[object]]:
-    """The rows of a table in insertion order, fetched lazily."""
-    is_numbered = any(column.name == _NUMBER for column in schema.tables[table])
-    statement = _fill_statement(
-        "read" if is_numbered else "read_unordered",
-        table=sql.Identifier(table),
-        columns=_list_columns(columns),
-        order=sql.Identifier(_NUMBER),
-    )
+    """The rows of a table in insertion order, fetched lazily, without those of absent orgs."""
+    statement = _fill_statement("read", table=sql.Identifier(table), columns=_list_columns(columns))
+    if table not in (*SHARED_TABLES, *LOG_TABLES):
+        statement += sql.SQL(" ") + _fill_statement("without_absent")
+    if any(column.name == _NUMBER for column in schema.tables[table]):
+        statement += sql.SQL(" ") + _fill_statement("in_order")
     return _fetch_rows(connection, f"copy_{table}", statement, columns)
 
 

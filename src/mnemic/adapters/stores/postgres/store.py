@@ -15,7 +15,7 @@ from mnemic.adapters.stores.postgres.connections import Connections, Target, que
 from mnemic.adapters.stores.postgres.copying import PostgresRows, PostgresTransfer, lock_all, replace_rows, write_rows
 from mnemic.adapters.stores.postgres.migration import migrate
 from mnemic.adapters.stores.postgres.session import PostgresUnitOfWork, Session
-from mnemic.adapters.stores.sql.moving import list_placements
+from mnemic.adapters.stores.sql.moving import find_absent_orgs, list_placements
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.health import Condition, Finding
@@ -110,7 +110,8 @@ class PostgresStore:
         with self._transaction("begin_read") as connection:
             work = PostgresUnitOfWork(Session(connection, self.place, is_writing=False))
             without = (PLACEMENTS,) if is_whole else PASSING_TABLES
-            yield PostgresRows(connection, work, self._see_every_org, without)
+            absent = set[str]() if is_whole else find_absent_orgs(work.transaction)
+            yield PostgresRows(connection, work, self._see_every_org, without, absent)
 
     @property
     def address(self) -> str:

@@ -132,7 +132,7 @@ class SqlErasure(SqlPort, topic="erasure"):
         return secret
 
     def add(self, receipt: Receipt) -> None:
-        self._session.see(receipt.org)
+        self._session.enter(receipt.org)
         if not self._session.write_each(self._sql["add"], [RECEIPT.row(receipt)])[0]:
             raise ConflictError(f"receipt {receipt.id} already exists")
 

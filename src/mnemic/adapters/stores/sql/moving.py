@@ -7,7 +7,7 @@ from mnemic.adapters.stores.checks import new_age
 from mnemic.adapters.stores.sql.dialect import PLACEMENT
 from mnemic.adapters.stores.sql.session import SqlSession
 from mnemic.model.columns import partition_of
-from mnemic.model.records import Placement
+from mnemic.model.records import Placement, PlacementState
 from mnemic.model.scope import Partition
 from mnemic.ports.moving import Transfer
 from mnemic.ports.store import UnitOfWork
@@ -18,6 +18,12 @@ _PARTITIONS = "partitions"
 def list_placements(session: SqlSession) -> list[Placement]:
     """The placements of every org, in order."""
     return [PLACEMENT.noun(row) for row in session.run_across(session.statements("placements")["list"])]
+
+
+def find_absent_orgs(session: SqlSession) -> set[str]:
+    """The orgs that have moved away or are still arriving."""
+    states = (PlacementState.MOVED, PlacementState.ARRIVING)
+    return {each.org for each in list_placements(session) if each.state in states}
 
 
 class SqlTransfer:

@@ -179,6 +179,12 @@ class SqlUpkeep(SqlPort, topic="upkeep"):
         key = {"name": schedule, "was": micros(was), "at": to_microseconds(at)}
         return self._session.write(self._sql["first_run" if was is None else "next_run"], key).rowcount == 1
 
+    def unserved(self, orgs: Collection[str]) -> dict[str, bool]:
+        self._session.see(*orgs)
+        lock = self._sql.get("unserved_lock", "") if self._session.is_writing else ""
+        found = self._session.run(f"{self._sql['unserved']}\n{lock}", {"orgs": self._session.list_values(orgs)})
+        return {str(org): bool(is_stopped) for org, is_stopped in found}
+
     def forget_jobs(self, before: datetime) -> int:
         return self._session.write_across(self._sql["forget_jobs"], {"before": to_microseconds(before)}).rowcount
 
@@ -196,7 +202,7 @@ class SqlKeys(SqlPort, topic="access"):
         return None if row is None else KEY.noun(row)
 
     def list(self, org: str) -> list[ApiKey]:
-        self._session.see(org)
+        self._session.enter(org)
         return [KEY.noun(row) for row in self._session.run(self._sql["list"], {"org": org})]
 
     def end(self, org: str, id: str, *, expires_at: datetime | None = None, revoked_at: datetime | None = None) -> bool:
@@ -207,6 +213,7 @@ class SqlKeys(SqlPort, topic="access"):
     def blank(self, org: str, id: str, at: datetime) -> None:
         self._session.enter(org)
         self._session.write(self._sql["blank"], {"org": org, "id": id, "at": micros(at), "erased": ERASED})
+        self._session.write(self._session.statements("tokens")["remove_of_key"], {"org": org, "id": id})
 
     def has_any(self) -> bool:
         row = self._session.run_across(self._sql["has_any"]).fetchone()
@@ -217,7 +224,7 @@ class SqlTokens(SqlPort, topic="tokens"):
     """The `Tokens` port."""
 
     def add(self, tokens: Sequence[KeptToken]) -> None:
-        self._session.see(*(token.org for token in tokens))
+        self._session.enter(*(token.org for token in tokens))
         self._session.write_each(self._sql["insert"], [TOKEN.row(token) for token in tokens])
 
     def get(self, hash: str) -> KeptToken | None:
@@ -225,12 +232,14 @@ class SqlTokens(SqlPort, topic="tokens"):
         return None if row is None else TOKEN.noun(row)
 
     def remove(self, org: str, hash: str) -> bool:
-        self._session.see(org)
+        self._session.enter(org)
         return self._session.write(self._sql["remove"], {"org": org, "hash": hash}).rowcount == 1
 
     def end(self, connection: str) -> int:
+        key = {"connection": connection}
+        self._session.enter(*(str(row[0]) for row in self._session.run_across(self._sql["orgs"], key)))
         # Twice: in PostgreSQL, the first statement may wait for an exchange whose new tokens only the next one sees.
-        return sum(self._session.write_across(self._sql["end"], {"connection": connection}).rowcount for _ in range(2))
+        return sum(self._session.write_across(self._sql["end"], key).rowcount for _ in range(2))
 
     def forget(self, before: datetime) -> int:
         return self._session.write_across(self._sql["forget"], {"before": to_microseconds(before)}).rowcount
@@ -261,21 +270,21 @@ class SqlRequests(SqlPort, topic="requests"):
         return self._session.write(self._sql["add"], asked).rowcount == 1
 
     def get(self, org: str, caller: str, key: str) -> KeptRequest | None:
-        self._session.see(org)
+        self._session.enter(org)
         row = self._session.run(self._sql["get"], {"org": org, "caller": caller, "key": key}).fetchone()
         return None if row is None else REQUEST.noun(row)
 
     def answer(self, request: KeptRequest, outcome: Outcome, answer: bytes) -> bool:
-        self._session.see(request.org)
+        self._session.enter(request.org)
         given = {**REQUEST.row(request), "outcome": outcome.value, "answer": answer}
         return self._session.write(self._sql["answer"], given).rowcount == 1
 
     def remove(self, request: KeptRequest) -> bool:
-        self._session.see(request.org)
+        self._session.enter(request.org)
         return self._session.write(self._sql["remove"], REQUEST.row(request)).rowcount == 1
 
     def scrub(self, org: str, level: Level, owner: str, but: str) -> int:
-        self._session.see(org)
+        self._session.enter(org)
         asked = {"org": org, "level": level.value, "owner": owner, "but": but}
         return self._session.write(self._sql["scrub"], asked).rowcount
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from mnemic.adapters.stores.checks import new_age
 from mnemic.adapters.stores.sqlite.session import APPLICATION_ID, migrations, statements, translated_errors
 from mnemic.errors import InvalidInputError, UnsupportedError
-from mnemic.ports.store import PASSING_TABLES, PLACEMENTS, SHARED_TABLES, Rows, Told, UnitOfWork
+from mnemic.ports.store import LOG_TABLES, PASSING_TABLES, PLACEMENTS, SHARED_TABLES, Rows, Told, UnitOfWork
 
 _PAGES_AT_ONCE = 1024  # 4 MiB of 4 KiB pages between two reports of progress
 
@@ -26,6 +26,10 @@ def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
 
         connection.backup(copy, pages=_PAGES_AT_ONCE, progress=reached)
         copy.executescript(statements("copying")["settled"])
+        tables = {name: columns for name, columns in list_tables(copy).items() if name not in LOG_TABLES}
+        for name in sorted({*tables} - {*PASSING_TABLES, *SHARED_TABLES}, key=lambda name: name == "partitions"):
+            drop = statements("copying")[f"drop_absent_{rows_statement(name, tables[name])}"]
+            copy.execute(drop.format(table=_quote_name(name)))
         for name in PASSING_TABLES:
             copy.execute(statements("copying")["empty"].format(table=_quote_name(name)))
         copy.commit()
@@ -118,8 +122,10 @@ class CopyFile:
 class SqliteRows:
     """The `Rows` port over a transaction that reads."""
 
-    def __init__(self, connection: sqlite3.Connection, work: UnitOfWork, without: Collection[str]) -> None:
-        self._connection, self.work = connection, work
+    def __init__(
+        self, connection: sqlite3.Connection, work: UnitOfWork, without: Collection[str], absent: Collection[str]
+    ) -> None:
+        self._connection, self.work, self._absent = connection, work, absent
         tables = list_tables(connection, "main")
         self.tables = {name: columns for name, columns in tables.items() if name not in without}
 
@@ -137,6 +143,8 @@ class SqliteRows:
         return sum(int(row[0]) for row in counting)
 
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
+        if org in self._absent and table not in LOG_TABLES:
+            return
         columns = self.tables[table]
         sql = statements("copying")[rows_statement(table, columns)]
         if "seq" in columns:

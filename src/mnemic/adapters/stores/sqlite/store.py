@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mnemic.adapters.sql_files import switch_to_write_ahead
 from mnemic.adapters.stores.sql.former import part_bookkeeping
-from mnemic.adapters.stores.sql.moving import SqlTransfer, list_placements
+from mnemic.adapters.stores.sql.moving import SqlTransfer, find_absent_orgs, list_placements
 from mnemic.adapters.stores.sql.session import Erased
 from mnemic.adapters.stores.sqlite import session
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
@@ -186,7 +186,8 @@ class SqliteStore:
         with self._borrow_connection() as connection, session.translated_errors(f"reading all of {self.path}"):
             connection.execute(session.statements("connection")["begin_read"])
             work = session.SqliteUnitOfWork(session.Session(connection, is_writing=False))
-            yield SqliteRows(connection, work, (PLACEMENTS,) if is_whole else PASSING_TABLES)
+            absent = set[str]() if is_whole else find_absent_orgs(work.transaction)
+            yield SqliteRows(connection, work, (PLACEMENTS,) if is_whole else PASSING_TABLES, absent)
 
     @property
     def address(self) -> str:

@@ -21,9 +21,9 @@ WHERE r.contype = 'f' AND r.confrelid = to_regclass('partitions') AND p.attname 
 -- name: count
 SELECT count(*) FROM {table};
 -- name: read
-SELECT {columns} FROM {table} ORDER BY {order};
--- name: read_unordered
 SELECT {columns} FROM {table};
+-- name: without_absent
+WHERE org NOT IN (SELECT org FROM placements WHERE state IN ('moved', 'arriving'));
 -- name: lock
 LOCK TABLE {tables} IN EXCLUSIVE MODE;
 -- name: empty

@@ -25,5 +25,10 @@ SELECT at FROM schedules WHERE name = :name;
 INSERT INTO schedules (name, at) VALUES (:name, :at) ON CONFLICT (name) DO NOTHING;
 -- name: next_run
 UPDATE schedules SET at = :at WHERE name = :name AND at = :was;
+-- name: unserved
+SELECT org, state = 'stopped' FROM placements
+WHERE org = ANY(:orgs) AND state IN ('stopped', 'moved', 'arriving')
+-- name: unserved_lock (postgres)
+FOR KEY SHARE;
 -- name: forget_jobs
 DELETE FROM jobs WHERE state = 'done' AND created_at < :before;

@@ -30,6 +30,13 @@ SELECT max(
 );
 -- name: empty
 DELETE FROM main.{table};
+-- name: drop_absent_rows_by_org
+DELETE FROM main.{table} WHERE org IN (SELECT org FROM main.placements WHERE state IN ('moved', 'arriving'));
+-- name: drop_absent_rows_by_pid
+DELETE FROM main.{table} WHERE pid IN (
+    SELECT pid FROM main.partitions
+    WHERE org IN (SELECT org FROM main.placements WHERE state IN ('moved', 'arriving'))
+);
 -- name: fill
 INSERT INTO main.{table} SELECT * FROM taken.{table};
 -- name: new_versions
