@@ -28,10 +28,9 @@ def explain_absence(error: ModuleNotFoundError, extra: str, *packages: str) -> E
     """The error for a framework that cannot be imported: a `ConfigError` with the install command if one of its
     `packages` is missing, else the error itself.
     """
-    missing = (error.name or "").partition(".")[0]
-    if missing not in packages:
+    if not any(f"{error.name}.".startswith(f"{package}.") for package in packages):
         return error
-    return ConfigError(f"this integration requires the package {missing}: run `pip install 'mnemic[{extra}]'`")
+    return ConfigError(f"this integration requires the package {packages[0]}: run `pip install 'mnemic[{extra}]'`")
 
 
 BUDGET_TOKENS = 2048  # leaves room for the chat in a model of 8,192 tokens
@@ -77,6 +76,35 @@ async def try_in_time(
 def to_messages(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]:
     """Messages to capture, without blank ones."""
     return [{"role": role, "content": text.encode(errors="replace").decode()} for role, text in pairs if text.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The memory around a framework's chat, for asyncio. Errors and a slow recall are logged, never raised."""
+
+    mnemic: AnyMnemic
+    scope: Scope
+    budget_tokens: int = BUDGET_TOKENS
+    timeout_s: float = TIMEOUT_S
+
+    async def recall(self, question: str, *, known: int = 0) -> str:
+        """Like `recall_block`, "" if the memory fails or takes too long."""
+        return await try_in_time(
+            lambda: recall_block(self.mnemic, self.scope, question, self.budget_tokens, known=known),
+            "",
+            timeout_s=self.timeout_s,
+            what="nothing was recalled",
+        )
+
+    async def capture(self, messages: Sequence[Mapping[str, object]]) -> None:
+        """Store the messages. Skips those whose external id the session knows."""
+        if messages:
+            await try_in_time(
+                lambda: self.mnemic.capture(self.scope, messages),
+                None,
+                timeout_s=None,
+                what="messages were not captured",
+            )
 
 
 _OWN_LEVELS = (Level.USER, Level.SESSION)
