@@ -18,7 +18,8 @@ except ConfigError as error:
 """
 LOADED = """
 import sys, mnemic, mnemic.cli, mnemic.integrations.hooks
-print([name for name in ("langgraph", "llama_index", "pydantic_ai", "agents", "langchain_core") if name in sys.modules])
+older = ("langgraph", "llama_index", "pydantic_ai", "agents", "langchain_core")
+print([name for name in (*older, "autogen_core", "google.adk", "strands", "crewai") if name in sys.modules])
 """
 
 
@@ -30,6 +31,10 @@ print([name for name in ("langgraph", "llama_index", "pydantic_ai", "agents", "l
         ("llama_index", "llama_index", "llama-index"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("openai_agents", "agents", "openai-agents"),
+        ("autogen", "autogen_core", "autogen"),
+        ("google_adk", "google.adk", "google-adk"),
+        ("google_adk", "google", "google-adk"),
+        ("strands", "strands", "strands"),
     ],
 )
 def test_an_absent_framework_is_explained_by_the_line_to_run(module: str, package: str, extra: str):
