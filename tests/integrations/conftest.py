@@ -12,7 +12,6 @@ from mnemic import Mnemic
 from mnemic.config import Config
 from mnemic.errors import UnavailableError
 from mnemic.integrations.memory import AnyMnemic
-from mnemic.remote import connect
 
 
 @pytest.fixture
@@ -28,7 +27,8 @@ def mnemic(request: pytest.FixtureRequest, store: Config) -> Iterator[AnyMnemic]
         with Mnemic.open(store) as opened:
             yield opened
         return
-    from tests.doors.http_doors import Listening, Served  # needs the server's packages
+    from mnemic.remote import connect  # these modules need extras, which not every framework's environment has
+    from tests.doors.http_doors import Listening, Served
 
     served = Served(store)
     listening = Listening(served.app)

@@ -46,3 +46,10 @@ def test_an_absent_framework_is_explained_by_the_line_to_run(module: str, packag
 def test_no_framework_is_imported_but_by_its_own_module():
     ran = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("module", ["langgraph", "llama_index", "pydantic_ai", "openai_agents", "hooks"])
+def test_a_memory_in_this_process_needs_no_client_of_the_server(module: str):
+    blocked = "import sys; sys.modules['mnemic.remote.connection'] = None"
+    program = f"{blocked}\nimport mnemic.integrations.{module}"
+    subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,15 +12,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from mnemic.api import Mnemic
 from mnemic.errors import BackendError, ConfigError, InvalidInputError, MnemicError
 from mnemic.model.item import Role
 from mnemic.model.scope import Level, Scope
-from mnemic.remote import RemoteMnemic
 
-AnyMnemic = Mnemic | RemoteMnemic
+if TYPE_CHECKING:
+    from mnemic.remote import RemoteMnemic  # needs an extra, which a memory in this process does not
+
+AnyMnemic: TypeAlias = "Mnemic | RemoteMnemic"
 """An open memory, from `Mnemic.open` or `mnemic.connect`. Its owner closes it."""
 
 
