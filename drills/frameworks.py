@@ -40,7 +40,7 @@ def install(folder: Path, extra: str) -> tuple[str, int, int]:
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
     pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    measures = []
+    measures = list[tuple[int, int]]()
     for packages in ((str(ROOT), *TESTING), (f"{ROOT}[{extra}]", *FRAMEWORKS[extra])):
         subprocess.run([*pip, *packages], check=True, capture_output=True, text=True, timeout=LIMIT_S)
         listed = subprocess.run([*pip[:3], "list", "--format", "json"], check=True, capture_output=True, text=True)
@@ -59,17 +59,15 @@ def check(folder: Path, extra: str) -> tuple[list[str], list[str]]:
     except subprocess.CalledProcessError as error:
         return [], [f"{extra} was not installed: {error.stderr[-500:]}"]
     file = f"tests/integrations/test_{extra.replace('-', '_')}.py"
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", file]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=ROOT, env=_known(folder)
-    )
+    command, known = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", file], _isolate(folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=ROOT, env=known)
     counts = {what: number for number, what in _COUNTS.findall(done.stdout)}
     is_held = not done.returncode and set(counts) == {"passed"}
     row = [", ".join(FRAMEWORKS[extra]), str(packages), str(size), counts.get("passed", "0")]
     return row, [] if is_held else [f"{extra}: {done.stdout[-1500:]}{done.stderr[-500:]}"]
 
 
-def _known(home: Path) -> dict[str, str]:
+def _isolate(home: Path) -> dict[str, str]:
     """The environment with a home of its own, without this Python's packages and the frameworks' telemetry."""
     mine = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     return {**mine, "HOME": str(home), "OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true"}

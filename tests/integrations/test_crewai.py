@@ -85,7 +85,8 @@ def test_texts_of_a_model_have_its_trust(here: Mnemic):
 
 def test_other_methods_of_crewai_say_what_to_use(here: Mnemic):
     memory = MnemicMemory(here, MONDAY, read_only=True)
-    assert (memory.remember("tea"), memory.remember_many(memory.extract_memories("tea"))) == (None, [])
+    assert (memory.remember("tea"), memory.remember_many(["tea"]), memory.extract_memories("tea")) == (None, [], [])
+    assert here.window(MONDAY) == []
     assert copy.deepcopy(memory) is memory
     with pytest.raises(UnsupportedError, match="use the methods of your open Mnemic"):
         memory.list_records()

@@ -1,5 +1,4 @@
-# pyright: basic, reportMissingImports=false
-# CrewAI requires older versions of pydantic and MCP than the pinned ones, so it is not installed where pyright runs.
+# pyright: basic, reportMissingImports=false -- CrewAI requires older versions of pydantic and MCP than the pinned ones
 """CrewAI: a `Memory` for crews and agents, without a model, embedder or database of its own."""
 
 import re
@@ -20,8 +19,6 @@ except ModuleNotFoundError as error:
 _RUN = re.compile(r"(?:Task|Input): (.*?)\nAgent: ([^\n]*)\n(?:Expected result: .*?\n)?Result: (.*)", re.DOTALL)
 """CrewAI's text about a finished task: the task, the agent and its answer. An answer cannot become part of the task."""
 
-_FINAL = "Final Answer:"
-
 
 class MnemicMemory(Memory):
     """A memory for CrewAI: `Crew(…, memory=MnemicMemory(mnemic, scope))`, or for one `Agent`.
@@ -31,15 +28,13 @@ class MnemicMemory(Memory):
     without it. CrewAI's methods to list, change and forget records raise `UnsupportedError`.
     """
 
-    _mnemic: Any = PrivateAttr()
-    _scope: Any = PrivateAttr()
-    _budget_tokens: int = PrivateAttr()
+    _chat: Any = PrivateAttr()
 
     def __init__(
         self, mnemic: shared.AnyMnemic, scope: Scope, *, budget_tokens: int = shared.BUDGET_TOKENS, **settings: Any
     ) -> None:
         super().__init__(**{"storage": _NoStorage(), **settings})
-        self._mnemic, self._scope, self._budget_tokens = mnemic, scope, budget_tokens
+        self._chat = shared.Conversation(mnemic, scope, budget_tokens)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Memory:
         """Itself: copies of a crew share the open memory."""
@@ -48,44 +43,28 @@ class MnemicMemory(Memory):
     def recall(self, query: str, *args: Any, **kwargs: Any) -> list[MemoryMatch]:
         """The memory for a query as one match between markers, or no match."""
         del args, kwargs
-        told = shared.recall_block(self._mnemic, self._scope, query, self._budget_tokens)
+        told = shared.recall_block(self._chat.mnemic, self._chat.scope, query, self._chat.budget_tokens)
         return [MemoryMatch(record=MemoryRecord(content=told), score=1.0)] if told else []
 
     def extract_memories(self, content: str) -> list[str]:
-        """The text itself. Mnemic extracts its facts after it is captured."""
-        return [_Run(content)]
+        """Capture a finished task. Returns no texts to remember, because Mnemic extracts facts by itself."""
+        found = _RUN.fullmatch(content)
+        task, agent, answer = found.groups() if found else ("", None, content)
+        said = shared.draft_message(Role.USER, task)
+        said += shared.draft_message(Role.ASSISTANT, answer.rpartition("Final Answer:")[2].strip(), name=agent or None)
+        if said and not self.read_only:
+            self._chat.mnemic.capture(self._chat.scope, said)
+        return []
 
-    def remember(
-        self, content: str, *args: Any, metadata: dict[str, Any] | None = None, **kwargs: Any
-    ) -> MemoryRecord | None:
-        """Remember a text of the model, with the trust `assistant`."""
+    def remember(self, content: str, *args: Any, **kwargs: Any) -> MemoryRecord | None:
+        """Remember a text of the model, with the trust `assistant`. Ignores CrewAI's own settings."""
         del args, kwargs
-        if self.read_only:
-            return None
-        kept = self._mnemic.remember(self._scope, content, metadata=metadata, trust="assistant")
-        return MemoryRecord(id=kept.id, content=kept.text, metadata=metadata or {}, importance=kept.importance)
+        kept = None if self.read_only else self._chat.mnemic.remember(self._chat.scope, content, trust="assistant")
+        return kept and MemoryRecord(id=kept.id, content=kept.text, importance=kept.importance)
 
     def remember_many(self, contents: Sequence[str], *args: Any, **kwargs: Any) -> list[MemoryRecord]:
-        """Capture the texts of `extract_memories`, and remember other texts."""
-        for content in contents:
-            if isinstance(content, _Run) and not self.read_only:
-                self._capture(content)
-        others = [content for content in contents if not isinstance(content, _Run)]
-        return [record for each in others if (record := self.remember(each, *args, **kwargs)) is not None]
-
-    def _capture(self, content: str) -> None:
-        found = _RUN.fullmatch(content)
-        task, agent, answer = found.groups() if found else ("", "", content)
-        texts = ((Role.USER, task, None), (Role.ASSISTANT, answer.rpartition(_FINAL)[2].strip(), agent or None))
-        messages = [{**each, "name": name} for role, text, name in texts for each in shared.to_messages([(role, text)])]
-        if messages:
-            self._mnemic.capture(self._scope, messages)
-
-
-class _Run(str):
-    """A text from `extract_memories`. A model's texts, which its tool passes to `remember_many`, are plain."""
-
-    __slots__ = ()
+        """Remember texts of the model."""
+        return [record for each in contents if (record := self.remember(each, *args, **kwargs))]
 
 
 class _NoStorage:
