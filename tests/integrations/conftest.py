@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mnemic import Mnemic
 from mnemic.config import Config
+from mnemic.errors import UnavailableError
 from mnemic.integrations.memory import AnyMnemic
-from mnemic.remote import connect
-from tests.doors.http_doors import Listening, Served
 
 
 @pytest.fixture
@@ -27,12 +27,32 @@ def mnemic(request: pytest.FixtureRequest, store: Config) -> Iterator[AnyMnemic]
         with Mnemic.open(store) as opened:
             yield opened
         return
+    from mnemic.remote import connect  # these modules need extras, which not every framework's environment has
+    from tests.doors.http_doors import Listening, Served
+
     served = Served(store)
     listening = Listening(served.app)
     with connect(listening.url, served.token("default")) as opened:
         yield opened
     listening.close()
     served.close()
+
+
+class Broken(Mnemic):
+    """A memory that is away when it is asked or told something."""
+
+    def context(self, *_: Any, **__: Any) -> Any:
+        raise UnavailableError("away")
+
+    def capture_many(self, *_: Any, **__: Any) -> Any:
+        raise UnavailableError("away")
+
+
+@pytest.fixture
+def broken(store: Config) -> Iterator[Mnemic]:
+    """An open memory whose recall and capture fail."""
+    with Broken.open(store) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ except ConfigError as error:
 """
 LOADED = """
 import sys, mnemic, mnemic.cli, mnemic.integrations.hooks
-print([name for name in ("langgraph", "llama_index", "pydantic_ai", "agents", "langchain_core") if name in sys.modules])
+older = ("langgraph", "llama_index", "pydantic_ai", "agents", "langchain_core")
+print([name for name in (*older, "autogen_core", "google.adk", "strands", "crewai") if name in sys.modules])
 """
 
 
@@ -30,6 +31,11 @@ print([name for name in ("langgraph", "llama_index", "pydantic_ai", "agents", "l
         ("llama_index", "llama_index", "llama-index"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("openai_agents", "agents", "openai-agents"),
+        ("autogen", "autogen_core", "autogen"),
+        ("google_adk", "google.adk", "google-adk"),
+        ("google_adk", "google", "google-adk"),
+        ("strands", "strands", "strands"),
+        ("crewai", "crewai", "crewai"),
     ],
 )
 def test_an_absent_framework_is_explained_by_the_line_to_run(module: str, package: str, extra: str):
@@ -41,3 +47,10 @@ def test_an_absent_framework_is_explained_by_the_line_to_run(module: str, packag
 def test_no_framework_is_imported_but_by_its_own_module():
     ran = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("module", ["langgraph", "llama_index", "pydantic_ai", "openai_agents", "hooks"])
+def test_a_memory_in_this_process_needs_no_client_of_the_server(module: str):
+    blocked = "import sys; sys.modules['mnemic.remote.connection'] = None"
+    program = f"{blocked}\nimport mnemic.integrations.{module}"
+    subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -48,20 +48,16 @@ class MnemicMemoryBlock(BaseMemoryBlock[str]):
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         del block_kwargs
         question = next((_words(each) for each in reversed(messages or []) if each.role is MessageRole.USER), "")
-        return await shared.try_in_time(
-            lambda: shared.recall_block(self.mnemic, self.scope, question, self.budget_tokens),
-            "",
-            timeout_s=self.timeout_s,
-            what="nothing was recalled",
-        )
+        return await self._conversation.recall(question)
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         pairs = [(_ROLES[each.role], _words(each)) for each in messages if each.role in _ROLES]
         said = shared.to_messages([(role, text) for role, text in pairs if role is not Role.SYSTEM])
-        if said:
-            await shared.try_in_time(
-                lambda: self.mnemic.capture(self.scope, said), None, timeout_s=None, what="messages were not captured"
-            )
+        await self._conversation.capture(said)
+
+    @property
+    def _conversation(self) -> shared.Conversation:
+        return shared.Conversation(self.mnemic, self.scope, self.budget_tokens, self.timeout_s)
 
 
 class MnemicMemory(BaseMemory):
@@ -110,13 +106,8 @@ class MnemicMemory(BaseMemory):
         del kwargs
         messages = await asyncio.to_thread(self._messages, self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
-        told = await shared.try_in_time(
-            lambda: self._recall_block(question, len(messages)),
-            "",
-            timeout_s=self.timeout_s,
-            what="nothing was recalled",
-        )
-        return [*_make_messages(told), *messages]
+        conversation = shared.Conversation(self._mnemic, self._scope, self.budget_tokens, self.timeout_s)
+        return [*_make_messages(await conversation.recall(question, known=len(messages))), *messages]
 
     def get_all(self) -> list[ChatMessage]:
         """All messages of the session, oldest first. A server returns the last 1,000."""

@@ -9,18 +9,21 @@ refused, so no label can reach another owner.
 """
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from mnemic.api import Mnemic
 from mnemic.errors import BackendError, ConfigError, InvalidInputError, MnemicError
 from mnemic.model.item import Role
 from mnemic.model.scope import Level, Scope
-from mnemic.remote import RemoteMnemic
 
-AnyMnemic = Mnemic | RemoteMnemic
+if TYPE_CHECKING:
+    from mnemic.remote import RemoteMnemic  # needs an extra, which a memory in this process does not
+
+AnyMnemic: TypeAlias = "Mnemic | RemoteMnemic"
 """An open memory, from `Mnemic.open` or `mnemic.connect`. Its owner closes it."""
 
 
@@ -28,10 +31,9 @@ def explain_absence(error: ModuleNotFoundError, extra: str, *packages: str) -> E
     """The error for a framework that cannot be imported: a `ConfigError` with the install command if one of its
     `packages` is missing, else the error itself.
     """
-    missing = (error.name or "").partition(".")[0]
-    if missing not in packages:
+    if not any(f"{error.name}.".startswith(f"{package}.") for package in packages):
         return error
-    return ConfigError(f"this integration requires the package {missing}: run `pip install 'mnemic[{extra}]'`")
+    return ConfigError(f"this integration requires the package {packages[0]}: run `pip install 'mnemic[{extra}]'`")
 
 
 BUDGET_TOKENS = 2048  # leaves room for the chat in a model of 8,192 tokens
@@ -77,6 +79,47 @@ async def try_in_time(
 def to_messages(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]:
     """Messages to capture, without blank ones."""
     return [{"role": role, "content": text.encode(errors="replace").decode()} for role, text in pairs if text.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The memory around a framework's chat, for asyncio. Errors and a slow recall are logged, never raised."""
+
+    mnemic: AnyMnemic
+    scope: Scope
+    budget_tokens: int = BUDGET_TOKENS
+    timeout_s: float = TIMEOUT_S
+
+    async def recall(self, question: str, *, known: int = 0) -> str:
+        """Like `recall_block`, "" if the memory fails or takes too long."""
+        return await try_in_time(
+            lambda: recall_block(self.mnemic, self.scope, question, self.budget_tokens, known=known),
+            "",
+            timeout_s=self.timeout_s,
+            what="nothing was recalled",
+        )
+
+    async def capture(self, said: Sequence[Mapping[str, object]]) -> None:
+        """Store messages. Skips those whose external id the session knows."""
+        if said:
+            await try_in_time(
+                lambda: self.mnemic.capture(self.scope, said), None, timeout_s=None, what="messages were not captured"
+            )
+
+
+def require_session(scope: Scope) -> Scope:
+    """The scope. Raises `InvalidInputError` if it has no session."""
+    if scope.session is None:
+        raise InvalidInputError("this memory requires a session; pass Scope(user=…, session=…)")
+    return scope
+
+
+def draft_message(role: Role, text: str, *id_parts: object, **known: object) -> list[dict[str, object]]:
+    """A message to capture, or none if the text is blank. `id_parts` and the text make its external id."""
+    if id_parts:
+        digest = hashlib.sha256("\0".join(map(str, (*id_parts, text))).encode(errors="replace")).hexdigest()
+        known["external_id"] = f"{id_parts[0]}-{digest[:32]}"
+    return [{**message, **known} for message in to_messages([(role, text)])]
 
 
 _OWN_LEVELS = (Level.USER, Level.SESSION)

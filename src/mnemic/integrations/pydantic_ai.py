@@ -69,13 +69,7 @@ class MnemicMemory(AbstractCapability[Any]):
         if place is None:
             return request_context
         if question not in self._found:
-            scope = _scope_of(self.scope, ctx)
-            self._found[question] = await shared.try_in_time(
-                lambda: shared.recall_block(self.mnemic, scope, question, self.budget_tokens, known=place),
-                "",
-                timeout_s=self.timeout_s,
-                what="nothing was recalled",
-            )
+            self._found[question] = await self._conversation(ctx).recall(question, known=place)
         told = self._found[question]
         if told:
             request = ModelRequest(parts=[SystemPromptPart(content=told)])
@@ -86,12 +80,12 @@ class MnemicMemory(AbstractCapability[Any]):
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
         """Capture the prompt and the answer."""
         said = shared.to_messages([(Role.USER, _words(ctx.prompt)), (Role.ASSISTANT, _output(result.output))])
-        if self.captures and said:
-            scope = _scope_of(self.scope, ctx)
-            await shared.try_in_time(
-                lambda: self.mnemic.capture(scope, said), None, timeout_s=None, what="the exchange was not captured"
-            )
+        if self.captures:
+            await self._conversation(ctx).capture(said)
         return result
+
+    def _conversation(self, ctx: RunContext[Any]) -> shared.Conversation:
+        return shared.Conversation(self.mnemic, _scope_of(self.scope, ctx), self.budget_tokens, self.timeout_s)
 
 
 def _scope_of(scope: Scope | ScopeOf, ctx: RunContext[Any]) -> Scope:

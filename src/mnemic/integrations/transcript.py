@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.integrations.memory import AnyMnemic
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Level, Scope
-from mnemic.remote import RemoteMnemic
 from mnemic.text.blocks import without_own_blocks
 
 KEY = "transcript"
@@ -64,7 +64,7 @@ class Transcript:
 
     def messages(self, limit: int | None = None) -> list[Message]:
         """The last `limit` messages of the session, oldest first. None: all; a server returns the last 1,000."""
-        most = MOST_REMOTE_ITEMS if isinstance(self.mnemic, RemoteMnemic) else MOST_ITEMS
+        most = MOST_ITEMS if isinstance(self.mnemic, Mnemic) else MOST_REMOTE_ITEMS
         if limit is not None and limit < 1:
             return []
         wanted = most if limit is None else min(limit, most)
