@@ -126,7 +126,7 @@ def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessageP
 
 
 def list_contexts(engine: Engine, scope: Scope, query: ContextQuery) -> ContextPage:
-    """One page of the visible recorded contexts with their messages, newest first, shorter if it has other projects'."""
+    """One page of the visible contexts with their messages, newest first, shorter if it has other projects'."""
     _check_limit(query.limit)
     engine.accesses.flush(engine.store)
     with engine.store.read() as work:
