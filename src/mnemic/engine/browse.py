@@ -13,7 +13,7 @@ from mnemic.engine.fields import as_known
 from mnemic.engine.recall import rows_of
 from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.model.item import Item, Memory, Message, Review, State
+from mnemic.model.item import Item, Memory, Review, State
 from mnemic.model.recall import ContextPage, ContextQuery, Counts, MemoryQuery, MessagePage, MessageQuery, Page
 from mnemic.model.records import Action, AgentSummary, HistoryEntry, SessionSummary, UserSummary
 from mnemic.model.scope import PROJECT_PREFIX, Level, Partition, Scope, Visibility
@@ -123,10 +123,9 @@ def _list_owners(engine: Engine, level: Level) -> list[tuple[Partition, Mapping[
     return sorted(found, key=lambda each: each[2] or _EARLIEST, reverse=True)
 
 
-def _is_hidden(scope: Scope, message: Message) -> bool:
-    """True for another project's message. Without a project, users see all that they said."""
-    is_in_project = scope.agent is not None and scope.agent.startswith(PROJECT_PREFIX)
-    return is_in_project and message.private_agent not in (None, scope.agent)
+def _is_hidden(scope: Scope, agent: str | None) -> bool:
+    """True for what another project's agent said. Without a project, users see all that they said."""
+    return len({each for each in (scope.agent, agent) if each and each.startswith(PROJECT_PREFIX)}) > 1
 
 
 def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSummary]:
@@ -135,7 +134,7 @@ def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSumma
     with engine.store.read() as work:
         found = work.conversations.sessions(scope.visibility, limit if scope.agent is None else MAX_PAGE)
         firsts = ((each, work.conversations.messages(each.partition, each.session, 0, 1)[0]) for each in found)
-        shown = list(islice((pair for pair in firsts if not _is_hidden(scope, pair[1])), limit))
+        shown = list(islice((pair for pair in firsts if not _is_hidden(scope, pair[1].agent)), limit))
     return [
         SessionSummary(session=each.session, text=first.text, messages=each.messages, last_at=each.last_at)
         for each, first in shown
@@ -148,12 +147,12 @@ def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessageP
     with engine.store.read() as work:
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
     page = tuple(found[: query.limit])
-    shown = tuple(message for message in page if not _is_hidden(scope, message))
+    shown = tuple(message for message in page if not _is_hidden(scope, message.agent))
     return MessagePage(shown, page[-1].id if len(found) > query.limit else None)
 
 
 def list_contexts(engine: Engine, scope: Scope, query: ContextQuery) -> ContextPage:
-    """One page of what contexts showed to models, as far as the scope sees it, newest first, with their messages."""
+    """One page of the visible contexts with their messages, newest first, shorter if it has other projects'."""
     _check_limit(query.limit)
     engine.accesses.flush(engine.store)
     with engine.store.read() as work:
@@ -161,7 +160,8 @@ def list_contexts(engine: Engine, scope: Scope, query: ContextQuery) -> ContextP
         said = work.messages.get(scope.visibility, [each.message_id for each in found if each.message_id])
     texts = {message.id: message.text for message in said}
     page = tuple(replace(each, query=texts.get(each.message_id or "", each.query)) for each in found[: query.limit])
-    return ContextPage(page, page[-1].id if len(found) > query.limit else None)
+    shown = tuple(each for each in page if not _is_hidden(scope, each.agent))
+    return ContextPage(shown, page[-1].id if len(found) > query.limit else None)
 
 
 def history(engine: Engine, scope: Scope, item_id: str) -> list[HistoryEntry]:

@@ -72,6 +72,8 @@ def test_a_session_shows_nothing_of_another_project(mnemic: Mnemic):
     for scope in (BOATS, PERSONAL):
         assert mnemic.window(scope) == mnemic.window(scope, include_closed=True) == []
         assert "8080" not in str(mnemic.context(scope, "Which port does the API listen on?"))
+    mnemic.context(APOLLO, "Which port does the API listen on?")
+    assert {each.agent for each in mnemic.contexts(BOATS)} == {BOATS.agent, None}
     say(mnemic, BOATS, "The hull is blue.")
     assert [each.text for each in mnemic.window(BOATS)] == ["The hull is blue.", "Noted."]
     assert len(mnemic.window(APOLLO)) == 2
