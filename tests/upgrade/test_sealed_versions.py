@@ -28,7 +28,7 @@ def seal(rows: Path, backup: Path, ring: FileKeyring, version: int) -> None:
     """Seal the rows of a store of an earlier version, as that version would have."""
     counted = ("messages", "memories", "vectors", *(("documents", "chunks") if version >= 4 else ()))
     with closing(sqlite3.connect(rows)) as connection, zipfile.ZipFile(backup, "w") as packed:
-        source = SqliteRows(connection, cast("Any", None), ())
+        source = SqliteRows(connection, cast("Any", None), (), ())
         manifest = Manifest(
             contents=Contents.WHOLE,
             made_at=THEN,
