@@ -81,7 +81,7 @@ class PostgresRows:
         work: UnitOfWork,
         see_every_org: _See,
         without: Collection[str],
-        absent: Collection[str],
+        absent: Collection[str] = (),
     ) -> None:
         self._connection, self.work, self._see_every_org, self._absent = connection, work, see_every_org, absent
         self._schema = _schema(connection)

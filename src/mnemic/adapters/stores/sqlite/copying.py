@@ -123,7 +123,7 @@ class SqliteRows:
     """The `Rows` port over a transaction that reads."""
 
     def __init__(
-        self, connection: sqlite3.Connection, work: UnitOfWork, without: Collection[str], absent: Collection[str]
+        self, connection: sqlite3.Connection, work: UnitOfWork, without: Collection[str], absent: Collection[str] = ()
     ) -> None:
         self._connection, self.work, self._absent = connection, work, absent
         tables = list_tables(connection, "main")
