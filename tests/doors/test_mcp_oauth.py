@@ -399,6 +399,8 @@ def test_another_issuers_token_is_its_user_and_every_other_token_is_refused(home
             issuer.token(site, exp=None),
             issuer.token(site, sub=None),
             issuer.token(site, sub=" "),
+            issuer.token(site, sub=["ana"]),
+            issuer.token(site, nbf=int(time()) + 600),
         ]
         assert [site.call(token) for token in refused] == [401] * len(refused)
     finally:
