@@ -205,6 +205,20 @@ def test_only_the_moved_org_waits(stores: Stores):
     move(source, target, told=write)
 
 
+def test_a_move_waits_for_writers_of_its_org_and_for_no_others(make_postgres: MakePostgres, tmp_path: Path):
+    with closing(make_postgres(lock_wait_s=1)) as source, closing(SqliteStore(tmp_path / "target.db")) as target:
+        add_memories(source, memory("tea"))
+        with source.write() as work:
+            assert work.memories.add([(memory("late"), Terms("v1", "late"))]) == [True]
+            with pytest.raises(UnavailableError, match="locked"):
+                move(source, target)
+        with source.write() as work:
+            other = a_memory("coffee", partition=replace(HERS, org=OTHER))
+            assert work.memories.add([(other, Terms("v1", "coffee"))]) == [True]
+            move(source, target)
+        assert texts_of(target) == ["late", "tea"]
+
+
 def test_an_org_is_erased_from_the_source_and_moves_back(stores: Stores):
     source, target = stores
     used(source)

@@ -193,7 +193,7 @@ class Graphs:
             self._connections.give_back(connection)
 
     def _next(self) -> tuple[str, int, str, int] | tuple[()] | None:
-        """The next index to build. Empty: drop what is not needed. None: nothing is left."""
+        """The next index to build, after dropping what is not needed. Empty: only drop. None: nothing is left."""
         with self._guard:
             if self._is_due:
                 self._is_due = False
@@ -209,6 +209,7 @@ class Graphs:
             connection.execute(sql.SQL(query(SQL["make_graph"])).format(name=sql.Identifier(name), **parts))
             with self._guard:
                 self._asked.discard(name)  # it may be dropped, and requested again
+                self._is_due = True  # the partition may have been erased meanwhile
 
 
 def _rows(connection: psycopg.Connection[Any], statement: str, values: Mapping[str, object] | None = None) -> list[Any]:

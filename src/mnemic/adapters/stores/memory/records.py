@@ -350,14 +350,13 @@ class MemoryUpkeep(Port):
     """The `Upkeep` port."""
 
     def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
-        tables = self._transaction.tables
         found = [
             talk
-            for (partition, session), talk in tables.conversations.items()
+            for (partition, session), talk in self._transaction.tables.conversations.items()
             if within in (None, partition)
             and not partition.is_ephemeral
             and talk.last_at < since
-            and tables.cursors.get((partition, session, cursor), 0) < talk.messages
+            and self._transaction.tables.cursors.get((partition, session, cursor), 0) < talk.messages
         ]
         return sorted(found, key=lambda talk: (talk.last_at, talk.partition, talk.session))[:limit]
 

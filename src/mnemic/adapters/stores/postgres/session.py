@@ -103,8 +103,8 @@ class Session(SqlSession):
             self._is_told = False
 
     def enter(self, *orgs: str) -> None:
-        """The check is part of the next statement's round trip. A writer's check locks the table, so a move that stops
-        the org waits for it.
+        """The check is part of the next statement's round trip. A writer's check locks the org's placement, so a
+        move of the org waits for the writer.
         """
         self.see(*orgs)
         self._entering |= {*orgs} - self._entered
@@ -217,8 +217,10 @@ class Session(SqlSession):
         if not self._is_told:
             self._connection.execute(query(self._guard["see_orgs"]), {"orgs": sorted(self._orgs)})
             self._is_told = True
-        find = query(self._placements["find" if self.is_writing else "find_to_read"])
-        return [self._connection.execute(find, {"org": org}) for org in sorted(self._entering)]
+        orgs = [{"org": org} for org in sorted(self._entering)]
+        for org in orgs if self.is_writing else ():
+            self._connection.execute(query(self._placements["hold"]), org)
+        return [self._connection.execute(query(self._placements["find"]), org) for org in orgs]
 
     def _admit(self, placements: Sequence[Cursor[Row]]) -> None:
         for placement in placements:

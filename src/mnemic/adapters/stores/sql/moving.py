@@ -42,7 +42,7 @@ class SqlTransfer:
 
     def put(self, placement: Placement | None) -> None:
         if "wait_for_writers" in self._sql:
-            self._session.write(self._sql["wait_for_writers"])
+            self._session.write(self._sql["wait_for_writers"], {"org": self._org})
         if placement is None:
             self._session.write(self._sql["drop"], {"org": self._org})
         else:

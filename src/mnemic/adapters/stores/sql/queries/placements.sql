@@ -1,7 +1,7 @@
 -- name: find
-SELECT $placement FROM placements WHERE org = :org[[| FOR KEY SHARE]];
--- name: find_to_read (postgres)
 SELECT $placement FROM placements WHERE org = :org;
+-- name: hold (postgres)
+SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' ' || :org, 0));
 -- name: list
 SELECT $placement FROM placements ORDER BY org;
 -- name: put
@@ -10,7 +10,7 @@ ON CONFLICT (org) DO UPDATE SET state = :state, place = :place, token = :token, 
 -- name: drop
 DELETE FROM placements WHERE org = :org;
 -- name: wait_for_writers (postgres)
-LOCK TABLE placements IN EXCLUSIVE MODE;
+SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || :org, 0));
 -- name: insert
 INSERT INTO {table} ({columns}) VALUES ({values});
 -- name: update
