@@ -35,6 +35,7 @@ print([name for name in (*older, "autogen_core", "google.adk", "strands", "crewa
         ("google_adk", "google.adk", "google-adk"),
         ("google_adk", "google", "google-adk"),
         ("strands", "strands", "strands"),
+        ("crewai", "crewai", "crewai"),
     ],
 )
 def test_an_absent_framework_is_explained_by_the_line_to_run(module: str, package: str, extra: str):

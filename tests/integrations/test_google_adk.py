@@ -13,7 +13,6 @@ pytest.importorskip("google.adk", reason="ADK does not install here; `drills/fra
 
 from google.adk.agents import LlmAgent
 from google.adk.agents.callback_context import CallbackContext
-from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
@@ -22,7 +21,6 @@ from google.adk.tools.preload_memory_tool import PreloadMemoryTool
 from google.genai import types
 
 from mnemic import Mnemic, Role, Scope
-from mnemic.errors import InvalidInputError
 from mnemic.integrations.google_adk import MnemicMemoryService
 
 asked: list[list[types.Part]] = []
@@ -94,16 +92,6 @@ def test_each_message_is_captured_once_without_thoughts(here: Mnemic):
     replies = [[types.Part(text="Hm", thought=True), types.Part(text="Hello")], [types.Part(text="Hello")]]
     run(here, "ana", "monday", "Hi", "Hi", replies=replies)
     assert [each.text for each in here.window(Scope(user="ana", session="monday"))] == ["Hi", "Hello"] * 2
-
-
-def test_entries_are_remembered(here: Mnemic):
-    service = MnemicMemoryService(here, lambda _, user: Scope(user=user))
-    entry = MemoryEntry(content=types.Content(parts=[types.Part(text="User's boat is blue")]))
-    asyncio.run(service.add_memory(app_name="boats", user_id="ana", memories=[entry], custom_metadata={"from": "form"}))
-    assert here.list(Scope(user="ana")).memories[0].metadata == {"from": "form"}
-    empty = MemoryEntry(content=types.Content(parts=[]))
-    with pytest.raises(InvalidInputError):
-        asyncio.run(service.add_memory(app_name="boats", user_id="ana", memories=[empty]))
 
 
 def test_an_agent_goes_on_without_its_memory(broken: Mnemic, caplog: pytest.LogCaptureFixture):

@@ -9,6 +9,7 @@
 | `autogen` | AutoGen: a memory | `autogen` |
 | `google_adk` | Google ADK: a memory service | `google-adk` |
 | `strands` | Strands Agents: a store for its `MemoryManager` | `strands` |
+| `crewai` | CrewAI: a memory | `crewai` |
 | `hooks` | Claude Code and OpenClaw: the commands behind their hooks | none |
 
 Each takes an open `Mnemic`, or the result of `mnemic.connect`, and a scope that the developer binds. Neither the model

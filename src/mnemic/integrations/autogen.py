@@ -1,10 +1,8 @@
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-# AutoGen requires an older protobuf than the pinned packages, so it is not installed where pyright runs.
+# pyright: basic, reportMissingImports=false
+# AutoGen requires an older protobuf than the pinned packages, so it is not installed where pyright runs
 """AutoGen (autogen-core): a `Memory` that recalls before an agent's run and captures what is said."""
 
 import asyncio
-import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +13,6 @@ from mnemic.model.scope import Level, Scope
 from mnemic.text.blocks import without_own_blocks
 
 try:
-    from autogen_core import CancellationToken
     from autogen_core.memory import Memory, MemoryContent, MemoryMimeType, MemoryQueryResult, UpdateContextResult
     from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
     from autogen_core.models import AssistantMessage, LLMMessage, SystemMessage, UserMessage
@@ -28,23 +25,15 @@ class MnemicMemory(Memory):
 
     Each run adds one system message with the memory for the user's last message, in place of the previous run's. Then
     the new messages are captured. An answer is captured by the next run, or by `close`. Messages whose source is not in
-    `people` are the assistant's. If the memory fails or takes longer than `timeout_s`, that is logged and the run
-    continues. Raises `InvalidInputError` for a scope without a session.
+    `people` are the assistant's. `limits` are `budget_tokens` and `timeout_s`. If the memory fails or takes longer,
+    that is logged and the run continues. Raises `InvalidInputError` for a scope without a session.
     """
 
     def __init__(
-        self,
-        mnemic: shared.AnyMnemic,
-        scope: Scope,
-        *,
-        people: Sequence[str] = ("user",),
-        budget_tokens: int = shared.BUDGET_TOKENS,
-        timeout_s: float = shared.TIMEOUT_S,
+        self, mnemic: shared.AnyMnemic, scope: Scope, *, people: Sequence[str] = ("user",), **limits: Any
     ) -> None:
-        if scope.session is None:
-            raise InvalidInputError("AutoGen's memory requires a session; pass Scope(user=…, session=…)")
-        self._chat = shared.Conversation(mnemic, scope, budget_tokens, timeout_s)
-        self._people = frozenset(people)
+        self._chat = shared.Conversation(mnemic, shared.require_session(scope), **limits)
+        self._people = people
         self._context: ChatCompletionContext | None = None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
@@ -53,26 +42,23 @@ class MnemicMemory(Memory):
         messages = [each for each in await _read_messages(model_context) if not _is_own(each)]
         said = self._select_said(messages)
         question = next((str(each["content"]) for each in reversed(said) if each["role"] is Role.USER), "")
-        result = await self._query(question, known=len(said))
+        result = await self.query(question, known=len(said))
         await self._chat.capture(said)
+        messages += [SystemMessage(content=str(each.content)) for each in result.results]
         await model_context.load_state(ChatCompletionContextState(messages=messages).model_dump())
-        for each in result.results:
-            await model_context.add_message(SystemMessage(content=str(each.content)))
         return UpdateContextResult(memories=result)
 
-    async def query(
-        self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: Any
-    ) -> MemoryQueryResult:
+    async def query(self, query: str | MemoryContent, *args: Any, known: int = 0, **kwargs: Any) -> MemoryQueryResult:
         """The memory for a text as one result between markers, or no result."""
-        del cancellation_token, kwargs
-        return await self._query(_read_text(query))
+        del args, kwargs
+        told = await self._chat.recall(_read_text(query), known=known)
+        return MemoryQueryResult(results=[MemoryContent(content=told, mime_type=MemoryMimeType.TEXT)] if told else [])
 
-    async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
+    async def add(self, content: MemoryContent, *args: Any) -> None:
         """Remember a text. Raises `InvalidInputError` for other contents, and the memory's errors."""
-        del cancellation_token
-        await asyncio.to_thread(
-            self._chat.mnemic.remember, self._chat.scope, _read_text(content), metadata=content.metadata
-        )
+        del args
+        text, remember = _read_text(content), self._chat.mnemic.remember
+        await asyncio.to_thread(remember, self._chat.scope, text, metadata=content.metadata)
 
     async def clear(self) -> None:
         """Erase the session permanently. The user's other memories are kept."""
@@ -84,24 +70,14 @@ class MnemicMemory(Memory):
         if self._context is not None:
             await self._chat.capture(self._select_said(await _read_messages(self._context)))
 
-    async def _query(self, question: str, *, known: int = 0) -> MemoryQueryResult:
-        told = await self._chat.recall(question, known=known)
-        return MemoryQueryResult(results=[MemoryContent(content=told, mime_type=MemoryMimeType.TEXT)] if told else [])
-
     def _select_said(self, messages: Sequence[LLMMessage]) -> list[dict[str, object]]:
-        """Messages to capture. Their ids come from the text, and the number of earlier equal messages."""
-        said, seen = list[dict[str, object]](), Counter[str]()
+        said = list[dict[str, object]]()
         for each in messages:
-            if not isinstance(each, UserMessage | AssistantMessage):
-                continue
-            parts = each.content if isinstance(each.content, list) else [each.content]
-            is_user = isinstance(each, UserMessage) and each.source in self._people
-            role = Role.USER if is_user else Role.ASSISTANT
-            words = "\n".join(part for part in parts if isinstance(part, str))
-            for message in shared.to_messages([(role, words)]):
-                digest = hashlib.sha256(f"{role}\0{each.source}\0{words}".encode(errors="replace")).hexdigest()[:32]
-                seen[digest] += 1
-                said.append({**message, "name": each.source, "external_id": f"autogen-{seen[digest]}-{digest}"})
+            if isinstance(each, UserMessage | AssistantMessage):
+                parts = each.content if isinstance(each.content, list) else [each.content]
+                role = Role.USER if isinstance(each, UserMessage) and each.source in self._people else Role.ASSISTANT
+                words = "\n".join(part for part in parts if isinstance(part, str))
+                said += shared.draft_message(role, words, "autogen", len(said), each.source, name=each.source)
         return said
 
 

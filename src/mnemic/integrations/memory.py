@@ -9,6 +9,7 @@ refused, so no label can reach another owner.
 """
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -98,15 +99,27 @@ class Conversation:
             what="nothing was recalled",
         )
 
-    async def capture(self, messages: Sequence[Mapping[str, object]]) -> None:
-        """Store the messages. Skips those whose external id the session knows."""
-        if messages:
+    async def capture(self, said: Sequence[Mapping[str, object]]) -> None:
+        """Store messages. Skips those whose external id the session knows."""
+        if said:
             await try_in_time(
-                lambda: self.mnemic.capture(self.scope, messages),
-                None,
-                timeout_s=None,
-                what="messages were not captured",
+                lambda: self.mnemic.capture(self.scope, said), None, timeout_s=None, what="messages were not captured"
             )
+
+
+def require_session(scope: Scope) -> Scope:
+    """The scope. Raises `InvalidInputError` if it has no session."""
+    if scope.session is None:
+        raise InvalidInputError("this memory requires a session; pass Scope(user=…, session=…)")
+    return scope
+
+
+def draft_message(role: Role, text: str, *id_parts: object, **known: object) -> list[dict[str, object]]:
+    """A message to capture, or none if the text is blank. `id_parts` and the text make its external id."""
+    if id_parts:
+        digest = hashlib.sha256("\0".join(map(str, (*id_parts, text))).encode(errors="replace")).hexdigest()
+        known["external_id"] = f"{id_parts[0]}-{digest[:32]}"
+    return [{**message, **known} for message in to_messages([(role, text)])]
 
 
 _OWN_LEVELS = (Level.USER, Level.SESSION)
