@@ -3,7 +3,7 @@
 These frameworks require older versions of packages that the tests of Mnemic use, so they are not part of `make setup`.
 The drill makes a virtual environment for each, installs pinned versions from pip and Mnemic as its users do
 (`pip install 'mnemic[autogen]'`), and runs the framework's file in `tests/integrations`. The models are scripted, and
-no request leaves the machine. The exit code is 1 if a test fails.
+the frameworks' telemetry is off. The exit code is 1 if a test fails.
 """
 
 from __future__ import annotations

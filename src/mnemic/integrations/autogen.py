@@ -1,4 +1,5 @@
-# pyright: basic, reportMissingImports=false -- AutoGen requires an older protobuf than the pinned packages
+# pyright: basic, reportMissingImports=false
+# AutoGen requires an older protobuf than the pinned packages, so it is not installed where pyright runs
 """AutoGen (autogen-core): a `Memory` that recalls before an agent's run and captures what is said."""
 
 import asyncio

@@ -1,4 +1,5 @@
-# pyright: basic, reportMissingImports=false -- CrewAI requires older versions of pydantic and MCP than the pinned ones
+# pyright: basic, reportMissingImports=false
+# CrewAI requires older versions of pydantic and MCP than the pinned ones, so it is not installed where pyright runs
 """CrewAI: a `Memory` for crews and agents, without a model, embedder or database of its own."""
 
 import re

@@ -1,4 +1,5 @@
-# pyright: basic, reportMissingImports=false -- ADK requires an older OpenTelemetry than the pinned packages
+# pyright: basic, reportMissingImports=false
+# ADK requires an older OpenTelemetry than the pinned packages, so it is not installed where pyright runs
 """Google's Agent Development Kit (ADK): a memory service."""
 
 from collections.abc import Callable, Sequence

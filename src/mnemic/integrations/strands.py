@@ -1,4 +1,5 @@
-# pyright: basic, reportMissingImports=false -- Strands requires an older MCP SDK than the pinned one
+# pyright: basic, reportMissingImports=false
+# Strands requires an older MCP SDK than the pinned one, so it is not installed where pyright runs
 """Strands Agents: a store for its `MemoryManager`."""
 
 import asyncio
