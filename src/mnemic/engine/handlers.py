@@ -31,6 +31,7 @@ from mnemic.ports.store import UnitOfWork
 AFTER = "after"  # payload of an upkeep job: the memory id to continue after
 _log = logging.getLogger("mnemic.handlers")
 
+AGAIN = "again"  # payload of an extraction job: positions of messages that rules read while the model was away
 HELD = "held"  # payload of a curation job: conversations that wait for the next night
 
 
@@ -96,7 +97,7 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
 
 
 RENEW_AFTER = timedelta(hours=1)
-"""Time between attempts to replace raw summaries from a model outage: one call per user and hour."""
+"""Time between attempts to replace what was made while the model was away: one call per user and hour."""
 
 RENEWAL = "fallback"  # key and payload of a job that replaces raw summaries
 
@@ -150,13 +151,35 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
     session, is_last = str(job.payload["session"]), job.attempts >= engine.settings.life.llm_tries
     if not engine.settings.life.extracts:
         return _follow_with_nothing
+    if AGAIN in job.payload:
+        return _extract_again(engine, job, session)
     run = Extracting(engine, job.partition, session, kinds.EXTRACT, may_fall_back=is_last)
     run.run(RULE_MESSAGES if engine.llm is None else MODEL_MESSAGES)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
-        return [new_attempt(job, engine.clock.now())] if unread(unit, job.partition, session) else []
+        now = engine.clock.now()
+        again = replace(new_attempt(job, now), run_at=now + RENEW_AFTER)
+        again = replace(again, key=f"{session} {run.fallen[:1]}", payload={"session": session, AGAIN: run.fallen})
+        rest = [new_attempt(job, now)] if unread(unit, job.partition, session) else []
+        return [*rest, *([again] if run.fallen else [])]
 
     return follow_up
+
+
+def _extract_again(engine: Engine, job: Job, session: str) -> FollowUp:
+    """Let the model read messages that the rules read while it was away. Queues the rest for later if it still is."""
+    left = [] if engine.llm is None else [*cast("Sequence[int]", job.payload[AGAIN])]
+    while left:
+        try:
+            Extracting(engine, job.partition, session, kinds.EXTRACT).run_again(left[0])
+        except BadReplyError:
+            pass  # what the model cannot read, it cannot read later
+        except MnemicError as error:
+            _log.debug("failed to read messages again (%s)", type(error).__name__)
+            again = replace(new_attempt(job, engine.clock.now()), payload={"session": session, AGAIN: left})
+            return lambda _: [replace(again, run_at=again.run_at + RENEW_AFTER)]
+        left = left[1:]
+    return _follow_with_nothing
 
 
 def _curate(engine: Engine, job: Job) -> FollowUp:

@@ -62,7 +62,7 @@ def messages_that_meet(work: UnitOfWork, visible: Visibility, filter_: Filter) -
     """Ids of the messages whose metadata matches a filter. None match if it names another field than metadata."""
     if filter_ == EVERYTHING or not names_only_metadata(filter_):
         return set()
-    known = work.messages.metadata(visible).items()
+    known = work.conversations.metadata(visible).items()
     return {each for each, metadata in known if meets(lambda path, m=metadata: field_at(m, path[1:]), filter_)}
 
 

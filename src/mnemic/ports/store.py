@@ -227,10 +227,6 @@ class Messages(Protocol):
         """The first `limit` visible messages after the id `after`, by id, without erased ones."""
         ...
 
-    def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
-        """The caller's metadata of messages that have any, by id, without erased ones."""
-        ...
-
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         """Remove their text, author name, terms, metadata, bookkeeping and vectors. Tombstones keep the external id.
         Returns the number erased.

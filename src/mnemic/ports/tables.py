@@ -106,6 +106,10 @@ class Conversations(Protocol):
         """
         ...
 
+    def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
+        """The caller's metadata of messages that have any, by id, without erased ones."""
+        ...
+
     def sessions(self, visible: Visibility, limit: int) -> list[Conversation]:
         """The first `limit` sessions with visible messages, last active first, counted without erased messages."""
         ...

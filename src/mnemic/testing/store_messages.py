@@ -69,7 +69,7 @@ class MessagesContract:
         with store.write() as work:
             work.messages.erase(HERS, [gone.id])
         with store.read() as work:
-            assert work.messages.metadata(ANNA.visibility) == {first.id: {"topic": "tea", "n": [1]}}
+            assert work.conversations.metadata(ANNA.visibility) == {first.id: {"topic": "tea", "n": [1]}}
 
     def test_a_new_conversation_begins_now_and_is_empty(self, store: Store):
         with store.write() as work:

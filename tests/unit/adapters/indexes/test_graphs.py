@@ -75,6 +75,7 @@ def file_of(keeper_folder: Path) -> Path:
     return file
 
 
+@pytest.mark.requirement("J-46")
 def test_a_graph_finds_what_an_exact_scan_finds(keeper: GraphKeeper):
     index, exact = fed(keeper), Fed(ScanIndex())
     exact.write(*changes(0, ROWS))

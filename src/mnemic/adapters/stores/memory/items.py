@@ -90,9 +90,6 @@ class MemoryMessages(Port):
         found = [message for message in self._visible(visible) if after is None or message.id > after]
         return sorted(found, key=lambda message: message.id)[:limit]
 
-    def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
-        return {message.id: message.metadata for message in self._visible(visible) if message.metadata}
-
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         return _erase_items(self._transaction, self._transaction.tables.messages, partition, ids, name=None)
 
@@ -241,6 +238,10 @@ class MemoryConversations(Port):
         found = [m for m in items if (m.partition, m.session) == (partition, session) and m.position > after]
         kept = [message for message in found if message.state != State.ERASED]
         return sorted(kept, key=lambda message: message.position)[:limit]
+
+    def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
+        items = [row.item for (p, _), row in self._transaction.tables.messages.items() if p in visible.partitions]
+        return {message.id: message.metadata for message in items if message.metadata and message.state != State.ERASED}
 
     def said(self, visible: Visibility, query: MessageQuery) -> list[Message]:
         items = [row.item for row in self._transaction.tables.messages.values()]

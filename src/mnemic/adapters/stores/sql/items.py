@@ -77,11 +77,6 @@ class SqlMessages(SqlPort, topic="messages"):
     def page(self, visible: Visibility, after: str | None, limit: int) -> list[Message]:
         return self._select("page", self._session.visible(visible, after=after or "", limit=limit))
 
-    def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
-        return {
-            row[0]: loads(row[1]) for row in self._session.run(self._sql["metadata"], self._session.visible(visible))
-        }
-
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         self._session.check_writing()
         if self._session.pid(partition) is None:
@@ -133,6 +128,11 @@ class SqlConversations(SqlPort, topic="conversations"):
             rows = self._session.run(self._sql["said"], {**key, "pid": self._session.pid(partition)})
             found += [MESSAGE.noun(row) for row in rows]
         return sorted(found, key=_place_of, reverse=True)[: query.limit]
+
+    def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
+        return {
+            row[0]: loads(row[1]) for row in self._session.run(self._sql["metadata"], self._session.visible(visible))
+        }
 
     def sessions(self, visible: Visibility, limit: int) -> list[Conversation]:
         rows = self._session.run(self._sql["sessions"], self._session.visible(visible, limit=limit))

@@ -29,3 +29,6 @@ WHERE m.pid = :pid AND m.state != 'erased' AND (:session::text IS NULL OR m.sess
     AND m.observed_at >= :since::bigint AND m.observed_at < :until::bigint
     AND (m.observed_at, m.position, m.id) < (:at::bigint, :position::bigint, :id::text)
 ORDER BY m.observed_at DESC, m.position DESC, m.id DESC LIMIT :limit;
+-- name: metadata
+SELECT m.id, m.metadata FROM messages AS m
+WHERE m.pid = ANY(:pids) AND m.metadata != '{}' AND m.state != 'erased';

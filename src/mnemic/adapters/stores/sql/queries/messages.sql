@@ -27,9 +27,6 @@ ORDER BY m.position DESC, m.id DESC LIMIT greatest(:limit, 0);
 -- name: where_page
 WHERE m.pid = ANY(:pids) AND m.id > :after AND m.state != 'erased'
 ORDER BY m.id LIMIT greatest(:limit, 0);
--- name: metadata
-SELECT m.id, m.metadata FROM messages AS m
-WHERE m.pid = ANY(:pids) AND m.metadata != '{}' AND m.state != 'erased';
 -- name: erase
 UPDATE messages SET state = 'erased', text = '', name = NULL, metadata = '{}', bookkeeping = '{}', terms = '', changed = :changed
 WHERE pid = :pid AND state != 'erased' AND id = ANY(:ids)
