@@ -239,7 +239,7 @@ class SqlTokens(SqlPort, topic="tokens"):
         key = {"connection": connection}
         self._session.enter(*(str(row[0]) for row in self._session.run_across(self._sql["orgs"], key)))
         # Twice: in PostgreSQL, the first statement may wait for an exchange whose new tokens only the next one sees.
-        return sum(self._session.write_across(self._sql["end"], key).rowcount for _ in range(2))
+        return sum(self._session.write(self._sql["end"], key).rowcount for _ in range(2))
 
     def forget(self, before: datetime) -> int:
         return self._session.write_across(self._sql["forget"], {"before": to_microseconds(before)}).rowcount
