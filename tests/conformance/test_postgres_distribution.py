@@ -7,7 +7,9 @@ import pytest
 
 from tests.conformance.conftest import MakePostgres
 
-COLUMNS: dict[str, str] = dict.fromkeys(("api_keys", "audit", "receipts", "requests", "placements", "oauth_tokens"), "org")
+COLUMNS: dict[str, str] = dict.fromkeys(
+    ("api_keys", "audit", "receipts", "requests", "placements", "oauth_tokens"), "org"
+)
 """Tables without a partition. All others would be distributed by `pid`."""
 
 EVERYWHERE = {
