@@ -51,8 +51,11 @@ CROSS_GAP = 2.0
 
 LEAST_MESSAGE = 0.1
 """A message below it is noise where all that was found fits into the budget; one with few words of content needs more.
-Elsewhere messages stand by their rank: a floor would cost BEAM a tenth of its evidence.
+Elsewhere messages stand by their rank: this floor would cost BEAM a tenth of its evidence.
 """
+
+NO_MESSAGE = 0.01
+"""A message below it is noise even then. This costs LoCoMo and BEAM no evidence; 0.02 costs BEAM a point."""
 
 FACT_GAP = 1.25
 """So far behind the best fact, in logits, another one is not needed: beside one of 0.9 it needs 0.72. Of 160 generated
@@ -141,8 +144,9 @@ def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0)
 
 def _least_of_message(hit: Hit, least: float) -> float:
     """What a message needs: the more, the less it says, such as thanks. Of a few rows words alone tell nothing rare."""
-    is_judged = least > 0 and hit.similarity is not None
-    return least * FULL_CONTENT / max(content(hit.text), 2 * LEAST_CONTENT) if is_judged else 0.0
+    if hit.similarity is None:
+        return 0.0
+    return max(NO_MESSAGE, least * FULL_CONTENT / max(content(hit.text), 2 * LEAST_CONTENT))
 
 
 def _passages(hits: Iterable[Hit]) -> Iterable[Hit]:

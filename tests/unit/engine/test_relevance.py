@@ -416,6 +416,16 @@ def test_a_fact_that_may_have_replaced_what_a_message_said_stays_beside_it(real:
     assert {hit.text for hit in strong_enough(hits, "home?")} == {*sure} - {"User is an aunt"}
 
 
+@pytest.mark.parametrize(("relevance", "is_shown"), [(0.004, False), (0.02, True)])
+def test_a_message_of_no_relevance_is_left_out_however_much_room_there_is(
+    real: Mnemic, relevance: float, is_shown: bool
+):
+    real.capture(ANNA, user="I live in Lyon.")
+    (said,) = real.messages(ANNA).messages
+    hit = replace(Hit(said, 1.0, 0.5, ()), relevance=relevance)
+    assert [*strong_enough([hit], "Where is my bike?")] == [hit] * is_shown
+
+
 def test_small_talk_stands_in_no_context_beside_the_fact_that_answers(real: Mnemic):
     real.capture(replace(ANNA, session="tea"), user="Good morning! Will it rain today?", assistant="Clear all day.")
     real.capture(replace(ANNA, session="tea"), user="Thanks! See you tomorrow.", assistant="Bye!")
