@@ -139,7 +139,7 @@ class Rounds:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 if os.waitstatus_to_exitcode(status) != DONE:
-                    self.report.problems.append(f"a move or cancellation ended with {os.waitstatus_to_exitcode(status)}")
+                    self.report.problems.append(f"a move or cancel failed with {os.waitstatus_to_exitcode(status)}")
                 return True
             time.sleep(0.005)
         os.kill(pid, signal.SIGKILL)

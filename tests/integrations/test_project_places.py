@@ -204,7 +204,7 @@ def test_a_subfolder_without_git_can_leave_alone(home: Path, capsys: pytest.Capt
     boat = repository(home / "boat")
     deck = folder(boat / "deck")
     assert run(["project", "join", str(notes), "--in", str(deck)]) == 0
-    assert f"changed {boat / '.git'}, so all its worktrees and subfolders" in capsys.readouterr().err
+    assert f"changed {boat / '.git'}, including all its worktrees and subfolders" in capsys.readouterr().err
     assert project_of(boat).id == own
 
 
