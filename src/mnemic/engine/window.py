@@ -10,7 +10,7 @@ from mnemic.ports.store import UnitOfWork
 
 def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_closed: bool = False) -> list[Message]:
     """The last `limit` messages of the scope's session (None: a whole window), oldest first, without those of other
-    projects. Empty if the session is unknown or, without `include_closed`, has been idle for longer than a window lives.
+    projects. Empty if the session is unknown or, without `include_closed`, has been idle too long.
     """
     if scope.session is None:
         raise InvalidInputError("only a session has a window; pass session=…")

@@ -115,7 +115,7 @@ def require_session(scope: Scope) -> Scope:
 
 
 def draft_message(role: Role, text: str, *id_parts: object, **known: object) -> list[dict[str, object]]:
-    """A list of one message to capture, or none if the text is blank. `id_parts` and the text determine its external id."""
+    """A list of one message to capture, or none if the text is blank. `id_parts` and the text set its external id."""
     if id_parts:
         digest = hashlib.sha256("\0".join(map(str, (*id_parts, text))).encode(errors="replace")).hexdigest()
         known["external_id"] = f"{id_parts[0]}-{digest[:32]}"

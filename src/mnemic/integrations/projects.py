@@ -149,8 +149,8 @@ def normalise_remote(url: str, root: Path) -> str:
 
 
 def _add(place: Path, root: Path, remote: str, known: _List) -> Project:
-    """Register a new place in the folder `root`. `git init` in a known folder keeps the project. A copy does not get its
-    original's project, unless both are clones of `remote`.
+    """Register a new place in the folder `root`. `git init` in a known folder keeps the project. A copy does not get
+    its original's project, unless both are clones of `remote`.
     """
     held = _read_mark(place)
     copied = _read_entry(held) if held else None
@@ -308,8 +308,8 @@ def _read_mark(place: Path) -> str | None:
 
 
 def _put_mark(place: Path, mark: str, copied: Project | None) -> tuple[str, bool]:
-    """Write a mark to a place. In a copy, it replaces the original's mark. Returns the valid mark, which another process
-    may have written first, and whether the place has it.
+    """Write a mark to a place. In a copy, it replaces the original's mark. Returns the valid mark, which another
+    process may have written first, and whether the place has it.
     """
     with suppress(OSError, AttributeError):
         if _is_repository(place):

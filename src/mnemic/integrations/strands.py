@@ -35,7 +35,7 @@ class MnemicMemoryStore(MemoryStore):
         self.name, self.extraction, self._captured = name, ExtractionConfig(trigger=InvocationTrigger()), 0
 
     async def search(self, query: str, *args: Any) -> list[MemoryEntry]:
-        """The memories for a query as one entry between markers, or no entry. Leaves out this conversation's messages."""
+        """The memories for a query as one entry between markers, or no entry. Leaves out this conversation."""
         del args
         told = await self._chat.recall(query, known=self._captured)
         return [MemoryEntry(content=told)] if told else []

@@ -530,8 +530,8 @@ class CopyingStore(Protocol):
         ...
 
     def write_copy(self, path: Path, told: Told) -> None:
-        """Write a snapshot of the rows to a new file at `path` without blocking readers and writers. Leaves out the same
-        rows as `rows`. Raises `UnavailableError` if the disk is full. The file is then unusable.
+        """Write a snapshot of the rows to a new file at `path` without blocking readers and writers. Leaves out the
+        same rows as `rows`. Raises `UnavailableError` if the disk is full. The file is then unusable.
         """
         ...
 
