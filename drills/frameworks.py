@@ -1,9 +1,9 @@
-"""Runs the tests of AutoGen, Google ADK, Strands and CrewAI, each with its released package.
+"""Runs the integration tests for AutoGen, Google ADK, Strands and CrewAI with their released packages.
 
-These frameworks require older versions of packages that the tests of Mnemic use, so they are not part of `make setup`.
-The drill makes a virtual environment for each, installs pinned versions from pip and Mnemic as its users do
+These frameworks require older versions of packages that Mnemic's tests use, so `make setup` does not install them. The
+drill creates a virtual environment for each framework, installs pinned versions and Mnemic with pip, as users do
 (`pip install 'mnemic[autogen]'`), and runs the framework's file in `tests/integrations`. The models are scripted, and
-the frameworks' telemetry is off. The exit code is 1 if a test fails.
+telemetry is off. The exit code is 1 if a test fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FRAMEWORKS = {
     "strands": ("strands-agents==1.62.0",),
     "crewai": ("crewai==1.15.30",),
 }
-"""The pinned packages by Mnemic's extra. AutoGen's agents and its model for tests are packages of their own."""
+"""The pinned packages for each of Mnemic's extras. AutoGen's agents and test model are separate packages."""
 
 TESTING = ("pytest==9.2.0", "pytest-timeout==2.4.0", "hypothesis==6.170.15")
 LIMIT_S = 900
@@ -36,7 +36,7 @@ _COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
 def install(folder: Path, extra: str) -> tuple[str, int, int]:
-    """Python with Mnemic, the framework and pytest, and what the framework adds: its packages and their MiB."""
+    """Install Mnemic, the framework and pytest. Returns Python's path, and the packages and MiB that are added."""
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
     pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
@@ -53,7 +53,7 @@ def install(folder: Path, extra: str) -> tuple[str, int, int]:
 
 
 def check(folder: Path, extra: str) -> tuple[list[str], list[str]]:
-    """The row of a framework, and the problems of its tests."""
+    """Test a framework. Returns its table row and the problems found."""
     try:
         python, packages, size = install(folder, extra)
     except subprocess.CalledProcessError as error:
@@ -68,7 +68,7 @@ def check(folder: Path, extra: str) -> tuple[list[str], list[str]]:
 
 
 def _isolate(home: Path) -> dict[str, str]:
-    """The environment with a home of its own, without this Python's packages and the frameworks' telemetry."""
+    """Environment variables with a separate home folder, and without this Python's packages or telemetry."""
     mine = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     return {**mine, "HOME": str(home), "OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true"}
 
@@ -82,7 +82,7 @@ def main() -> int:
             row, found = check(Path(place), extra)
         rows += [row] if row else []
         problems += found
-    tables = [(["framework", "packages that it adds", "MiB", "tests held"], rows)]
+    tables = [(["framework", "packages added", "MiB", "tests passed"], rows)]
     facts = {"frameworks": len(rows)}
     return Outcome(name="frameworks", about=__doc__ or "", facts=facts, problems=problems, tables=tables).told()
 

@@ -140,7 +140,7 @@ def erase_something(parts: Engine) -> None:
 
 
 def end_ephemeral_sessions(parts: Engine) -> None:
-    """An ephemeral session of each user that has ended: it leaves a job that erases it, and one for its expiry."""
+    """Capture and end an ephemeral session of each user. It leaves a job that erases it, and one for its expiry."""
     for user in USERS:
         scope = Scope(user=user, session=f"ephemeral talk of {user}")
         capture(parts, scope, [[MessageDraft(role=Role.USER, text=f"{user} told a secret")]], is_ephemeral=True)

@@ -2,10 +2,10 @@
 
 In each round, a process writes memories to an org as fast as it can, and switches to the other store when the org
 has moved. A second process moves the org and is killed with SIGKILL at random moments until it completes a move.
-Some killed moves are cancelled first, by processes that may be killed too. Afterwards, the other store must hold
-every acknowledged memory exactly once. The move itself compares the digests of the two stores while writes are
-stopped. The former store must refuse the org. A third process writes to another org in the same store, and none of
-its writes may fail. At the end, a large org is moved once without interruption to measure the speed.
+Some killed moves are cancelled before the next attempt, by processes that may be killed too. Afterwards, the other
+store must hold every acknowledged memory exactly once. The move itself compares the digests of the two stores while
+writes are stopped. The former store must refuse the org. A third process writes to another org in the same store, and
+none of its writes may fail. At the end, a large org is moved once without interruption to measure the speed.
 
     python drills/move_kills.py [--rounds 40 | --long]
 """
@@ -82,7 +82,7 @@ def move(source: Path, target: Path) -> MoveReport:
 
 
 def cancel(source: Path, target: Path) -> None:
-    """Cancel the move in this process, if there is one that has not switched."""
+    """Cancel the org's move in this process, unless it has switched."""
     engine, other = build(config(source)), open_store(config(target))
     try:
         with suppress(ConflictError):
@@ -133,13 +133,13 @@ class Rounds:
         self._check(f"round {number}", source, target, log)
 
     def _has_ended(self, work: Callable[[], object], patience_s: float) -> bool:
-        """Do the work in a process that is killed after `patience_s`. True if it ended before."""
+        """Run `work` in a process that is killed after `patience_s`. True if it ended first."""
         start, pid = time.perf_counter(), fork(work)
         while time.perf_counter() < start + patience_s:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 if os.waitstatus_to_exitcode(status) != DONE:
-                    self.report.problems.append(f"a move or cancel ended with {os.waitstatus_to_exitcode(status)}")
+                    self.report.problems.append(f"a move or cancel failed with {os.waitstatus_to_exitcode(status)}")
                 return True
             time.sleep(0.005)
         os.kill(pid, signal.SIGKILL)
@@ -233,7 +233,7 @@ def main() -> int:
     rows, copying_s = sum(peace.rows.values()), peace.seconds - peace.stopped_s
     facts: dict[str, object] = {
         "kills": report.kills,
-        "cancels completed": report.cancels,
+        "cancellations completed": report.cancels,
         "moves completed": report.completed,
         "writes acknowledged during moves": report.acknowledged,
         "writes temporarily refused": report.refused,

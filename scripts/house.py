@@ -29,8 +29,8 @@ LINES = 74_000 + 750 + 600 + 850 + 550 + 450 + 750 + 500 + 450 + 200 + 150 + 4_3
 three dialects of the proxy with mem0's names and memory as files, pages and parsed prose, and the rest (the demo store,
 settings by command, the reserve on a full disk, the console's graph), memory as a folder and at every door, corrections
 of the graph, records of what models were shown, mended faults, OAuth, search in PostgreSQL, orgs that move, projects,
-hooks and clients of more assistants, imports, memory backends by command, and (the last) four more frameworks and what
-reviews of all these found. More is paid for by removing something.
+hooks and clients of more assistants, imports, memory backends by command, and (the latest) four more frameworks and
+fixes from reviews. To add more, remove something.
 """
 
 LIMITS: Mapping[str, float] = {

@@ -198,7 +198,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite-sqlite", "sqlite-postgres", "postgres-sqlite", "postgres-postgres"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    """Two empty stores. A server starts only for the pairs that have one."""
+    """Two empty stores. Starts a server only for pairs that need one."""
     numbers = count(1)
 
     def make(kind: str) -> SqliteStore | PostgresStore:

@@ -1,4 +1,4 @@
-"""Two stores of any kind, moves between them, and what they hold."""
+"""Two stores of any kind, moves between them, and their contents."""
 
 from __future__ import annotations
 

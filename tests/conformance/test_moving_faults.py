@@ -1,4 +1,4 @@
-"""Moves of orgs that fail, overlap or are cancelled, and what other verbs do meanwhile."""
+"""Moves of orgs that fail, overlap or are cancelled, and other verbs during a move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HNSW indexes of large partitions: built one at a time, never in the way of searches, and dropped with their rows."""
+"""HNSW indexes of large partitions: built one at a time without blocking searches, and dropped with their rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def graphs(world: World, postgres_url: str) -> Iterator[Graphs]:
-    """The HNSW indexes of the store by name: whether they are complete."""
+    """The store's HNSW indexes by name, and whether each is complete."""
     with psycopg.connect(postgres_url, autocommit=True) as admin:
         statement = """
             SELECT c.relname, i.indisvalid FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
@@ -45,7 +45,7 @@ def graphs(world: World, postgres_url: str) -> Iterator[Graphs]:
 
 
 def fill(mnemic: Mnemic, *people: Scope) -> None:
-    """Enough memories for an HNSW index, and a search that asks for it."""
+    """Enough memories for an HNSW index, and a search that requests it."""
     texts = [f"The {noun} of number {number}" for number in range(3) for noun in NOUNS]
     assert len(texts) > LIMIT
     for scope in people:
@@ -60,7 +60,7 @@ def search(mnemic: Mnemic, *people: Scope) -> None:
 
 @contextmanager
 def long_reader(world: World, url: str) -> Generator[None]:
-    """A transaction that saw the vectors, so that no index is complete until it ends."""
+    """A transaction that has seen the vectors, so no index can be completed until it ends."""
     with psycopg.connect(url) as reader:
         reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         reader.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(world.store.schema, "vectors")))

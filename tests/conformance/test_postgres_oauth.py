@@ -1,4 +1,4 @@
-"""OAuth tokens in PostgreSQL: of transactions at the same time, and of several orgs."""
+"""OAuth tokens in PostgreSQL: concurrent transactions, and several orgs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def store(make_postgres: MakePostgres) -> Iterator[PostgresStore]:
 
 
 def wait_for_lock(url: str, schema: str) -> None:
-    """Return when a transaction of the schema's store waits for another."""
+    """Return when a transaction in the schema waits for another."""
     waiting = b"SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = %s"
     end = monotonic() + 30
     with psycopg.connect(url, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""A server with OAuth on this machine, and what clients send to it."""
+"""A server with OAuth on this machine, and the requests of its clients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest())
 
 
 class Site:
-    """A server with OAuth at its own address on this machine, over a store whose clock is set."""
+    """A server with OAuth at its own address on this machine. The store's clock can be set."""
 
     def __init__(self, store: Path | str, *, has_key: bool = True, **settings: str) -> None:
         self.clock = SetClock()
@@ -56,11 +56,11 @@ class Site:
             self.key = self.mnemic.keys.create(ANA, rights=[Right.READ, Right.WRITE])
 
     def register(self, *uris: str, **more: Any) -> Any:
-        """The answer to a registration."""
+        """The response to a registration."""
         return self.http.post(REGISTER, json={"redirect_uris": uris or [CALLBACK], "client_name": "Trial", **more})
 
     def request(self, **changes: str) -> dict[str, str]:
-        """What a client asks for, with changes. An empty text leaves a part out."""
+        """A client's authorization request, with changes. An empty text removes a parameter."""
         asked = {
             "client_id": self.register().json()["client_id"],
             "redirect_uri": CALLBACK,
@@ -73,12 +73,12 @@ class Site:
         return {name: value for name, value in asked.items() if value}
 
     def consent(self, asked: Mapping[str, str], key: str | None = None, **headers: str) -> Any:
-        """The answer to the page's form, filled in with a key."""
+        """The response to the page's form, filled in with a key."""
         shown = self.key.token if key is None else key
         return self.http.post(AUTHORIZE, data={**asked, "key": shown, "allow": "1"}, headers=headers)
 
     def exchange(self, **changes: str) -> Any:
-        """The answer to a request for tokens."""
+        """The response to a token request."""
         asked = {"grant_type": "authorization_code", "redirect_uri": CALLBACK, "code_verifier": VERIFIER, **changes}
         return self.http.post(TOKEN, data=asked)
 
@@ -92,7 +92,7 @@ class Site:
         return self.http.post(TOKEN, data={"grant_type": "refresh_token", "client_id": client, "refresh_token": token})
 
     def call(self, token: str, path: str = PATH) -> int:
-        """The status of a request that shows a token."""
+        """The status of a request with a token."""
         ask: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
         return self.http.post(path, json=ask, headers=headers).status_code
@@ -106,7 +106,7 @@ class Site:
 
 
 def answered(response: Any) -> dict[str, str]:
-    """The parameters with which a browser is sent back to the application."""
+    """The parameters of the redirect to the application."""
     assert response.status_code == 303, response.text
     place = urlsplit(str(response.headers["location"]))
     assert f"{place.scheme}://{place.netloc}{place.path}" == CALLBACK

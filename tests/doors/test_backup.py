@@ -28,7 +28,7 @@ ANA = Scope(user="ana")
 
 @pytest.fixture(autouse=True)
 def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The store of these tests, named by the environment."""
+    """The store of these tests, set in the environment."""
     path = home / "memory.db"
     monkeypatch.setenv("MNEMIC_STORE", str(path))
     monkeypatch.setenv("MNEMIC_EMBEDDER", "none")

@@ -18,14 +18,14 @@ ANA = ["--user", "ana"]
 
 @pytest.fixture(autouse=True)
 def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The store of these tests, named by the environment."""
+    """The store of these tests, set in the environment."""
     path = home / "memory.db"
     monkeypatch.setenv("MNEMIC_STORE", str(path))
     return path
 
 
 def told(*words: str, stdin: bytes = b"") -> tuple[str, str]:
-    """What a person reads, on both streams."""
+    """The output that a person reads, from both streams."""
     code, out, err = run([*words], [], stdin)
     assert code == 0, err
     return out, err

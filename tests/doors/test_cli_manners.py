@@ -41,7 +41,7 @@ NAMED = re.compile(r"`mnemic ([a-z ]+?)(?: [A-Z-][^`]*)?`")
 
 @pytest.fixture(autouse=True)
 def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The store of these tests, named by the environment."""
+    """The store of these tests, set in the environment."""
     path = home / "memory.db"
     monkeypatch.setenv("MNEMIC_STORE", str(path))
     return path

@@ -1,4 +1,4 @@
-"""The command line of orgs that move between stores."""
+"""The commands that move orgs between stores."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ACME = ["--org", "acme", "--user", "ana"]
 
 @pytest.fixture(autouse=True)
 def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The store of these tests, named by the environment."""
+    """The store of these tests, set in the environment."""
     path = home / "memory.db"
     monkeypatch.setenv("MNEMIC_STORE", str(path))
     return path
 
 
 def told(*words: str, is_refused: bool = False) -> str:
-    """What a person reads, on both streams."""
+    """The output that a person reads, from both streams."""
     ended, out, err = run([*words], [], b"")
     assert bool(ended) == is_refused, err
     return out + err

@@ -1,4 +1,4 @@
-"""Other programs' files, with `install` and then `uninstall` of `mnemic mcp` and `mnemic hooks`: the same bytes."""
+"""Other programs' files keep their bytes after `install` and `uninstall` of `mnemic mcp` and `mnemic hooks`."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_agents_with_shared_memories_are_listed_below_the_users_and_chosen(site:
     site.mnemic.remember(Scope(user="bob"), "Bob likes tea")
     site.mnemic.remember(Scope(agent="quill"), "Answer in short sentences")
     console.page.goto(f"{site.url}/console/")
-    table = console.page.get_by_role("table", name="Agents with memories that all their users share")
+    table = console.page.get_by_role("table", name="Agents with shared memories")
     table.wait_for()
     assert [each.inner_text() for each in table.locator("td").all()][:3] == ["quill", "1", "0"]
     console.press("quill")

@@ -21,12 +21,12 @@ ANA = ["--user", "ana"]
 
 @pytest.fixture(autouse=True)
 def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store of these tests, named by the environment."""
+    """The store of these tests, set in the environment."""
     monkeypatch.setenv("MNEMIC_STORE", str(home / "memory.db"))
 
 
 def told(*words: str) -> str:
-    """What a person reads, on both streams."""
+    """The output that a person reads, from both streams."""
     code, out, err = run([*words], [])
     assert code == 0, err
     return out + err

@@ -1,4 +1,4 @@
-"""Attacks on OAuth for MCP: what strangers, applications with a token and other sites try, over a real server."""
+"""Attacks on OAuth for MCP by strangers, applications with a token and other sites, against a real server."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def site(home: Path) -> Iterator[Site]:
 
 
 def forge(registration: object) -> str:
-    """A client's id that this server did not make."""
+    """A client id that this server did not issue."""
     told = registration if isinstance(registration, bytes) else json.dumps(registration).encode()
     return base64.urlsafe_b64encode(told).decode().rstrip("=")
 
 
 def ask_tool(site: Site, token: str, name: str, path: str = PATH, **arguments: Any) -> Any:
-    """The answer to a call of a tool."""
+    """The response to a tool call."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
     return site.http.post(path, json=call, headers=headers)
 
 
 def send_at_once(send: Callable[[], Any]) -> list[Any]:
-    """The answers to the same request, sent by several threads."""
+    """The responses to the same request from several threads."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
         return [each.result() for each in [threads.submit(send) for _ in range(AT_ONCE)]]
 

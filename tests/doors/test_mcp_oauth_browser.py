@@ -1,4 +1,4 @@
-"""The consent page in a real browser: it leads to the application, and other sites can neither frame nor send it."""
+"""The consent page in a real browser: it leads to the application, and other sites can neither frame nor submit it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 class Pages(ThreadingHTTPServer):
-    """An application or another site: answers with its page, and notes the paths of requests."""
+    """An application or another site. Responds with its page, and records the paths of requests."""
 
     def __init__(self, family: socket.AddressFamily, address: str) -> None:
         self.page, self.paths = "", list[str]()
@@ -57,7 +57,7 @@ def site(home: Path) -> Iterator[Site]:
 
 
 def ask(site: Site, callback: str) -> dict[str, str]:
-    """What an application with this address asks for."""
+    """The authorization request of an application with this address."""
     return site.request(client_id=site.register(callback).json()["client_id"], redirect_uri=callback)
 
 

@@ -39,7 +39,7 @@ def mnemic(request: pytest.FixtureRequest, store: Config) -> Iterator[AnyMnemic]
 
 
 class Broken(Mnemic):
-    """A memory that is away when it is asked or told something."""
+    """A memory whose calls fail as unavailable."""
 
     def context(self, *_: Any, **__: Any) -> Any:
         raise UnavailableError("away")

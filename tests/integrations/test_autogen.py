@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false
-"""AutoGen's memory, with the released packages and AutoGen's model that replays answers."""
+"""AutoGen's memory, with the released packages and AutoGen's replay model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MONDAY, TUESDAY = Scope(user="ana", session="monday"), Scope(user="ana", session
 
 
 def run(mnemic: Mnemic, scope: Scope, *tasks: str, **settings: object) -> list[list[str]]:
-    """The recalled system messages of each request, in a conversation of these tasks."""
+    """The recalled system messages of each request in a conversation with these tasks."""
     model = ReplayChatCompletionClient(["Noted."] * len(tasks))
     memory = MnemicMemory(mnemic, scope)
     agent = AssistantAgent("helper", model, memory=[memory], system_message="Be kind.", **settings)

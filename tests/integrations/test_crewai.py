@@ -24,7 +24,7 @@ MONDAY, TUESDAY = Scope(user="ana", session="monday"), Scope(user="ana", session
 
 
 class Script(BaseLLM):
-    """A model that answers as written, and keeps what it was asked."""
+    """A model with scripted answers. Records its requests."""
 
     replies: list[str] = Field(default_factory=list)
     asked: list[str] = Field(default_factory=list)

@@ -27,7 +27,7 @@ asked: list[list[types.Part]] = []
 
 
 class Script(BaseLlm):
-    """A model that answers as written, and keeps what it was asked."""
+    """A model with scripted answers. Records its requests."""
 
     replies: list[Any]
 
@@ -46,7 +46,7 @@ async def keep(callback_context: CallbackContext) -> None:
 
 
 def run(mnemic: Mnemic, user: str, session: str, *texts: str, replies: list[Any] | None = None, **settings: Any) -> str:
-    """The texts of the last request, in a conversation of these texts."""
+    """The texts of the last request in a conversation with these texts."""
     script = Script(model="script", replies=replies or [[types.Part(text="Noted.")] for _ in texts])
     agent = LlmAgent(name="helper", model=script, after_agent_callback=keep, **settings)
     runner = Runner(

@@ -1,4 +1,4 @@
-"""Where a project is found again: copies, moves, links, missing folders, changed remotes and races."""
+"""How projects are found again: copies, moves, links, missing folders, changed remotes and races."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_copy_that_cannot_be_marked_does_not_take_the_project(make: Make):
 
 @contextmanager
 def without_root_rights() -> Generator[Path]:
-    """A folder of a user for whom read-only folders are read-only."""
+    """A folder of a user who cannot write to read-only folders."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", name)
         if os.getuid() == 0:
@@ -204,7 +204,7 @@ def test_a_subfolder_without_git_can_leave_alone(home: Path, capsys: pytest.Capt
     boat = repository(home / "boat")
     deck = folder(boat / "deck")
     assert run(["project", "join", str(notes), "--in", str(deck)]) == 0
-    assert f"changed {boat / '.git'}, so all its worktrees and subfolders" in capsys.readouterr().err
+    assert f"changed {boat / '.git'}, including all its worktrees and subfolders" in capsys.readouterr().err
     assert project_of(boat).id == own
 
 

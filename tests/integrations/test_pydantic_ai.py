@@ -43,7 +43,7 @@ class Boat(BaseModel):
 
 
 class Script:
-    """A model that answers as written, and keeps what it was asked."""
+    """A model with scripted answers. Records its requests."""
 
     def __init__(self, *replies: Any) -> None:
         self.asked: list[list[ModelMessage]] = []

@@ -23,7 +23,7 @@ MONDAY, TUESDAY = Scope(user="ana", session="monday"), Scope(user="ana", session
 
 
 class Script(Model):
-    """A model that answers as written, and keeps what it was asked."""
+    """A model with scripted answers. Records its requests."""
 
     def __init__(self, *replies: Any) -> None:
         self.replies = list(replies)
@@ -52,7 +52,7 @@ class Script(Model):
 
 
 def run(mnemic: Mnemic, scope: Scope, *texts: str, replies: tuple[Any, ...] = (), **settings: Any) -> list[str]:
-    """The last message of each request, in a conversation of these texts."""
+    """The last message of each request in a conversation with these texts."""
     script = Script(*replies)
     manager = MemoryManager(stores=[MnemicMemoryStore(mnemic, scope)], **settings)
     agent = Agent(model=script, memory_manager=manager, callback_handler=None)

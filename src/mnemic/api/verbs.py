@@ -435,7 +435,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         return browse.list_users(self._engine)
 
     def agents(self) -> builtins.list[AgentSummary]:
-        """List all agents with memories that their users share, with counts, most recently active first."""
+        """List all agents with shared memories and their counts, most recently active first."""
         return browse.list_agents(self._engine)
 
     @property

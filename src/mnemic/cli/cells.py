@@ -79,12 +79,10 @@ def cancel(
     org: OrgName,
     options: StoreOptions,
     to: Annotated[str | None, typer.Option("--to", help="The target store.", metavar="STORE")] = None,
-    is_lost: Annotated[
-        bool, typer.Option("--lost", help="Cancel without the target, because it no longer exists.")
-    ] = False,
+    is_lost: Annotated[bool, typer.Option("--lost", help="Cancel without the target, which no longer exists.")] = False,
 ) -> None:
     """Cancel an interrupted move. The org stays in this store, and its rows are removed from the target. With --lost,
-    this store also serves an org again that has moved to a lost store, as it was before the move.
+    this store serves the org again with its own rows, even if the org has already moved to the lost store.
     """
     from mnemic.engine.move import cancel_move
 

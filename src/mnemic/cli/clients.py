@@ -28,8 +28,8 @@ NAME = "mnemic"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: its file in the platform's folder, or in the folder that `variable` names, and the key that contains
-    its servers. An entry has `extra` members, and `program` holds the program, or one list with its arguments.
+    """A client: its file in the platform's folder, or in the folder that the environment variable `variable` names, and
+    the key of its servers. An entry has `extra` members, and `program`: the program, or one list with its arguments.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Client:
     @property
     def is_here(self) -> bool:
         """True when the client seems to be installed: its file or its folder is there."""
-        folder = self.file.parent.parent if self.file.stem == NAME else self.file.parent  # a file of Mnemic alone
+        folder = self.file.parent.parent if self.file.stem == NAME else self.file.parent  # a file only for Mnemic
         return self.file.exists() or (folder != Path.home() and folder.is_dir())
 
 
@@ -78,7 +78,7 @@ class Entry:
         return {**client.extra, client.program: self.program, "args": list(self.arguments)}
 
     def write_for(self, client: Client) -> str:
-        """The lines to be copied to the client's file."""
+        """The lines to copy to the client's file."""
         entry = self.of(client)
         if client.file.suffix == ".yaml":
             return f"{client.key}:\n  {NAME}: {json.dumps(entry, ensure_ascii=False)}\n"
@@ -141,13 +141,13 @@ def build_own_entry(arguments: Sequence[str]) -> Entry:
 
 
 def install_server(client: Client, entry: Entry | None, *, is_dry_run: bool = False) -> Changed:
-    """Write the entry to the client's file, or remove it if None. Other members of an old entry stay. Raises
-    `ConfigError` like `_change_file`, and for YAML, which is not edited.
+    """Write the entry to the client's file, or remove it if None. Other members of an old entry are kept. Raises
+    `ConfigError` like `_change_file`, and for YAML files, which are not edited.
     """
     if client.file.suffix == ".yaml":
         if (client.file.exists() and NAME.encode() in client.file.read_bytes()) is (entry is not None):
             return Changed(client.name, client.file, is_changed=False)
-        raise ConfigError(f"{client.title}'s file {client.file} is YAML and was not changed; edit it yourself")
+        raise ConfigError(f"{client.title}'s file {client.file} is YAML, which Mnemic does not edit; edit it by hand")
 
     def put(whole: dict[str, object]) -> dict[str, object]:
         servers = _read_servers(whole, client)
@@ -170,7 +170,7 @@ def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, obje
 
 
 def _find_own_folder(variable: str) -> Path | None:
-    """The folder that an environment variable names, or one in it, as in `NAME/.gemini`. None if it is not set."""
+    """The folder named by an environment variable, or a folder in it (`NAME/.gemini`). None if it is not set."""
     name, _, rest = variable.partition("/")
     return Path(own).expanduser() / rest if (own := os.environ.get(name)) else None
 
@@ -201,8 +201,8 @@ def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is
 
 
 def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
-    """Write the plugin's files, and the command that it calls. An empty `command` removes them, and the folder if
-    nothing else is in it. Raises `ConfigError` where that cannot be done.
+    """Write the plugin's files and the command that it calls. An empty `command` removes them, and the folder if
+    nothing else is in it. Raises `ConfigError` if this fails.
     """
     source = files("mnemic.integrations") / "openclaw_plugin"
     wanted: dict[str, str | None] = dict.fromkeys((*_PLUGIN_FILES, _COMMAND_FILE))
@@ -231,7 +231,7 @@ def _change_file(
     """
     target = file.resolve()
     try:
-        before = target.read_bytes().decode() if target.exists() else None  # not as text, to keep the line ends
+        before = target.read_bytes().decode() if target.exists() else None  # not as text, to keep the line endings
         whole = _parse_object(before, target)
         after = change(whole)
         if after == whole:
@@ -243,7 +243,7 @@ def _change_file(
         changed = Changed(program, file, is_changed=True, difference="\n".join([*lines][2:]))
         if is_dry_run:
             return changed
-        if before and not content and not backups:  # it was made for Mnemic
+        if before and not content and not backups:  # it was created for Mnemic
             target.unlink()
             return changed
         backup = None if before is None else _back_up(target)
@@ -256,7 +256,7 @@ def _change_file(
 def _find_original(
     file: Path, backups: Sequence[Path], whole: Mapping[str, object], after: Mapping[str, object]
 ) -> str | None:
-    """The text from before Mnemic was added, if nothing else has changed since: a backup or an empty text. It may hold
+    """The text before Mnemic was added (from a backup, or empty), if nothing else has changed since. It may contain
     an empty object that `after` lacks.
     """
     now = file.read_bytes().decode() if file.exists() else ""

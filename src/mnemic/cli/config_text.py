@@ -1,4 +1,4 @@
-"""Edits other programs' JSON (with comments) and TOML files as text, which keeps comments, order and line ends.
+"""Edits other programs' JSON (with comments) and TOML files as text, which keeps comments, order and line endings.
 
 A change is the difference between two mappings. The edited text is parsed again, and refused if the result differs.
 """
@@ -15,7 +15,7 @@ _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
 _REST_OF_LINE = re.compile(r"[^\S\n]*(,?)[^\S\n]*(?=\n)")
 _INDENT = re.compile(r"^[ \t]+(?=[\"\[{])", re.MULTILINE)
-_END = re.compile(r"[\]}]|\"\"\"|'''")  # of a TOML statement of many lines
+_END = re.compile(r"[\]}]|\"\"\"|'''")  # of a multi-line TOML statement
 _DECODER = json.JSONDecoder()
 
 Path = tuple[str | int, ...]
@@ -40,7 +40,7 @@ def parse_text(text: str, suffix: str) -> object:
 
 
 def edit_text(text: str, suffix: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Change a file's text so that its content is `after`, not `before`. A TOML file may lack empty tables. Raises
+    """Change a file's text so that its content is `after`, not `before`. Empty TOML tables may be missing. Raises
     `ValueError` if this is impossible.
     """
     mark, text = (BOM, text[1:]) if text.startswith(BOM) else ("", text)
@@ -58,7 +58,7 @@ def edit_text(text: str, suffix: str, before: Mapping[str, Any], after: Mapping[
 
 
 def drop_empty(whole: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping without its empty members."""
+    """The mapping without empty members."""
     return {key: each for key, each in whole.items() if each not in ({}, [])}
 
 
@@ -86,7 +86,7 @@ def _edit_members(text: str, before: Mapping[Any, Any], after: Mapping[Any, Any]
 
 
 def _match(old: list[Any], new: list[Any]) -> tuple[dict[int, Any], dict[int, Any]]:
-    """Two lists by position. Equal items have the same position, and other items of `new` have later ones."""
+    """Two lists by position. Equal items have the same position. Other items of `new` come later."""
     kept: dict[int, Any] = {}
     for place, each in enumerate(old):
         if new[len(kept) : len(kept) + 1] == [each]:
@@ -129,7 +129,7 @@ def _remove(text: str, path: Path, key: str | int) -> str:
         rest = (comments if comments.strip() else "") + text[after.end() :]
     begin = len(text[: gone.start].rstrip(" \t"))
     above = text.rfind("\n", 0, begin - 1) + 1
-    has_comment_above = text[above:begin] != bare[above:begin]  # what followed on its line would become part of it
+    has_comment_above = text[above:begin] != bare[above:begin]  # the rest would become part of it
     if text[begin - 1] == "\n" and (not has_comment_above or not rest.partition("\n")[0].strip()):
         begin -= 1
     head = text[:begin]
@@ -181,7 +181,7 @@ def _edit_toml(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -
                 text = edited
                 continue
             text = _edit_table(text, (outer, name), None) if name in old else text
-            if name in new:  # before the last line end, so that a file without one goes on without one
+            if name in new:  # before the last line feed, so a file without one stays so
                 body, end = text.removesuffix("\n"), "\n" if text.endswith("\n") or not text else ""
                 head = f"\n\n[{outer}.{name}]" if text else f"[{outer}.{name}]"
                 text = body + "\n".join((head, *rows.values())) + end
@@ -189,8 +189,8 @@ def _edit_toml(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -
 
 
 def _edit_table(text: str, path: tuple[str, str], rows: Mapping[str, str] | None) -> str:
-    """Replace rows of a table, or remove its rows, its sub-tables and the blank line above each. Comments on lines of
-    their own stay.
+    """Replace rows of a table, or remove its rows, its sub-tables and the blank line above each. Keeps comments that
+    have their own line.
     """
     kept: list[str] = []
     table: tuple[str, ...] = ()
@@ -211,7 +211,7 @@ def _edit_table(text: str, path: tuple[str, str], rows: Mapping[str, str] | None
 
 
 def _list_statements(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The headers, the keys with their values, and the other lines of a TOML file, each with its keys."""
+    """The headers, key-value pairs and other lines of a TOML file, each with its keys."""
     statement = ""
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         can_end = not statement or _END.search(line)
@@ -226,13 +226,13 @@ def _list_statements(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _replace_value(statement: str, row: str) -> str:
-    """A statement with another value, and with its comment."""
+    """Replace a statement's value. Keeps its comment."""
     marks = [found.start() for found in re.finditer(r"[^\S\n]*(#|\n?\Z)", statement)]
     return row + next(statement[mark:] for mark in marks if _parse_toml(statement[:mark]))
 
 
 def _parse_toml(text: str) -> dict[str, Any] | None:
-    """The content, None if it is not complete or not valid."""
+    """The content. None if it is incomplete or invalid."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -87,12 +87,12 @@ def users(found: Sequence[UserSummary]) -> None:
 
 @verb_command("agents")
 def agents(found: Sequence[AgentSummary]) -> None:
-    """List the store's agents with memories that all their users share, most recently active first."""
+    """List the store's agents with shared memories, most recently active first."""
     rows = [output.Row((a.agent, str(a.memories), str(a.documents)), output.format_last(a.last_at), ()) for a in found]
     if rows:
         output.show_rows(("agent", "memories", "documents"), rows)
     else:
-        output.note("no agent has shared memories; create one with `mnemic remember TEXT --agent NAME --level agent`")
+        output.note("no agent has shared memories; store one with `mnemic remember TEXT --agent NAME --level agent`")
 
 
 @verb_command("sessions")

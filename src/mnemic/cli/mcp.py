@@ -67,7 +67,7 @@ def uninstall(names: Names = None, is_dry_run: IsDryRun = False, as_json: AsJson
 
 
 def _change_clients(names: list[str] | None, entry: Entry | None, *, is_dry_run: bool, as_json: bool) -> None:
-    """Install the entry in each client, or remove it if None. After a failure, the next client follows."""
+    """Install the entry in each client, or remove it if None. Continues after a failure."""
     done = ("would remove" if is_dry_run else "removed") + " it from"
     unchanged = "has none"
     if entry is not None:
@@ -92,7 +92,7 @@ def _change_clients(names: list[str] | None, entry: Entry | None, *, is_dry_run:
     if as_json:
         show_json(rows)
     elif not clients:
-        note("no MCP client found; choose one with --client" + (", or use this:" if entry else ""))
+        note("no MCP client found; choose one with --client" + (", or add this entry by hand:" if entry else ""))
         write(entry.write_for(CLIENTS["cursor"]).rstrip()) if entry else None
     if codes:
         raise typer.Exit(codes[0] if len(clients) == 1 else UNEXPECTED)
@@ -110,7 +110,7 @@ def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
     """
     if server is not None and re.search("[@?#]", server):
         raise InvalidInputError(
-            "--server may have no password or query, because they would be stored in other programs' files; pass only "
+            "--server must have no password or query, which would be stored in other programs' files; pass only "
             "the server's address, and set its API key in the environment variable MNEMIC_KEY"
         )
     scope = options.personal_scope
@@ -131,7 +131,7 @@ def _resolve_store(store: str | None) -> str | None:
     if store is None or "://" in store:
         if store is not None and _PASSWORD.search(unquote(store)):
             raise InvalidInputError(
-                "--store has a password, which would be stored in other programs' files; set the store in the "
+                "--store contains a password, which would be stored in other programs' files; set the store in the "
                 "environment variable MNEMIC_STORE, or name your configuration file with --config"
             )
         return store

@@ -26,7 +26,7 @@ def project(ctx: typer.Context, folder: In = Path(), as_json: AsJson = False) ->
         return
     found = projects.find_project(folder)
     if found is None:
-        raise NotFoundError(f"{folder.resolve()} is your home folder or above it; choose another folder")
+        raise NotFoundError(f"{folder.resolve()} is your home folder or one of its parents; choose another folder")
     if found.note:
         note(found.note)
         projects.clear_note(found)
@@ -72,7 +72,7 @@ def _change(folder: Path, id: str | None, *, as_json: bool) -> None:
     changed = projects.choose_project(folder, id)
     place = Path(changed.place)
     if place not in (folder.resolve(), folder.resolve() / ".git"):
-        note(f"changed {place}, so all its worktrees and subfolders")
+        note(f"changed {place}, including all its worktrees and subfolders")
     _show(changed, as_json=as_json)
 
 

@@ -76,8 +76,8 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
 
 
 def show_strong_hits(found: Recall, *, is_explained: bool = False) -> None:
-    """The hits above the usual floor of relevance and not far behind the best one or cited by a path, the most relevant
-    first, as a person sees no score. A message is left out beside its fact. If all hits are weak, a remark says so.
+    """Show hits that are cited by a path, or above the usual minimum relevance and close to the best one. Sorts them by
+    relevance, because no score is shown. Leaves out a message if its fact is shown. Notes if all hits are weak.
     """
     from mnemic.engine.context_silence import CROSS_GAP, least_beside
     from mnemic.ranking.silence import asks_nothing

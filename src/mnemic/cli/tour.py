@@ -135,7 +135,7 @@ def demo(
 
 
 def seed_demo(mnemic: Mnemic) -> None:
-    """Store what `demo.json` holds: conversations, documents, a stranger's order, and the prompts of today."""
+    """Store the contents of `demo.json`: conversations, documents, a stranger's order and today's prompts."""
     from mnemic.api.doors import acting_as
 
     told = json.loads(Path(__file__).with_name("demo.json").read_text(encoding="utf-8"))

@@ -296,7 +296,7 @@ def _copy_store(engine: Engine, store: CopyingStore, draft: Draft, contents: Con
 
 
 def _list_partitions(rows: Rows, orgs: Iterable[str]) -> list[Partition]:
-    """The partitions of these orgs, also of stopped ones."""
+    """The partitions of these orgs, including stopped ones."""
     columns = rows.tables["partitions"]
     org, level, owner = (columns.index(name) for name in ("org", "level", "owner"))
     return [partition_of(row[org], row[level], row[owner]) for each in orgs for row in rows.of("partitions", each)]

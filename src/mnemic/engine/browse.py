@@ -80,7 +80,7 @@ def count(engine: Engine, scope: Scope) -> Counts:
 
 
 def list_users(engine: Engine) -> list[UserSummary]:
-    """The users of all orgs, the last active first. For operators: no scope limits it."""
+    """The users of all orgs, most recently active first. For operators: not limited to a scope."""
     return [
         UserSummary(
             org=place.org,
@@ -95,7 +95,7 @@ def list_users(engine: Engine) -> list[UserSummary]:
 
 
 def list_agents(engine: Engine) -> list[AgentSummary]:
-    """The agents of all orgs with items at agent level, the last active first. For operators: no scope limits it."""
+    """All orgs' agents with items at agent level, most recently active first. For operators: not limited to a scope."""
     return [
         AgentSummary(
             org=place.org,
@@ -124,12 +124,12 @@ def _list_owners(engine: Engine, level: Level) -> list[tuple[Partition, Mapping[
 
 
 def _is_hidden(scope: Scope, agent: str | None) -> bool:
-    """True for what another project's agent said. Without a project, users see all that they said."""
+    """True for an agent of another project. Without a project, users see all their messages."""
     return len({each for each in (scope.agent, agent) if each and each.startswith(PROJECT_PREFIX)}) > 1
 
 
 def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSummary]:
-    """The sessions that the scope sees, the last active first, without other projects'. `limit`: 1..1000."""
+    """The visible sessions, most recently active first, without other projects. `limit`: 1..1000."""
     _check_limit(limit)
     with engine.store.read() as work:
         found = work.conversations.sessions(scope.visibility, limit if scope.agent is None else MAX_PAGE)
@@ -142,7 +142,7 @@ def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSumma
 
 
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:
-    """One page of the visible messages, newest first, shorter if it has other projects'. `query.limit`: 1..1000."""
+    """One page of visible messages, newest first. Drops those of other projects. `query.limit`: 1..1000."""
     _check_limit(query.limit)
     with engine.store.read() as work:
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
@@ -152,7 +152,7 @@ def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessageP
 
 
 def list_contexts(engine: Engine, scope: Scope, query: ContextQuery) -> ContextPage:
-    """One page of the visible contexts with their messages, newest first, shorter if it has other projects'."""
+    """One page of visible contexts with their messages, newest first. Drops those of other projects."""
     _check_limit(query.limit)
     engine.accesses.flush(engine.store)
     with engine.store.read() as work:

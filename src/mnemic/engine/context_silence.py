@@ -104,7 +104,7 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
 
 
 def _joins(text: str, recalls: Sequence[Recall]) -> bool:
-    """True if a path in the graph leads from one entity that a prompt names to another."""
+    """True if a path in the graph connects two entities that the prompt names."""
     asked = text.casefold()
     ends = [(path.nodes[0], path.nodes[-1]) for recall in recalls for path in recall.paths if path.edges]
     return any(all(node.name.casefold() in asked for node in pair) for pair in ends)

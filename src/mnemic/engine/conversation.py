@@ -300,9 +300,9 @@ def _expiry(scope: Scope, now: datetime, run_at: datetime) -> Job:
 
 
 def expire(engine: Engine, job: Job) -> Callable[[UnitOfWork], list[Job]]:
-    """Erase an ephemeral session that has ended or expired. Returns what to call as the job ends: it returns the next
-    job if the session has messages, such as those captured during the erasure. Raises `ConflictError` if the session
-    also has lasting messages, because two writers started it at the same moment.
+    """Erase an ephemeral session that has ended or expired. Returns a function to call when the job ends, which
+    returns another job if the session has messages, such as those captured during the erasure. Raises `ConflictError`
+    if the session also has lasting messages, because two writers started it at the same moment.
     """
     session, partition = str(job.payload["session"]), job.partition
     scope = Scope(org=partition.org, user=partition.owner, session=session)

@@ -142,7 +142,7 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int, around: Mapping[s
 
 
 def place_of(partition: Partition, found: Found) -> Place:
-    """A gem's agent is the one that all its messages share, and its project that of its turns."""
+    """A gem gets the agent that all its messages share, and the project of its turns."""
     agents = {message.agent for turn in found.turns for message in turn.messages}
     return Place(partition, agents.pop() if len(agents) == 1 else None, _project_of(found.turns) or None)
 
@@ -401,7 +401,7 @@ class Curating:
     def _parts_of(self, day: Day) -> list[list[ToldTurn]]:
         llm = self._engine.llm
         room = curator.ROOM_TOKENS if llm is None else room_of(llm.capabilities.context_tokens)
-        runs: list[list[ToldTurn]] = []  # of one project each, so that no gem is of two
+        runs: list[list[ToldTurn]] = []  # of one project each, so no gem mixes two
         for conversation in sorted(day.conversations, key=_project_of):
             runs += (list(run) for _, run in groupby(conversation, key=lambda turn: _project_of([turn])))
         groups = [list(group) for _, group in groupby(runs, key=_project_of)]

@@ -67,8 +67,8 @@ class AccessLog:
             self.flush(store)
 
     def drain(self, work: UnitOfWork) -> None:
-        """Write all accesses in this unit of work. They are dropped even if it fails. Those of orgs that a move has
-        stopped wait, and those of orgs that have moved are dropped.
+        """Write all accesses in this unit of work. They are dropped even if it fails. Accesses of orgs that a
+        move has stopped are kept for later, and those of orgs that have moved are dropped.
         """
         with self._guard:
             pending, makers, at = self._pending, self._records, self._at

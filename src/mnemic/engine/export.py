@@ -501,7 +501,7 @@ class RecordReader:
 
 
 def _own_key(memory: Memory) -> str:
-    """The exported dedup key, if it belongs to the text: a file cannot take the key of another text."""
+    """The exported dedup key, if it matches the text. A file cannot claim another text's key."""
     usual = held_key(memory.text, memory.kind, memory.valid_from, key_in(memory.bookkeeping))
     derived = (derived_key(memory.kind, text) for text in (memory.text, f"{memory.text} {memory.id}"))
     return memory.dedup_key if memory.dedup_key in derived else usual

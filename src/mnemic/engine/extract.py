@@ -155,7 +155,7 @@ class Extracting(SessionRun):
         self._names: set[str] = set()
         self._replies: dict[str, Message] = {}
         self.fallen: list[int] = []
-        """Positions of the messages that the rules read because the model was away."""
+        """Positions of the messages that the rules read because the model was unavailable."""
 
     def left(self) -> int:
         """How many messages are unread."""
@@ -188,8 +188,8 @@ class Extracting(SessionRun):
         return read, entries
 
     def run_again(self, position: int) -> None:
-        """Read a message again that the rules read while the model was away. The cursor stays. Raises the model's
-        errors.
+        """Let the model read a message that the rules read during an outage. Does not move the cursor. Raises the
+        model's errors.
         """
         self._begin()
         with self._engine.store.read() as work:
@@ -293,7 +293,7 @@ class Extracting(SessionRun):
         return read_facts(llm.complete(prompt), asked, f"{llm.name} {PROMPT_VERSION}{edition()}")
 
     def _commit(self, after: int | None, until: int, found: Sequence[_Found]) -> list[Extracted] | None:
-        """Write the facts and move the cursor from `after`, if given; None when somebody else moved it, or erased one
+        """Write the facts, and move the cursor from `after` if given. None if another process moved it, or erased one
         of the messages.
         """
         pairs = [(each, fact) for each in found for fact in each.facts]
@@ -336,7 +336,7 @@ class Extracting(SessionRun):
 
     def _place(self, message: Message, fact: Fact) -> Place:
         """Learnings for everyone belong to the agent, and all else to the user. Facts from a project are private to it,
-        except for facts about the user that hold everywhere.
+        except for facts about the user that are true everywhere.
         """
         if fact.kind is Kind.LEARNING and message.agent is not None:
             agent = Partition(self._partition.org, Level.AGENT, message.agent)

@@ -50,7 +50,7 @@ def held_key(text: str, kind: Kind, valid_from: datetime | None, key: str = "") 
 
 
 def derived_key(kind: Kind, text: str) -> str:
-    """The dedup key of a derived memory with this text: only its own kind can duplicate it."""
+    """The dedup key of a derived memory. Only memories of the same kind can duplicate it."""
     return dedup_key(f"{kind.value}: {text}")
 
 

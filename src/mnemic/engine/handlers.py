@@ -31,7 +31,7 @@ from mnemic.ports.store import UnitOfWork
 AFTER = "after"  # payload of an upkeep job: the memory id to continue after
 _log = logging.getLogger("mnemic.handlers")
 
-AGAIN = "again"  # payload of an extraction job: positions of messages that rules read while the model was away
+AGAIN = "again"  # payload of an extraction job: positions of messages that rules read during an outage
 HELD = "held"  # payload of a curation job: conversations that wait for the next night
 
 
@@ -97,7 +97,7 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
 
 
 RENEW_AFTER = timedelta(hours=1)
-"""Time between attempts to replace what was made while the model was away: one call per user and hour."""
+"""Time between attempts to redo work from a model outage: one call per user and hour."""
 
 RENEWAL = "fallback"  # key and payload of a job that replaces raw summaries
 
@@ -167,15 +167,15 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
 
 
 def _extract_again(engine: Engine, job: Job, session: str) -> FollowUp:
-    """Let the model read messages that the rules read while it was away. Queues the rest for later if it still is."""
+    """Let the model read messages that the rules read during an outage. Queues the rest if the outage continues."""
     left = [] if engine.llm is None else [*cast("Sequence[int]", job.payload[AGAIN])]
     while left:
         try:
             Extracting(engine, job.partition, session, kinds.EXTRACT).run_again(left[0])
         except BadReplyError:
-            pass  # what the model cannot read, it cannot read later
+            pass  # the model would fail again
         except MnemicError as error:
-            _log.debug("failed to read messages again (%s)", type(error).__name__)
+            _log.debug("cannot extract facts again (%s)", type(error).__name__)
             again = replace(new_attempt(job, engine.clock.now()), payload={"session": session, AGAIN: left})
             return lambda _: [replace(again, run_at=again.run_at + RENEW_AFTER)]
         left = left[1:]

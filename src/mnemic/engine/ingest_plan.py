@@ -224,7 +224,7 @@ def _clean_about(engine: Engine, told: Mapping[str, str]) -> dict[str, str | flo
 
 
 def _typed(value: str) -> str | float:
-    """A number as a number, so that a filter can compare it, but only if no character is lost: not "007" or "1.10"."""
+    """Convert a number so that filters can compare it. Keeps text that would change, such as "007" or "1.10"."""
     number = (float if "." in value else int)(value) if _NUMBER.fullmatch(value) else value
     return number if str(number) == value else value
 

@@ -44,7 +44,7 @@ def put_fitting(
 
 
 def live_entries(engine: Engine, work: UnitOfWork, partition: Partition) -> list[ProfileEntry]:
-    """The entries of a profile; empty after its lifetime, which starts again with each write (see `profile_ttl_s`)."""
+    """A profile's entries. Empty after its lifetime (`profile_ttl_s`), which each write restarts."""
     entries, most, now = work.profiles.of(partition), engine.settings.profile_ttl_s, engine.clock.now()
     written = max((max(entry.created_at, entry.updated_at) for entry in entries), default=now)
     return [] if most is not None and (now - written).total_seconds() > most else entries

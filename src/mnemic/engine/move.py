@@ -28,7 +28,7 @@ from mnemic.ports.store import AUDIT, KEYS, LOG_TABLES, RECEIPTS, Rows, Store
 _ROWS_AT_ONCE = 500  # per transaction of the target, so that its other orgs wait for milliseconds
 _FEW_ROWS = 200  # changes that a pass may leave for the write stop: a few milliseconds of work
 _MOST_PASSES = 8  # before the write stop; the limit for an org that is written faster than it is copied
-_MOST_COMPARISONS = 3  # after a pass each; rows that expire in between make them differ
+_MOST_COMPARISONS = 3  # each after a pass; rows that expire in between differ
 _PARTITIONS, _REQUESTS, _TOKENS = "partitions", "requests", "oauth_tokens"
 _NUMBERS = {"seq", "version", "horizon"}
 """Columns in which each store has its own numbers."""
@@ -76,9 +76,9 @@ def move_org(engine: Engine, target: Store, org: str, *, is_erasing: bool = Fals
 
 
 def cancel_move(engine: Engine, target: Store | None, org: str) -> None:
-    """Cancel a move that has not switched. The source serves the org, and its rows are removed from the target. Without
-    a target, because it is lost, the source serves the org again as it left it. Raises `ConflictError` if there is no
-    move to cancel.
+    """Cancel a move that has not switched. The source serves the org, and its rows are removed from the target. If the
+    target is lost (None), the source serves the org again with its own rows. Raises `ConflictError` if there is no move
+    to cancel.
     """
     source = moving(engine.store)
     if target is not None:
@@ -165,7 +165,7 @@ class _Move:
         return replace(receipt, notes=left)
 
     def cancel(self) -> None:
-        """The source serves the org first, so that a call that dies leaves only rows in the target to remove."""
+        """Release the source before clearing the target, so an interrupted call leaves only rows to remove."""
         (here, there), source, target = self._placements(), self._source.address, self._target.address
         is_leaving = here is not None and here.state in _UNFINISHED and here.place == target
         is_arriving = there is not None and there.state is PlacementState.ARRIVING
@@ -223,7 +223,7 @@ class _Move:
             return bool(_Side(rows, self._org).owners) or any(True for _ in rows.of(KEYS, self._org))
 
     def _has_arrived(self) -> bool:
-        """True if the target has the org, or had it and passed it on."""
+        """True if the target has the org, or has moved it on."""
         there = self._placements()[1]
         return self._has_rows(self._target) if there is None else there.state is not PlacementState.ARRIVING
 
@@ -273,7 +273,7 @@ class _Move:
         return total
 
     def _apply(self, table: str, side: "_Side", values: Iterator[Mapping[str, object]], act: "_Act") -> None:
-        """Apply the rows. A unique value may have passed between two, so those in conflict wait for the rest."""
+        """Apply the rows. A unique value may have moved between two, so conflicting rows wait for the rest."""
         waiting: list[Mapping[str, object]] = []
         while some := [*islice(values, _ROWS_AT_ONCE)]:
             waiting += self._apply_some(table, side.keys[table], some, act)
@@ -293,15 +293,15 @@ class _Move:
                 act(transfer, table, key, values)
         except ConflictError:
             with self._target.transfer(self._org) as transfer:
-                self._check_token(transfer)  # raises if that was the conflict
+                self._check_token(transfer)  # raises if the token was the conflict
             half = len(values) // 2
             parts = (values[:half], values[half:]) if half else ()
             return [row for part in parts for row in self._apply_some(table, key, part, act)] if parts else [*values]
         return []
 
     def _copy_audit(self) -> None:
-        """Copy entries of the audit log that were added after the last pass, unless the target has passed the org on.
-        These writes are never refused.
+        """Copy audit log entries added after the last pass, unless the target has moved the org on. Writes to the audit
+        log are never refused.
         """
         source, there = self._source.address, self._placements()[1]
         if there is None or there.state is not PlacementState.HERE or there.place != source:
@@ -313,7 +313,7 @@ class _Move:
             self._apply(AUDIT, here, here.pick(AUDIT, late), _insert)
 
     def _make_equal(self) -> tuple[dict[str, int], str]:
-        """Rows by table, and their digest, which both stores have. Raises `DamagedError` if they still differ."""
+        """Make the stores equal. Returns row counts by table, and the digest. Raises `DamagedError` if this fails."""
         differing = list[str]()
         for _ in range(_MOST_COMPARISONS):
             self._pass("stopped")
@@ -323,7 +323,7 @@ class _Move:
         raise DamagedError(f"the stores differ in {', '.join(differing)}; org {self._org} was not moved")
 
     def _compare(self) -> tuple[dict[str, int], str, list[str]]:
-        """Rows by table, their digest, and the tables that differ."""
+        """Row counts by table, the digest, and the tables that differ."""
         self._told("comparing", 0, 1)
         with self._source.rows(is_whole=True) as ours, self._target.rows(is_whole=True) as theirs:
             here, there = _Side(ours, self._org), _Side(theirs, self._org)
@@ -425,8 +425,8 @@ def _find_differences(here: _Side, there: _Side, table: str) -> _Differences:
 
 
 def _digest(side: _Side) -> tuple[dict[str, int], str]:
-    """Rows by table, and a digest of all rows. It includes the rows' order within a partition if it is kept, but not
-    the tables in `LOG_TABLES`, in which the target may have more rows.
+    """Row counts by table, and a digest of all rows. It includes the rows' order within a partition if it is kept, but
+    not the tables in `LOG_TABLES`, in which the target may have more rows.
     """
     counts, whole = dict[str, int](), hashlib.sha256()
     for table in sorted(side.keys.keys() - {*LOG_TABLES}):

@@ -59,7 +59,7 @@ def _admitted_passages(engine: Engine, visible: Visibility, filter_: Filter) -> 
 
 
 def messages_that_meet(work: UnitOfWork, visible: Visibility, filter_: Filter) -> set[str]:
-    """Ids of the messages whose metadata matches a filter. None match if it names another field than metadata."""
+    """Ids of the messages whose metadata matches a filter. None match if it names any other field."""
     if filter_ == EVERYTHING or not names_only_metadata(filter_):
         return set()
     known = work.conversations.metadata(visible).items()

@@ -397,7 +397,7 @@ def _allowed(engine: Engine, visible: Visibility, question: Question, now: datet
 
 
 def _messages_until(question: Question) -> int | None:
-    """Up to when messages may have been said, if a time restricts them but no filter does."""
+    """The latest time of messages to include, if a time restricts them but no filter does."""
     if question.filter != EVERYTHING or not question.is_about_the_past:
         return None
     return to_microseconds(min(at for at in (question.as_of, question.known_at) if at is not None))

@@ -142,7 +142,7 @@ def _remove_spaces(engine: Engine, *, is_dry_run: bool) -> dict[str, int]:
         if engine.retired is not None and engine.retired.embedder.space.id == space:
             engine.retired.is_removed = True
     if engine.served_index is not None:
-        engine.served_index.diagnose(sides(places))  # it removes what it has of these spaces
+        engine.served_index.diagnose(sides(places))  # also removes its data of these spaces
     return removed
 
 

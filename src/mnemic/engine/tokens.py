@@ -58,7 +58,7 @@ class Tokens:
         return found if found and key and found.client == hash_text(client) else None
 
     def exchange(self, old: KeptToken) -> Pair | None:
-        """Replace a code or refresh token with new tokens. None if it has just been used, which ends its connection."""
+        """Replace a code or refresh token with new tokens. None if it has just been used, which ends the connection."""
         now = self._engine.clock.now()
         with self._engine.store.write() as work:
             key = work.keys.get(old.key_id)

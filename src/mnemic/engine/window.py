@@ -10,12 +10,12 @@ from mnemic.ports.store import UnitOfWork
 
 def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_closed: bool = False) -> list[Message]:
     """The last `limit` messages of the scope's session (None: a whole window), oldest first, without those of other
-    projects. Empty if the session is unknown or, without `include_closed`, idle for longer than a window lives.
+    projects. Empty if the session is unknown or, without `include_closed`, has been idle too long.
     """
     if scope.session is None:
         raise InvalidInputError("only a session has a window; pass session=…")
     wanted = engine.settings.life.window_messages if limit is None else limit
-    # Most sessions are lasting. Only a session without lasting messages needs the store to know its partition.
+    # Most sessions are lasting. The store is needed to find the partition only if there are no lasting messages.
     found = [] if include_closed else latest(engine, scope.message_partition, scope.session, wanted)
     if not found:
         with engine.store.read() as work:

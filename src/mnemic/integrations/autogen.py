@@ -1,6 +1,6 @@
 # pyright: basic, reportMissingImports=false
 # AutoGen requires an older protobuf than the pinned packages, so it is not installed where pyright runs
-"""AutoGen (autogen-core): a `Memory` that recalls before an agent's run and captures what is said."""
+"""AutoGen (autogen-core): a `Memory` that recalls before each agent run and captures messages."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ except ModuleNotFoundError as error:
 class MnemicMemory(Memory):
     """A memory for AutoGen's agents: `AssistantAgent(…, memory=[MnemicMemory(mnemic, scope)])`.
 
-    Each run adds one system message with the memory for the user's last message, in place of the previous run's. Then
-    the new messages are captured. An answer is captured by the next run, or by `close`. Messages whose source is not in
-    `people` are the assistant's. `limits` are `budget_tokens` and `timeout_s`. If the memory fails or takes longer,
-    that is logged and the run continues. Raises `InvalidInputError` for a scope without a session.
+    Each run adds one system message with memories for the user's last message, replacing the previous run's. It also
+    captures the new messages. The next run, or `close`, captures the answer. Messages whose source is not in `people`
+    count as the assistant's. `limits` are `budget_tokens` and `timeout_s`. If the memory fails or times out, this is
+    logged and the run continues. Raises `InvalidInputError` for a scope without a session.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class MnemicMemory(Memory):
         self._context: ChatCompletionContext | None = None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Replace the recalled memory in the context, and capture its new messages."""
+        """Replace the recalled memories in the context, and capture its new messages."""
         self._context = model_context
         messages = [each for each in await _read_messages(model_context) if not _is_own(each)]
         said = self._select_said(messages)
@@ -49,13 +49,13 @@ class MnemicMemory(Memory):
         return UpdateContextResult(memories=result)
 
     async def query(self, query: str | MemoryContent, *args: Any, known: int = 0, **kwargs: Any) -> MemoryQueryResult:
-        """The memory for a text as one result between markers, or no result."""
+        """The memories for a text as one result between markers, or no result."""
         del args, kwargs
         told = await self._chat.recall(_read_text(query), known=known)
         return MemoryQueryResult(results=[MemoryContent(content=told, mime_type=MemoryMimeType.TEXT)] if told else [])
 
     async def add(self, content: MemoryContent, *args: Any) -> None:
-        """Remember a text. Raises `InvalidInputError` for other contents, and the memory's errors."""
+        """Remember a text. Raises `InvalidInputError` for other content types, and the memory's errors."""
         del args
         text, remember = _read_text(content), self._chat.mnemic.remember
         await asyncio.to_thread(remember, self._chat.scope, text, metadata=content.metadata)

@@ -26,7 +26,7 @@ class MnemicMemoryService(BaseMemoryService):
     """A memory service: `Runner(…, memory_service=MnemicMemoryService(mnemic, scope_of))`.
 
     `scope_of(app_name, user_id)` returns the scope, for example `Scope(user=user_id)`. ADK's session becomes the
-    scope's session. `limits` are `budget_tokens` and `timeout_s`. If the memory fails or a search takes longer, that is
+    scope's session. `limits` are `budget_tokens` and `timeout_s`. If the memory fails or a search times out, this is
     logged and the run continues without it.
     """
 
@@ -34,14 +34,14 @@ class MnemicMemoryService(BaseMemoryService):
         self._mnemic, self._scope_of, self._limits = mnemic, scope_of, limits
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Capture the session's new messages. Call it in an `after_agent_callback`, because ADK does not."""
+        """Capture the session's new messages. Call this in an `after_agent_callback`: ADK does not call it."""
         owner = {"app_name": session.app_name, "user_id": session.user_id}
         await self.add_events_to_memory(**owner, events=session.events, session_id=session.id)
 
     async def add_events_to_memory(
         self, *, app_name: str, user_id: str, events: Sequence[Event], session_id: str | None = None, **_: Any
     ) -> None:
-        """Capture the texts of user and agents in these events, without thoughts and tool calls."""
+        """Capture the user's and agents' texts in these events, without thoughts or tool calls."""
         said = list[dict[str, object]]()
         for event in events:
             parts = (event.content.parts if event.content and not event.partial else None) or []
@@ -53,7 +53,7 @@ class MnemicMemoryService(BaseMemoryService):
         await shared.Conversation(self._mnemic, scope, **self._limits).capture(said)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """The memory for a query as one entry between markers, or no entry."""
+        """The memories for a query as one entry between markers, or no entry."""
         scope = self._scope_of(app_name, user_id)
         told = await shared.Conversation(self._mnemic, scope, **self._limits).recall(query)
         content = types.Content(role="user", parts=[types.Part(text=told)])

@@ -21,7 +21,7 @@ from mnemic.model.item import Role
 from mnemic.model.scope import Level, Scope
 
 if TYPE_CHECKING:
-    from mnemic.remote import RemoteMnemic  # needs an extra, which a memory in this process does not
+    from mnemic.remote import RemoteMnemic  # requires an extra that a local memory does not need
 
 AnyMnemic: TypeAlias = "Mnemic | RemoteMnemic"
 """An open memory, from `Mnemic.open` or `mnemic.connect`. Its owner closes it."""
@@ -83,7 +83,7 @@ def to_messages(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The memory around a framework's chat, for asyncio. Errors and a slow recall are logged, never raised."""
+    """The memory of a framework's chat, for asyncio. Errors and timeouts are logged, never raised."""
 
     mnemic: AnyMnemic
     scope: Scope
@@ -91,7 +91,7 @@ class Conversation:
     timeout_s: float = TIMEOUT_S
 
     async def recall(self, question: str, *, known: int = 0) -> str:
-        """Like `recall_block`, "" if the memory fails or takes too long."""
+        """Like `recall_block`, but returns "" if the memory fails or takes too long."""
         return await try_in_time(
             lambda: recall_block(self.mnemic, self.scope, question, self.budget_tokens, known=known),
             "",
@@ -100,7 +100,7 @@ class Conversation:
         )
 
     async def capture(self, said: Sequence[Mapping[str, object]]) -> None:
-        """Store messages. Skips those whose external id the session knows."""
+        """Store messages. Skips those whose external id is already in the session."""
         if said:
             await try_in_time(
                 lambda: self.mnemic.capture(self.scope, said), None, timeout_s=None, what="messages were not captured"
@@ -115,7 +115,7 @@ def require_session(scope: Scope) -> Scope:
 
 
 def draft_message(role: Role, text: str, *id_parts: object, **known: object) -> list[dict[str, object]]:
-    """A message to capture, or none if the text is blank. `id_parts` and the text make its external id."""
+    """A list of one message to capture, or none if the text is blank. `id_parts` and the text set its external id."""
     if id_parts:
         digest = hashlib.sha256("\0".join(map(str, (*id_parts, text))).encode(errors="replace")).hexdigest()
         known["external_id"] = f"{id_parts[0]}-{digest[:32]}"

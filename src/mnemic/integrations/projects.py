@@ -43,8 +43,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 @dataclass(frozen=True, slots=True)
 class Project:
     """The project (`id`) of a `place`: a git common directory, or a folder without git. `remote`: normalised, "" if
-    there is none. `is_marked`: the place has the mark. Otherwise, it is identified by its path. `note`: a text for the
-    user that was not shown yet.
+    there is none. `is_marked`: the place has the mark. Otherwise, it is identified by its path. `note`: a text that
+    the user has not seen yet.
     """
 
     mark: str
@@ -81,12 +81,12 @@ def find_project(folder: Path) -> Project | None:
 
 
 def choose_project(folder: Path, id: str | None) -> Project:
-    """Give a folder another project's memory, or for None a new one of its own. In a repository, this applies to all of
-    it. Raises `InvalidInputError` if the folder cannot have a project.
+    """Give a folder another project's memory, or a new one if `id` is None. In a repository, this applies to all of it.
+    Raises `InvalidInputError` if the folder cannot have a project.
     """
     found = find_project(folder)
     if found is None:
-        raise InvalidInputError(f"{folder} is your home folder or above it; choose another folder")
+        raise InvalidInputError(f"{folder} is your home folder or one of its parents; choose another folder")
     folder = folder.resolve()
     if folder.is_dir() and _find_repository(folder) is None and not _is_same(found.place, folder):
         found = _add(folder, folder, "", list_projects)
@@ -115,7 +115,7 @@ def read_remote(root: Path, common: Path) -> str:
 
 
 def normalise_remote(url: str, root: Path) -> str:
-    """`host/path` of a remote without password and `.git`, the same for https, ssh and git. `user@host/~/path` below a
+    """`host/path` of a remote without password and `.git`, the same for https, ssh and git. `user@host/~/path` in a
     user's home folder, unless the user is `git`, as on hosting sites. `file:/path` for a path, which may be relative to
     `root`. "" for any other address.
     """
@@ -149,8 +149,8 @@ def normalise_remote(url: str, root: Path) -> str:
 
 
 def _add(place: Path, root: Path, remote: str, known: _List) -> Project:
-    """Register a new place, in the folder `root`. `git init` in a known folder keeps the project, but a copy does not
-    get the project of its original, unless both are clones of `remote`.
+    """Register a new place in the folder `root`. `git init` in a known folder keeps the project. A copy does not get
+    its original's project, unless both are clones of `remote`.
     """
     held = _read_mark(place)
     copied = _read_entry(held) if held else None
@@ -171,14 +171,14 @@ def _add(place: Path, root: Path, remote: str, known: _List) -> Project:
     elif others:  # a repository that had this remote
         own, reason = f"{PROJECT_PREFIX}{mark}", OWN
     if copied is not None and copied.id != own:
-        note = f"{place} is a copy of {copied.place} with its own memory; to share one, run `mnemic project join`"
+        note = f"{place} is a copy of {copied.place} with its own memory; to share memory, run `mnemic project join`"
     if not is_marked and copied is None:
         mark = _derive_mark("", place)
     return _register(Project(mark, own, str(place), reason, remote, is_marked, note), is_new=True)
 
 
 def _follow_remote(project: Project, remote: str, known: _List) -> Project:
-    """Note a new or changed remote. The project stays the same, because its memory must not be lost."""
+    """Record a new or changed remote. The project stays the same, because its memory must not be lost."""
     if not remote or remote == project.remote:
         return project
     note, place = project.note, project.place
@@ -263,8 +263,8 @@ def _read_config(git: Path) -> dict[tuple[str, str, str], str]:
 
 
 def _look_up(place: Path, known: _List) -> Project | None:
-    """A place's project by its mark, or by the path if it has no mark. None for a new place and a new copy. A moved
-    place is registered again.
+    """Find a place's project by its mark, or by the path if it has no mark. None for a new place or a new copy.
+    Registers a moved place again.
     """
     mark = _read_mark(place)
     if mark is None:
@@ -278,7 +278,7 @@ def _look_up(place: Path, known: _List) -> Project | None:
 
 
 def _is_same(registered: str, place: Path) -> bool:
-    """True if both paths name one folder, for example through a symbolic link or a bind mount."""
+    """True if both paths name the same folder, for example through a symbolic link or a bind mount."""
     try:
         return registered == str(place) or Path(registered).samefile(place)
     except OSError:
@@ -290,7 +290,7 @@ def _new_mark(place: Path) -> str:
 
 
 def _derive_mark(mark: str, place: Path) -> str:
-    """The mark of a copy, or of a place that cannot be marked (""). Processes that derive it at one time agree."""
+    """The mark of a copy, or of a place that cannot be marked (`mark` is ""). Concurrent processes get the same one."""
     digest = hashlib.sha256(mark.encode() + b"\0" + os.fsencode(place))
     return f"{_clean_name(place)}-{digest.hexdigest()[:32]}"
 
@@ -308,15 +308,15 @@ def _read_mark(place: Path) -> str | None:
 
 
 def _put_mark(place: Path, mark: str, copied: Project | None) -> tuple[str, bool]:
-    """Write a mark to a place, over that of its original for a copy. Returns the valid mark, which another process may
-    have written first, and whether the place has it.
+    """Write a mark to a place. In a copy, it replaces the original's mark. Returns the valid mark, which another
+    process may have written first, and whether the place has it.
     """
     with suppress(OSError, AttributeError):
         if _is_repository(place):
             part = place / f"mnemic.{secrets.token_hex(8)}"
             part.write_text(f"{mark}\n", encoding="utf-8")
             try:
-                (os.replace if copied else os.link)(part, place / "mnemic")  # a link fails if there is one
+                (os.replace if copied else os.link)(part, place / "mnemic")  # a link fails if a mark exists
             finally:
                 part.unlink(missing_ok=True)
         else:

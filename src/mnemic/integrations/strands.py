@@ -20,9 +20,9 @@ except ModuleNotFoundError as error:
 class MnemicMemoryStore(MemoryStore):
     """A store for Strands: `Agent(…, memory_manager=MemoryManager(stores=[MnemicMemoryStore(mnemic, scope)]))`.
 
-    Strands adds the memory for a user's message to its request, but not to the message history. It captures the texts
-    of user and assistant after each invocation. `limits` are `budget_tokens` and `timeout_s`. If a recall fails or
-    takes longer, that is logged and the invocation continues. Strands logs a failed capture and tries again. Use one
+    Strands adds memories to the user's message in the request, but not to the message history. After each invocation,
+    it captures the texts of the user and the assistant. `limits` are `budget_tokens` and `timeout_s`. If a recall fails
+    or times out, this is logged and the invocation continues. Strands logs a failed capture and tries again. Use one
     store per conversation. Raises `InvalidInputError` for a scope without a session.
     """
 
@@ -35,13 +35,13 @@ class MnemicMemoryStore(MemoryStore):
         self.name, self.extraction, self._captured = name, ExtractionConfig(trigger=InvocationTrigger()), 0
 
     async def search(self, query: str, *args: Any) -> list[MemoryEntry]:
-        """The memory for a query as one entry between markers, or no entry. Leaves out this conversation's messages."""
+        """The memories for a query as one entry between markers, or no entry. Leaves out this conversation."""
         del args
         told = await self._chat.recall(query, known=self._captured)
         return [MemoryEntry(content=told)] if told else []
 
     async def add(self, content: str, metadata: Metadata | None = None) -> None:
-        """Remember a text of the model, with the trust `assistant`."""
+        """Remember a text from the model, with the trust `assistant`."""
         remember = self._chat.mnemic.remember
         await asyncio.to_thread(remember, self._chat.scope, content, metadata=metadata, trust="assistant")
 

@@ -177,7 +177,7 @@ class AuthorizationServer:
             return self._page(*asking.shown, request.query_params if form is None else form, asking.mistake)
         if isinstance(response, RedirectResponse):  # RFC 9207: the application knows which server answered
             response.headers["location"] += "&" + urlencode({"iss": self.url})
-            response.status_code = HTTPStatus.SEE_OTHER  # RFC 9700: browsers must not send the form's key there too
+            response.status_code = HTTPStatus.SEE_OTHER  # RFC 9700: browsers must not resend the form's key
         return response
 
     async def exchange(self, handle: _Handle, request: Request) -> Response:
@@ -197,7 +197,7 @@ class AuthorizationServer:
         """End the connection of a client's token (RFC 7009). Unknown tokens are ignored."""
         form = await request.form()
         if not form.get("token"):
-            return _refuse("invalid_request", "token is missing")
+            return _refuse("invalid_request", "the parameter token is missing")
         await run_sync(self.gate.tokens.revoke, str(form.get("client_id", "")), str(form["token"]))
         return Response(status_code=200)
 
@@ -235,7 +235,7 @@ class AuthorizationServer:
         which redirects to the application.
         """
         place, nonce = urlsplit(to), secrets.token_urlsafe(16)
-        target = "http:" if "[" in place.netloc else f"{place.scheme}://{place.netloc}"  # policies cannot name IPv6
+        target = "http:" if "[" in place.netloc else f"{place.scheme}://{place.netloc}"  # policies do not support IPv6
         hidden = {name: value for name, value in fields.items() if name not in ("key", "allow", "deny")}
         inputs = (f'<input type="hidden" name="{escape(n)}" value="{escape(str(v))}">' for n, v in hidden.items())
         text = Template(PAGE.read_text(encoding="utf-8")).substitute(

@@ -225,7 +225,7 @@ def meets(field_of: FieldOf, filter_: Filter) -> bool:
 
 
 def names_only_metadata(filter_: Filter) -> bool:
-    """True if no condition is on another field than metadata."""
+    """True if all conditions are on metadata."""
     match filter_:
         case All(parts) | AnyOf(parts):
             return all(names_only_metadata(part) for part in parts)

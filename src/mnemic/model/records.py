@@ -176,7 +176,7 @@ class UserSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSummary:
-    """The counts of what all users of an agent share, and the time of the newest memory (None if there is none)."""
+    """Counts of an agent's shared items, and the time of the newest memory (None if there is none)."""
 
     org: str
     agent: str

@@ -530,14 +530,14 @@ class CopyingStore(Protocol):
         ...
 
     def write_copy(self, path: Path, told: Told) -> None:
-        """Write the rows of one moment to a new file at `path` without blocking readers and writers, all but those that
-        `rows` leaves out. Raises `UnavailableError` if the disk is full; the file is then useless.
+        """Write a snapshot of the rows to a new file at `path` without blocking readers and writers. Leaves out the
+        same rows as `rows`. Raises `UnavailableError` if the disk is full. The file is then unusable.
         """
         ...
 
     def rows(self, *, is_whole: bool = False) -> AbstractContextManager[Rows]:
         """Read a snapshot of all rows without blocking readers and writers. `is_whole`: include `PASSING_TABLES`, and
-        orgs that have moved away or are still arriving. Otherwise only their `LOG_TABLES` are included.
+        orgs that have moved away or are still arriving. Otherwise, only the `LOG_TABLES` of these orgs are included.
         """
         ...
 
@@ -555,7 +555,7 @@ KEPT_TABLES = (KEYS, AUDIT)
 
 RECEIPTS = "receipts"
 LOG_TABLES = (AUDIT, RECEIPTS)
-"""Tables whose rows stay in a store after their org has moved. Those that arrive are added to the target's own."""
+"""Tables whose rows stay in the source after an org has moved. Arriving rows are added to the target's own."""
 
 PLACEMENTS = "placements"
 PASSING_TABLES = ("requests", "context_records", "oauth_tokens", PLACEMENTS)

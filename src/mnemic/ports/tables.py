@@ -41,7 +41,7 @@ class Keys(Protocol):
         ...
 
     def blank(self, org: str, id: str, at: datetime) -> None:
-        """Revoke an org's key and remove its tokens and the names in it: `ERASED` replaces its user and agent."""
+        """Revoke an org's key, and remove its tokens and names. `ERASED` replaces its user and agent."""
         ...
 
     def has_any(self) -> bool:
@@ -107,7 +107,7 @@ class Conversations(Protocol):
         ...
 
     def metadata(self, visible: Visibility) -> dict[str, Mapping[str, object]]:
-        """The caller's metadata of messages that have any, by id, without erased ones."""
+        """The caller's metadata by message id. Leaves out messages that have none or are erased."""
         ...
 
     def sessions(self, visible: Visibility, limit: int) -> list[Conversation]:
@@ -155,8 +155,8 @@ class Upkeep(Protocol):
         ...
 
     def unserved(self, orgs: Collection[str]) -> Mapping[str, bool]:
-        """Those of the orgs that refuse writes because they move; True if a later write may succeed. The others accept
-        the writes of this unit of work.
+        """The orgs that refuse writes because of a move, with True if a later write may succeed. The others accept the
+        writes of this unit of work.
         """
         ...
 

@@ -73,7 +73,7 @@ def slot_of(text: str) -> Filled | None:
 
 
 def is_of_project(sentence: str) -> bool:
-    """True for what holds in the current project alone: "Here we use tabs"."""
+    """True for a sentence about the current project, such as "Here we use tabs"."""
     return detect(sentence).slots.of_project.search(sentence) is not None
 
 

@@ -259,7 +259,7 @@ class Gate:
         self._attempts.check(request.client.host if request.client else "", take=take)
 
     def check_exchanges(self, connection: str) -> None:
-        """Count an exchange of an OAuth connection's tokens. Raises `ProblemError` (429) for too many."""
+        """Count a token exchange of an OAuth connection. Raises `ProblemError` (429) if there are too many."""
         self._attempts.check(f"oauth {connection}")
 
     def challenge(self, request: HTTPConnection, error: UnauthorisedError) -> ProblemError | None:

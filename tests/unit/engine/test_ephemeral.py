@@ -92,7 +92,7 @@ def test_a_message_captured_while_its_session_is_erased_expires_too(
     said: list[str] = []
 
     def expire(engine: Engine, job: Job) -> FollowUp:
-        """Expires the session, and hears a message before the job is finished."""
+        """Expires the session, and captures a message before the job ends."""
         follow_up = HANDLERS[EXPIRE](engine, job)
         if not said:
             said.append(mnemic.capture(ANNA, user="I am back.", is_ephemeral=True).id)

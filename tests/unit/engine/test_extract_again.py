@@ -80,7 +80,7 @@ def test_contexts_that_are_told_again_and_again_are_bounded(store: Store, clock:
 
 
 class TestAfterAnOutage:
-    """What the rules read while the model was away."""
+    """Messages that the rules read while the model was unavailable."""
 
     @pytest.fixture
     def away(self) -> dict[str, bool]:

@@ -26,7 +26,7 @@ ANNA = Scope(user="anna", session="s1")
 
 @pytest.fixture
 def brief(store: Store, clock: Clock) -> Mnemic:
-    """A memory whose profiles live for 30 days."""
+    """A memory whose profiles expire after 30 days."""
     settings = Settings(profile_ttl_s=30 * 86_400.0)
     return Mnemic(Engine(store, ScanIndex(), None, clock, CounterObserver(), settings=settings))
 

@@ -1,4 +1,4 @@
-"""What one project shows of another: nothing, however a session or a day mixes them."""
+"""Projects stay separate, even if a session or a day mixes them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_day_of_several_projects_gives_gems_of_one_each(clock: Clock):
 
 
 def one_gem_of_everything(prompt: Prompt) -> str:
-    """Like a model that mixes what it reads."""
+    """Acts like a model that mixes its inputs."""
     found = decisions(prompt)
     return json.dumps([{**each, "source_turns": [*turns_of(prompt)]} for each in found])
 

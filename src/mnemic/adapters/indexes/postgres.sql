@@ -174,7 +174,7 @@ WHERE c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname,
         SELECT 1 FROM spaces
         WHERE left(encode(sha256(convert_to(space, 'UTF8')), 'hex'), 16) = graph.space_hash
     )
-    -- NULL: the rows are not in the index now, and come again with the next search.
+    -- NULL: the rows are not indexed now. The next search indexes them again.
     AND coalesce((
         SELECT max(side.items) FROM (
             SELECT sum(g.items) AS items FROM search_groups AS g WHERE g.pid = graph.pid GROUP BY g.is_of_passages

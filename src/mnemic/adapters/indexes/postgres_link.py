@@ -35,7 +35,7 @@ Run = Callable[..., psycopg.Cursor[Any]]
 MOST_GRAPH_DIMS = 4_000
 """The maximum dimensions of a halfvec in pgvector's HNSW."""
 CANCEL_S, POLL_S = 0.1, 1.0
-"""Pauses between two attempts to cancel a build, and to become the process that builds."""
+"""Pauses between attempts to cancel a build, and to become the building process."""
 _DOING = "searching"
 _log = logging.getLogger("mnemic.index")
 
@@ -104,9 +104,9 @@ def graph_name(pid: int, space: str) -> str:
 
 
 class Graphs:
-    """The HNSW indexes of large partitions. One thread builds those that were requested, without blocking writers, and
-    drops those that are damaged, or without a space or a partition of more than `least_rows` rows. It has its own
-    connection, and ends when nothing is left to do. One process at a time does this, because two builds in one table
+    """The HNSW indexes of large partitions. A thread builds requested indexes without blocking writers. It drops those
+    that are damaged, whose space or partition is gone, or whose partition has at most `least_rows` rows. It has its own
+    connection, and ends when no work is left. Only one process does this at a time, because two builds in one table
     wait for each other.
     """
 
@@ -121,7 +121,7 @@ class Graphs:
         self._guard, self._closing = threading.Lock(), threading.Event()
 
     def ask(self, pid: int, space: str, dims: int) -> None:
-        """Build a partition's index in one space, unless this was requested before, or failed."""
+        """Build a partition's index in one space, unless it was already requested or has failed."""
         name = graph_name(pid, space)
         with self._guard:
             if name not in self._asked and dims <= MOST_GRAPH_DIMS:
@@ -142,7 +142,7 @@ class Graphs:
             thread.join()
 
     def close(self) -> None:
-        """Cancel the build. The next process that builds drops what it left."""
+        """Cancel the build. The next building process drops the incomplete index."""
         self._closing.set()
         while (thread := self._thread) is not None and thread.is_alive():
             connection = self._connection
@@ -209,7 +209,7 @@ class Graphs:
             connection.execute(sql.SQL(query(SQL["make_graph"])).format(name=sql.Identifier(name), **parts))
             with self._guard:
                 self._asked.discard(name)  # it may be dropped, and requested again
-                self._is_due = True  # the partition may have been erased meanwhile
+                self._is_due = True  # the partition may have been erased during the build
 
 
 def _rows(connection: psycopg.Connection[Any], statement: str, values: Mapping[str, object] | None = None) -> list[Any]:

@@ -5,7 +5,7 @@ const choose = () => document.documentElement.classList.toggle("dark-mode", dark
 dark.addEventListener("change", choose);
 choose();
 
-// What Swagger UI leaves out for screen readers and keys: names, levels of headings, and blocks that keys can scroll.
+// Adds what Swagger UI lacks for screen readers and keyboards: names, heading levels, and blocks that can be scrolled.
 const ADDED = {
   textarea: { "aria-label": "Request body" },
   pre: { tabindex: "0" },

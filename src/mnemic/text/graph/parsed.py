@@ -44,7 +44,7 @@ class Types(Protocol):
 
 def names_of(text: str, words: Sequence[Word]) -> list[spelling.Name]:
     """The names of a sentence: those written with capitals, and others that the parser labels. A single word at the
-    beginning must be a labelled subject, and words of time, number or nationality are none.
+    beginning must be a labelled subject. Words of time, number or nationality are not names.
     """
     found: list[spelling.Name] = []
     for name in spelling.names_in(text, words[0].start, words[-1].end):

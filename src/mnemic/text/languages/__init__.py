@@ -103,7 +103,7 @@ class SlotRules:
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
     `stopped` the group `rest`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than
     one thing; `pronouns` name no one. `stated`: the plain sentence for a slot's value, in the words of questions.
-    `of_project`: "we", "here", "this repository", for what holds in the current project alone.
+    `of_project`: "we", "here", "this repository", for facts about the current project only.
     """
 
     plain: Rules

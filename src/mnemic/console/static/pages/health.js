@@ -10,9 +10,9 @@ const LISTED = 50;
 const ABOUT = {
   contradictory: ["Contradictions", "Memories that cannot both be true."],
   unsupported: ["Without a source", "Memories whose sources are gone."],
-  orphaned: ["Orphans", "Items that depend on something that was changed or deleted, or that failed."],
-  duplicate: ["Duplicates", "Memories that say the same."],
-  junk: ["Junk", "Memories that say nothing worth keeping."],
+  orphaned: ["Orphans", "Memories that depend on a changed or deleted item, and jobs that failed permanently."],
+  duplicate: ["Duplicates", "Memories that say the same thing."],
+  junk: ["Junk", "Memories without lasting value."],
   stale: ["Out of date", "Memories that have expired, or have not been true or used for a long time."],
 };
 

@@ -14,7 +14,7 @@ const MOST_DRAWN = 20; // users with a line of activity, which costs a request e
 const MOST_TURNS = 200; // behind the share and the time
 const MOST_COUNTED = 1000; // sessions and memories behind a line of growth
 const PARTS = 30; // points of a line
-const LIVE_MS = 10_000; // between two looks at what changed
+const LIVE_MS = 10_000; // between two refreshes
 const LINE = { width: 200, height: 36 };
 
 export function page({ signal, choose, go }) {
@@ -57,7 +57,7 @@ export function page({ signal, choose, go }) {
   return [heading("Overview"), search, el("div", { class: "tiles" }, growth, attention, health, caller.is_operator ? speed : null, turns), counts];
 }
 
-/** Draws boxes again while the page is looked at. One that holds the focus, or that cannot be read now, stays. */
+/** Redraws boxes while the page is visible. A box that has the focus, or whose data cannot be loaded, stays. */
 function keepLive(boxes, signal, forget = () => {}) {
   const again = async ([box, draw]) => {
     if (box.hasAttribute("aria-busy") || box.contains(document.activeElement)) return;
@@ -198,7 +198,7 @@ async function drawUsers(choose, signal) {
     ),
     agents.length
       ? table(
-          "Agents with memories that all their users share",
+          "Agents with shared memories",
           ["agent", "memories", "documents", "last active"],
           agents
             .slice(0, MOST_USERS)

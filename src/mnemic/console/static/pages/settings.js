@@ -24,7 +24,7 @@ export function page({ signal, again }) {
             : "not required: the server only accepts requests from this machine",
         ],
         ["Rights", caller.rights.join(", ")],
-        ["API", el("a", { href: "../docs" }, "REST API with examples to try")],
+        ["API", el("a", { href: "../docs" }, "REST API reference with examples")],
         ["Design", link("design", {}, "Colours, sizes and components")],
         [
           "Bound to",

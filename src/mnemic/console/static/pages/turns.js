@@ -110,7 +110,7 @@ async function drawTurn(id, query, signal) {
       el("h2", {}, "Learned from this turn"),
       kept.length
         ? kept.map((each) => entry(each))
-        : el("p", { class: "hint" }, "Nothing. Facts are extracted some time after the answer."),
+        : el("p", { class: "hint" }, "Nothing so far. Facts are extracted after the answer."),
     ),
     again(turn, items, oldest.memories[0]?.observed_at ?? turn.at, query, signal),
   ];
