@@ -22,9 +22,7 @@ export type ProblemKind =
 
 export type Action = "created" | "updated" | "merged" | "restated" | "superseded" | "disputed" | "quarantined" | "trusted" | "rejected" | "archived" | "feedback" | "restored" | "flagged" | "cleared" | "remade" | "deleted" | "assessed";
 
-/**
- * The counts of what all users of an agent share, and the time of the newest memory (null if there is none).
- */
+/** Counts of an agent's shared items, and the time of the newest memory (null if there is none). */
 export interface AgentSummary {
   org: string;
   agent: string;
@@ -2775,7 +2773,7 @@ export class Verbs extends Caller {
     return this.connection.ask(this.scope, "GET", "/v1/users", {}, request);
   }
 
-  /** List all agents with memories that their users share, with counts, most recently active first. */
+  /** List all agents with shared memories and their counts, most recently active first. */
   agents(request: RequestOptions = {}): Promise<AgentSummary[]> {
     return this.connection.ask(this.scope, "GET", "/v1/agents", {}, request);
   }
