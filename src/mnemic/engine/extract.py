@@ -15,7 +15,7 @@ from mnemic.engine.indexing import ItemVectors
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived
 from mnemic.engine.worth import estimate_worth
-from mnemic.errors import BadReplyError, InvalidInputError, MnemicError
+from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Scope
@@ -154,8 +154,6 @@ class Extracting(SessionRun):
         self._before: set[str] = set()
         self._names: set[str] = set()
         self._replies: dict[str, Message] = {}
-        self.fallen: list[int] = []
-        """Positions of the messages that the rules read because the model was unavailable."""
 
     def left(self) -> int:
         """How many messages are unread."""
@@ -186,17 +184,6 @@ class Extracting(SessionRun):
             entries += written
             after = batch.until
         return read, entries
-
-    def run_again(self, position: int) -> None:
-        """Let the model read a message that the rules read during an outage. Does not move the cursor. Raises the
-        model's errors.
-        """
-        self._begin()
-        with self._engine.store.read() as work:
-            found = work.conversations.messages(self._partition, self._session, max(0, position - 2), 2)
-        self._note_replies(found)
-        message = [each for each in found if each.position == position and is_readable(each)]
-        self._commit(None, position, self._find_facts(message))
 
     def _begin(self) -> int:
         """The place of the cursor; and what the user had said before it."""
@@ -261,8 +248,6 @@ class Extracting(SessionRun):
             self._engine.observer.count("mnemic.extract.errors", kind=fallback)
             if not self._may_fall_back:
                 raise
-            if not isinstance(error, BadReplyError):
-                self.fallen.append(message.position)
             facts = find_candidates(said)
         self._note(message)
         return _Found(message, facts, fallback, is_open=llm is None or bool(fallback))
@@ -292,10 +277,8 @@ class Extracting(SessionRun):
         prompt = extraction_prompt(asked, language_of([message.text]), llm.capabilities.context_tokens)
         return read_facts(llm.complete(prompt), asked, f"{llm.name} {PROMPT_VERSION}{edition()}")
 
-    def _commit(self, after: int | None, until: int, found: Sequence[_Found]) -> list[Extracted] | None:
-        """Write the facts, and move the cursor from `after` if given. None if another process moved it, or erased one
-        of the messages.
-        """
+    def _commit(self, after: int, until: int, found: Sequence[_Found]) -> list[Extracted] | None:
+        """Write the facts and move the cursor. None if another process moved it, or erased one of the messages."""
         pairs = [(each, fact) for each in found for fact in each.facts]
         places = [self._place(each.message, fact) for each, fact in pairs]
         vectors = [vector for each in found if each.vectors is not None for vector in each.vectors]
@@ -303,11 +286,10 @@ class Extracting(SessionRun):
         ready = self._prepare_facts(places, [fact for _, fact in pairs], vectors if is_known else None)
         entries: list[Extracted] = []
         with self._engine.store.write() as work:
-            ids = list({entry.source_id for _, fact in pairs for entry in fact.provenance})
-            if len(work.messages.get(self._visible, ids)) < len(ids):
+            ids = {each.message.id for each in found} | {entry.source_id for _, f in pairs for entry in f.provenance}
+            if len(work.messages.get(self._visible, [*ids])) < len(ids):
                 return None
-            place = (self._partition, self._session, EXTRACTED)
-            if after is not None and not work.conversations.move(*place, after, until):
+            if not work.conversations.move(self._partition, self._session, EXTRACTED, after, until):
                 return None
             for (each, fact), place, prepared in zip(pairs, places, ready, strict=True):
                 decision = assimilate(self._engine, work, place, [prepared], actor=self._actor)[0]

@@ -31,7 +31,6 @@ from mnemic.ports.store import UnitOfWork
 AFTER = "after"  # payload of an upkeep job: the memory id to continue after
 _log = logging.getLogger("mnemic.handlers")
 
-AGAIN = "again"  # payload of an extraction job: positions of messages that rules read during an outage
 HELD = "held"  # payload of a curation job: conversations that wait for the next night
 
 
@@ -97,7 +96,7 @@ def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowU
 
 
 RENEW_AFTER = timedelta(hours=1)
-"""Time between attempts to redo work from a model outage: one call per user and hour."""
+"""Time between attempts to replace raw summaries from a model outage: one call per user and hour."""
 
 RENEWAL = "fallback"  # key and payload of a job that replaces raw summaries
 
@@ -151,35 +150,13 @@ def _extract(engine: Engine, job: Job) -> FollowUp:
     session, is_last = str(job.payload["session"]), job.attempts >= engine.settings.life.llm_tries
     if not engine.settings.life.extracts:
         return _follow_with_nothing
-    if AGAIN in job.payload:
-        return _extract_again(engine, job, session)
     run = Extracting(engine, job.partition, session, kinds.EXTRACT, may_fall_back=is_last)
     run.run(RULE_MESSAGES if engine.llm is None else MODEL_MESSAGES)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
-        now = engine.clock.now()
-        again = replace(new_attempt(job, now), run_at=now + RENEW_AFTER)
-        again = replace(again, key=f"{session} {run.fallen[:1]}", payload={"session": session, AGAIN: run.fallen})
-        rest = [new_attempt(job, now)] if unread(unit, job.partition, session) else []
-        return [*rest, *([again] if run.fallen else [])]
+        return [new_attempt(job, engine.clock.now())] if unread(unit, job.partition, session) else []
 
     return follow_up
-
-
-def _extract_again(engine: Engine, job: Job, session: str) -> FollowUp:
-    """Let the model read messages that the rules read during an outage. Queues the rest if the outage continues."""
-    left = [] if engine.llm is None else [*cast("Sequence[int]", job.payload[AGAIN])]
-    while left:
-        try:
-            Extracting(engine, job.partition, session, kinds.EXTRACT).run_again(left[0])
-        except BadReplyError:
-            pass  # the model would fail again
-        except MnemicError as error:
-            _log.debug("cannot extract facts again (%s)", type(error).__name__)
-            again = replace(new_attempt(job, engine.clock.now()), payload={"session": session, AGAIN: left})
-            return lambda _: [replace(again, run_at=again.run_at + RENEW_AFTER)]
-        left = left[1:]
-    return _follow_with_nothing
 
 
 def _curate(engine: Engine, job: Job) -> FollowUp:

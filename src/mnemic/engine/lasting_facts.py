@@ -21,7 +21,7 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import plain_statements, read_attributes
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import STABLE_KEYS
-from mnemic.text.slots import Filled, Relation, canonical, relation, slot_of
+from mnemic.text.slots import Filled, Relation, canonical, is_of_project, relation, slot_of
 
 _log = logging.getLogger("mnemic.profile")
 
@@ -87,8 +87,11 @@ _OWN_TRUST = (Trust.USER, Trust.IMPORTED)
 
 
 def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> Facts:
-    """Lasting facts in the user's own messages (in order), and `proposed` values for other keys if proved."""
+    """Lasting facts in the user's own messages (in order), and `proposed` values for other keys if proved. What is said
+    about a project stays in it.
+    """
     own = [m for m in messages if m.role is Role.USER and m.trust in _OWN_TRUST]
+    own = [m for m in own if m.private_agent is None or not is_of_project(m.text)]
     if len({message.name for message in own if message.name}) > 1:
         return {}
     found: dict[str, tuple[str, datetime]] = {}

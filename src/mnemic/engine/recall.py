@@ -392,7 +392,8 @@ def _terms(engine: Engine, question: Question) -> tuple[str, ...]:
 
 def _allowed(engine: Engine, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:
     with engine.store.read() as work:
-        messages = messages_that_meet(work, visible, question.filter)
+        has_messages = not question.kinds or MESSAGE in question.kinds
+        messages = messages_that_meet(work, visible, question.filter) if has_messages else set[str]()
         return frozenset(work.memories.ids(visible, question.memory_query(now)) | messages)
 
 

@@ -13,7 +13,7 @@ from mnemic.api import Mnemic
 from mnemic.engine.extract import MODEL_MESSAGES
 from mnemic.engine.kinds import EXTRACT
 from mnemic.errors import BadReplyError, InvalidInputError, NotFoundError, TimedOutError, UnavailableError
-from mnemic.model.chat import Completion, Finish
+from mnemic.model.chat import Completion, Finish, Prompt
 from mnemic.model.item import EXTRACTED, Kind, Memory, State, Trust
 from mnemic.model.records import JobState
 from mnemic.model.scope import Level, Scope
@@ -221,6 +221,16 @@ class TestRules:
             mnemic.get(ANNA, turn.messages[0].id)
         mnemic.work()
         assert texts(mnemic) == []
+
+    def test_a_message_that_is_deleted_while_a_model_reads_it_fills_no_profile(self, store: Store, clock: Clock):
+        def delete(_prompt: Prompt) -> str:
+            mnemic.delete(ANNA, turn.messages[0].id)
+            return "[]"
+
+        mnemic, _ = opened(store, clock, delete, settings=ON)
+        turn = mnemic.capture(ANNA, user="I live in Graz.")
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {}
 
 
 class TestModel:

@@ -11,12 +11,9 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.stores.sqlite.store import SqliteStore
-from mnemic.api import Mnemic
 from mnemic.engine.edit import MOST_CONTEXT_LINES, MOST_SOURCES
-from mnemic.errors import UnavailableError
 from mnemic.model.item import Kind
 from mnemic.model.settings import LifeSettings, Settings
-from mnemic.ports.models import Prompt
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, Clock
 from tests.unit.engine.life_kit import opened
@@ -77,48 +74,3 @@ def test_contexts_that_are_told_again_and_again_are_bounded(store: Store, clock:
         mnemic.remember(ANNA, "User prefers tea", context=f"told in talk {number}") for number in range(TIMES)
     ]
     assert memory.context.splitlines() == [f"told in talk {number}" for number in range(MOST_CONTEXT_LINES)]
-
-
-class TestAfterAnOutage:
-    """Messages that the rules read while the model was unavailable."""
-
-    @pytest.fixture
-    def away(self) -> dict[str, bool]:
-        return {"is_away": True}
-
-    @pytest.fixture
-    def mnemic(self, store: Store, clock: Clock, away: dict[str, bool]) -> Mnemic:
-        fact = json.dumps([{"type": "FACT", "content": "User's sister Jana is a beekeeper"}])
-
-        def answer(prompt: Prompt) -> str | UnavailableError:
-            if away["is_away"]:
-                return UnavailableError("the model is away")
-            return fact if "hives" in str(prompt) else "[]"
-
-        life = LifeSettings(extracts=True, summarises=False, llm_tries=1)
-        return opened(store, clock, answer, settings=Settings(life=life))[0]
-
-    def test_the_model_reads_it_again_when_it_is_back(self, mnemic: Mnemic, clock: Clock, away: dict[str, bool]):
-        mnemic.capture(ANNA, user="My sister Jana lives in Graz.")
-        turn = mnemic.capture(ANNA, user="My sister Jana looks after forty hives there.")
-        mnemic.work()
-        by_rules = {memory.text for memory in mnemic.list(ANNA).memories}
-        assert any("Graz" in text for text in by_rules)
-        clock.turn(hours=2)
-        mnemic.work()
-        assert {memory.text for memory in mnemic.list(ANNA).memories} == by_rules
-        away["is_away"] = False
-        clock.turn(hours=2)
-        mnemic.work()
-        found = {memory.text: memory for memory in mnemic.list(ANNA).memories}
-        assert found["User's sister Jana is a beekeeper"].provenance[0].source_id == turn.messages[0].id
-        assert mnemic.jobs.list(ANNA, states=["pending"]) == []
-
-    def test_what_was_deleted_meanwhile_is_not_read(self, mnemic: Mnemic, clock: Clock, away: dict[str, bool]):
-        turn = mnemic.capture(ANNA, user="My sister Jana looks after forty hives there.")
-        mnemic.work()
-        mnemic.delete(ANNA, turn.messages[0].id)
-        away["is_away"] = False
-        clock.turn(hours=2)
-        mnemic.work()
-        assert mnemic.list(ANNA).memories == ()

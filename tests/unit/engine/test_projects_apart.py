@@ -57,6 +57,12 @@ def test_a_preference_for_this_project_stays_in_it(mnemic: Mnemic, said: str, to
     assert mnemic.profile.get(BOATS) == {"name": "Ana"}
 
 
+def test_an_employer_in_a_project_is_not_in_the_profile_of_others(mnemic: Mnemic):
+    say(mnemic, APOLLO, "I work at ACME in this project.", "I live in Graz.")
+    mnemic.work()
+    assert mnemic.profile.get(BOATS) == {"home": "Graz"}
+
+
 def test_a_preference_for_a_project_does_not_end_the_personal_one(mnemic: Mnemic):
     say(mnemic, PERSONAL, "I prefer tabs over spaces.")
     say(mnemic, APOLLO, "I prefer spaces over tabs in this project.")
