@@ -13,6 +13,8 @@ import pytest
 
 from mnemic.adapters.archives.keyring import FileKeyring
 from mnemic.adapters.archives.zipped import ZipArchive
+from mnemic.adapters.stores.postgres import PostgresStore
+from mnemic.adapters.stores.sql.moving import SqlTransfer
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.engine.backup import Order, Wish, backup, restore
 from mnemic.engine.erase import erase
@@ -42,6 +44,8 @@ from tests.conformance.moving_kit import (
     state,
     texts_of,
 )
+
+MakePostgres = Callable[..., PostgresStore]
 
 
 def at_the_stop(source: MovingStore, do: Callable[[], object]) -> Callable[[str, int, int], None]:
@@ -182,6 +186,28 @@ def test_a_move_to_a_lost_store_is_cancelled(stores: Stores):
         transfer.put(None)
     cancel_move(engine_of(source), target, ORG)
     assert add_memories(source, memory("still here")) == [True]
+
+
+def test_a_cancel_during_the_switch_waits_for_it(
+    make_postgres: MakePostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    renew, cancelled = SqlTransfer.renew, list[str]()
+
+    def cancel_first(transfer: SqlTransfer, version: int) -> None:
+        """Cancel after the check of the token, and before the target is marked as serving."""
+        with pytest.raises(UnavailableError, match="locked"):
+            cancel_move(engine_of(source), target, ORG)
+        with target.transfer(OTHER) as other:
+            cancelled.append(f"{other.find()}")
+        renew(transfer, version)
+
+    with closing(SqliteStore(tmp_path / "source.db")) as source, closing(make_postgres(lock_wait_s=1)) as target:
+        add_memories(source, memory("tea"))
+        monkeypatch.setattr(SqlTransfer, "renew", cancel_first)
+        move(source, target)
+        assert cancelled == ["None"]
+        assert [state(source), state(target)] == [PlacementState.MOVED, PlacementState.HERE]
+        assert texts_of(target) == ["tea"]
 
 
 def test_a_cancel_leaves_other_moves_alone(stores: Stores, tmp_path: Path):
