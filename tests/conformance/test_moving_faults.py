@@ -21,7 +21,7 @@ from mnemic.engine.erase import erase
 from mnemic.engine.move import cancel_move
 from mnemic.errors import ConflictError, InvalidInputError, MnemicError, NotFoundError, UnavailableError
 from mnemic.model.recall import Hit
-from mnemic.model.records import KeptRequest, Outcome, PlacementState
+from mnemic.model.records import KeptRequest, Outcome, Placement, PlacementState
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.moving import MovingStore, Transfer
 from mnemic.ports.store import PASSING_TABLES, Store, UnitOfWork
@@ -298,6 +298,22 @@ def test_access_counts_of_a_stopped_org_wait_and_hold_up_no_other(stores: Stores
     engine.accesses.note(source, hits, NOW)
     move(source, target)
     engine.accesses.flush(source)  # the moved org's counts are dropped
+
+
+def test_a_move_waits_for_a_writer_who_asked_whether_the_org_is_served(make_postgres: MakePostgres):
+    tea = memory("tea")
+    with closing(make_postgres(lock_wait_s=1)) as store:
+        add_memories(store, tea)
+        stop = Placement(org=ORG, state=PlacementState.STOPPED, place="elsewhere", token="1", at=NOW)
+        with store.write() as work:
+            assert work.upkeep.unserved([ORG, OTHER]) == {}
+            with pytest.raises(UnavailableError, match="locked"), store.transfer(ORG) as transfer:
+                transfer.put(stop)
+            work.memories.touch(HERS, {tea.id: 1}, NOW)
+        with store.transfer(ORG) as transfer:
+            transfer.put(stop)
+        with store.write() as work:
+            assert work.upkeep.unserved([ORG, OTHER]) == {ORG: True}
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])
