@@ -13,13 +13,15 @@ import pytest
 
 from mnemic.adapters.archives.keyring import FileKeyring
 from mnemic.adapters.archives.zipped import ZipArchive
+from mnemic.adapters.stores.postgres import PostgresStore
+from mnemic.adapters.stores.sql.moving import SqlTransfer
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.engine.backup import Order, Wish, backup, restore
 from mnemic.engine.erase import erase
 from mnemic.engine.move import cancel_move
 from mnemic.errors import ConflictError, InvalidInputError, MnemicError, NotFoundError, UnavailableError
 from mnemic.model.recall import Hit
-from mnemic.model.records import KeptRequest, Outcome, PlacementState
+from mnemic.model.records import KeptRequest, Outcome, Placement, PlacementState
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.moving import MovingStore, Transfer
 from mnemic.ports.store import PASSING_TABLES, Store, UnitOfWork
@@ -42,6 +44,8 @@ from tests.conformance.moving_kit import (
     state,
     texts_of,
 )
+
+MakePostgres = Callable[..., PostgresStore]
 
 
 def at_the_stop(source: MovingStore, do: Callable[[], object]) -> Callable[[str, int, int], None]:
@@ -184,6 +188,28 @@ def test_a_move_to_a_lost_store_is_cancelled(stores: Stores):
     assert add_memories(source, memory("still here")) == [True]
 
 
+def test_a_cancel_during_the_switch_waits_for_it(
+    make_postgres: MakePostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    renew, cancelled = SqlTransfer.renew, list[str]()
+
+    def cancel_first(transfer: SqlTransfer, version: int) -> None:
+        """Cancel after the check of the token, and before the target is marked as serving."""
+        with pytest.raises(UnavailableError, match="locked"):
+            cancel_move(engine_of(source), target, ORG)
+        with target.transfer(OTHER) as other:
+            cancelled.append(f"{other.find()}")
+        renew(transfer, version)
+
+    with closing(SqliteStore(tmp_path / "source.db")) as source, closing(make_postgres(lock_wait_s=1)) as target:
+        add_memories(source, memory("tea"))
+        monkeypatch.setattr(SqlTransfer, "renew", cancel_first)
+        move(source, target)
+        assert cancelled == ["None"]
+        assert [state(source), state(target)] == [PlacementState.MOVED, PlacementState.HERE]
+        assert texts_of(target) == ["tea"]
+
+
 def test_a_cancel_leaves_other_moves_alone(stores: Stores, tmp_path: Path):
     source, target = stores
     add_memories(source, memory("tea"))
@@ -272,6 +298,22 @@ def test_access_counts_of_a_stopped_org_wait_and_hold_up_no_other(stores: Stores
     engine.accesses.note(source, hits, NOW)
     move(source, target)
     engine.accesses.flush(source)  # the moved org's counts are dropped
+
+
+def test_a_move_waits_for_a_writer_who_asked_whether_the_org_is_served(make_postgres: MakePostgres):
+    tea = memory("tea")
+    with closing(make_postgres(lock_wait_s=1)) as store:
+        add_memories(store, tea)
+        stop = Placement(org=ORG, state=PlacementState.STOPPED, place="elsewhere", token="1", at=NOW)
+        with store.write() as work:
+            assert work.upkeep.unserved([ORG, OTHER]) == {}
+            with pytest.raises(UnavailableError, match="locked"), store.transfer(ORG) as transfer:
+                transfer.put(stop)
+            work.memories.touch(HERS, {tea.id: 1}, NOW)
+        with store.transfer(ORG) as transfer:
+            transfer.put(stop)
+        with store.write() as work:
+            assert work.upkeep.unserved([ORG, OTHER]) == {ORG: True}
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])

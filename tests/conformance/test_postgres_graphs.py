@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mnemic.adapters.indexes import postgres_index
+from mnemic.adapters.indexes import postgres_index, postgres_link
 from mnemic.adapters.indexes.postgres_index import PostgresIndex
 from mnemic.api import Mnemic
 from mnemic.model.scope import Scope
@@ -107,6 +109,34 @@ def test_a_build_that_waits_holds_neither_searches_nor_the_end_of_the_process(
     search(world.open(), *PEOPLE)
     settle(world)
     assert [*graphs().values()] == [True] * len(PEOPLE)
+
+
+def test_a_server_that_does_not_respond_does_not_hold_the_end_of_the_process(
+    world: World, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_link, "CLOSE_S", 0.5)
+    mnemic = world.open()
+    with long_reader(world, postgres_url), psycopg.connect(postgres_url, autocommit=True) as admin:
+        pids = list[int]()
+        fill(mnemic, PEOPLE[0])
+        waiting = """
+            SELECT DISTINCT pid FROM pg_locks JOIN pg_stat_activity USING (pid)
+            WHERE relation = %s::regclass AND mode = 'ShareUpdateExclusiveLock' AND wait_event_type = 'Lock'
+        """
+        table = f'"{world.store.schema}".vectors'
+        eventually(lambda: pids.extend(each[0] for each in admin.execute(waiting, [table])) or pids)
+        (pid,) = pids
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert world.index is not None
+            closing = threading.Thread(target=world.index.close, daemon=True)
+            closing.start()
+            closing.join(30)
+            assert not closing.is_alive()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    settle(world)
+    assert "mnemic-graph" not in {each.name for each in threading.enumerate()}
 
 
 @pytest.mark.parametrize("way", ["erase", "erase_org", "clear", "delete", "reembed"])

@@ -19,7 +19,7 @@ class Transfer(Protocol):
         ...
 
     def find(self) -> Placement | None:
-        """The org's placement. Writers of all orgs wait until the end of this transaction."""
+        """The org's placement. Other transfers of the org cannot find it until the end of this transaction."""
         ...
 
     def put(self, placement: Placement | None) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import struct
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -36,6 +37,8 @@ MOST_GRAPH_DIMS = 4_000
 """The maximum dimensions of a halfvec in pgvector's HNSW."""
 CANCEL_S, POLL_S = 0.1, 1.0
 """Pauses between attempts to cancel a build, and to become the building process."""
+CLOSE_S = 10.0
+"""The time to cancel a build. A server that has vanished never answers."""
 _DOING = "searching"
 _log = logging.getLogger("mnemic.index")
 
@@ -142,9 +145,10 @@ class Graphs:
             thread.join()
 
     def close(self) -> None:
-        """Cancel the build. The next building process drops the incomplete index."""
+        """Cancel the build, but wait at most `CLOSE_S`. The next building process drops the incomplete index."""
         self._closing.set()
-        while (thread := self._thread) is not None and thread.is_alive():
+        end = time.monotonic() + CLOSE_S
+        while (thread := self._thread) is not None and thread.is_alive() and time.monotonic() < end:
             connection = self._connection
             if connection is not None:
                 with suppress(psycopg.Error):  # the statement has just ended

@@ -217,10 +217,10 @@ class Session(SqlSession):
         if not self._is_told:
             self._connection.execute(query(self._guard["see_orgs"]), {"orgs": sorted(self._orgs)})
             self._is_told = True
-        orgs = [{"org": org} for org in sorted(self._entering)]
-        for org in orgs if self.is_writing else ():
-            self._connection.execute(query(self._placements["hold"]), org)
-        return [self._connection.execute(query(self._placements["find"]), org) for org in orgs]
+        orgs = sorted(self._entering)
+        if orgs and self.is_writing:
+            self._connection.execute(query(self._placements["hold"]), {"orgs": orgs})
+        return [self._connection.execute(query(self._placements["find"]), {"org": org}) for org in orgs]
 
     def _admit(self, placements: Sequence[Cursor[Row]]) -> None:
         for placement in placements:

@@ -181,9 +181,10 @@ class SqlUpkeep(SqlPort, topic="upkeep"):
 
     def unserved(self, orgs: Collection[str]) -> dict[str, bool]:
         self._session.see(*orgs)
-        lock = self._sql.get("unserved_lock", "") if self._session.is_writing else ""
-        found = self._session.run(f"{self._sql['unserved']}\n{lock}", {"orgs": self._session.list_values(orgs)})
-        return {str(org): bool(is_stopped) for org, is_stopped in found}
+        asked = {"orgs": self._session.list_values(sorted(orgs))}
+        if self._session.is_writing and (hold := self._session.statements("placements").get("hold")):
+            self._session.run(hold, asked)  # a move that starts now waits until this transaction ends
+        return {str(org): bool(is_stopped) for org, is_stopped in self._session.run(self._sql["unserved"], asked)}
 
     def forget_jobs(self, before: datetime) -> int:
         return self._session.write_across(self._sql["forget_jobs"], {"before": to_microseconds(before)}).rowcount

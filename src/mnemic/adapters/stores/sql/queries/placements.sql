@@ -1,7 +1,10 @@
 -- name: find
 SELECT $placement FROM placements WHERE org = :org;
 -- name: hold (postgres)
-SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' ' || :org, 0));
+SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' ' || org, 0))
+FROM unnest(:orgs::text[]) AS asked (org);
+-- name: wait_for_transfers (postgres)
+SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || :org, 1));
 -- name: list
 SELECT $placement FROM placements ORDER BY org;
 -- name: put

@@ -27,8 +27,6 @@ INSERT INTO schedules (name, at) VALUES (:name, :at) ON CONFLICT (name) DO NOTHI
 UPDATE schedules SET at = :at WHERE name = :name AND at = :was;
 -- name: unserved
 SELECT org, state = 'stopped' FROM placements
-WHERE org = ANY(:orgs) AND state IN ('stopped', 'moved', 'arriving')
--- name: unserved_lock (postgres)
-FOR KEY SHARE;
+WHERE org = ANY(:orgs) AND state IN ('stopped', 'moved', 'arriving');
 -- name: forget_jobs
 DELETE FROM jobs WHERE state = 'done' AND created_at < :before;
