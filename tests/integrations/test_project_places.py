@@ -11,13 +11,22 @@ import tempfile
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mnemic.cli.app import run
 from mnemic.errors import NotFoundError
-from mnemic.integrations.projects import Project, choose_project, find_project, normalise_remote
+from mnemic.integrations import projects
+from mnemic.integrations.projects import (
+    Project,
+    choose_project,
+    clear_note,
+    find_project,
+    list_projects,
+    normalise_remote,
+)
 
 MNEMIC = str(Path(sys.executable).with_name("mnemic"))
 NOBODY = 65534
@@ -229,3 +238,33 @@ def test_addresses_below_a_home_folder_differ_by_its_owner(one: str, other: str)
     assert normalise_remote(one, Path("/")) != normalise_remote(other, Path("/"))
     assert normalise_remote("ana@example.com:boat.git", Path("/")) == "ana@example.com/~/boat"
     assert normalise_remote("ssh://ana@example.com/~/boat", Path("/")) == "ana@example.com/~/boat"
+
+
+def test_a_hook_that_clears_its_note_keeps_what_the_user_chose_in_the_meantime(home: Path):
+    first, second = (repository(home / name, "https://example.com/start/kit") for name in ("first", "second"))
+    project_of(first)
+    seen = project_of(second)
+    assert "shares memory with" in seen.note
+    left = choose_project(second, None)
+    clear_note(seen)
+    assert project_of(second).id == left.id != seen.id
+    third = project_of(repository(home / "third", "https://example.com/start/kit"))
+    assert "shares memory with" in third.note
+    clear_note(third)
+    assert project_of(home / "third") == replace(third, note="")
+
+
+def test_a_choice_during_a_change_of_the_remote_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch):
+    boat = repository(home / "boat", "https://example.com/start/kit")
+    project_of(boat)
+    git("-C", boat, "remote", "set-url", "origin", "https://example.com/ana/app")
+
+    def choose_first() -> list[Project]:
+        monkeypatch.setattr(projects, "list_projects", list_projects)
+        choose_project(boat, "project:chosen")
+        return list_projects()
+
+    monkeypatch.setattr(projects, "list_projects", choose_first)
+    assert project_of(boat).id == "project:chosen"
+    assert project_of(boat).id == "project:chosen"
+    assert project_of(boat).remote == "example.com/ana/app"

@@ -97,7 +97,9 @@ def choose_project(folder: Path, id: str | None) -> Project:
 
 def clear_note(project: Project) -> None:
     """Forget a project's note, because the user has seen it."""
-    _register(replace(project, note=""))
+    now = _read_entry(project.mark)  # the user may have run `mnemic project join` in the meantime
+    if now and now.note == project.note:
+        _register(replace(now, note=""))
 
 
 def list_projects() -> list[Project]:
@@ -187,7 +189,8 @@ def _follow_remote(project: Project, remote: str, known: _List) -> Project:
     if project.remote and project.reason != CHOSEN and others:
         note = f"{place} still shares memory with {others[0]}, although its remote is now {remote}; to separate them, "
         note += "run `mnemic project leave`"
-    return _register(replace(project, remote=remote, note=note))
+    now = _read_entry(project.mark)
+    return _register(replace(project, remote=remote, note=note)) if now == project else now or project
 
 
 def _find_missing(folder: Path, known: _List) -> Project | None:
