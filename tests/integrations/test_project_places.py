@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -268,3 +269,55 @@ def test_a_choice_during_a_change_of_the_remote_is_kept(home: Path, monkeypatch:
     assert project_of(boat).id == "project:chosen"
     assert project_of(boat).id == "project:chosen"
     assert project_of(boat).remote == "example.com/ana/app"
+
+
+def test_a_missing_folder_changes_no_other_project(home: Path, capsys: pytest.CaptureFixture[str]):
+    boat, notes = repository(home / "boat"), folder(home / "notes")
+    own, of_notes = project_of(boat).id, project_of(notes).id
+    for place in (boat / "typo", notes / "typo" / "deep"):
+        assert run(["project", "leave", "--in", str(place)]) == 3
+        assert run(["project", "join", "project:other", "--in", str(place)]) == 3
+        assert "does not exist" in capsys.readouterr().err
+    assert (project_of(boat).id, project_of(notes).id) == (own, of_notes)
+    shutil.rmtree(notes)
+    assert run(["project", "join", "project:other", "--in", str(notes)]) == 0
+    assert project_of(notes).id == "project:other"
+    assert f"former project is {of_notes};" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["~", "~nobody-here/boat", "../typo", "./typo", "/nowhere/boat", ".."])
+def test_a_wrong_folder_is_not_joined(name: str, home: Path, capsys: pytest.CaptureFixture[str]):
+    boat = repository(home / "boat")
+    own = project_of(boat).id
+    with contextlib.chdir(boat):
+        assert run(["project", "join", name]) == 3
+        assert "is no folder with a project" in capsys.readouterr().err
+        assert run(["project", "join", "."]) == 0
+    assert project_of(boat).id == own
+    assert "former" not in capsys.readouterr().err
+
+
+def test_a_former_project_can_be_used_again(home: Path, capsys: pytest.CaptureFixture[str]):
+    boat = repository(home / "boat")
+    own = project_of(boat).id
+    assert run(["project", "leave", "--in", str(boat)]) == 0
+    assert f"the former project is {own};" in capsys.readouterr().err
+    assert run(["project", "join", own, "--in", str(boat)]) == 0
+    assert project_of(boat).id == own
+
+
+def test_folders_that_cannot_be_reached_are_missing(capsys: pytest.CaptureFixture[str]):
+    with without_root_rights() as home:
+        boat, locked = folder(home / "boat"), folder(home / "locked" / "notes").parent
+        own, of_notes = project_of(boat).id, project_of(locked / "notes").id
+        (home / "loop").symlink_to(home / "loop")
+        (boat / ".git").write_text("gitdir: ../loop/git\n", encoding="utf-8")
+        assert project_of(boat).id == own
+        locked.chmod(0)
+        for place in (home / "loop", home / "loop" / "deep", locked / "other", home / ("x" * 300)):
+            with pytest.raises(NotFoundError):
+                find_project(place)
+            assert run(["project", "join", str(place), "--in", str(boat)]) == 3
+        assert run(["project", "list"]) == 0
+        assert f"{of_notes} {locked / 'notes'} (gone)" in capsys.readouterr().out
+        locked.chmod(0o700)
