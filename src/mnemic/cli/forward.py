@@ -26,6 +26,7 @@ READY, BEGUN, PAGE, ENDED, INTERRUPT = b"r", b"b", b"p", b"e", b"i"
 
 LENGTH_BYTES = 8  # of a 64-bit length
 WAIT_S = 0.25  # a resident process that is busy for longer costs more time than it saves
+BEGIN_S = 5.0  # for the child to begin; one that is too late does not begin, because this side is gone
 MOST_FILES = 1 << 20
 KILLED = 137  # 128 + SIGKILL (9), as shells report it
 _COMMANDS = "agents capture complete context hooks memory messages profile recall remember show users window"
@@ -81,7 +82,9 @@ def run_there(arguments: Sequence[str]) -> int | None:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         _ask(connection, arguments)
-        code = _follow(connection) if connection.recv(1) == BEGUN else None
+        has_begun = connection.recv(1) == BEGUN
+        connection.settimeout(None)
+        code = _follow(connection) if has_begun else None
     except OSError:
         code = None
     connection.close()
@@ -112,7 +115,7 @@ def _ask(connection: _socket.socket, arguments: Sequence[str]) -> None:
         os.close(folder)
     if connection.recv(1) != READY:
         raise ConnectionError("the resident process is not responding")
-    connection.settimeout(None)
+    connection.settimeout(BEGIN_S)
     content, streams = marshal.dumps(request), b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
     rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
     connection.sendmsg([len(content).to_bytes(LENGTH_BYTES)], rights)
