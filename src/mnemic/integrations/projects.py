@@ -128,7 +128,7 @@ def read_remote(root: Path, common: Path) -> str:
 def normalise_remote(url: str, root: Path) -> str:
     """`host/path` of a remote without password and `.git`, the same for https, ssh and git. `user@host/~/path` in a
     user's home folder, unless the user is `git`, as on hosting sites. `file:/path` for a path, which may be relative to
-    `root`. "" for any other address.
+    `root`. "" for any other address, and for one with a query or without a path.
     """
     scp = _SCP.fullmatch(url)
     if "://" in url:
@@ -140,8 +140,9 @@ def normalise_remote(url: str, root: Path) -> str:
         is_default = port in (None, _DEFAULT_PORTS.get(parts.scheme.removeprefix("git+")))
         host, path = host if is_default else f"{host}:{port}", parts.path
         is_in_home = path.startswith("/~")
-        if not host and parts.scheme != "file":
+        if (not host and parts.scheme != "file") or parts.query or parts.fragment:
             return ""
+        host = f"file:{host}" if host and parts.scheme == "file" else host
     elif "::" in url:  # runs a helper program
         return ""
     else:
@@ -154,6 +155,8 @@ def normalise_remote(url: str, root: Path) -> str:
         path, host = (path, host) if user == "git" else (f"~/{path}", f"{user}@{host}" if user else host)
     name = f"{host}/{path}" if not local else f"file:{local}"
     name = name.rstrip("/").removesuffix(".git").rstrip("/")
+    if not local and not path.removesuffix(".git"):
+        return ""
     if len(name) > MAX_REMOTE_CHARS:
         name = f"{name[:100].rstrip()}/{hashlib.sha256(name.encode(errors='replace')).hexdigest()}"
     return name if name.isprintable() and name == name.strip() else ""
