@@ -29,7 +29,11 @@ from tests.doors.test_other_accounts import another_account
 
 # A busy machine must not make the calls of these tests run by themselves.
 PATIENT = "import sys; from mnemic.cli import forward, main; forward.WAIT_S = forward.BEGIN_S = 60.0; sys.exit(main())"
-ASK = "import json; from mnemic.cli import forward as f; f.WAIT_S = f.BEGIN_S = 60.0; print(json.dumps(f.describe_resident() or {}))"
+ASK = """import json
+from mnemic.cli import forward
+forward.WAIT_S = forward.BEGIN_S = 60.0
+print(json.dumps(forward.describe_resident() or {}))
+"""
 PROGRAM = [sys.executable, "-P", "-c", PATIENT]
 ANA = Scope(user="ana")
 pytestmark = pytest.mark.timeout(400)  # each starts many processes, and tests run beside others
