@@ -82,9 +82,7 @@ def run_there(arguments: Sequence[str]) -> int | None:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         _ask(connection, arguments)
-        has_begun = connection.recv(1) == BEGUN
-        connection.settimeout(None)
-        code = _follow(connection) if has_begun else None
+        code = _follow(connection) if connection.recv(1) == BEGUN else None
     except OSError:
         code = None
     connection.close()
@@ -132,6 +130,7 @@ def receive(connection: _socket.socket, length: int) -> bytes:
 
 def _follow(connection: _socket.socket) -> int:
     """Follow the command to its end: pass Ctrl-C on to it, and show pages for it."""
+    connection.settimeout(None)
     system: Any = _signal
     if system.getsignal(system.SIGINT) is system.default_int_handler:
         system.signal(system.SIGINT, lambda *_: connection.send(INTERRUPT))  # pyright: ignore[reportUnknownLambdaType]

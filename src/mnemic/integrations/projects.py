@@ -89,10 +89,9 @@ def choose_project(folder: Path, id: str | None) -> Project:
     found = find_project(folder)
     if found is None:
         raise InvalidInputError(f"{folder} is your home folder or one of its parents; choose another folder")
-    if not is_folder(folder):
-        if found.place not in (str(folder), str(folder / ".git")):
-            raise NotFoundError(f"the folder {folder} does not exist, and only its parent {found.place} is registered")
-    elif _find_repository(folder) is None and not _is_same(found.place, folder):
+    if not is_folder(folder) and found.place not in (str(folder), str(folder / ".git")):
+        raise NotFoundError(f"the folder {folder} does not exist, and only its parent {found.place} is registered")
+    if is_folder(folder) and _find_repository(folder) is None and not _is_same(found.place, folder):
         found = _add(folder, folder, "", list_projects)
     chosen = id or f"{PROJECT_PREFIX}{_new_mark(Path(found.place))}"
     Scope(agent=chosen)  # checks the id
@@ -155,11 +154,10 @@ def normalise_remote(url: str, root: Path) -> str:
         path, host = (path, host) if user == "git" else (f"~/{path}", f"{user}@{host}" if user else host)
     name = f"{host}/{path}" if not local else f"file:{local}"
     name = name.rstrip("/").removesuffix(".git").rstrip("/")
-    if not local and not path.removesuffix(".git"):
-        return ""
     if len(name) > MAX_REMOTE_CHARS:
         name = f"{name[:100].rstrip()}/{hashlib.sha256(name.encode(errors='replace')).hexdigest()}"
-    return name if name.isprintable() and name == name.strip() else ""
+    is_named = local or path.removesuffix(".git")
+    return name if is_named and name.isprintable() and name == name.strip() else ""
 
 
 def _add(place: Path, root: Path, remote: str, known: _List) -> Project:
@@ -201,8 +199,8 @@ def _follow_remote(project: Project, remote: str, known: _List) -> Project:
     if project.remote and project.reason != CHOSEN and others:
         note = f"{place} still shares memory with {others[0]}, although its remote is now {remote}; to separate them, "
         note += "run `mnemic project leave`"
-    now = _read_entry(project.mark)
-    return _register(replace(project, remote=remote, note=note)) if now == project else now or project
+    now = _read_entry(project.mark) or project
+    return _register(replace(project, remote=remote, note=note)) if now == project else now
 
 
 def _find_missing(folder: Path, known: _List) -> Project | None:
