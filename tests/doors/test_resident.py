@@ -12,6 +12,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -27,10 +28,12 @@ from mnemic.cli import forward, main
 from tests.doors.test_other_accounts import another_account
 
 # A busy machine must not make the calls of these tests run by themselves.
-PATIENT = "import sys; from mnemic.cli import forward, main; forward.WAIT_S = 60.0; sys.exit(main())"
-ASK = (
-    "import json; from mnemic.cli import forward as f; f.WAIT_S = 60.0; print(json.dumps(f.describe_resident() or {}))"
-)
+PATIENT = "import sys; from mnemic.cli import forward, main; forward.WAIT_S = forward.BEGIN_S = 60.0; sys.exit(main())"
+ASK = """import json
+from mnemic.cli import forward
+forward.WAIT_S = forward.BEGIN_S = 60.0
+print(json.dumps(forward.describe_resident() or {}))
+"""
 PROGRAM = [sys.executable, "-P", "-c", PATIENT]
 ANA = Scope(user="ana")
 pytestmark = pytest.mark.timeout(400)  # each starts many processes, and tests run beside others
@@ -327,6 +330,30 @@ def test_a_changed_package_or_a_removed_socket_ends_it(desk: Desk, tmp_path: Pat
     for socket in (tmp_path / "run").glob("*/*.socket"):
         socket.unlink()
     desk.wait_for(lambda: second not in desk.processes())
+
+
+def test_a_resident_process_that_does_not_begin_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / f"mnemic-{os.getuid()}").mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(forward, "BEGIN_S", 0.5)
+    streams = [(tmp_path / name).open("w+", encoding="utf-8") for name in ("stdin", "stdout", "stderr")]
+    for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+        monkeypatch.setattr(sys, name, stream)
+    with unix_socket(AF_UNIX) as listening:
+        listening.bind(forward.locate(forward.open_folder(), "socket"))
+        listening.listen()
+        answers: list[int | None] = []
+        calling = threading.Thread(target=lambda: answers.append(forward.run_there(["recall", "tea"])), daemon=True)
+        calling.start()
+        connection, _ = listening.accept()
+        with connection:
+            connection.sendall(forward.READY)
+            calling.join(60)
+            assert answers == [None]
+            with pytest.raises(BrokenPipeError):
+                connection.sendall(forward.BEGUN)
+    for stream in streams:
+        stream.close()
 
 
 def test_nothing_is_started_where_others_have_access_or_it_is_off(desk: Desk, tmp_path: Path):

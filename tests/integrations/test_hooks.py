@@ -166,6 +166,24 @@ def test_a_memory_that_does_not_answer_in_time_is_left(store: Config):
     assert b"within 0.001 s" in ran.stderr
 
 
+@pytest.mark.parametrize("hears", [True, False])
+def test_an_event_that_does_not_end_is_left(store: Config, *, hears: bool):
+    command = [MNEMIC, "hooks", "run", "claude-code", "--store", store.store, "--timeout-s", "0.5"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin
+        assert process.stderr
+        if not hears:
+            process.stderr.close()
+        process.stdin.write(b'{"hook_event_name": ')
+        process.stdin.flush()
+        try:
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
+        assert not hears or b"within 0.5 s" in process.stderr.read()
+
+
 @pytest.mark.requirement("P-29")
 def test_hooks_are_written_beside_those_of_others_once_and_taken_out_again(home: Path):
     file = home / ".claude" / "settings.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,13 +12,22 @@ import tempfile
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mnemic.cli.app import run
 from mnemic.errors import NotFoundError
-from mnemic.integrations.projects import Project, choose_project, find_project, normalise_remote
+from mnemic.integrations import projects
+from mnemic.integrations.projects import (
+    Project,
+    choose_project,
+    clear_note,
+    find_project,
+    list_projects,
+    normalise_remote,
+)
 
 MNEMIC = str(Path(sys.executable).with_name("mnemic"))
 NOBODY = 65534
@@ -229,3 +239,85 @@ def test_addresses_below_a_home_folder_differ_by_its_owner(one: str, other: str)
     assert normalise_remote(one, Path("/")) != normalise_remote(other, Path("/"))
     assert normalise_remote("ana@example.com:boat.git", Path("/")) == "ana@example.com/~/boat"
     assert normalise_remote("ssh://ana@example.com/~/boat", Path("/")) == "ana@example.com/~/boat"
+
+
+def test_a_hook_that_clears_its_note_keeps_what_the_user_chose_in_the_meantime(home: Path):
+    first, second = (repository(home / name, "https://example.com/start/kit") for name in ("first", "second"))
+    project_of(first)
+    seen = project_of(second)
+    assert "shares memory with" in seen.note
+    left = choose_project(second, None)
+    clear_note(seen)
+    assert project_of(second).id == left.id != seen.id
+    third = project_of(repository(home / "third", "https://example.com/start/kit"))
+    assert "shares memory with" in third.note
+    clear_note(third)
+    assert project_of(home / "third") == replace(third, note="")
+
+
+def test_a_choice_during_a_change_of_the_remote_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch):
+    boat = repository(home / "boat", "https://example.com/start/kit")
+    project_of(boat)
+    git("-C", boat, "remote", "set-url", "origin", "https://example.com/ana/app")
+
+    def choose_first() -> list[Project]:
+        monkeypatch.setattr(projects, "list_projects", list_projects)
+        choose_project(boat, "project:chosen")
+        return list_projects()
+
+    monkeypatch.setattr(projects, "list_projects", choose_first)
+    assert project_of(boat).id == "project:chosen"
+    assert project_of(boat).id == "project:chosen"
+    assert project_of(boat).remote == "example.com/ana/app"
+
+
+def test_a_missing_folder_changes_no_other_project(home: Path, capsys: pytest.CaptureFixture[str]):
+    boat, notes = repository(home / "boat"), folder(home / "notes")
+    own, of_notes = project_of(boat).id, project_of(notes).id
+    for place in (boat / "typo", notes / "typo" / "deep"):
+        assert run(["project", "leave", "--in", str(place)]) == 3
+        assert run(["project", "join", "project:other", "--in", str(place)]) == 3
+        assert "does not exist" in capsys.readouterr().err
+    assert (project_of(boat).id, project_of(notes).id) == (own, of_notes)
+    shutil.rmtree(notes)
+    assert run(["project", "join", "project:other", "--in", str(notes)]) == 0
+    assert project_of(notes).id == "project:other"
+    assert f"former project is {of_notes};" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["~", "~nobody-here/boat", "../typo", "./typo", "/nowhere/boat", ".."])
+def test_a_wrong_folder_is_not_joined(name: str, home: Path, capsys: pytest.CaptureFixture[str]):
+    boat = repository(home / "boat")
+    own = project_of(boat).id
+    with contextlib.chdir(boat):
+        assert run(["project", "join", name]) == 3
+        assert "is no folder with a project" in capsys.readouterr().err
+        assert run(["project", "join", "."]) == 0
+    assert project_of(boat).id == own
+    assert "former" not in capsys.readouterr().err
+
+
+def test_a_former_project_can_be_used_again(home: Path, capsys: pytest.CaptureFixture[str]):
+    boat = repository(home / "boat")
+    own = project_of(boat).id
+    assert run(["project", "leave", "--in", str(boat)]) == 0
+    assert f"the former project is {own};" in capsys.readouterr().err
+    assert run(["project", "join", own, "--in", str(boat)]) == 0
+    assert project_of(boat).id == own
+
+
+def test_folders_that_cannot_be_reached_are_missing(capsys: pytest.CaptureFixture[str]):
+    with without_root_rights() as home:
+        boat, locked = folder(home / "boat"), folder(home / "locked" / "notes").parent
+        own, of_notes = project_of(boat).id, project_of(locked / "notes").id
+        (home / "loop").symlink_to(home / "loop")
+        (boat / ".git").write_text("gitdir: ../loop/git\n", encoding="utf-8")
+        assert project_of(boat).id == own
+        locked.chmod(0)
+        for place in (home / "loop", home / "loop" / "deep", locked / "other", home / ("x" * 300)):
+            with pytest.raises(NotFoundError):
+                find_project(place)
+            assert run(["project", "join", str(place), "--in", str(boat)]) == 3
+        assert run(["project", "list"]) == 0
+        assert f"{of_notes} {locked / 'notes'} (gone)" in capsys.readouterr().out
+        locked.chmod(0o700)

@@ -26,6 +26,7 @@ READY, BEGUN, PAGE, ENDED, INTERRUPT = b"r", b"b", b"p", b"e", b"i"
 
 LENGTH_BYTES = 8  # of a 64-bit length
 WAIT_S = 0.25  # a resident process that is busy for longer costs more time than it saves
+BEGIN_S = 5.0  # for the child to begin; one that is too late does not begin, because this side is gone
 MOST_FILES = 1 << 20
 KILLED = 137  # 128 + SIGKILL (9), as shells report it
 _COMMANDS = "agents capture complete context hooks memory messages profile recall remember show users window"
@@ -112,7 +113,7 @@ def _ask(connection: _socket.socket, arguments: Sequence[str]) -> None:
         os.close(folder)
     if connection.recv(1) != READY:
         raise ConnectionError("the resident process is not responding")
-    connection.settimeout(None)
+    connection.settimeout(BEGIN_S)
     content, streams = marshal.dumps(request), b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
     rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
     connection.sendmsg([len(content).to_bytes(LENGTH_BYTES)], rights)
@@ -129,6 +130,7 @@ def receive(connection: _socket.socket, length: int) -> bytes:
 
 def _follow(connection: _socket.socket) -> int:
     """Follow the command to its end: pass Ctrl-C on to it, and show pages for it."""
+    connection.settimeout(None)
     system: Any = _signal
     if system.getsignal(system.SIGINT) is system.default_int_handler:
         system.signal(system.SIGINT, lambda *_: connection.send(INTERRUPT))  # pyright: ignore[reportUnknownLambdaType]

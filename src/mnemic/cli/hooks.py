@@ -10,11 +10,12 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
@@ -31,6 +32,7 @@ from mnemic.model.document import MEBIBYTE
 if TYPE_CHECKING:
     from mnemic.integrations.memory import AnyMnemic
 
+_Answer = TypeVar("_Answer")
 TIMEOUT_S = 10.0  # a person waits for the prompt; memory that is late is left out
 CAPTURE_TIMEOUT_S = 55.0  # ends before the 60 s that Claude Code gives a hook
 MAX_EVENT_BYTES = 64 * MEBIBYTE  # of an event: bounds memory; one may hold what a tool printed
@@ -107,7 +109,8 @@ def run(
     ] = None,
 ) -> None:
     """Handle one event from standard input. Coding assistants run this command for you."""
-    event = _read_event()
+    began = time.monotonic()
+    event = _run_within(timeout_s or TIMEOUT_S, _read_event, began)
     from mnemic.engine.context_records import through
     from mnemic.integrations.hooks import HOOKS, find_folder
     from mnemic.integrations.projects import clear_note, find_project
@@ -131,7 +134,7 @@ def run(
             clear_note(project)
         return answered
 
-    if answered := _run_within(limit, answer):
+    if answered := _run_within(limit, answer, began):
         write(answered)
 
 
@@ -150,11 +153,11 @@ def harmless(done: Callable[[], int]) -> int:
     return 0
 
 
-def _run_within(seconds: float, verb: Callable[[], str]) -> str:
-    """The answer of a verb. After the time limit this process ends with 0, because a wait cannot be cancelled and must
-    not delay the user.
+def _run_within(seconds: float, verb: Callable[[], _Answer], began: float) -> _Answer:
+    """The answer of a verb. After the time limit since `began` this process ends with 0, because a wait cannot be
+    cancelled and must not delay the user.
     """
-    watch = threading.Timer(seconds, _give_up, [seconds])
+    watch = threading.Timer(began + seconds - time.monotonic(), _give_up, [seconds])
     watch.daemon = True
     watch.start()
     try:
@@ -164,9 +167,11 @@ def _run_within(seconds: float, verb: Callable[[], str]) -> str:
 
 
 def _give_up(seconds: float) -> None:
-    report("timed_out", f"the hook did not finish within {seconds:g} s", is_json=False)
-    sys.stderr.flush()
-    os._exit(0)
+    try:
+        report("timed_out", f"the hook did not finish within {seconds:g} s", is_json=False)
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
 
 
 def _read_event() -> dict[str, Any]:

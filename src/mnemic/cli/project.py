@@ -1,5 +1,6 @@
 """`mnemic project`: shows or changes the project whose memory a folder uses."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from mnemic.cli.options import AsJson
 from mnemic.cli.output import note, one_line, show_json, write
 from mnemic.errors import NotFoundError
 from mnemic.integrations import projects
-from mnemic.integrations.projects import CHOSEN, OWN, REMOTE, Project, list_projects
+from mnemic.integrations.projects import CHOSEN, OWN, REMOTE, Project, is_folder, list_projects
 from mnemic.model.scope import PROJECT_PREFIX
 
 REASONS = {REMOTE: "clones of {remote} share it", OWN: "this folder has its own project", CHOSEN: "you chose it"}
@@ -41,7 +42,7 @@ def list_known(as_json: AsJson = False) -> None:
         show_json([_describe(each) for each in known])
         return
     for each in known:
-        write(one_line(f"{each.id}  {each.place}{'' if Path(each.place).exists() else ' (gone)'}"))
+        write(one_line(f"{each.id}  {each.place}{'' if is_folder(Path(each.place)) else ' (gone)'}"))
     if not known:
         note("no projects yet; run `mnemic project` in a folder to register one")
 
@@ -55,9 +56,12 @@ def join(
     """Use another project's memory in a folder, for example after moving the folder to another disk. The folder's
     earlier memory stays with its project. To use it again, join that project.
     """
-    other = projects.find_project(Path(name).expanduser()) if Path(name).expanduser().is_dir() else None
+    place = Path(os.path.expanduser(name))  # noqa: PTH111 -- `Path.expanduser` raises for an unknown user
+    other = projects.find_project(place) if is_folder(place) else None
     chosen = other.id if other else PROJECT_PREFIX + name.removeprefix(PROJECT_PREFIX)
     if chosen not in {each.id for each in list_projects()}:
+        if is_folder(place) or name.startswith((".", "/", "~")):
+            raise NotFoundError(f"{name} is no folder with a project; `mnemic project list` shows the projects")
         note(f"no folder on this machine uses {one_line(chosen)} yet")
     _change(folder, chosen, as_json=as_json)
 
@@ -69,7 +73,10 @@ def leave(folder: In = Path(), as_json: AsJson = False) -> None:
 
 
 def _change(folder: Path, id: str | None, *, as_json: bool) -> None:
+    former = projects.find_project(folder)
     changed = projects.choose_project(folder, id)
+    if former and former.id != changed.id:
+        note(f"the former project is {one_line(former.id)}; to use it again, join it")
     place = Path(changed.place)
     if place not in (folder.resolve(), folder.resolve() / ".git"):
         note(f"changed {place}, including all its worktrees and subfolders")

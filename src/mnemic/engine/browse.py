@@ -13,7 +13,7 @@ from mnemic.engine.fields import as_known
 from mnemic.engine.recall import rows_of
 from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.model.item import Item, Memory, Review, State
+from mnemic.model.item import Conversation, Item, Memory, Message, Review, State
 from mnemic.model.recall import ContextPage, ContextQuery, Counts, MemoryQuery, MessagePage, MessageQuery, Page
 from mnemic.model.records import Action, AgentSummary, HistoryEntry, SessionSummary, UserSummary
 from mnemic.model.scope import PROJECT_PREFIX, Level, Partition, Scope, Visibility
@@ -21,7 +21,7 @@ from mnemic.ports.store import UnitOfWork
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 MAX_PAGE = 1000  # rows: bounds the size of one answer
-
+MOST_SEARCHED = 50  # a session's first messages that may show a project
 
 SHORT_ID = re.compile(r"[0-9a-f]{6,35}", re.ASCII)
 """The end of an id. Ids begin with the time, so those of one day differ only at the end."""
@@ -133,12 +133,21 @@ def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSumma
     _check_limit(limit)
     with engine.store.read() as work:
         found = work.conversations.sessions(scope.visibility, limit if scope.agent is None else MAX_PAGE)
-        firsts = ((each, work.conversations.messages(each.partition, each.session, 0, 1)[0]) for each in found)
-        shown = list(islice((pair for pair in firsts if not _is_hidden(scope, pair[1].agent)), limit))
+        firsts = ((each, first) for each in found if (first := _find_first(work, scope, each)))
+        shown = list(islice(firsts, limit))
     return [
         SessionSummary(session=each.session, text=first.text, messages=each.messages, last_at=each.last_at)
         for each, first in shown
     ]
+
+
+def _find_first(work: UnitOfWork, scope: Scope, session: Conversation) -> Message | None:
+    """The first message that is not of another project. None if the first 50 are."""
+    for limit in (1, MOST_SEARCHED):
+        for message in work.conversations.messages(session.partition, session.session, 0, limit):
+            if not _is_hidden(scope, message.agent):
+                return message
+    return None
 
 
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:

@@ -65,9 +65,7 @@ def recall_block(
     return "\n\n".join(message.content for message in shown.messages if message.role is Role.SYSTEM)
 
 
-async def try_in_time(
-    verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: float | None, what: str
-) -> _Answer:
+async def try_in_time(verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: float, what: str) -> _Answer:
     """A verb's result, or `otherwise` if it fails or takes too long, which is logged. Runs on a thread."""
     try:
         return await asyncio.wait_for(asyncio.to_thread(verb), timeout_s)
@@ -100,11 +98,10 @@ class Conversation:
         )
 
     async def capture(self, said: Sequence[Mapping[str, object]]) -> None:
-        """Store messages. Skips those whose external id is already in the session."""
+        """Store messages. Skips those whose external id is already in the session. Late ones are still stored."""
         if said:
-            await try_in_time(
-                lambda: self.mnemic.capture(self.scope, said), None, timeout_s=None, what="messages were not captured"
-            )
+            limit, what = self.timeout_s, "messages were not captured"
+            await try_in_time(lambda: self.mnemic.capture(self.scope, said), None, timeout_s=limit, what=what)
 
 
 def require_session(scope: Scope) -> Scope:

@@ -61,11 +61,11 @@ _List = Callable[[], "list[Project]"]
 
 def find_project(folder: Path) -> Project | None:
     """A folder's project, registered if it is new. None for the home folder and its parents. Raises `NotFoundError` for
-    a missing folder, unless it or a parent is registered.
+    a missing or unreachable folder, unless it or a parent is registered.
     """
-    folder = folder.resolve()
+    folder = _resolve(folder)
     known = cache(list_projects)
-    if not folder.is_dir():
+    if not is_folder(folder):
         return _find_missing(folder, known)
     if _is_too_wide(folder):
         return None
@@ -82,13 +82,16 @@ def find_project(folder: Path) -> Project | None:
 
 def choose_project(folder: Path, id: str | None) -> Project:
     """Give a folder another project's memory, or a new one if `id` is None. In a repository, this applies to all of it.
-    Raises `InvalidInputError` if the folder cannot have a project.
+    Raises `InvalidInputError` if the folder cannot have a project, and `NotFoundError` if it is missing and is not
+    registered itself.
     """
+    folder = _resolve(folder)
     found = find_project(folder)
     if found is None:
         raise InvalidInputError(f"{folder} is your home folder or one of its parents; choose another folder")
-    folder = folder.resolve()
-    if folder.is_dir() and _find_repository(folder) is None and not _is_same(found.place, folder):
+    if not is_folder(folder) and found.place not in (str(folder), str(folder / ".git")):
+        raise NotFoundError(f"the folder {folder} does not exist, and only its parent {found.place} is registered")
+    if is_folder(folder) and _find_repository(folder) is None and not _is_same(found.place, folder):
         found = _add(folder, folder, "", list_projects)
     chosen = id or f"{PROJECT_PREFIX}{_new_mark(Path(found.place))}"
     Scope(agent=chosen)  # checks the id
@@ -97,13 +100,20 @@ def choose_project(folder: Path, id: str | None) -> Project:
 
 def clear_note(project: Project) -> None:
     """Forget a project's note, because the user has seen it."""
-    _register(replace(project, note=""))
+    now = _read_entry(project.mark)  # the user may have run `mnemic project join` in the meantime
+    if now and now.note == project.note:
+        _register(replace(now, note=""))
 
 
 def list_projects() -> list[Project]:
     """All registered places and their projects, by id."""
     marks = [file.stem for file in _find_register().glob("*.json")]
     return sorted((each for mark in marks if (each := _read_entry(mark))), key=lambda each: (each.id, each.place))
+
+
+def is_folder(path: Path) -> bool:
+    """True for a folder that can be reached."""
+    return os.path.isdir(path)  # noqa: PTH112 -- `Path.is_dir` raises below an unreadable folder
 
 
 def read_remote(root: Path, common: Path) -> str:
@@ -117,7 +127,7 @@ def read_remote(root: Path, common: Path) -> str:
 def normalise_remote(url: str, root: Path) -> str:
     """`host/path` of a remote without password and `.git`, the same for https, ssh and git. `user@host/~/path` in a
     user's home folder, unless the user is `git`, as on hosting sites. `file:/path` for a path, which may be relative to
-    `root`. "" for any other address.
+    `root`. "" for any other address, and for one with a query or without a path.
     """
     scp = _SCP.fullmatch(url)
     if "://" in url:
@@ -129,8 +139,9 @@ def normalise_remote(url: str, root: Path) -> str:
         is_default = port in (None, _DEFAULT_PORTS.get(parts.scheme.removeprefix("git+")))
         host, path = host if is_default else f"{host}:{port}", parts.path
         is_in_home = path.startswith("/~")
-        if not host and parts.scheme != "file":
+        if (not host and parts.scheme != "file") or parts.query or parts.fragment:
             return ""
+        host = f"file:{host}" if host and parts.scheme == "file" else host
     elif "::" in url:  # runs a helper program
         return ""
     else:
@@ -145,7 +156,8 @@ def normalise_remote(url: str, root: Path) -> str:
     name = name.rstrip("/").removesuffix(".git").rstrip("/")
     if len(name) > MAX_REMOTE_CHARS:
         name = f"{name[:100].rstrip()}/{hashlib.sha256(name.encode(errors='replace')).hexdigest()}"
-    return name if name.isprintable() and name == name.strip() else ""
+    is_named = local or path.removesuffix(".git")
+    return name if is_named and name.isprintable() and name == name.strip() else ""
 
 
 def _add(place: Path, root: Path, remote: str, known: _List) -> Project:
@@ -187,7 +199,8 @@ def _follow_remote(project: Project, remote: str, known: _List) -> Project:
     if project.remote and project.reason != CHOSEN and others:
         note = f"{place} still shares memory with {others[0]}, although its remote is now {remote}; to separate them, "
         note += "run `mnemic project leave`"
-    return _register(replace(project, remote=remote, note=note))
+    now = _read_entry(project.mark) or project
+    return _register(replace(project, remote=remote, note=note)) if now == project else now
 
 
 def _find_missing(folder: Path, known: _List) -> Project | None:
@@ -198,7 +211,14 @@ def _find_missing(folder: Path, known: _List) -> Project | None:
             return find_project(each)
         if found := registered.get(str(each)) or registered.get(str(each / ".git")):
             return found
-    raise NotFoundError(f"the folder {folder} does not exist, and no project is registered for it")
+    raise NotFoundError(f"the folder {folder} does not exist or cannot be reached, and no project is registered for it")
+
+
+def _resolve(folder: Path) -> Path:
+    try:
+        return Path(os.path.realpath(folder))  # `Path.resolve` fails for a loop of links
+    except (OSError, ValueError) as error:  # the current folder was deleted
+        raise NotFoundError(f"the folder {folder} cannot be found: {error}") from error
 
 
 def _is_too_wide(folder: Path) -> bool:
@@ -231,18 +251,18 @@ def _follow_link(root: Path, git: Path) -> Path | None:
     word, _, named = _read_small(git).strip().partition(": ")
     if word != "gitdir" or not named or "\0" in named:
         return None
-    target = (root / named).resolve()
+    target = Path(os.path.realpath(root / named))
     if target.parent.name == "worktrees":
         back = _read_small(target / "gitdir").strip()
-        is_mutual = bool(back) and "\0" not in back and (target / back).parent.resolve() == root
+        is_mutual = bool(back) and "\0" not in back and Path(os.path.realpath((target / back).parent)) == root
         return target.parent.parent if is_mutual else None
     back = _read_config(target).get(("core", "", "worktree"), "")
-    is_mutual = bool(back) and "\0" not in back and (target / back).resolve() == root
+    is_mutual = bool(back) and "\0" not in back and Path(os.path.realpath(target / back)) == root
     return target if is_mutual or root in target.parents else None
 
 
 def _is_repository(folder: Path) -> bool:
-    return os.path.lexists(folder / "HEAD") and (folder / "objects").is_dir()
+    return os.path.lexists(folder / "HEAD") and is_folder(folder / "objects")
 
 
 def _is_own(path: Path) -> bool:

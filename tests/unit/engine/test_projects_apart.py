@@ -83,7 +83,9 @@ def test_a_session_shows_nothing_of_another_project(mnemic: Mnemic):
     say(mnemic, BOATS, "The hull is blue.")
     assert [each.text for each in mnemic.window(BOATS)] == ["The hull is blue.", "Noted."]
     assert len(mnemic.window(APOLLO)) == 2
-    assert mnemic.sessions(BOATS, limit=5) == []
+    (continued,) = mnemic.sessions(BOATS, limit=5)
+    assert (continued.session, continued.text) == ("s1", "The hull is blue.")
+    assert mnemic.sessions(replace(BOATS, agent="project:cars"), limit=5) == []
     assert [each.text for each in mnemic.messages(BOATS).messages] == ["Noted.", "The hull is blue."]
     assert len(mnemic.sessions(PERSONAL)) == 2
 
