@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mnemic.cli.clients import CLIENTS, build_own_entry
-from mnemic.cli.config_text import parse_text
+from mnemic.cli.config_text import edit_text, parse_text
 from tests.doors.doors import run
 
 TOML = {
@@ -224,6 +224,37 @@ def test_each_client_is_handled_and_each_failure_told(home: Path):
     assert (code, told["gemini-cli"]["is_changed"], str(broken) in told["cursor"]["error"]) == (1, True, True)
     assert not told["codex"]["is_changed"]
     assert json.loads(err)["error"]["kind"] == "config"
+
+
+def save_while_it_is_changed(monkeypatch: pytest.MonkeyPatch, file: Path, saved: list[bytes]) -> None:
+    """The program saves each text once, after Mnemic has read the file."""
+
+    def edit(*asked: Any) -> str:
+        if saved:
+            file.write_bytes(saved.pop(0))
+        return edit_text(*asked)
+
+    monkeypatch.setattr("mnemic.cli.clients.edit_text", edit)
+
+
+def test_what_a_program_saves_meanwhile_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch):
+    file = home / ".claude.json"
+    file.write_text('{"login": "old"}', encoding="utf-8")
+    save_while_it_is_changed(monkeypatch, file, [b'{"login": "new"}'])
+    install("claude-code")
+    whole = json.loads(file.read_text(encoding="utf-8"))
+    assert (whole["login"], whole["mcpServers"].keys()) == ("new", {"mnemic"})
+    assert [each.read_bytes() for each in home.glob("*.bak")] == [b'{"login": "new"}']
+
+
+def test_a_program_that_keeps_saving_is_to_be_closed(home: Path, monkeypatch: pytest.MonkeyPatch):
+    file = home / ".claude.json"
+    file.write_text("{}", encoding="utf-8")
+    saved = [b'{"login": %d}' % number for number in range(9)]
+    save_while_it_is_changed(monkeypatch, file, saved)
+    code, _, err = run(["--user", "ana", "--client", "claude-code"], ["mcp", "install"])
+    assert (code, "changed meanwhile; close Claude Code and try again" in err) == (6, True)
+    assert (file.read_bytes()[:10], [*home.glob("*.bak")]) == (b'{"login": ', [])
 
 
 def test_codex_with_mnemic_alone_is_uninstalled(home: Path):

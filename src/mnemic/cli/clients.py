@@ -224,14 +224,21 @@ def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run:
 
 
 def _change_file(
-    program: str, title: str, file: Path, change: Callable[[dict[str, object]], dict[str, object]], *, is_dry_run: bool
+    program: str,
+    title: str,
+    file: Path,
+    change: Callable[[dict[str, object]], dict[str, object]],
+    *,
+    is_dry_run: bool,
+    is_again: bool = False,
 ) -> Changed:
-    """Changes the JSON object in a file, with a copy of the old file beside it. Raises `ConfigError`, and changes
-    nothing, for a file that cannot be read as JSON or written.
+    """Changes the JSON object in a file, with a copy of the old file beside it. Starts over once (then `is_again`) if
+    the file changes meanwhile. Raises `ConfigError`, and changes nothing, for a file that keeps changing, or cannot be
+    read as JSON or written.
     """
-    target = file.resolve()
     try:
-        before = target.read_bytes().decode() if target.exists() else None  # not as text, to keep the line endings
+        target = file.resolve()
+        before = _read_text(target)
         whole = _parse_object(before, target)
         after = change(whole)
         if after == whole:
@@ -243,12 +250,19 @@ def _change_file(
         changed = Changed(program, file, is_changed=True, difference="\n".join([*lines][2:]))
         if is_dry_run:
             return changed
-        if before and not content and not backups:  # it was created for Mnemic
+        is_own = bool(before) and not content and not backups  # it was created for Mnemic
+        backup = None if before is None or is_own else _back_up(target)
+        if _read_text(target) != before:
+            if backup is not None:
+                backup.unlink()
+            if is_again:
+                raise ConfigError(f"{file} changed meanwhile; close {title} and try again")
+            return _change_file(program, title, file, change, is_dry_run=is_dry_run, is_again=True)
+        if is_own:
             target.unlink()
-            return changed
-        backup = None if before is None else _back_up(target)
-        replace_file(target, content)
-    except (OSError, ValueError) as error:
+        else:
+            replace_file(target, content)
+    except (OSError, ValueError, RuntimeError) as error:
         raise ConfigError(f"{title}'s file {file} cannot be changed: {error}; edit it yourself") from error
     return replace(changed, backup=backup)
 
@@ -304,7 +318,11 @@ def _is_own_command(hook: object, name: str) -> bool:
 
 
 def _read_text(file: Path) -> str | None:
-    return file.read_text(encoding="utf-8") if file.exists() else None
+    """The text with its line endings. None if there is no file. Raises `OSError` or `ValueError`."""
+    try:
+        return file.read_bytes().decode()
+    except FileNotFoundError:
+        return None
 
 
 def _parse_object(content: str | None, file: Path) -> dict[str, object]:
