@@ -226,6 +226,32 @@ def test_each_client_is_handled_and_each_failure_told(home: Path):
     assert json.loads(err)["error"]["kind"] == "config"
 
 
+SECRETS = {
+    "claude-code": '{"mcpServers":{"a":{"command":"npx","env":{"GITHUB_TOKEN":"ghp_secret"},"n":"mcp"}}} // ghp_secret',
+    "codex": '[mcp_servers.mnemic]\ncommand = \'x ghp_secret\'\nargs = ["""\nghp_secret"""] # ghp_secret\n',
+    "cursor": '{"mcpServers": {"mnemic": {"url": "x", "headers": {"Authorization": "ghp_secret"}}}, "a": "ghp_secret"}',
+}
+
+
+@pytest.mark.parametrize("client", SECRETS)
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_values_of_others_are_not_printed(home: Path, client: str, verb: str, form: list[str]):
+    file = CLIENTS[client].file
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(SECRETS[client], encoding="utf-8")
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text('{"hooks":{},"env":{"GITHUB_TOKEN":"ghp_secret"}}')
+    user = ["--user", "ana"] if verb == "install" else []
+    for more in (["--dry-run"], []):
+        code, out, err = run([*user, "--client", client, *more, *form], ["mcp", verb])
+        assert (code, "ghp_secret" in out + err) == (0, False), err
+        assert not (form and "difference" in out and not more)
+        assert verb == "uninstall" or not more or ("ana" in out and build_own_entry(()).program in out)
+        code, out, err = run(["claude-code", "--user", "ana", *more, *form], ["hooks", verb])
+        assert (code, "ghp_secret" in out + err) == (0, False), err
+
+
 def save_while_it_is_changed(monkeypatch: pytest.MonkeyPatch, file: Path, saved: list[bytes]) -> None:
     """The program saves each text once, after Mnemic has read the file."""
 

@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from mnemic.cli.config_text import drop_empty, edit_text, parse_text
+from mnemic.cli.config_text import drop_empty, edit_text, mask_change, parse_text
 from mnemic.cli.input import open_replacement
 from mnemic.errors import ConfigError
 
@@ -118,12 +118,13 @@ PROGRAMS = (*HOOK_FILES, OPENCLAW)
 
 _PLUGIN_FILES = ("package.json", "openclaw.plugin.json", "index.js")
 _COMMAND_FILE = "mnemic.json"
+_Change = Callable[[dict[str, object]], dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
     """The change to a program's `place`, a file or folder. `backup`: the copy of the original file. `difference`: the
-    changed lines.
+    changed lines, in a dry run, without the values of others.
     """
 
     program: str
@@ -224,13 +225,7 @@ def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run:
 
 
 def _change_file(
-    program: str,
-    title: str,
-    file: Path,
-    change: Callable[[dict[str, object]], dict[str, object]],
-    *,
-    is_dry_run: bool,
-    is_again: bool = False,
+    program: str, title: str, file: Path, change: _Change, *, is_dry_run: bool, is_again: bool = False
 ) -> Changed:
     """Changes the JSON object in a file, with a copy of the old file beside it. Starts over once (then `is_again`) if
     the file changes meanwhile. Raises `ConfigError`, and changes nothing, for a file that keeps changing, or cannot be
@@ -246,10 +241,10 @@ def _change_file(
         backups = sorted(target.parent.glob(f"{target.name}.[0-9]*.bak"))
         if (content := _find_original(target, backups, whole, after)) is None:
             content = edit_text(before or "", target.suffix, whole, after)
-        lines = difflib.unified_diff((before or "").splitlines(), content.splitlines(), lineterm="", n=0)
-        changed = Changed(program, file, is_changed=True, difference="\n".join([*lines][2:]))
+        changed = Changed(program, file, is_changed=True)
         if is_dry_run:
-            return changed
+            texts = (text.splitlines() for text in mask_change(before or "", content))
+            return replace(changed, difference="\n".join([*difflib.unified_diff(*texts, lineterm="", n=0)][2:]))
         is_own = bool(before) and not content and not backups  # it was created for Mnemic
         backup = None if before is None or is_own else _back_up(target)
         if _read_text(target) != before:

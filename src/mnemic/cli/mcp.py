@@ -141,7 +141,8 @@ def _resolve_store(store: str | None) -> str | None:
 def describe_change(changed: Changed) -> dict[str, object]:
     """The change of a file, in JSON."""
     backup = None if changed.backup is None else str(changed.backup)
-    return {"is_changed": changed.is_changed, "backup": backup, "difference": changed.difference}
+    difference = {"difference": changed.difference} if changed.difference else {}
+    return {"is_changed": changed.is_changed, "backup": backup, **difference}
 
 
 def show_change(changed: Changed, unchanged: str, done: str, *, is_dry_run: bool) -> None:
