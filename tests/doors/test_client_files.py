@@ -283,6 +283,29 @@ def test_a_program_that_keeps_saving_is_to_be_closed(home: Path, monkeypatch: py
     assert (file.read_bytes()[:10], [*home.glob("*.bak")]) == (b'{"login": ', [])
 
 
+def test_a_client_that_cannot_be_checked_does_not_stop_the_others(home: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("Code/User", ".gemini", "goose/config.yaml"):
+        (home / name).mkdir(parents=True)
+    (home / ".codex").symlink_to(home / ".codex")
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").symlink_to("mcp.json")
+    stat = Path.stat
+
+    def refuse(path: Path, **options: Any) -> Any:
+        if "Code" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: refuse(path) and path.open("rb").read())
+    code, out, _ = run(["--user", "ana", "--json"], ["mcp", "install"])
+    told = {each["client"]: each for each in json.loads(out)}
+    failed = {"vscode", "cline", "codex", "cursor", "goose"}
+    assert (code, {name for name in told if "error" in told[name]}) == (1, failed)
+    assert (told.keys() - failed, told["gemini-cli"]["is_changed"]) == ({"gemini-cli"}, True)
+    assert all(told[name]["file"] in told[name]["error"] for name in failed)
+
+
 def test_codex_with_mnemic_alone_is_uninstalled(home: Path):
     file = home / ".codex" / "config.toml"
     file.parent.mkdir()

@@ -55,13 +55,13 @@ class Client:
         root, _, rest = place.partition("/")
         file = base[root] / rest
         commented = file.with_suffix(".jsonc")
-        return commented if commented.exists() and not file.exists() else file
+        return commented if _is_there(commented) and not _is_there(file) else file
 
     @property
     def is_here(self) -> bool:
         """True when the client seems to be installed: its file or its folder is there."""
         folder = self.file.parent.parent if self.file.stem == NAME else self.file.parent  # a file only for Mnemic
-        return self.file.exists() or (folder != Path.home() and folder.is_dir())
+        return _is_there(self.file) or (folder != Path.home() and folder.is_dir())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,11 @@ def install_server(client: Client, entry: Entry | None, *, is_dry_run: bool = Fa
     `ConfigError` like `_change_file`, and for YAML files, which are not edited.
     """
     if client.file.suffix == ".yaml":
-        if (client.file.exists() and NAME.encode() in client.file.read_bytes()) is (entry is not None):
+        try:
+            has_it = NAME in (_read_text(client.file) or "")
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{client.title}'s file {client.file} cannot be read: {error}") from error
+        if has_it is (entry is not None):
             return Changed(client.name, client.file, is_changed=False)
         raise ConfigError(f"{client.title}'s file {client.file} is YAML, which Mnemic does not edit; edit it by hand")
 
@@ -168,6 +172,15 @@ def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, obje
     if not isinstance(servers, dict):
         raise ConfigError(f"{client.key} in {client.file} is not a JSON object; the file was not changed")
     return dict(cast("dict[str, object]", servers))
+
+
+def _is_there(file: Path) -> bool:
+    """True for a file, also for one that cannot be checked: reading it fails with the reason."""
+    try:
+        file.lstat()
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError | NotADirectoryError)
+    return True
 
 
 def _find_own_folder(variable: str) -> Path | None:
