@@ -252,6 +252,29 @@ def test_values_of_others_are_not_printed(home: Path, client: str, verb: str, fo
         assert (code, "ghp_secret" in out + err) == (0, False), err
 
 
+@pytest.mark.parametrize("name", ["mcp.json.1.bak", "mcp.json.20200101T000000.bak", "mcp.json.20200101T000000-1.bak"])
+@pytest.mark.parametrize("content", [b"[]", b"\xff", b"{", b"[" * 100_000, None])
+def test_a_backup_that_cannot_be_read_is_skipped(home: Path, name: str, content: bytes | None):
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    odd = file.with_name(name)
+    odd.mkdir() if content is None else odd.write_bytes(content)
+    before = b'{"theme": "dark"  }\n'
+    file.write_bytes(before)
+    install("cursor")
+    uninstall("cursor")
+    assert (file.read_bytes(), odd.is_dir() or odd.read_bytes() == content) == (before, True)
+
+
+def test_a_file_of_a_stranger_is_no_backup(home: Path):
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.with_name("mcp.json.1.bak").write_text('{"mcpServers": {}}', encoding="utf-8")
+    install("cursor")
+    uninstall("cursor")
+    assert not file.exists()
+
+
 def save_while_it_is_changed(monkeypatch: pytest.MonkeyPatch, file: Path, saved: list[bytes]) -> None:
     """The program saves each text once, after Mnemic has read the file."""
 

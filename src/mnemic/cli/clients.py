@@ -7,6 +7,7 @@ TOML, backed up, and replaced completely or not at all.
 import difflib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -251,7 +252,8 @@ def _change_file(
         after = change(whole)
         if after == whole:
             return Changed(program, file, is_changed=False)
-        backups = sorted(target.parent.glob(f"{target.name}.[0-9]*.bak"))
+        backup_name = re.compile(re.escape(target.name) + r"\.\d{8}T\d{6}(-\d+)?\.bak")
+        backups = sorted(each for each in target.parent.glob("*.bak") if backup_name.fullmatch(each.name))
         if (content := _find_original(target, backups, whole, after)) is None:
             content = edit_text(before or "", target.suffix, whole, after)
         changed = Changed(program, file, is_changed=True)
@@ -279,13 +281,17 @@ def _find_original(
     file: Path, backups: Sequence[Path], whole: Mapping[str, object], after: Mapping[str, object]
 ) -> str | None:
     """The text before Mnemic was added (from a backup, or empty), if nothing else has changed since. It may contain
-    an empty object that `after` lacks.
+    an empty object that `after` lacks. Backups that cannot be read or edited are skipped.
     """
-    now = file.read_bytes().decode() if file.exists() else ""
-    for text in [each.read_bytes().decode() for each in backups] or [""]:
-        old = cast("dict[str, object]", parse_text(text, file.suffix))
-        if drop_empty(old) == drop_empty(after) and edit_text(text, file.suffix, old, whole) == now:
-            return text
+    now = _read_text(file) or ""
+    for backup in backups or [None]:
+        try:
+            text = "" if backup is None else backup.read_bytes().decode()
+            old = _parse_object(text, file)
+            if drop_empty(old) == drop_empty(after) and edit_text(text, file.suffix, old, whole) == now:
+                return text
+        except (OSError, ValueError, ConfigError):
+            continue
     return None
 
 
