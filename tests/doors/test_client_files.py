@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mnemic.cli.clients import CLIENTS, build_own_entry
+from mnemic.cli.clients import CLIENTS, build_own_entry, install_hooks
 from mnemic.cli.config_text import edit_text, parse_text
 from tests.doors.doors import run
 
@@ -449,6 +450,18 @@ def test_a_password_for_a_server_is_neither_written_nor_printed(home: Path, serv
     for program in ("claude-code", "openclaw"):
         code, out, err = run([program, "--user", "ana", "--server", server], ["hooks", "install"])
         assert (code, "hidden" in out + err, "MNEMIC_KEY" in err, list(home.iterdir())) == (2, False, True, [])
+
+
+def test_a_hook_on_windows_starts_in_bash_too(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.platform", "win32")
+    program = r"C:\Users\Ana B\Scripts\mnemic.exe"
+    install_hooks("claude-code", None, [program, "hooks", "run", "claude-code", "--user", "ana b"])
+    file = home / ".claude" / "settings.json"
+    line = json.loads(file.read_text(encoding="utf-8"))["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert line == '"C:/Users/Ana B/Scripts/mnemic.exe" hooks run claude-code --user "ana b"'
+    assert shlex.split(line)[0] == program.replace("\\", "/")
+    install_hooks("claude-code", None, ())
+    assert not file.exists()
 
 
 def test_hooks_are_written_to_the_folder_of_gemini(home: Path, monkeypatch: pytest.MonkeyPatch):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, cast
 
 from mnemic.cli.config_text import drop_empty, edit_text, mask_change, parse_text
@@ -201,7 +201,9 @@ def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is
     """
     kind = HOOK_FILES[name]
     file = kind.find(project)
-    line = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
+    line = shlex.join(command)
+    if command and sys.platform == "win32":  # hooks may run in bash, which drops backslashes
+        line = f'"{PureWindowsPath(command[0]).as_posix()}" {subprocess.list2cmdline(command[1:])}'
     typed = {} if kind.is_flat else {"type": "command"}
 
     def rewrite(whole: dict[str, object]) -> dict[str, object]:
