@@ -463,6 +463,9 @@ class MemoryTokens(Port):
         tokens = self._transaction.writable.tokens
         return _remove_if(tokens, lambda token: (token.org, token.hash) == (org, hash)) == 1
 
+    def has(self, connection: str) -> bool:
+        return any(token.connection == connection for token in self._transaction.tables.tokens.values())
+
     def end(self, connection: str) -> int:
         return _remove_if(self._transaction.writable.tokens, lambda token: token.connection == connection)
 
