@@ -321,7 +321,13 @@ def test_a_client_that_cannot_be_checked_does_not_stop_the_others(home: Path, mo
         return stat(path, **options)
 
     monkeypatch.setattr(Path, "stat", refuse)
-    monkeypatch.setattr(Path, "read_bytes", lambda path: refuse(path) and path.open("rb").read())
+    read = Path.read_bytes
+
+    def read_allowed(path: Path) -> bytes:
+        refuse(path)
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_allowed)
     code, out, _ = run(["--user", "ana", "--json"], ["mcp", "install"])
     told = {each["client"]: each for each in json.loads(out)}
     failed = {"vscode", "cline", "codex", "cursor", "goose"}

@@ -260,20 +260,15 @@ def _change_file(
             content = edit_text(before or "", target.suffix, whole, after)
         changed = Changed(program, file, is_changed=True)
         if is_dry_run:
-            texts = (text.splitlines() for text in mask_change(before or "", content))
-            return replace(changed, difference="\n".join([*difflib.unified_diff(*texts, lineterm="", n=0)][2:]))
+            old, new = (text.splitlines() for text in mask_change(before or "", content))
+            return replace(changed, difference="\n".join([*difflib.unified_diff(old, new, lineterm="", n=0)][2:]))
         is_own = bool(before) and not content and not backups  # it was created for Mnemic
-        backup = None if before is None or is_own else _back_up(target)
         if _read_text(target) != before:
-            if backup is not None:
-                backup.unlink()
             if is_again:
                 raise ConfigError(f"{file} changed meanwhile; close {title} and try again")
             return _change_file(program, title, file, change, is_dry_run=is_dry_run, is_again=True)
-        if is_own:
-            target.unlink()
-        else:
-            replace_file(target, content)
+        backup = None if before is None or is_own else _back_up(target)
+        target.unlink() if is_own else replace_file(target, content)
     except (OSError, ValueError, RuntimeError) as error:
         raise ConfigError(f"{title}'s file {file} cannot be changed: {error}; edit it yourself") from error
     return replace(changed, backup=backup)
