@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mnemic.cli.clients import CLIENTS, build_own_entry
-from mnemic.cli.config_text import parse_text
+from mnemic.cli.clients import CLIENTS, build_own_entry, install_hooks
+from mnemic.cli.config_text import edit_text, parse_text
 from tests.doors.doors import run
 
 TOML = {
@@ -226,6 +227,115 @@ def test_each_client_is_handled_and_each_failure_told(home: Path):
     assert json.loads(err)["error"]["kind"] == "config"
 
 
+SECRETS = {
+    "claude-code": '{"mcpServers":{"a":{"command":"npx","env":{"GITHUB_TOKEN":"ghp_secret"},"n":"mcp"}}} // ghp_secret',
+    "codex": '[mcp_servers.mnemic]\ncommand = \'x ghp_secret\'\nargs = ["""\nghp_secret"""] # ghp_secret\n',
+    "cursor": '{"mcpServers": {"mnemic": {"url": "x", "headers": {"Authorization": "ghp_secret"}}}, "a": "ghp_secret"}',
+}
+
+
+@pytest.mark.parametrize("client", SECRETS)
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_values_of_others_are_not_printed(home: Path, client: str, verb: str, form: list[str]):
+    file = CLIENTS[client].file
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(SECRETS[client], encoding="utf-8")
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text('{"hooks":{},"env":{"GITHUB_TOKEN":"ghp_secret"}}')
+    user = ["--user", "ana"] if verb == "install" else []
+    for more in (["--dry-run"], []):
+        code, out, err = run([*user, "--client", client, *more, *form], ["mcp", verb])
+        assert (code, "ghp_secret" in out + err) == (0, False), err
+        assert not (form and "difference" in out and not more)
+        assert verb == "uninstall" or not more or ("ana" in out and build_own_entry(()).program in out)
+        code, out, err = run(["claude-code", "--user", "ana", *more, *form], ["hooks", verb])
+        assert (code, "ghp_secret" in out + err) == (0, False), err
+
+
+@pytest.mark.parametrize("name", ["mcp.json.1.bak", "mcp.json.20200101T000000.bak", "mcp.json.20200101T000000-1.bak"])
+@pytest.mark.parametrize("content", [b"[]", b"\xff", b"{", b"[" * 100_000, None])
+def test_a_backup_that_cannot_be_read_is_skipped(home: Path, name: str, content: bytes | None):
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    odd = file.with_name(name)
+    odd.mkdir() if content is None else odd.write_bytes(content)
+    before = b'{"theme": "dark"  }\n'
+    file.write_bytes(before)
+    install("cursor")
+    uninstall("cursor")
+    assert (file.read_bytes(), odd.is_dir() or odd.read_bytes() == content) == (before, True)
+
+
+def test_a_file_of_a_stranger_is_no_backup(home: Path):
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.with_name("mcp.json.1.bak").write_text('{"mcpServers": {}}', encoding="utf-8")
+    install("cursor")
+    uninstall("cursor")
+    assert not file.exists()
+
+
+def save_while_it_is_changed(monkeypatch: pytest.MonkeyPatch, file: Path, saved: list[bytes]) -> None:
+    """The program saves each text once, after Mnemic has read the file."""
+
+    def edit(*asked: Any) -> str:
+        if saved:
+            file.write_bytes(saved.pop(0))
+        return edit_text(*asked)
+
+    monkeypatch.setattr("mnemic.cli.clients.edit_text", edit)
+
+
+def test_what_a_program_saves_meanwhile_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch):
+    file = home / ".claude.json"
+    file.write_text('{"login": "old"}', encoding="utf-8")
+    save_while_it_is_changed(monkeypatch, file, [b'{"login": "new"}'])
+    install("claude-code")
+    whole = json.loads(file.read_text(encoding="utf-8"))
+    assert (whole["login"], whole["mcpServers"].keys()) == ("new", {"mnemic"})
+    assert [each.read_bytes() for each in home.glob("*.bak")] == [b'{"login": "new"}']
+
+
+def test_a_program_that_keeps_saving_is_to_be_closed(home: Path, monkeypatch: pytest.MonkeyPatch):
+    file = home / ".claude.json"
+    file.write_text("{}", encoding="utf-8")
+    saved = [b'{"login": %d}' % number for number in range(9)]
+    save_while_it_is_changed(monkeypatch, file, saved)
+    code, _, err = run(["--user", "ana", "--client", "claude-code"], ["mcp", "install"])
+    assert (code, "changed meanwhile; close Claude Code and try again" in err) == (6, True)
+    assert (file.read_bytes()[:10], [*home.glob("*.bak")]) == (b'{"login": ', [])
+
+
+def test_a_client_that_cannot_be_checked_does_not_stop_the_others(home: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("Code/User", ".gemini", "goose/config.yaml"):
+        (home / name).mkdir(parents=True)
+    (home / ".codex").symlink_to(home / ".codex")
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").symlink_to("mcp.json")
+    stat = Path.stat
+
+    def refuse(path: Path, **options: Any) -> Any:
+        if "Code" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    read = Path.read_bytes
+
+    def read_allowed(path: Path) -> bytes:
+        refuse(path)
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_allowed)
+    code, out, _ = run(["--user", "ana", "--json"], ["mcp", "install"])
+    told = {each["client"]: each for each in json.loads(out)}
+    failed = {"vscode", "cline", "codex", "cursor", "goose"}
+    assert (code, {name for name in told if "error" in told[name]}) == (1, failed)
+    assert (told.keys() - failed, told["gemini-cli"]["is_changed"]) == ({"gemini-cli"}, True)
+    assert all(told[name]["file"] in told[name]["error"] for name in failed)
+
+
 def test_codex_with_mnemic_alone_is_uninstalled(home: Path):
     file = home / ".codex" / "config.toml"
     file.parent.mkdir()
@@ -346,6 +456,18 @@ def test_a_password_for_a_server_is_neither_written_nor_printed(home: Path, serv
     for program in ("claude-code", "openclaw"):
         code, out, err = run([program, "--user", "ana", "--server", server], ["hooks", "install"])
         assert (code, "hidden" in out + err, "MNEMIC_KEY" in err, list(home.iterdir())) == (2, False, True, [])
+
+
+def test_a_hook_on_windows_starts_in_bash_too(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.platform", "win32")
+    program = r"C:\Users\Ana B\Scripts\mnemic.exe"
+    install_hooks("claude-code", None, [program, "hooks", "run", "claude-code", "--user", "ana b"])
+    file = home / ".claude" / "settings.json"
+    line = json.loads(file.read_text(encoding="utf-8"))["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert line == '"C:/Users/Ana B/Scripts/mnemic.exe" hooks run claude-code --user "ana b"'
+    assert shlex.split(line)[0] == program.replace("\\", "/")
+    install_hooks("claude-code", None, ())
+    assert not file.exists()
 
 
 def test_hooks_are_written_to_the_folder_of_gemini(home: Path, monkeypatch: pytest.MonkeyPatch):

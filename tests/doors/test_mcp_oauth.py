@@ -342,13 +342,14 @@ class Issuer:
     def __init__(self) -> None:
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         public = RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
-        body = json.dumps({"keys": [{**public, "kid": "k1", "use": "sig", "alg": "RS256"}]}).encode()
+        self.body = json.dumps({"keys": [{**public, "kid": "k1", "use": "sig", "alg": "RS256"}]}).encode()
+        issuer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 self.send_response(200)
                 self.end_headers()
-                self.wfile.write(body)
+                self.wfile.write(issuer.body)
 
             def log_message(self, *_: object) -> None: ...  # pyright: ignore[reportIncompatibleMethodOverride]
 
@@ -403,6 +404,16 @@ def test_another_issuers_token_is_its_user_and_every_other_token_is_refused(home
             issuer.token(site, nbf=int(time()) + 600),
         ]
         assert [site.call(token) for token in refused] == [401] * len(refused)
+    finally:
+        site.close()
+
+
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"\xff"])
+def test_an_issuer_whose_keys_are_a_web_page_is_unavailable(home: Path, issuer: Issuer, body: bytes):
+    issuer.body = body
+    site = Site(home / "memory.db", issuer=issuer.url, jwks_url=issuer.jwks)
+    try:
+        assert (site.call(issuer.token(site)), site.call("no token")) == (503, 401)
     finally:
         site.close()
 

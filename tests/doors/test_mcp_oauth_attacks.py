@@ -388,6 +388,8 @@ def test_a_strangers_token_does_not_wait_for_the_stores_writer(site: Site, home:
             {"token": tokens["access_token"]},
         ):
             assert site.http.post(REVOKE, data=form).status_code == 200
+        assert site.exchange(client_id=client, code="mnc_x_y").status_code == 400
+        assert site.refresh(client, "mnr_x_y").status_code == 400
         other.execute("ROLLBACK")
     assert site.call(tokens["access_token"]) == 200
 

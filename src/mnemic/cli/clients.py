@@ -7,6 +7,7 @@ TOML, backed up, and replaced completely or not at all.
 import difflib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,10 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, cast
 
-from mnemic.cli.config_text import drop_empty, edit_text, parse_text
+from mnemic.cli.config_text import drop_empty, edit_text, mask_change, parse_text
 from mnemic.cli.input import open_replacement
 from mnemic.errors import ConfigError
 
@@ -55,13 +56,13 @@ class Client:
         root, _, rest = place.partition("/")
         file = base[root] / rest
         commented = file.with_suffix(".jsonc")
-        return commented if commented.exists() and not file.exists() else file
+        return commented if _is_there(commented) and not _is_there(file) else file
 
     @property
     def is_here(self) -> bool:
         """True when the client seems to be installed: its file or its folder is there."""
         folder = self.file.parent.parent if self.file.stem == NAME else self.file.parent  # a file only for Mnemic
-        return self.file.exists() or (folder != Path.home() and folder.is_dir())
+        return _is_there(self.file) or (folder != Path.home() and folder.is_dir())
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +119,13 @@ PROGRAMS = (*HOOK_FILES, OPENCLAW)
 
 _PLUGIN_FILES = ("package.json", "openclaw.plugin.json", "index.js")
 _COMMAND_FILE = "mnemic.json"
+_Change = Callable[[dict[str, object]], dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
     """The change to a program's `place`, a file or folder. `backup`: the copy of the original file. `difference`: the
-    changed lines.
+    changed lines, in a dry run, without the values of others.
     """
 
     program: str
@@ -145,7 +147,11 @@ def install_server(client: Client, entry: Entry | None, *, is_dry_run: bool = Fa
     `ConfigError` like `_change_file`, and for YAML files, which are not edited.
     """
     if client.file.suffix == ".yaml":
-        if (client.file.exists() and NAME.encode() in client.file.read_bytes()) is (entry is not None):
+        try:
+            has_it = NAME in (_read_text(client.file) or "")
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{client.title}'s file {client.file} cannot be read: {error}") from error
+        if has_it is (entry is not None):
             return Changed(client.name, client.file, is_changed=False)
         raise ConfigError(f"{client.title}'s file {client.file} is YAML, which Mnemic does not edit; edit it by hand")
 
@@ -169,6 +175,15 @@ def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, obje
     return dict(cast("dict[str, object]", servers))
 
 
+def _is_there(file: Path) -> bool:
+    """True for a file, also for one that cannot be checked: reading it fails with the reason."""
+    try:
+        file.lstat()
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError | NotADirectoryError)
+    return True
+
+
 def _find_own_folder(variable: str) -> Path | None:
     """The folder named by an environment variable, or a folder in it (`NAME/.gemini`). None if it is not set."""
     name, _, rest = variable.partition("/")
@@ -186,7 +201,9 @@ def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is
     """
     kind = HOOK_FILES[name]
     file = kind.find(project)
-    line = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
+    line = shlex.join(command)
+    if command and sys.platform == "win32":  # hooks may run in bash, which drops backslashes
+        line = f'"{PureWindowsPath(command[0]).as_posix()}" {subprocess.list2cmdline(command[1:])}'
     typed = {} if kind.is_flat else {"type": "command"}
 
     def rewrite(whole: dict[str, object]) -> dict[str, object]:
@@ -224,31 +241,35 @@ def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run:
 
 
 def _change_file(
-    program: str, title: str, file: Path, change: Callable[[dict[str, object]], dict[str, object]], *, is_dry_run: bool
+    program: str, title: str, file: Path, change: _Change, *, is_dry_run: bool, is_again: bool = False
 ) -> Changed:
-    """Changes the JSON object in a file, with a copy of the old file beside it. Raises `ConfigError`, and changes
-    nothing, for a file that cannot be read as JSON or written.
+    """Changes the JSON object in a file, with a copy of the old file beside it. Starts over once (then `is_again`) if
+    the file changes meanwhile. Raises `ConfigError`, and changes nothing, for a file that keeps changing, or cannot be
+    read as JSON or written.
     """
-    target = file.resolve()
     try:
-        before = target.read_bytes().decode() if target.exists() else None  # not as text, to keep the line endings
+        target = file.resolve()
+        before = _read_text(target)
         whole = _parse_object(before, target)
         after = change(whole)
         if after == whole:
             return Changed(program, file, is_changed=False)
-        backups = sorted(target.parent.glob(f"{target.name}.[0-9]*.bak"))
+        backup_name = re.compile(re.escape(target.name) + r"\.\d{8}T\d{6}(-\d+)?\.bak")
+        backups = sorted(each for each in target.parent.glob("*.bak") if backup_name.fullmatch(each.name))
         if (content := _find_original(target, backups, whole, after)) is None:
             content = edit_text(before or "", target.suffix, whole, after)
-        lines = difflib.unified_diff((before or "").splitlines(), content.splitlines(), lineterm="", n=0)
-        changed = Changed(program, file, is_changed=True, difference="\n".join([*lines][2:]))
+        changed = Changed(program, file, is_changed=True)
         if is_dry_run:
-            return changed
-        if before and not content and not backups:  # it was created for Mnemic
-            target.unlink()
-            return changed
-        backup = None if before is None else _back_up(target)
-        replace_file(target, content)
-    except (OSError, ValueError) as error:
+            old, new = (text.splitlines() for text in mask_change(before or "", content))
+            return replace(changed, difference="\n".join([*difflib.unified_diff(old, new, lineterm="", n=0)][2:]))
+        is_own = bool(before) and not content and not backups  # it was created for Mnemic
+        if _read_text(target) != before:
+            if is_again:
+                raise ConfigError(f"{file} changed meanwhile; close {title} and try again")
+            return _change_file(program, title, file, change, is_dry_run=is_dry_run, is_again=True)
+        backup = None if before is None or is_own else _back_up(target)
+        target.unlink() if is_own else replace_file(target, content)
+    except (OSError, ValueError, RuntimeError) as error:
         raise ConfigError(f"{title}'s file {file} cannot be changed: {error}; edit it yourself") from error
     return replace(changed, backup=backup)
 
@@ -257,13 +278,17 @@ def _find_original(
     file: Path, backups: Sequence[Path], whole: Mapping[str, object], after: Mapping[str, object]
 ) -> str | None:
     """The text before Mnemic was added (from a backup, or empty), if nothing else has changed since. It may contain
-    an empty object that `after` lacks.
+    an empty object that `after` lacks. Backups that cannot be read or edited are skipped.
     """
-    now = file.read_bytes().decode() if file.exists() else ""
-    for text in [each.read_bytes().decode() for each in backups] or [""]:
-        old = cast("dict[str, object]", parse_text(text, file.suffix))
-        if drop_empty(old) == drop_empty(after) and edit_text(text, file.suffix, old, whole) == now:
-            return text
+    now = _read_text(file) or ""
+    for backup in backups or [None]:
+        try:
+            text = "" if backup is None else backup.read_bytes().decode()
+            old = _parse_object(text, file)
+            if drop_empty(old) == drop_empty(after) and edit_text(text, file.suffix, old, whole) == now:
+                return text
+        except (OSError, ValueError, ConfigError):
+            continue
     return None
 
 
@@ -304,7 +329,11 @@ def _is_own_command(hook: object, name: str) -> bool:
 
 
 def _read_text(file: Path) -> str | None:
-    return file.read_text(encoding="utf-8") if file.exists() else None
+    """The text with its line endings. None if there is no file. Raises `OSError` or `ValueError`."""
+    try:
+        return file.read_bytes().decode()
+    except FileNotFoundError:
+        return None
 
 
 def _parse_object(content: str | None, file: Path) -> dict[str, object]:

@@ -6,11 +6,15 @@ A change is the difference between two mappings. The edited text is parsed again
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 BOM = "\ufeff"  # some editors on Windows start a file with it
 _STRING = r'"(?:[^"\\]|\\.)*"'
+_VALUE = re.compile(  # or a comment, or a key with what follows it
+    rf"\"{{3}}.*?\"{{3}}|'{{3}}.*?'{{3}}|({_STRING})(\s*[:=])?|'[^'\n]*'(\s*[:=])?|(?://|#)[^\n]*|/\*.*?\*/", re.DOTALL
+)
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
 _REST_OF_LINE = re.compile(r"[^\S\n]*(,?)[^\S\n]*(?=\n)")
@@ -60,6 +64,17 @@ def edit_text(text: str, suffix: str, before: Mapping[str, Any], after: Mapping[
 def drop_empty(whole: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping without empty members."""
     return {key: each for key, each in whole.items() if each not in ({}, [])}
+
+
+def mask_change(before: str, after: str) -> list[str]:
+    """Both texts with `…` for each comment and string, except for keys and the strings that the change adds."""
+    old, new = (Counter(found[1] for found in _VALUE.finditer(text) if found[1]) for text in (before, after))
+    added = new - old
+
+    def mask(found: re.Match[str]) -> str:
+        return found[0] if found[2] or found[3] or found[1] in added else '"…"' + "\n" * found[0].count("\n")
+
+    return [_VALUE.sub(mask, text) for text in (before, after)]
 
 
 def _blank(text: str) -> str:

@@ -121,7 +121,7 @@ def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
         "--server": server,
         "--store": None if server else _resolve_store(options.store),
         "--org": None if scope.org == "default" else scope.org,
-        "--config": None if options.config is None else str(options.config.expanduser().resolve()),
+        "--config": None if options.config is None else options.config.expanduser().resolve().as_posix(),
     }
     return [word for name, value in given.items() if value is not None for word in (name, value)]
 
@@ -135,13 +135,14 @@ def _resolve_store(store: str | None) -> str | None:
                 "environment variable MNEMIC_STORE, or name your configuration file with --config"
             )
         return store
-    return str(Path(store).expanduser().resolve())
+    return Path(store).expanduser().resolve().as_posix()
 
 
 def describe_change(changed: Changed) -> dict[str, object]:
     """The change of a file, in JSON."""
     backup = None if changed.backup is None else str(changed.backup)
-    return {"is_changed": changed.is_changed, "backup": backup, "difference": changed.difference}
+    difference = {"difference": changed.difference} if changed.difference else {}
+    return {"is_changed": changed.is_changed, "backup": backup, **difference}
 
 
 def show_change(changed: Changed, unchanged: str, done: str, *, is_dry_run: bool) -> None:

@@ -53,8 +53,12 @@ class Tokens:
             return None
         found, key = self._read(token)
         if found is None:
-            with self._engine.store.write() as work:
-                work.tokens.end(token.split("_")[1])
+            connection = token.split("_")[1]
+            with self._engine.store.read() as work:  # strangers must not occupy the store's writer
+                is_known = work.tokens.has(connection)
+            if is_known:
+                with self._engine.store.write() as work:
+                    work.tokens.end(connection)
         return found if found and key and found.client == hash_text(client) else None
 
     def exchange(self, old: KeptToken) -> Pair | None:

@@ -118,15 +118,13 @@ class Issuer:
         try:
             claims = jwt.decode(
                 token,
-                self._keys.get_signing_key_from_jwt(token),
+                self._find_key(token),
                 algorithms=ALGORITHMS,
                 audience=self._audience,
                 issuer=asked.issuer,
                 leeway=LEEWAY_S,
                 options={"require": ["exp", "iss", "aud", asked.user_claim]},
             )
-        except jwt.PyJWKClientConnectionError as error:
-            raise UnavailableError("the keys at mcp.oauth.jwks-url cannot be read") from error
         except jwt.PyJWTError as error:
             raise UnauthorisedError("the access token is invalid or expired") from error
         user = claims[asked.user_claim]
@@ -136,6 +134,12 @@ class Issuer:
         rights = frozenset((Right.READ, Right.WRITE))
         made = datetime.fromtimestamp(0, tz=UTC)
         return ApiKey(id=f"jwt-{name}", org=asked.org, secret_hash="", rights=rights, created_at=made, user=user)
+
+    def _find_key(self, token: str) -> jwt.PyJWK:
+        try:
+            return self._keys.get_signing_key_from_jwt(token)
+        except (jwt.PyJWKClientConnectionError, ValueError) as error:
+            raise UnavailableError("the keys at mcp.oauth.jwks-url cannot be read") from error
 
 
 class AuthorizationServer:

@@ -64,6 +64,10 @@ class Tokens(Protocol):
         """Remove an org's token. False if the org has none with this hash, so a token works only once."""
         ...
 
+    def has(self, connection: str) -> bool:
+        """True if there is a token of a connection, expired or not."""
+        ...
+
     def end(self, connection: str) -> int:
         """Remove every token of a connection. Returns the number removed."""
         ...

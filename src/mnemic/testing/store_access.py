@@ -150,7 +150,9 @@ class TokensContract:
     def test_a_connection_ends_with_all_of_its_tokens(self, store: Store):
         with store.write() as work:
             work.tokens.add([a_token("01"), a_token("02"), a_token("03", connection="c2")])
+            assert [work.tokens.has(each) for each in ("c1", "c2", "c3")] == [True, True, False]
             assert work.tokens.end("c1") == 2
+            assert not work.tokens.has("c1")
             assert [work.tokens.get(each) is None for each in ("01", "02", "03")] == [True, True, False]
 
     def test_a_blanked_key_has_no_tokens(self, store: Store):

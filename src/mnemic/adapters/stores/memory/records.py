@@ -460,8 +460,10 @@ class MemoryTokens(Port):
         return self._transaction.tables.tokens.get(hash)
 
     def remove(self, org: str, hash: str) -> bool:
-        tokens = self._transaction.writable.tokens
-        return _remove_if(tokens, lambda token: (token.org, token.hash) == (org, hash)) == 1
+        return _remove_if(self._transaction.writable.tokens, lambda each: (each.org, each.hash) == (org, hash)) == 1
+
+    def has(self, connection: str) -> bool:
+        return any(token.connection == connection for token in self._transaction.tables.tokens.values())
 
     def end(self, connection: str) -> int:
         return _remove_if(self._transaction.writable.tokens, lambda token: token.connection == connection)
@@ -479,8 +481,7 @@ class MemoryAudit(Port):
             audit[next(reversed(audit), 0) + 1] = entry
 
     def list(self, org: str, before: int | None, limit: int) -> list[tuple[int, AuditEntry]]:
-        audit = self._transaction.tables.audit
-        found = [(number, entry) for number, entry in audit.items() if entry.org == org]
+        found = [(number, entry) for number, entry in self._transaction.tables.audit.items() if entry.org == org]
         return [pair for pair in reversed(found) if before is None or pair[0] < before][:limit]
 
     def forget(self, before: datetime) -> int:

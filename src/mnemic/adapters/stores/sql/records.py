@@ -236,6 +236,9 @@ class SqlTokens(SqlPort, topic="tokens"):
         self._session.enter(org)
         return self._session.write(self._sql["remove"], {"org": org, "hash": hash}).rowcount == 1
 
+    def has(self, connection: str) -> bool:
+        return self._session.run_across(self._sql["orgs"], {"connection": connection}).fetchone() is not None
+
     def end(self, connection: str) -> int:
         key = {"connection": connection}
         self._session.enter(*(str(row[0]) for row in self._session.run_across(self._sql["orgs"], key)))
