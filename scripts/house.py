@@ -24,7 +24,7 @@ LEFT_OUT = "mnemic.testing"
 SMALL_LINES = 80
 """A module below this with a single importer is a candidate for being part of that importer."""
 
-LINES = 74_000 + 750 + 600 + 850 + 550 + 450 + 750 + 500 + 450 + 200 + 150 + 4_350 + 1_000
+LINES = 74_000 + 750 + 600 + 850 + 550 + 450 + 750 + 500 + 450 + 200 + 150 + 4_350 + 1_100
 """The size at which the package was thought complete, and what has been added since: base files, the resident process,
 three dialects of the proxy with mem0's names and memory as files, pages and parsed prose, and the rest (the demo store,
 settings by command, the reserve on a full disk, the console's graph), memory as a folder and at every door, corrections
