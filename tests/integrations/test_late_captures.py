@@ -20,11 +20,11 @@ def test_a_late_capture_does_not_hold_the_chat_and_is_stored_once(store: Config,
     said = draft_message(Role.USER, "The hull is blue.", "u1")
 
     async def chat(mnemic: Mnemic) -> None:
-        conversation = Conversation(mnemic, ANA, timeout_s=0.2)
+        conversation = Conversation(mnemic, ANA, capture_timeout_s=0.2)
         with closing(sqlite3.connect(store.store, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             await conversation.capture(said)
-        assert "messages were not captured (TimeoutError)" in caplog.text
+        assert "messages were not captured in time (TimeoutError)" in caplog.text
 
     with Mnemic.open(store) as mnemic:
         mnemic.capture(ANA, [{"role": "user", "content": "Hello."}])

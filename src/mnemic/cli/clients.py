@@ -202,8 +202,9 @@ def install_hooks(name: str, project: Path | None, command: Sequence[str], *, is
     kind = HOOK_FILES[name]
     file = kind.find(project)
     line = shlex.join(command)
-    if command and sys.platform == "win32":  # hooks may run in bash, which drops backslashes
-        line = f'"{PureWindowsPath(command[0]).as_posix()}" {subprocess.list2cmdline(command[1:])}'
+    if command and sys.platform == "win32":  # Claude Code may run hooks in bash, which drops backslashes
+        program = PureWindowsPath(command[0]).as_posix() if name == "claude-code" else command[0]
+        line = subprocess.list2cmdline([program, *command[1:]])  # PowerShell takes a program in quotes for a text
     typed = {} if kind.is_flat else {"type": "command"}
 
     def rewrite(whole: dict[str, object]) -> dict[str, object]:

@@ -60,7 +60,8 @@ def join(
     other = projects.find_project(place) if is_folder(place) else None
     chosen = other.id if other else PROJECT_PREFIX + name.removeprefix(PROJECT_PREFIX)
     if chosen not in {each.id for each in list_projects()}:
-        if is_folder(place) or name.startswith((".", "/", "~")):
+        is_path = name.startswith(("../", "./", "/", "~")) or name in (".", "..")
+        if is_path or is_folder(place):
             raise NotFoundError(f"{name} is no folder with a project; `mnemic project list` shows the projects")
         note(f"no folder on this machine uses {one_line(chosen)} yet")
     _change(folder, chosen, as_json=as_json)

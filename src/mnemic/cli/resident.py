@@ -293,11 +293,12 @@ class Child:
 
     def _watch_caller(self) -> None:
         """Interrupt the command at the caller's Ctrl-C, and end it with the caller."""
-        while told := self._connection.recv(1):
-            if told == forward.PAGE:
-                self._paged.set()
-            else:
-                os.kill(os.getpid(), signal.SIGINT)
+        with suppress(ConnectionResetError):  # the caller has left before it read an answer
+            while told := self._connection.recv(1):
+                if told == forward.PAGE:
+                    self._paged.set()
+                else:
+                    os.kill(os.getpid(), signal.SIGINT)
         if not self._has_ended:
             os.kill(os.getpid(), signal.SIGTERM)
 

@@ -37,6 +37,7 @@ def explain_absence(error: ModuleNotFoundError, extra: str, *packages: str) -> E
 
 
 BUDGET_TOKENS = 2048  # leaves room for the chat in a model of 8,192 tokens
+CAPTURE_TIMEOUT_S = 55.0  # the first call may load a model, or wait for other writers
 TIMEOUT_S = 5.0  # a person waits for the answer; late memory is left out
 MAX_QUERY_CHARS = 20_000  # like `Settings.max_query_chars`: a longer query would be refused
 MOST_KNOWN = 20
@@ -87,6 +88,7 @@ class Conversation:
     scope: Scope
     budget_tokens: int = BUDGET_TOKENS
     timeout_s: float = TIMEOUT_S
+    capture_timeout_s: float = CAPTURE_TIMEOUT_S
 
     async def recall(self, question: str, *, known: int = 0) -> str:
         """Like `recall_block`, but returns "" if the memory fails or takes too long."""
@@ -98,9 +100,9 @@ class Conversation:
         )
 
     async def capture(self, said: Sequence[Mapping[str, object]]) -> None:
-        """Store messages. Skips those whose external id is already in the session. Late ones are still stored."""
+        """Store messages, except those whose external id is known. Late ones may be lost if the memory closes."""
         if said:
-            limit, what = self.timeout_s, "messages were not captured"
+            limit, what = self.capture_timeout_s, "messages were not captured in time"
             await try_in_time(lambda: self.mnemic.capture(self.scope, said), None, timeout_s=limit, what=what)
 
 
