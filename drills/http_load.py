@@ -188,7 +188,7 @@ async def beside_streams(served: Served, crowd: list[Person], model: SlowModel, 
 async def _beside(served: Served, crowd: list[Person], told: Told, streams: int) -> dict[str, float]:
     client, p95 = Client(served.port), dict[str, float]()
     probe = Request("health", posted("/health/live", "", None), lambda body: "" if b"ok" in body else "it is not ok")
-    ready = Request("ready", posted("/health/ready", "", None), lambda body: "" if b"answers" in body else "not ready")
+    ready = Request("ready", posted("/health/ready", "", None), lambda body: "" if b"findings" in body else "not ready")
     for name, asked in (("live", repeat(probe)), ("ready", repeat(ready)), ("recall", requests(crowd, 11, "recall"))):
         answers = await in_turn(client, asked, BESIDE)
         told.check(f"{name} beside {streams} chats", answers)
