@@ -30,9 +30,9 @@ WAIT_S = 60.0
 ASK = "import json; from mnemic.cli import forward; print(json.dumps(forward.describe_resident() or {}))"
 ABOUT = """# The resident process
 
-One question to the store of one user, as a process of its own, with the resident process and without it, beside an
-empty Python process. Wall time as the caller sees it, and processor time of the process that the caller started, in ms.
-In each round all three run one after the other.
+A new process asks the store of one user one question, with and without the resident process. An empty Python process
+is measured for comparison. The three run one after the other in each round. Wall time is the caller's. Processor time
+is that of the process that the caller started. Both are in ms.
 """
 
 

@@ -70,7 +70,7 @@ class Rounds:
         for number in range(rounds):
             self._round(f"round {number}")
         for young in self._store.parent.glob("*.unfinished"):
-            os.utime(young, (0, 0))  # an empty folder is only removed after a minute: it may be somebody's beginning
+            os.utime(young, (0, 0))  # a restore keeps new empty folders: their process may have just started
         with self._opened() as mnemic:
             mnemic.restore(self._backup, is_replacing=True)
             mnemic.backup(self._backup, is_replacing=True)

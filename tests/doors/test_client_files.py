@@ -303,7 +303,7 @@ def test_a_program_that_keeps_saving_is_to_be_closed(home: Path, monkeypatch: py
     saved = [b'{"login": %d}' % number for number in range(9)]
     save_while_it_is_changed(monkeypatch, file, saved)
     code, _, err = run(["--user", "ana", "--client", "claude-code"], ["mcp", "install"])
-    assert (code, "changed meanwhile; close Claude Code and try again" in err) == (6, True)
+    assert (code, "was changed by another program; close Claude Code and try again" in err) == (6, True)
     assert (file.read_bytes()[:10], [*home.glob("*.bak")]) == (b'{"login": ', [])
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from mnemic.console.app import assets
 from mnemic.model.records import Right
 from mnemic.model.scope import Scope
 from mnemic.web.limits import Limits, OwnLevels
@@ -116,9 +117,13 @@ def test_the_description_runs_its_own_files_alone_and_answers_run_nothing(doors:
     assert page.status_code == 200
     assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"} <= set(rules)
     assert not re.findall("unsafe|http", ";".join(rules))
-    assert not re.findall(r"<script>|<iframe|<style|(?:src|href)=\"(?!docs/[a-z.-]+\"|console/\"|data:,\")", page.text)
+    assert not re.findall(
+        r"<script>|<iframe|<style|(?:src|href)=\"(?!docs/[a-z.-]+\"|console/[a-z.]*\"|data:,\")", page.text
+    )
     used = re.findall(r"(?:src|href)=\"(docs/[^\"]+)", page.text)
+    shared = re.findall(r"(?:src|href)=\"console/([^\"]+)", page.text)
     assert {doors.ask("GET", f"/{path}").status_code for path in used} == {200}
+    assert {"colours.css", "icon.svg"} == {*shared} <= {*assets()}
     assert doors.ask("GET", "/docs/../app.py").status_code == doors.ask("GET", "/docs/%2e%2e/app.py").status_code == 404
     assert "script-src" not in doors.ask("GET", "/v1/memories").headers["content-security-policy"]
     assert "frame-ancestors 'none'" in doors.ask("GET", "/v1/memories").headers["content-security-policy"]

@@ -244,9 +244,9 @@ def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run:
 def _change_file(
     program: str, title: str, file: Path, change: _Change, *, is_dry_run: bool, is_again: bool = False
 ) -> Changed:
-    """Changes the JSON object in a file, with a copy of the old file beside it. Starts over once (then `is_again`) if
-    the file changes meanwhile. Raises `ConfigError`, and changes nothing, for a file that keeps changing, or cannot be
-    read as JSON or written.
+    """Changes the JSON object in a file and keeps a backup next to it. Starts over once (then `is_again`) if another
+    program changes the file. Raises `ConfigError`, and changes nothing, if the file changes again, is not JSON or
+    cannot be written.
     """
     try:
         target = file.resolve()
@@ -266,7 +266,7 @@ def _change_file(
         is_own = bool(before) and not content and not backups  # it was created for Mnemic
         if _read_text(target) != before:
             if is_again:
-                raise ConfigError(f"{file} changed meanwhile; close {title} and try again")
+                raise ConfigError(f"{file} was changed by another program; close {title} and try again")
             return _change_file(program, title, file, change, is_dry_run=is_dry_run, is_again=True)
         backup = None if before is None or is_own else _back_up(target)
         target.unlink() if is_own else replace_file(target, content)

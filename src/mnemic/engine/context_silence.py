@@ -34,13 +34,13 @@ SURE_PASSAGE = 0.7
 """
 
 CHANCE_ROWS, FEW_ROWS = 8, 1000
-"""Among eight rows, chance brings no relevance of even odds; among n times as many, none of n to 1. In a store of few
-rows, a hit beyond that is no coincidence, so the prompt's form counts less ("Who handles the migration?").
+"""Among eight rows, chance alone gives no hit even odds of relevance. Among n times as many rows, it gives none n to 1.
+In a small store, a hit above this is no coincidence, so the prompt's form counts less ("Who handles the migration?").
 """
 
 UNUSUAL = 0.1
-"""Least certainty for such a hit. In stores of 10 to 350 rows, this shows something to one in a thousand of 5,440
-unrelated prompts.
+"""Minimum certainty for these hits. In stores of 10 to 350 rows, one in a thousand of 5,440 unrelated prompts then gets
+a context.
 """
 
 _ANALYSER = Analyser()
@@ -55,7 +55,7 @@ Elsewhere messages stand by their rank: this floor would cost BEAM a tenth of it
 """
 
 NO_MESSAGE = 0.01
-"""A message below it is noise even then. This costs LoCoMo and BEAM no evidence; 0.02 costs BEAM a point."""
+"""A message below this relevance is always noise. LoCoMo and BEAM lose no evidence; with 0.02, BEAM loses a point."""
 
 FACT_GAP = 1.25
 """So far behind the best fact, in logits, another one is not needed: beside one of 0.9 it needs 0.72. Of 160 generated
@@ -111,13 +111,13 @@ def _joins(text: str, recalls: Sequence[Recall]) -> bool:
 
 
 def _stands_out(prompt: silence.Prompt, found: Sequence[Hit]) -> bool:
-    """True if a hit with a word of the prompt is nearer to it than chance brings one among few rows."""
+    """True if a small store has a hit that shares a word with the prompt and is too close to it to be chance."""
     least = log(max(1.0, prompt.searched / CHANCE_ROWS))
     return prompt.searched <= FEW_ROWS and silence.logit(_best(_echoing(prompt.text, found))) >= least
 
 
 def _echoing(text: str, hits: Iterable[Hit]) -> list[Hit]:
-    """The hits that share a word with a prompt. Short words of other languages than English may be articles."""
+    """The hits that share a word with a prompt. Outside English, short words are ignored: they may be articles."""
     language = detect(text)
     words = set(_ANALYSER.query_terms(text)) - language.common
     if language.code != "en":

@@ -28,7 +28,7 @@ from mnemic.ports.store import AUDIT, KEYS, LOG_TABLES, RECEIPTS, Rows, Store
 _ROWS_AT_ONCE = 500  # per transaction of the target, so that its other orgs wait for milliseconds
 _FEW_ROWS = 200  # changes that a pass may leave for the write stop: a few milliseconds of work
 _MOST_PASSES = 8  # before the write stop; the limit for an org that is written faster than it is copied
-_MOST_COMPARISONS = 3  # each after a pass; rows that expire in between differ
+_MOST_COMPARISONS = 3  # each after a pass: rows that expire during a pass differ
 _PARTITIONS, _REQUESTS, _TOKENS = "partitions", "requests", "oauth_tokens"
 _NUMBERS = {"seq", "version", "horizon"}
 """Columns in which each store has its own numbers."""

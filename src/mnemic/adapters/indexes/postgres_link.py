@@ -153,7 +153,7 @@ class Graphs:
             if connection is not None:
                 with suppress(psycopg.Error):  # the statement has just ended
                     connection.cancel_safe(timeout=1.0)
-            thread.join(CANCEL_S)  # and again, if the next statement began in between
+            thread.join(CANCEL_S)  # repeated, because the next statement may have just begun
         self._connections.close()
 
     def _start(self) -> None:

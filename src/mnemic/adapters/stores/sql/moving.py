@@ -37,7 +37,7 @@ class SqlTransfer:
         self._spaces: set[object] = set()
 
     def find(self) -> Placement | None:
-        if "wait_for_transfers" in self._sql:  # a statement of its own, so that the next one sees their placement
+        if "wait_for_transfers" in self._sql:  # separate, so that the next statement sees their changes
             self._session.write(self._sql["wait_for_transfers"], {"org": self._org})
         row = self._session.run(self._sql["find"], {"org": self._org}).fetchone()
         return None if row is None else PLACEMENT.noun(row)
