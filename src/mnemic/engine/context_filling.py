@@ -70,6 +70,9 @@ MOST_BESIDE = 12  # messages read as neighbours of the chosen ones
 BESIDE_TOKENS = 40
 """Longer neighbours are shortened or left out: they explain, they are no evidence."""
 
+MOST_CONTINUED, CONTINUED = 3, 0.3
+"""How many of the best messages are shown with the user's next one, and their least relevance."""
+
 _SEVERAL_SENTENCES = re.compile(r"[.!?:][\"')\]]*\s+\S|[。！？]\S|\n")
 _DERIVED = frozenset({Kind.SUMMARY, Kind.REFLECTION})
 _SECTION_OF: Mapping[Level, Section] = {Level.AGENT: AGENT, Level.ORG: ORGANISATION, Level.SESSION: SESSION}
@@ -243,22 +246,34 @@ class Filling:
                 self._left -= more
 
     def _add_surroundings(self, known: Collection[str]) -> None:
-        """Add the message before each short one that answers or refers to it."""
-        wanted = [line for line in self._taken.values() if _needs_context(line, self._count)]
-        for line in sorted(wanted, key=lambda each: each.rank)[:MOST_BESIDE]:
+        """Add the message before each short one that answers or refers to it, and what the user says next after the
+        best ones: it often settles what they left open.
+        """
+        for line in sorted(self._taken.values(), key=lambda each: each.rank)[:MOST_BESIDE]:
             item = line.hit.item
-            if not isinstance(item, Message) or item.position <= 1 or self._left < SHORT_TOKENS:
+            if not isinstance(item, Message) or self._left < SHORT_TOKENS:
                 continue
-            with self._engine.store.read() as work:
-                found = work.conversations.messages(item.partition, item.session, item.position - 2, 1)
-            for before in found:
-                if before.id in known or before.position >= item.position or is_small_talk(before.text):
-                    continue
-                if self._asked.is_repeated_by(before):
-                    continue
-                beside = self._line(Hit(before, 0.0, None, ()), len(self._taken), frozenset())
-                if beside.tokens <= BESIDE_TOKENS and _explains(beside):
-                    self._take(beside)
+            if item.position > 1 and _needs_context(line, self._count):
+                self._take_beside(item, item.position - 1, known)
+            if line.rank < MOST_CONTINUED and (line.hit.relevance or 0.0) >= CONTINUED:
+                self._take_beside(item, item.position + 1, known)
+
+    def _take_beside(self, item: Message, position: int, known: Collection[str]) -> None:
+        """Take the message at a position of the item's conversation if it is short and says or asks something. After
+        the item, its author's next message counts, with at most one reply between.
+        """
+        is_after = position > item.position
+        with self._engine.store.read() as work:
+            found = work.conversations.messages(item.partition, item.session, position - 1, 2 if is_after else 1)
+        wanted = [each for each in found if is_after and each.role is item.role] or [*found][: int(not is_after)]
+        for each in wanted[:1]:
+            if each.id in known or is_small_talk(each.text) or self._asked.is_repeated_by(each):
+                continue
+            if not is_after and each.position >= item.position:
+                continue
+            beside = self._line(Hit(each, 0.0, None, ()), len(self._taken), frozenset())
+            if beside.tokens <= BESIDE_TOKENS and _explains(beside):
+                self._take(beside)
 
     def _lay_out(self, *, is_fallback: bool) -> Filled:
         """The block, trimmed to the room: the sum of its parts may be inexact."""

@@ -4,7 +4,6 @@ A wrong memory in a prompt costs more than a missing one: a greeting, code or a 
 is unknown, because the embedding model is not calibrated, only the form of the prompt counts.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from math import isnan, log, nan
 
@@ -25,7 +24,13 @@ from mnemic.text.languages import detect
 INCLUDED = Scale()  # that of the included embedding model
 SURE = 0.9
 """A fact of this relevance answers by itself, whatever form the prompt has. Messages are too many and too much alike
-for that, unless they name whom a short question asks about ("How is Fynn?").
+for that.
+"""
+
+SURE_NAMED = 0.4
+"""The same for a hit with the name that a short question asks about ("Who is Okafor?"). In ten short talks, every such
+question has a hit of at least 0.45, and no question about a well-known name has one. Relevance from words alone is too
+uncertain for it.
 """
 
 SURE_PASSAGE = 0.7
@@ -44,7 +49,6 @@ a context.
 """
 
 _ANALYSER = Analyser()
-_WORD = re.compile(r"[\w'’-]+")
 LEAST_PASSAGE = SHOWN_RELEVANCE
 CROSS_GAP = 2.0
 """So far behind the best fact or passage, in logits, a passage is not needed, nor a fact behind the best passage."""
@@ -63,6 +67,9 @@ facts and their direct questions 0.99 are shown, and of what is shown 0.87 is ne
 compared with each other, policies with the best fact of any level. Facts of the session or the agent are about the task
 at hand, and only noise is left out of it.
 """
+
+LEAST_BESIDE = 0.15
+"""Least relevance of a further fact of the user: beside a best fact of 0.18, all others are within `FACT_GAP` of it."""
 
 MESSAGE_GAP = 4.0
 """Farther behind the best message, in logits, a fact of the user is not needed: the message answers. In 44 stores of
@@ -88,7 +95,8 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
     if _best(h for h in echoing if isinstance(h.item, Memory)) >= SURE or _best(_passages(echoing)) >= SURE_PASSAGE:
         return True
     names = silence.names_asked(text)
-    if _best(hit for hit in found if not names.isdisjoint(_WORD.findall(hit.text))) >= SURE:
+    named = [hit for hit in found if not names.isdisjoint(silence.words_of(hit.text))]
+    if _best(named) >= SURE or _best(hit for hit in named if hit.similarity is not None) >= SURE_NAMED:
         return True
     if _joins(text, recalls) or all(hit.relevance is None for hit in found):
         return True
@@ -131,7 +139,8 @@ def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0)
     best, best_passage = _best(memories), _best(_passages(hits))
     least = max(least_beside(best), least_beside(best_passage, CROSS_GAP))
     passage = max(LEAST_PASSAGE, least_beside(max(best, best_passage), CROSS_GAP))
-    own = max(least, least_beside(_best(filter(_is_users_fact, memories)), FACT_GAP))
+    best_own = _best(filter(_is_users_fact, memories))
+    own = max(least, least_beside(best_own, FACT_GAP), min(best_own, LEAST_BESIDE))
     if silence.asks_for_several(text):
         own = max(least, min(own, LEAST_OF_SEVERAL))
     beside_message = least_beside(_best(hit for hit in hits if isinstance(hit.item, Message)), MESSAGE_GAP)

@@ -19,7 +19,7 @@ from mnemic.engine.dependants import Hand
 from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
 from mnemic.engine.fields import deletion, erase_memories
 from mnemic.engine.indexing import forget, reached
-from mnemic.engine.lasting_facts import profile_job, take_back, told_in
+from mnemic.engine.lasting_facts import forget_deleted, profile_job, take_back, told_in
 from mnemic.engine.secrets import clean_reason
 from mnemic.errors import NotFoundError, UnavailableError
 from mnemic.model.graph import GRAPH_ITEM
@@ -63,7 +63,8 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
         hand = Hand(engine, work, actor, now)
         followed = cascade(hand, [entry])
         counts["memories"] += followed.erased
-        if messages and (taken := take_back(hand, messages)):
+        taken = take_back(hand, messages) if messages else forget_deleted(hand, memories)
+        if taken:
             counts["profiles"] = taken
         link_messages(work, messages, within=_EVER)
         work.contexts.erase(partition, [each for _, each in find_records(work, [partition], message_id=item_id)])

@@ -18,7 +18,7 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import plain_statements, read_attributes
+from mnemic.text.facts.find import ORDER, plain_statements, read_attributes
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import STABLE_KEYS
 from mnemic.text.slots import Filled, Relation, canonical, is_of_project, relation, slot_of
@@ -74,6 +74,10 @@ def fitting(
     return kept, gone
 
 
+def _is_lasting(slot: str) -> bool:
+    return slot in STABLE_KEYS or slot.startswith(ORDER)
+
+
 def _is_derived(entry: ProfileEntry) -> bool:
     return entry.source in DERIVED_SOURCES
 
@@ -110,7 +114,7 @@ def attributes_of(facts: Sequence[Fact]) -> dict[str, tuple[str, datetime]]:
     for fact in sorted(facts, key=lambda each: each.observed_at):
         filled = Filled(canonical(fact.slot), fact.value) if fact.slot else slot_of(fact.text)
         holds = fact.valid_to is None and (fact.valid_from is None or fact.valid_from <= fact.observed_at)
-        if filled is None or filled.slot not in STABLE_KEYS or fact.trust not in _OWN_TRUST or not holds:
+        if filled is None or not _is_lasting(filled.slot) or fact.trust not in _OWN_TRUST or not holds:
             continue
         if value := _LEADING.sub("", filled.value).strip():
             found[filled.slot] = (value, fact.observed_at)
@@ -136,7 +140,7 @@ def put_derived(engine: Engine, work: UnitOfWork, partition: Partition, facts: F
 def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
     """Update the user's profile after a memory's change. Entries set by hand stay."""
     filled, was, is_ = filled_of(new), is_believed(old, hand.now), is_believed(new, hand.now)
-    if filled is None or filled.slot not in STABLE_KEYS or was == is_ or new.level not in (Level.USER, Level.SESSION):
+    if filled is None or not _is_lasting(filled.slot) or was == is_ or new.level not in (Level.USER, Level.SESSION):
         return
     if is_:
         hand.work.jobs.add([profile_job(hand.now, new.partition, filled.slot)])
@@ -144,6 +148,22 @@ def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
     entries = [e for e in hand.work.profiles.of(new.partition) if e.key == filled.slot and e.source in DERIVED_SOURCES]
     if any(_is_same(entry, filled) and _is_refuted(hand.work, entry, hand.now) for entry in entries):
         hand.work.profiles.remove(new.partition, [filled.slot])
+
+
+def forget_deleted(hand: Hand, memories: Sequence[Memory]) -> int:
+    """Remove derived profile entries with the values of deleted memories, unless another one supports them. Returns
+    their number.
+    """
+    removed = 0
+    for memory in memories:
+        filled = filled_of(memory)
+        if filled is None or not _is_lasting(filled.slot):
+            continue
+        entries = [e for e in hand.work.profiles.of(memory.partition) if e.key == filled.slot]
+        same = [e for e in entries if e.source in DERIVED_SOURCES and _is_same(e, filled)]
+        if same and not _supporters(hand.work, same[0], hand.now):
+            removed += hand.work.profiles.remove(memory.partition, [filled.slot])
+    return removed
 
 
 def take_back(hand: Hand, messages: Sequence[Message]) -> int:
@@ -182,12 +202,17 @@ def find_again(engine: Engine, partition: Partition, key: str) -> None:
 
 def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:
     """True if memories support the entry, but none of them is believed."""
+    same = _supporters(work, entry, now)
+    return bool(same) and not any(is_believed(memory, now) for memory in same)
+
+
+def _supporters(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> list[Memory]:
+    """The active and superseded memories that state the entry."""
     query = MemoryQuery(
         now=now, states=(State.ACTIVE, State.SUPERSEDED), filter=fills_slot(entry.key), limit=MAX_RIVALS
     )
     known = work.memories.list(Visibility((entry.partition,), None), query)
-    same = [memory for memory in known if _is_same(entry, filled_of(memory))]
-    return bool(same) and not any(is_believed(memory, now) for memory in same)
+    return [memory for memory in known if _is_same(entry, filled_of(memory))]
 
 
 def _is_same(entry: ProfileEntry, filled: Filled | None) -> bool:

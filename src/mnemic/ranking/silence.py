@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mnemic.ranking.digest import stems
 from mnemic.ranking.extract import is_small_talk
 from mnemic.ranking.relevance import COSINE
+from mnemic.text.languages import languages
 from mnemic.text.normalise import stored_pattern
 
 Doubles = NDArray[np.float64]
@@ -57,6 +58,8 @@ _SEVERAL = _pattern("several")
 _DATE = _pattern("date")
 _NUMBER = _pattern("number")
 _NAME = re.compile(r"(?<![.!?…] )(?<!^)\b[A-ZÀ-Þ][\w'’-]+")
+_WORD = re.compile(r"[\w'’-]+")
+_TITLE = re.compile(r"Mr|Mrs|Ms|Mx|Dr|Prof|I", re.IGNORECASE)
 _WHEN = _pattern("when")
 _HOW_OLD = re.compile(r"\bhow old\b|[几多][岁大]", re.IGNORECASE)
 _AGE = _pattern("age")
@@ -71,10 +74,23 @@ NAMING_WORDS = 6
 
 
 def names_asked(text: str) -> frozenset[str]:
-    """The names in a short question that is neither a task nor about the assistant ("How is Fynn?")."""
+    """The names in a short question that is neither a task nor about the assistant ("How is Fynn?"). Countries, months
+    and titles are no names here.
+    """
     if len(text.split()) > NAMING_WORDS or _TASK.search(text) or _YOU.search(text):
         return frozenset()
-    return frozenset(_NAME.findall(text))
+    names = words_of(" ".join(_NAME.findall(text)))
+    return frozenset(name for name in names if not _is_common(name))
+
+
+def _is_common(name: str) -> bool:
+    is_title_or_date = _TITLE.fullmatch(name) is not None or _DATE.search(name) is not None
+    return is_title_or_date or any(each.slots.regions.fullmatch(name) is not None for each in languages())
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text as they are written, without "'s"."""
+    return frozenset(re.sub(r"['’]s?$", "", word) for word in _WORD.findall(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

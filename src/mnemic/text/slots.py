@@ -25,7 +25,7 @@ _ALIASES = {
 _SINGLE = frozenset(
     ("home", "job", "employer", "relationship", "birthday", "name", "email", "phone", "timezone", "age")
 ) | {"partner", "car", "manager", "diet", "handedness"}
-_SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ", "how long ", "when ", "own ")
+_SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ", "how long ", "when ", "own ", "wants the assistant to ")
 _AGAINST = frozenset(("dislike", "hate", "no longer"))
 _ARTICLES = frozenset(("a", "an", "the", "in", "at", "on", "of", "my", "his", "her", "their"))
 

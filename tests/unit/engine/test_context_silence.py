@@ -33,12 +33,20 @@ WORK = (
     "We signed with Bluefin Logistics, their contact is Marta Silva",
     "In the Kestrel repo we squash merge, and every PR needs a changelog entry",
     "Our cat Miso is on a kidney diet now, the vet said no dry food",
+    "CI fails on arm64 since the update, Dmitri is looking at it",
+    "my landlord Mr Okafor says the boiler gets replaced on Thursday morning",
 )
 
 
 @pytest.mark.parametrize(
     "prompt, answer",
-    [("who is Marta?", "Marta"), ("how do we merge pull requests?", "squash"), ("what did the vet say?", "kidney")],
+    [
+        ("who is Marta?", "Marta"),
+        ("what is Dmitri doing?", "Dmitri"),
+        ("who is Okafor?", "landlord"),
+        ("how do we merge pull requests?", "squash"),
+        ("what did the vet say?", "kidney"),
+    ],
 )
 def test_a_question_that_does_not_speak_of_the_user_finds_what_was_said(mnemic: Mnemic, prompt: str, answer: str):
     tell(mnemic, *WORK)
@@ -62,3 +70,16 @@ def test_general_questions_in_chinese_get_nothing(mnemic: Mnemic, prompt: str):
 def test_a_question_in_chinese_finds_the_fact(mnemic: Mnemic):
     tell(mnemic, "我在学钢琴，每周五晚上上课", "我女儿对花生过敏")
     assert "钢琴" in block(mnemic, "我哪天有钢琴课？")
+
+
+@pytest.mark.requirement("P-40")
+def test_what_the_user_says_next_comes_with_the_best_message(mnemic: Mnemic):
+    tell(
+        mnemic,
+        "I'm thinking about replacing our till system, the fees of Square are too high",
+        "ok decided, SumUp from 1 April",
+        "which rivers flow through Mongolia",
+    )
+    shown = block(mnemic, "which till system do we use?")
+    assert "ok decided, SumUp from 1 April" in shown
+    assert "Mongolia" not in shown

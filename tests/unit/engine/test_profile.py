@@ -205,6 +205,10 @@ def test_while_the_store_is_away_reading_is_empty_and_a_write_is_lost_with_a_war
         ("I was promoted to team lead.", "job", "team lead"),
         ("My birthday is on 3 May 1990.", "birthday", "3 May 1990"),
         ("Ich wohne in Wien.", "home", "Wien"),
+        ("I'm Marta Kowalska!", "name", "Marta Kowalska"),
+        ("I'm a paediatric nurse in Leeds.", "job", "paediatric nurse"),
+        ("I work remotely for a company called Lattice Labs.", "employer", "Lattice Labs"),
+        ("Please always answer in short lists.", "wants the assistant to answer in short lists", "always"),
     ],
 )
 def test_plain_statements_fill_it_once_their_facts_are_found(said: str, key: str, value: str):
@@ -212,3 +216,33 @@ def test_plain_statements_fill_it_once_their_facts_are_found(said: str, key: str
         mnemic.capture(ANNA, user=said)
         mnemic.work()
         assert mnemic.profile.get(ANNA) == {key: value}
+
+
+def test_a_standing_order_is_in_every_prompt_until_its_memory_goes():
+    with Mnemic(build(Config(store=MEMORY_URL))) as mnemic:
+        mnemic.capture(ANNA, user="From now on, write code comments in English.")
+        mnemic.work()
+        order = {"wants the assistant to write code comments in english": "always"}
+        assert mnemic.profile.get(ANNA) == order
+        assert "write code comments in english: always" in mnemic.context(ANNA, "Sort this list in Python").text
+        mnemic.capture(ANNA, user="From now on, don't write code comments in English.")
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == dict.fromkeys(order, "never")
+        assert mnemic.delete(ANNA, mnemic.list(ANNA).memories[0].id).counts["profiles"] == 1
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {}
+
+
+def test_a_deleted_fact_leaves_the_profile_unless_another_one_or_a_person_states_it():
+    with Mnemic(build(Config(store=MEMORY_URL))) as mnemic:
+        mnemic.capture(ANNA, user="I live in Oslo.")
+        mnemic.work()
+        again = mnemic.remember(ANNA, "User resides in Oslo")
+        first = next(memory for memory in mnemic.list(ANNA) if memory.id != again.id)
+        mnemic.delete(ANNA, first.id)
+        assert mnemic.profile.get(ANNA) == {"home": "Oslo"}
+        mnemic.delete(ANNA, again.id)
+        assert mnemic.profile.get(ANNA) == {}
+        mnemic.profile.set(ANNA, {"home": "Oslo"})
+        mnemic.delete(ANNA, mnemic.remember(ANNA, "User lives in Oslo").id)
+        assert mnemic.profile.get(ANNA) == {"home": "Oslo"}

@@ -14,11 +14,13 @@ from mnemic.ports.models import Embedder
 from mnemic.text.facts.find import (
     EXTRACTOR,
     MAX_FACTS,
+    ORDER,
     VERSION,
     Said,
     choose_facts,
     find_candidates,
     join_clauses,
+    read_attributes,
     state_slot,
 )
 from mnemic.text.facts.worth import keep_probability
@@ -469,3 +471,88 @@ def test_a_message_that_holds_something_gives_what_is_nearly_worth_keeping_too()
     facts = find_candidates(Said("m1", "I rowed at dawn. I own two oars. I sat down.", AT))
     assert choose_facts(facts, [0.9, 0.35, 0.1]) == [0, 1]
     assert choose_facts(facts, [0.45, 0.35, 0.1]) == []
+
+
+@pytest.mark.requirement("T-02", "T-13")
+@pytest.mark.parametrize(
+    "said, told",
+    [
+        ("ok decided: we go with SumUp, starting June 1", "User goes with SumUp, starting June 1 (on 2026-06-01)"),
+        ("Final decision: we're naming the project Heron.", "User is naming the project Heron"),
+        ("Let's use ruff instead of flake8 from now on.", "User uses ruff instead of flake8 from now on"),
+        ("Let's go with Hetzner because AWS costs more", "User is going with Hetzner because AWS costs more"),
+        ("We're not going to support Windows 7 any more.", "User is not going to support Windows 7 any more"),
+        ("Lesson learned: never migrate on a Friday.", "Lesson learned: never migrate on a Friday"),
+        ("The fix was to raise the pool size to 50.", "The fix was to raise the pool size to 50"),
+        ("Wir haben uns für Vaillant entschieden.", "User hat sich für Vaillant entschieden"),
+    ],
+)
+def test_a_decision_or_lesson_is_kept_however_it_is_worded(said: str, told: str):
+    facts = find_candidates(Said("m1", said, AT))
+    assert [facts[place].text for place in choose_facts(facts, [0.1] * len(facts))] == [told]
+
+
+@pytest.mark.parametrize(
+    "said", ["Let's go with that", "Let's use the second one", "Let's go with option 2", "Let's use a friendlier tone"]
+)
+def test_a_choice_among_what_was_just_shown_is_no_decision(said: str):
+    facts = find_candidates(Said("m1", said, AT))
+    assert choose_facts(facts, [0.1] * len(facts)) == []
+
+
+@pytest.mark.parametrize(
+    "said, told, value",
+    [
+        ("Please always answer in short lists.", "User wants the assistant to always answer in short lists", "always"),
+        ("Use metric units with me.", "User wants the assistant to always use metric units with them", "always"),
+        ("From now on, write code in Rust.", "User wants the assistant to always write code in Rust", "always"),
+        ("I'd like you to always cite your sources", "User wants the assistant to always cite its sources", "always"),
+        (
+            "Don't use emojis when you write to me.",
+            "User wants the assistant to never use emojis when it writes to them",
+            "never",
+        ),
+        ("Stop calling me Bob.", "User wants the assistant to never call them Bob", "never"),
+        ("以后请用中文回答我", "用户希望助手始终用中文回答用户", "始终"),
+        (
+            "Antworte bitte immer auf Deutsch.",
+            "User bittet den Assistenten: „Antworte bitte immer auf Deutsch“",
+            "always",
+        ),
+    ],
+)
+def test_a_standing_order_to_the_assistant_is_a_preference_and_fills_a_slot(said: str, told: str, value: str):
+    fact = find_candidates(Said("m1", said, AT))[0]
+    assert (fact.text, fact.kind, fact.value) == (told, Kind.PREFERENCE, value)
+    assert fact.slot.startswith(ORDER)
+    assert read_attributes(said) == {fact.slot: value}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Can you always answer in German?",
+        "Don't use any headings in this summary.",
+        "Always preheat the oven before you bake.",
+        "You are a pirate. Always answer in rhymes.",
+        "Write me an essay about bees. From now on, use short sentences.",
+        'The sign says "never use the lift".',
+    ],
+)
+def test_an_order_for_one_task_is_none_for_good(said: str):
+    assert not any(fact.slot.startswith(ORDER) for fact in find_candidates(Said("m1", said, AT)))
+    assert read_attributes(said) == {}
+
+
+@pytest.mark.parametrize("said", ["We moved", "I quit", "we have just left"])
+def test_a_deed_without_an_object_says_nothing(said: str):
+    assert find_candidates(Said("m1", f"{said}. So be it.", AT)) == []
+
+
+def test_children_are_kept_and_an_emoticon_is_a_comma():
+    assert [fact.text for fact in find_candidates(Said("m1", "We have two kids, Leo (7) and Mia (4).", AT))] == [
+        "User has two kids, Leo (7) and Mia (4)"
+    ]
+    assert find_candidates(Said("m1", "Kuba quit :( now my sister Ola helps on Sundays", AT))[0].text == (
+        "Kuba quit, now User's sister Ola helps on Sundays"
+    )

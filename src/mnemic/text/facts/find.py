@@ -30,6 +30,9 @@ MAX_MESSAGE_CHARS = 8000
 MAX_STATEMENT_CHARS = 400
 """A longer sentence is no single fact."""
 
+MAX_DECLARED_CHARS = 200
+"""A longer sentence declares no single decision or order."""
+
 _SPEAKER = late_pattern(
     r"(?:\[[\d:. ]+\]\s*)?(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
     r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
@@ -48,6 +51,9 @@ class Statement:
     language: Language
     is_whole: bool = True
     """False for a part of a sentence."""
+
+    is_declared: bool = False
+    """True for a decision, a lesson or a standing order; the text is then rewritten."""
 
 
 def find_statements(text: str) -> list[Statement]:
@@ -81,7 +87,7 @@ def _find_clauses(text: str, start: int, end: int, language: Language) -> Iterat
     if rules.condition.search(sentence):
         return
     edges = _find_edges(sentence, language)
-    if rules.refused.search(sentence) and len(edges) == 1:
+    if len(edges) == 1 and rules.refused.search(sentence) and _declare(text, start, end, language) is None:
         # A question or a thanks may follow a statement in one sentence: "I moved to Rome, can you …?" keeps its start.
         if (span := rules.find_reason(sentence)) is not None:
             piece, shift = _trim(sentence[span[0] : span[1]], None)
@@ -90,6 +96,9 @@ def _find_clauses(text: str, start: int, end: int, language: Language) -> Iterat
                 yield Statement(begin, begin + len(piece), piece, language, is_whole=False)
         return
     for left, right in edges:
+        if (declared := _declare(text, start + left, start + right, language)) is not None:
+            yield declared
+            continue
         piece = sentence[left:right]
         if len(edges) == 1 and (comment := rules.find_comment(piece)) is not None:
             piece = piece[:comment]
@@ -98,6 +107,25 @@ def _find_clauses(text: str, start: int, end: int, language: Language) -> Iterat
         closing = text[start + right : end] if start + right >= end - 1 else ""  # the question mark of the last clause
         if piece and len(piece) <= MAX_STATEMENT_CHARS and not rules.refused.search(piece + closing):
             yield Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1)
+
+
+def _declare(text: str, start: int, end: int, language: Language) -> Statement | None:
+    """The decision, lesson or standing order in a clause, as a statement in the first person."""
+    clause, shift = _trim(text[start:end], None)
+    rules = language.statements
+    if len(clause) > MAX_DECLARED_CHARS or text[start + shift + len(clause) : end].lstrip().startswith(("?", "？")):
+        return None
+    for template, rule in rules.declared:
+        if (match := rule.match(clause)) is None:
+            continue
+        groups = match.groupdict()
+        if "order" in groups:
+            if len(text) > MAX_ATTRIBUTE_CHARS or rules.one_task.search(text):
+                return None
+            groups["order"] = rules.tell_order(groups["order"])
+        said = template.format(**groups)
+        return Statement(start + shift, start + shift + len(clause), said, language, is_declared=True)
+    return None
 
 
 def _trim(piece: str, opening: re.Pattern[str] | None) -> tuple[str, int]:
@@ -206,12 +234,29 @@ MAX_ATTRIBUTE_CHARS = 1500
 MAX_SENTENCE_CHARS = 300
 """A longer sentence says more than one thing."""
 
+ORDER = "wants the assistant to "
+"""Slots of this beginning name a standing order to the assistant; the value is "always" or "never"."""
+
+ORDER_FRAME = f"{ORDER} always never it bittet den Assistenten 希望助手始终不要"
+"""The words around an order in a fact, which the message need not contain."""
+
+_MAY_ORDER = late_pattern(
+    r"\b(?:always|never|from|in|by|going|stop|you|your|me|again|emojis?|any ?more|immer|nie\w*|stets|künftig|ab)\b"
+    r"|n['’]t\b|[总一始]|以后|今后|永远|每次|不要|别",
+    re.IGNORECASE,
+)
+"""Words of which each standing order has one. Other texts are not read for orders."""
+
 HOW_LONG = "how long "
 """Slots of this beginning say for how long the user has been doing something: the next count replaces the last."""
 
 
 def read_attributes(text: str) -> dict[str, str]:
     """What a message of a user says of themselves, by key, in the words of the text; a later statement wins."""
+    return {**_read_plain(text), **read_orders(text)}
+
+
+def _read_plain(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for statement, language in _plain_sentences(text):
         for key, rule in language.slots.plain:
@@ -220,6 +265,14 @@ def read_attributes(text: str) -> dict[str, str]:
                 if value and not language.slots.no_value.match(value):
                     found[key] = value
     return found
+
+
+def read_orders(text: str) -> dict[str, str]:
+    """What a message orders the assistant to do "always" or "never", by the key for a profile; a later order wins."""
+    if len(text) > MAX_ATTRIBUTE_CHARS or _MAY_ORDER.search(text) is None:
+        return {}
+    said = [_find_slot(each.text, each.language) for each in find_statements(text) if each.is_declared]
+    return {slot: value for slot, value in said if slot.startswith(ORDER)}
 
 
 def plain_statements(text: str) -> list[str]:
@@ -247,9 +300,15 @@ def _plain_sentences(text: str) -> list[tuple[str, Language]]:
 
 def slot_of(statement: str, language: Language) -> tuple[str, str]:
     """The slot that a statement in the first person fills, and its value; both "" where it fills none."""
-    for slot, value in read_attributes(statement).items():
+    for slot, value in _read_plain(statement).items():
         return slot, value
+    return _find_slot(statement, language)
+
+
+def _find_slot(statement: str, language: Language) -> tuple[str, str]:
     rules = language.slots
+    if (match := rules.order.fullmatch(language.third_person(statement))) is not None:
+        return f"{ORDER}{match['thing'].casefold()}", match.groupdict().get("value") or "always"
     for slot, rule in rules.loose:
         if (match := rule.search(statement)) is not None and rules.doubt.search(statement, 0, match.end()) is None:
             return slot, match["value"].strip(" .,-")
@@ -292,6 +351,7 @@ SPAN_SUPPORT = 1.0
 
 _HAN = late_pattern(f"[{scripts.HAN}]")
 _QUOTED = late_pattern(r"\"[^\"]*\"|[“„][^“”]*[”“]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|《[^》]*》")
+_EMOTICON = late_pattern(r"\s*(?<!\w)[:;]['’]?-?[()DPp]+(?!\w)")
 _CONFIDENCE = 0.7
 _SLOT_CONFIDENCE = 0.85
 _RESTATED_CONFIDENCE = 0.6
@@ -369,7 +429,8 @@ def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
     whole = Statement(first.start, last.end, said, detect(said))
     is_of_user = all(fact.text.startswith(f"{whole.language.user} ") for fact in (one, other))
     is_alike = one.kind is other.kind or Kind.PREFERENCE not in (one.kind, other.kind)
-    if rest or more or one.slot or other.slot or all(dates) or not (is_of_user and is_alike and is_told(whole)):
+    is_apart = any(fact.slot or is_plain(fact) for fact in (one, other)) or all(dates)
+    if rest or more or is_apart or not (is_of_user and is_alike and is_told(whole)):
         return None
     if not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS:
         return None
@@ -378,9 +439,9 @@ def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
 
 
 def is_plain(fact: Fact) -> bool:
-    """True for a short sentence that says how a slot is filled."""
-    is_slot = bool(fact.slot) and not fact.slot.startswith(HOW_LONG)
-    return is_slot and len(fact.text) <= PLAIN_CHARS
+    """True for a short sentence that says how a slot is filled, or declares a decision, a lesson or an order."""
+    is_certain = fact.confidence >= _SLOT_CONFIDENCE and not fact.slot.startswith(HOW_LONG)
+    return is_certain and len(fact.text) <= (PLAIN_CHARS if fact.slot else MAX_DECLARED_CHARS)
 
 
 def is_long_enough(text: str) -> bool:
@@ -406,7 +467,8 @@ def third_person(statement: Statement) -> str:
 
 def _plain_words(statement: Statement) -> str:
     language = statement.language
-    return language.statements.add_subject(language.intensifier.sub("", statement.text))
+    words = _EMOTICON.sub(",", statement.text).rstrip(" ,")
+    return language.statements.add_subject(language.intensifier.sub("", words))
 
 
 def is_told(statement: Statement) -> bool:
@@ -423,6 +485,9 @@ def _find_thoughts(text: str) -> list[list[Statement]]:
     """
     thoughts: list[list[Statement]] = []
     for statement in find_statements(text):
+        if statement.is_declared:
+            thoughts.append([statement])
+            continue
         if len(statement.text) < _SHORTEST_CHARS or not is_told(statement):
             continue
         rules = statement.language.statements
@@ -466,7 +531,7 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fac
         text=_join_thought(statement, further) + ("" if slot == "birthday" else _label_time(named, language)),
         kind=_kind_of(statement, slot),
         observed_at=said.at,
-        confidence=_SLOT_CONFIDENCE if slot else _CONFIDENCE,
+        confidence=_SLOT_CONFIDENCE if slot or statement.is_declared else _CONFIDENCE,
         slot=slot,
         value=value,
         valid_from=named.start if named is not None and named.start <= said.at else None,
@@ -474,7 +539,7 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fac
             Provenance(said.id, statement.start, (statement, *further)[-1].end, EXTRACTOR, VERSION, SPAN_SUPPORT),
         ),
         trust=said.trust,
-        profile=read_attributes(statement.text),
+        profile={slot: value} if slot.startswith(ORDER) else _read_plain(statement.text),
     )
 
 
@@ -492,7 +557,7 @@ def _join_thought(statement: Statement, further: Sequence[Statement]) -> str:
 def _kind_of(statement: Statement, slot: str) -> Kind:
     """What fills a slot is a fact, whatever its wording: it does not fade like an event."""
     if slot and not slot.startswith(HOW_LONG):
-        return Kind.PREFERENCE if slot.startswith(("favourite", "diet", "allergy")) else Kind.FACT
+        return Kind.PREFERENCE if slot.startswith(("favourite", "diet", "allergy", ORDER)) else Kind.FACT
     return next((kind for kind, rule in statement.language.kinds if rule.search(statement.text)), Kind.FACT)
 
 

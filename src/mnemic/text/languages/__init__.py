@@ -66,7 +66,9 @@ class StatementRules:
     `impersonal` and `of_it` match a clause that depends on the previous one; `is_hanging` finds pronouns without a
     noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're
     eleven", which is not true of one person. `first_person`: words that must not remain in the third person outside
-    quotations.
+    quotations. `wishes`: standing orders to the assistant, with the group `order`, by "always" or "never". `wished`:
+    the fact for each. `tell_order` puts an order into the third person. `no_wish`: a text whose orders are for one
+    task. `declared`: decisions and lessons, as templates for their groups and patterns.
     """
 
     opening: re.Pattern[str]
@@ -85,6 +87,9 @@ class StatementRules:
     add_subject: Callable[[str], str] = lambda clause: clause
     is_told: Callable[[str], bool] = lambda _clause: True
     first_person: re.Pattern[str] = NEVER
+    declared: Rules = ()
+    tell_order: Callable[[str], str] = lambda order: order
+    one_task: re.Pattern[str] = NEVER
 
     def goes_on(self, clause: str) -> bool:
         """True for a clause that continues the previous statement: "It was …", "I got them on Friday"."""
@@ -101,9 +106,10 @@ class SlotRules:
     the third person, the form of memories; `change`: the value replaces another one. `regions`: countries and states,
     in which a home's town may be. `things` also have a group
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
-    `stopped` the group `rest`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than
-    one thing; `pronouns` name no one. `stated`: the plain sentence for a slot's value, in the words of questions.
-    `of_project`: "we", "here", "this repository", for facts about the current project only.
+    `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `prefers` the
+    groups `one` and `other`. `open_end`: words that make a value more than one thing; `pronouns` name no one. `stated`:
+    the plain sentence for a slot's value, in the words of questions. `of_project`: "we", "here", "this repository",
+    for facts about the current project only.
     """
 
     plain: Rules
@@ -120,6 +126,7 @@ class SlotRules:
     feels: re.Pattern[str] = NEVER
     feelings: Mapping[str, str]
     stopped: re.Pattern[str] = NEVER
+    order: re.Pattern[str] = NEVER
     prefers: re.Pattern[str] = NEVER
     open_end: re.Pattern[str] = NEVER
     pronouns: frozenset[str] = frozenset()

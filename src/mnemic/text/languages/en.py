@@ -4,7 +4,7 @@ import re
 
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.languages import OwnRules, read_language
-from mnemic.text.languages.english import PARTICIPLES, first_person, is_of_one, is_past, third_person
+from mnemic.text.languages.english import PARTICIPLES, first_person, is_of_one, is_past, tell_order, third_person
 from mnemic.text.normalise import late_pattern
 
 _OWN = OwnRules("en")
@@ -145,6 +145,7 @@ LANGUAGE = read_language(
         "add_subject": _add_subject,
         "is_told": _is_told,
         "first_person": _FIRST_PERSON,
+        "tell_order": tell_order,
     },
     dates={"is_past": _is_past},
     restating={"first_person": first_person},

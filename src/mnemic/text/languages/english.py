@@ -205,6 +205,23 @@ class _Rewriting:
         return "had" if is_had else "would"
 
 
+def tell_order(order: str) -> str:
+    """An order with the assistant as "it": "write short lines when you answer me" as "… when it answers me". A verb in
+    -ing takes its base form.
+    """
+    verb, blank, rest = order.partition(" ")
+    if verb.lower().endswith("ing"):
+        order = f"{_BASES.get(verb.lower(), verb[:-3])}{blank}{rest}"
+    order = _DOING.sub(lambda match: f"{match['when']} it {with_user(match['verb'])}", order)
+    order = _ASSISTANT.sub(lambda match: "its" if match[0].lower() == "your" else "it", order)
+    return order[:1].lower() + order[1:]
+
+
+_BASES = {word: f"{word[:-3]}e" for word in words("using writing giving apologizing apologising")}
+_DOING = any_case(r"\b(?P<when>when(?:ever)?|if|unless|before|after) you (?P<verb>\w+)")
+_ASSISTANT = any_case(r"\byour?\b")
+
+
 def first_person(sentence: str) -> str:
     """The sentence as the user would say it: "I am training for my race" for "You are training for your race"."""
     out = _BEING.sub(lambda match: f"I {_AUXILIARIES[match[1].lower()]}", sentence)
