@@ -42,6 +42,7 @@ from mnemic.text.blocks import (
     quote,
     section_block,
 )
+from mnemic.text.languages import detect
 from mnemic.text.normalise import SameTexts
 from mnemic.text.sanitise import sanitise
 from mnemic.text.sentences import cut_at_sentence
@@ -254,22 +255,21 @@ class Filling:
             if not isinstance(item, Message) or self._left < SHORT_TOKENS:
                 continue
             if item.position > 1 and _needs_context(line, self._count):
-                self._take_beside(item, item.position - 1, known)
+                self._take_beside(self._read_beside(item, item.position - 2, 1), known)
             if line.rank < MOST_CONTINUED and (line.hit.relevance or 0.0) >= CONTINUED:
-                self._take_beside(item, item.position + 1, known)
+                after = [each for each in self._read_beside(item, item.position, 2) if each.role is item.role]
+                self._take_beside([each for each in after[:1] if not _sets_task(each.text)], known)
 
-    def _take_beside(self, item: Message, position: int, known: Collection[str]) -> None:
-        """Take the message at a position of the item's conversation if it is short and says or asks something. After
-        the item, its author's next message counts, with at most one reply between.
-        """
-        is_after = position > item.position
+    def _read_beside(self, item: Message, after: int, most: int) -> Sequence[Message]:
+        """The other messages of the item's conversation after a position, at most `most`."""
         with self._engine.store.read() as work:
-            found = work.conversations.messages(item.partition, item.session, position - 1, 2 if is_after else 1)
-        wanted = [each for each in found if is_after and each.role is item.role] or [*found][: int(not is_after)]
-        for each in wanted[:1]:
+            found = work.conversations.messages(item.partition, item.session, after, most)
+        return [each for each in found if each.id != item.id]
+
+    def _take_beside(self, found: Sequence[Message], known: Collection[str]) -> None:
+        """Take those of some messages that are short and say or ask something."""
+        for each in found:
             if each.id in known or is_small_talk(each.text) or self._asked.is_repeated_by(each):
-                continue
-            if not is_after and each.position >= item.position:
                 continue
             beside = self._line(Hit(each, 0.0, None, ()), len(self._taken), frozenset())
             if beside.tokens <= BESIDE_TOKENS and _explains(beside):
@@ -366,6 +366,11 @@ def _by_rank(line: Line) -> tuple[date, str, int]:
 def _explains(line: Line) -> bool:
     """True for a message that says something or asks what the next one answers."""
     return line.worth > 0 or is_question(line.whole)
+
+
+def _sets_task(text: str) -> bool:
+    """True for a question or an order, which begins something new."""
+    return detect(text).statements.refused.search(text) is not None
 
 
 def _place(item: Item) -> tuple[str, int] | None:

@@ -78,8 +78,11 @@ def test_what_the_user_says_next_comes_with_the_best_message(mnemic: Mnemic):
         mnemic,
         "I'm thinking about replacing our till system, the fees of Square are too high",
         "ok decided, SumUp from 1 April",
-        "which rivers flow through Mongolia",
+        "can you name the rivers of Mongolia",
+        "we open at seven on Saturdays",
+        "please translate that into Polish",
     )
     shown = block(mnemic, "which till system do we use?")
     assert "ok decided, SumUp from 1 April" in shown
     assert "Mongolia" not in shown
+    assert "Polish" not in block(mnemic, "when do we open on Saturdays?")
