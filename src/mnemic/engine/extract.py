@@ -21,7 +21,16 @@ from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
+from mnemic.text.facts.find import (
+    Reply,
+    Said,
+    choose_facts,
+    find_candidates,
+    is_long_enough,
+    is_work_order,
+    join_clauses,
+    terms_of,
+)
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
 from mnemic.text.sentences import sentences
@@ -345,6 +354,8 @@ def _is_known(earlier: Message, message: Message) -> bool:
 
 def _is_of_project(message: Message, fact: Fact) -> bool:
     """True if the fact, or the sentence that it was found in, is about the current project."""
+    if is_work_order(fact.slot):
+        return True
     spans = [(entry.start, entry.end) for entry in fact.provenance if entry.source_id == message.id]
     edges = [(left, right) for left, right in sentences(message.text) for a, b in spans if left <= a and b <= right]
     return any(map(is_of_project, (fact.text, *(message.text[left:right] for left, right in edges))))

@@ -18,7 +18,7 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import ORDER, plain_statements, read_attributes
+from mnemic.text.facts.find import ORDER, is_work_order, plain_statements, read_attributes
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import STABLE_KEYS
 from mnemic.text.slots import Filled, Relation, canonical, is_of_project, relation, slot_of
@@ -100,7 +100,9 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
         return {}
     found: dict[str, tuple[str, datetime]] = {}
     for message in own:
-        found |= {key: (value, message.observed_at) for key, value in read_attributes(message.text).items()}
+        attributes = read_attributes(message.text)
+        own_here = [key for key in attributes if not (message.private_agent and is_work_order(key))]
+        found |= {key: (attributes[key], message.observed_at) for key in own_here}
     for key, value in proposed.items():
         said = _find_last_statement(own, value)
         if key in STABLE_KEYS and key not in found and said is not None:

@@ -247,6 +247,10 @@ _MAY_ORDER = late_pattern(
 )
 """Words of which each standing order has one. Other texts are not read for orders."""
 
+_WORK = late_pattern(
+    r"(?:write|use|add|include|run|commit|push|deploy|merge|test|document|name|format|put|check)\b(?!.*\b(?:them|emojis?)\b)"
+)
+
 HOW_LONG = "how long "
 """Slots of this beginning say for how long the user has been doing something: the next count replaces the last."""
 
@@ -273,6 +277,11 @@ def read_orders(text: str) -> dict[str, str]:
         return {}
     said = [_find_slot(each.text, each.language) for each in find_statements(text) if each.is_declared]
     return {slot: value for slot, value in said if slot.startswith(ORDER)}
+
+
+def is_work_order(slot: str) -> bool:
+    """True for a standing order about the work, such as "never push to main", which need not hold in other projects."""
+    return slot.startswith(ORDER) and _WORK.match(slot.removeprefix(ORDER)) is not None
 
 
 def plain_statements(text: str) -> list[str]:
