@@ -339,13 +339,9 @@ class Curating:
         zone = zone_of(engine.settings.life.time_zone)
         self._last = last or engine.clock.now().astimezone(zone).date() - timedelta(days=1)
         self._backlog = Backlog(engine, partition, zone, held)
+        self.held = self._backlog.held
         self._visible = Visibility((partition,), None)
         self._left = -1
-
-    @property
-    def held(self) -> set[str]:
-        """The conversations of which turns wait for the next run."""
-        return self._backlog.held
 
     @property
     def is_unfinished(self) -> bool:
