@@ -31,8 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.machine import ROOT
 from drills.kit.outcome import Outcome
 from drills.kit.part import part_of
-from mnemic.evaluation.dataset import Dataset, Ranking, Report, load_dataset, score_run
-from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, read_run, run_key, run_retrieval, spaces_of
+from mnemic.evaluation.dataset import Dataset, Ranking, Report, load_dataset, run_key, score_run
+from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, read_run, run_retrieval, spaces_of
 from mnemic.ports.models import Vectors
 
 SHOWN_METRICS = ("R@10", "nDCG@10", "s_any@5")

@@ -24,14 +24,8 @@ LEFT_OUT = "mnemic.testing"
 SMALL_LINES = 80
 """A module below this with a single importer is a candidate for being part of that importer."""
 
-LINES = 74_000 + 750 + 600 + 850 + 550 + 450 + 750 + 500 + 450 + 200 + 150 + 4_350 + 1_100
-"""The size at which the package was thought complete, and what has been added since: base files, the resident process,
-three dialects of the proxy with mem0's names and memory as files, pages and parsed prose, and the rest (the demo store,
-settings by command, the reserve on a full disk, the console's graph), memory as a folder and at every door, corrections
-of the graph, records of what models were shown, mended faults, OAuth, search in PostgreSQL, orgs that move, projects,
-hooks and clients of more assistants, imports, memory backends by command, and (the latest) four more frameworks and
-fixes from reviews. To add more, remove something.
-"""
+LINES = 84_216
+"""The size when this limit was last lowered. To add more, remove something."""
 
 LIMITS: Mapping[str, float] = {
     "modules": 520,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -110,14 +110,20 @@ def rescue_store(source: Path, target: Path) -> RescueReport:
     return rescue(source, target)
 
 
+@contextmanager
+def _installed(package: str, extra: str) -> Generator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(f"{package} is missing ({error}); run `pip install 'mnemic[{extra}]'`") from error
+
+
 def open_keyring(config: Config) -> Keyring | None:
     """The keys of sealed backups, None where none are made."""
     if config.backup_keyring is None:
         return None
-    try:
+    with _installed("a package for sealing", "sealed"):
         from mnemic.adapters.archives.keyring import FileKeyring
-    except ImportError as error:
-        raise ConfigError(f"a package for sealing is missing ({error}); run `pip install 'mnemic[sealed]'`") from error
     return FileKeyring(config.backup_keyring, config.backup_master_key, lock_wait_s=config.lock_wait_s)
 
 
@@ -160,10 +166,8 @@ def _observer(config: Config) -> Observer:
     counting = _counting(config)
     if config.traces == "off":
         return counting
-    try:
+    with _installed("a tracing package", "telemetry"):
         from mnemic.adapters.observers.opentelemetry import sending_to
-    except ImportError as error:
-        raise ConfigError(f"a tracing package is missing ({error}); run `pip install 'mnemic[telemetry]'`") from error
     from mnemic.adapters.observers.counters import SeveralObservers
 
     return SeveralObservers([counting, sending_to(config.traces)])
@@ -224,10 +228,8 @@ def open_store(config: Config) -> Store:
 
 
 def _postgres(url: str, config: Config) -> Store:
-    try:
+    with _installed("a PostgreSQL driver", "postgres"):
         from mnemic.adapters.stores.postgres import PostgresStore
-    except ImportError as error:
-        raise ConfigError(f"a PostgreSQL driver is missing ({error}); run `pip install 'mnemic[postgres]'`") from error
     return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
 
@@ -237,10 +239,8 @@ def _window(config: Config, store: Store, observer: Observer) -> Window:
         return StoreWindow(store, ttl_s=life.window_ttl_s)
     if config.window_url is None:
         raise ConfigError("memory.window.backend is redis; set memory.window.url, or REDIS_URL in the environment")
-    try:
+    with _installed("the Redis driver", "redis"):
         from mnemic.adapters.windows.redis import RedisOptions, RedisWindow
-    except ImportError as error:
-        raise ConfigError(f"the Redis driver is missing ({error}); run `pip install 'mnemic[redis]'`") from error
     try:
         options = RedisOptions(**cast("Mapping[str, Any]", config.window_options))
     except TypeError as error:
@@ -302,10 +302,8 @@ def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIn
         )
     if embedder is None:
         raise ConfigError("memory.index.backend is qdrant, which requires an embedder; set embedder.name")
-    try:
+    with _installed("the Qdrant client", "qdrant"):
         from mnemic.adapters.indexes.qdrant import QdrantCollection, open_qdrant
-    except ImportError as error:
-        raise ConfigError(f"the Qdrant client is missing ({error}); run `pip install 'mnemic[qdrant]'`") from error
     asked = QdrantCollection(config.qdrant_url, config.qdrant_collection, config.qdrant_api_key, config.qdrant_options)
     return open_qdrant(store, embedder.space, asked, _index_folder(config))
 

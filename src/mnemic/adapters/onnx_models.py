@@ -261,14 +261,8 @@ class Graph:
 
     def __init__(self, file: Path, threads: int) -> None:
         """`threads`: per run. Raises `ConfigError` unless the inputs are token ids, mask and types of a valid graph."""
-        runtime = import_runtime()
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.log_severity_level = 3
-        # Threads that wait for the next run by spinning cost CPU time after every question, which others need.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._session: Any = runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+            self._session = open_session(str(file), threads)
         except runtime_errors() as error:
             raise ConfigError(f"{file} is not an ONNX model ({type(error).__name__})") from error
         self._file = file
@@ -339,6 +333,18 @@ def describe(graph: Path, others: Sequence[Path]) -> GraphFile:
         except (OSError, ValueError) as error:
             raise ConfigError(f"{file} cannot be read: {error}") from error
     return GraphFile(digest.hexdigest()[:12], is_dynamic)  # 48 bits distinguish models
+
+
+def open_session(graph: str | bytes, threads: int) -> Any:
+    """Load a graph from a file or its content. `threads`: per run. Raises `runtime_errors`."""
+    runtime = import_runtime()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # Threads that wait for the next run by spinning cost 2 ms of CPU time after every question, which others need.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 def runtime_errors() -> tuple[type[Exception], ...]:

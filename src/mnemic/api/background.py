@@ -57,7 +57,7 @@ class OwnWorker:
             self._pid, self._guard, self._worker = os.getpid(), threading.Lock(), None
         with self._guard:
             if self._worker is None or self._worker.join(0):
-                self._worker = self._hire()
+                self._worker = Worker(self._engine, HANDLERS, name=f"{self._actor}-{uuid.uuid4()}", gather_s=GATHER_S)
                 self._worker.run(partial(adopt_spaces, self._engine))
             self._worker.wake()
 
@@ -91,6 +91,3 @@ class OwnWorker:
         worker.stop()
         with suppress(BackendError):
             worker.hand_back()
-
-    def _hire(self) -> Worker:
-        return Worker(self._engine, HANDLERS, name=f"{self._actor}-{uuid.uuid4()}", gather_s=GATHER_S)

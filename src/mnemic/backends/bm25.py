@@ -76,7 +76,8 @@ class _Okapi(Bm25):
 
     def idf(self, statistics: CollectionStatistics) -> NDArray[np.float32]:
         frequencies = statistics.document_frequencies.astype(np.float64)
-        return _floor_weights(_weights(statistics.items, frequencies), self.floor)
+        weights = _weights(statistics.items, frequencies)
+        return np.where(weights < 0, self.floor, weights).astype(np.float32)
 
 
 class _Index:
@@ -113,7 +114,3 @@ class _Index:
 def _weights(items: int, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
     # 0.5 smooths: no logarithm of 0 (Robertson and Sparck Jones 1976)
     return np.log(items - frequencies + 0.5) - np.log(frequencies + 0.5)
-
-
-def _floor_weights(weights: NDArray[np.float64], floor: float) -> NDArray[np.float32]:
-    return np.where(weights < 0, floor, weights).astype(np.float32)

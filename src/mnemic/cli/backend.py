@@ -67,11 +67,8 @@ def retrieve(
     """Find texts in the configured memory backend, best first."""
     with options.open() as backend:
         found = backend.retrieve(read_text(query), top_k=top_k)
-    if options.as_json or found:
-        rows = [output.Row((f"{each.score:.4g}",), each.content, (each.source,)) for each in found]
-        output.show_answer(found, lambda _: output.show_rows(("score",), rows), as_json=options.as_json)
-    else:
-        output.note("nothing found")
+    rows = [output.Row((f"{each.score:.4g}",), each.content, (each.source,)) for each in found]
+    output.show_answer(found, lambda _: output.show_rows(("score",), rows, "nothing found"), as_json=options.as_json)
 
 
 @command("backend delete")

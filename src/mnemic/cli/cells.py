@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mnemic.cli import output
 from mnemic.cli.commands import command
-from mnemic.cli.options import AsJson, ConfigFile, IsSure, Store
+from mnemic.cli.options import IsSure, StoreOptions
 from mnemic.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -21,15 +20,6 @@ if TYPE_CHECKING:
 
 OrgName = Annotated[str, typer.Argument(help="The org.", metavar="ORG")]
 Target = Annotated[str, typer.Option("--to", help="The target store: a path or postgresql://…", metavar="STORE")]
-
-
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
-    """The store, the configuration file and the output format."""
-
-    store: Store = None
-    config: ConfigFile = None
-    as_json: AsJson = False
 
 
 @command("org list")

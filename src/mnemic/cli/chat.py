@@ -276,13 +276,11 @@ class Commands:
             raise InvalidInputError("/memory requires a number, such as /memory 20")
         page = self._mnemic.list(self._scope, limit=max(int(rest), 1) if rest else LISTED)
         self._ids = [memory.id for memory in page.memories]
-        if not page.memories:
-            output.note("no memories yet; facts are extracted from your messages in the background")
-            return
         rows = [
             output.format_item(memory, str(n), memory.kind.value) for n, memory in enumerate(page.memories, start=1)
         ]
-        output.show_rows(("#", "kind"), rows)
+        nothing = "no memories yet; facts are extracted from your messages in the background"
+        output.show_rows(("#", "kind"), rows, nothing)
 
     def _look_up(self, rest: str) -> None:
         found = self._mnemic.recall(self._scope, rest)
@@ -300,10 +298,7 @@ class Commands:
             output.format_item(hit.item, str(n), format_relevance(hit), why=explain_score(hit))
             for n, hit in enumerate(self._recall.hits, start=1)
         ]
-        if rows:
-            output.show_rows(("#", "relevance"), rows)
-        else:
-            output.note(f"nothing found for: {output.one_line(self._asked)}")
+        output.show_rows(("#", "relevance"), rows, f"nothing found for: {self._asked}")
         if self._timings:
             output.note_timings("time: ", self._timings)
         for step in self._reply.steps if self._reply else ():
@@ -327,11 +322,8 @@ class Commands:
             if not sign:
                 raise InvalidInputError("use /profile KEY=VALUE to set a fact, or /profile to show all")
             self._mnemic.profile.set(self._scope, {key: value or None})
-        known = self._mnemic.profile.get(self._scope)
-        if known:
-            output.show_rows(("key",), [output.Row((key,), value, ()) for key, value in known.items()])
-        else:
-            output.note("the profile is empty; /profile KEY=VALUE sets a fact")
+        rows = [output.Row((key,), value, ()) for key, value in self._mnemic.profile.get(self._scope).items()]
+        output.show_rows(("key",), rows, "the profile is empty; /profile KEY=VALUE sets a fact")
 
     def _list_tools(self, _rest: str) -> None:
         for tool in self._mnemic.tools.list():

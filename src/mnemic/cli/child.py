@@ -35,7 +35,8 @@ def main() -> int:
     for inherited in (listening, board, telling):
         os.set_inheritable(inherited, False)  # what this process starts, such as a reader of files, gets none of them
     lifeline = _take_lifeline()
-    plan: Plan = pickle.loads(_read_plan(lifeline))  # noqa: S301 -- from the process that started this one
+    length = int.from_bytes(_read(lifeline, LENGTH_BYTES))
+    plan: Plan = pickle.loads(_read(lifeline, length))  # noqa: S301 -- from the process that started this one
     from mnemic.cli.answering import GRACE_S, Part, answer, open_memory
     from mnemic.web.limits import Board
     from mnemic.web.monitoring import FOLDER_VARIABLE, log_to_stderr
@@ -66,10 +67,6 @@ def _take_lifeline() -> int:
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), sys.stdin.fileno())
     return lifeline
-
-
-def _read_plan(lifeline: int) -> bytes:
-    return _read(lifeline, int.from_bytes(_read(lifeline, LENGTH_BYTES)))
 
 
 def _read(lifeline: int, length: int) -> bytes:

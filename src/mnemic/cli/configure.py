@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ import typer
 
 from mnemic.cli.commands import command, verb_command
 from mnemic.cli.input import open_replacement
-from mnemic.cli.options import AsJson, ConfigFile, Store
+from mnemic.cli.options import AsJson, ConfigFile, StoreOptions
 from mnemic.cli.output import Row, format_time, note, one_line, show_json, show_rows, write
 from mnemic.errors import ConfigError, ConflictError
 
@@ -21,18 +20,9 @@ if TYPE_CHECKING:
     from mnemic.model.records import ApiKey, AuditPage, IssuedKey
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigOptions:
-    """Which file and store, and the form of the answer."""
-
-    store: Store = None
-    config: ConfigFile = None
-    as_json: AsJson = False
-
-
 @command("config show")
 def show(
-    options: ConfigOptions,
+    options: StoreOptions,
     is_whole: Annotated[
         bool, typer.Option("--all", help="Show all settings, including those with default values.")
     ] = False,
@@ -136,10 +126,7 @@ def create(issued: IssuedKey) -> None:
 @verb_command("keys list", is_stated=True)
 def list_keys(keys: Sequence[ApiKey]) -> None:
     """List the org's keys, including expired and revoked ones, without their secrets."""
-    if keys:
-        show_rows(("id", "rights"), [_format_key(key) for key in keys])
-    else:
-        note("no keys in this org")
+    show_rows(("id", "rights"), [_format_key(key) for key in keys], "no keys in this org")
 
 
 @verb_command("keys revoke", is_stated=True)
@@ -160,10 +147,7 @@ def audit(page: AuditPage) -> None:
     rows = [
         Row((format_time(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries
     ]
-    if rows:
-        show_rows(("at", "who"), rows)
-    else:
-        note("the audit log of this org is empty")
+    show_rows(("at", "who"), rows, "the audit log of this org is empty")
 
 
 def _file(named: Path | None) -> Path:

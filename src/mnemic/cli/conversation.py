@@ -49,10 +49,7 @@ def complete(turn: Turn) -> None:
 @verb_command("messages")
 def messages(page: MessagePage, arguments: Arguments) -> None:
     """List messages, newest first."""
-    if page.messages:
-        _show_messages(page.messages)
-    elif "after" not in arguments:
-        output.note("no messages in this scope")
+    _show_messages(page.messages, "" if "after" in arguments else "no messages in this scope")
     if page.next:
         output.note(f"more results are available; continue with --after {page.next}")
 
@@ -64,10 +61,8 @@ def contexts(page: ContextPage) -> None:
         output.Row((output.format_time(each.at), each.door, f"{len(each.items)}", f"{each.tokens:,}"), each.query, ())
         for each in page.contexts
     ]
-    if rows:
-        output.show_rows(("at", "through", "items", "tokens"), rows)
-    else:
-        output.note("no context was built for this scope, or `context.keep-days` is 0")
+    nothing = "no context was built for this scope, or `context.keep-days` is 0"
+    output.show_rows(("at", "through", "items", "tokens"), rows, nothing)
     if page.next:
         output.note(f"more results are available; continue with --after {page.next}")
 
@@ -79,30 +74,22 @@ def users(found: Sequence[UserSummary]) -> None:
         output.Row((u.user, str(u.memories), str(u.messages), str(u.documents)), output.format_last(u.last_at), ())
         for u in found
     ]
-    if rows:
-        output.show_rows(("user", "memories", "messages", "documents"), rows)
-    else:
-        output.note("the store has no users yet")
+    output.show_rows(("user", "memories", "messages", "documents"), rows, "the store has no users yet")
 
 
 @verb_command("agents")
 def agents(found: Sequence[AgentSummary]) -> None:
     """List the store's agents with shared memories, most recently active first."""
     rows = [output.Row((a.agent, str(a.memories), str(a.documents)), output.format_last(a.last_at), ()) for a in found]
-    if rows:
-        output.show_rows(("agent", "memories", "documents"), rows)
-    else:
-        output.note("no agent has shared memories; store one with `mnemic remember TEXT --agent NAME --level agent`")
+    nothing = "no agent has shared memories; store one with `mnemic remember TEXT --agent NAME --level agent`"
+    output.show_rows(("agent", "memories", "documents"), rows, nothing)
 
 
 @verb_command("sessions")
 def sessions(found: Sequence[SessionSummary], arguments: Arguments) -> None:
     """List a user's sessions with their first message, most recently active first. `mnemic show` prints a session."""
     rows = [output.Row((s.session, f"{s.messages:,}"), s.text, (output.format_last(s.last_at),)) for s in found]
-    if rows:
-        output.show_rows(("session", "messages"), rows)
-    else:
-        output.note("this user has no sessions; choose another user with --user")
+    output.show_rows(("session", "messages"), rows, "this user has no sessions; choose another user with --user")
     if len(found) == arguments.get("limit", SESSIONS):
         output.note("there may be more sessions; raise --limit to list them")
 
@@ -138,20 +125,18 @@ def show(
 @verb_command("window")
 def window(found: Sequence[Message]) -> None:
     """Show the last messages of a session, oldest first. Nothing is shown after two hours of inactivity."""
-    if found:
-        _show_messages(found)
+    _show_messages(found)
     output.note(output.format_count(len(found), "messages"))
 
 
 @verb_command("extract")
 def extract(report: ExtractReport, arguments: Arguments) -> None:
     """Extract facts from a session's unprocessed messages. The worker does this after every message."""
-    if report.entries:
-        rows = [
-            output.Row((each.verdict or "found", each.kind.value), each.text, (each.reason,) if each.reason else ())
-            for each in report.entries
-        ]
-        output.show_rows(("done", "kind"), rows)
+    rows = [
+        output.Row((each.verdict or "found", each.kind.value), each.text, (each.reason,) if each.reason else ())
+        for each in report.entries
+    ]
+    output.show_rows(("done", "kind"), rows)
     done = "would be stored from" if arguments.get("is_dry_run") else "found in"
     output.note(
         f"{output.format_count(len(report.entries), 'facts')} {done} {output.format_count(report.messages, 'messages')}"
@@ -165,8 +150,7 @@ def summarise(report: SummariseReport, arguments: Arguments) -> None:
         output.Row((f"{each.first}-{each.last}",), output.shorten_ids(each.memory_id or "no new summary"), ())
         for each in report.entries
     ]
-    if rows:
-        output.show_rows(("messages",), rows)
+    output.show_rows(("messages",), rows)
     count = sum(each.last - each.first + 1 for each in report.entries)
     output.note(
         f"{output.format_count(count, 'messages')} {'would be ' if arguments.get('is_dry_run') else ''}summarised"
@@ -197,5 +181,5 @@ def reflect(report: ReflectReport) -> None:
     )
 
 
-def _show_messages(found: Sequence[Message]) -> None:
-    output.show_rows(("said by",), [output.format_item(message, message.role.value) for message in found])
+def _show_messages(found: Sequence[Message], nothing: str = "") -> None:
+    output.show_rows(("said by",), [output.format_item(message, message.role.value) for message in found], nothing)

@@ -96,10 +96,8 @@ FIND = {"id": find_document}
 @verb_command("documents list")
 def list_documents(page: DocumentPage) -> None:
     """List documents by source, with their status, number of passages and any errors."""
-    if not page.documents:
-        output.note("no documents found; add some with `mnemic ingest`")
-        return
-    output.show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
+    rows = [_format_document(document) for document in page.documents]
+    output.show_rows(("status", "passages"), rows, "no documents found; add some with `mnemic ingest`")
     if page.after is not None:
         output.note(f"more results are available; continue with --after {page.after}")
 
@@ -138,10 +136,7 @@ def passages(found: Sequence[Chunk]) -> None:
     rows = [
         output.Row((str(chunk.index), _format_pages(chunk)), chunk.text, (chunk.id, chunk.heading)) for chunk in found
     ]
-    if rows:
-        output.show_rows(("passage", "pages"), rows)
-    else:
-        output.note("there are no more passages in this document")
+    output.show_rows(("passage", "pages"), rows, "there are no more passages in this document")
 
 
 @verb_command("documents delete", find=FIND)

@@ -176,8 +176,8 @@ class AnswerChoices:
 @command("eval retrieval")
 def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     """Store a test set group by group, ask its questions, and measure the quality and speed of retrieval."""
-    from mnemic.evaluation.dataset import Fields, load_dataset, score_run
-    from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, run_key, run_retrieval
+    from mnemic.evaluation.dataset import Fields, load_dataset, run_key, score_run
+    from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, run_retrieval
 
     options = RetrievalOptions(
         store=choices.store, embedder=choices.embedder, reranker=choices.rerank, limit=choices.limit
@@ -354,23 +354,22 @@ def _format_means(name: str, means: Means, names: Iterable[str]) -> tuple[str, .
 
 
 def _format_speed(result: SpeedResult) -> Mapping[str, str]:
-    spreads: dict[str, Any] = {name: getattr(result, name) for name in SPEED_ROWS}
+    spreads: dict[str, Spread] = {name: getattr(result, name) for name in SPEED_ROWS}
     memory = "–" if result.rss_bytes is None else f"{result.rss_bytes / MEGABYTE:,.0f}"
     return {
         "ingest, rows/s": f"{result.ingest_rows_per_s:,.0f}",
         "embedder within it, rows/s": f"{result.embedding_rows_per_s:,.0f}",
         "share of the embedder": f"{result.ingest_share:.2f}",
-        **{f"{name} p50 / p95 / p99, ms": _format_spread(spread) for name, spread in spreads.items()},
+        **{
+            f"{name} p50 / p95 / p99, ms": " / ".join(f"{ms:.2f}" for ms in (each.p50_ms, each.p95_ms, each.p99_ms))
+            for name, each in spreads.items()
+        },
         "cold start: import, open, recall, ms": " / ".join(
             f"{ms:,.0f}" for ms in (result.cold_import_ms, result.cold_open_ms, result.cold_recall_ms)
         ),
         "memory after it, MB": memory,
         "disk, MB": f"{result.disk_bytes / MEGABYTE:,.1f}",
     }
-
-
-def _format_spread(spread: Spread) -> str:
-    return f"{spread.p50_ms:.2f} / {spread.p95_ms:.2f} / {spread.p99_ms:.2f}"
 
 
 def _show_extraction(report: ExtractionReport) -> None:

@@ -22,15 +22,13 @@ MOST_DRAWN = 200
 """Things in one picture; with more, no name can be read."""
 
 FORMS = (".html", ".svg", ".dot", ".mermaid")
+_EMPTY = "the graph is empty; run `mnemic graph extract` to build it"
 
 
 @verb_command("graph entities")
 def entities(page: NodePage) -> None:
     """List people, projects, technologies, places and other named entities, sorted by name."""
-    if page.nodes:
-        output.show_rows(("type", "named in"), [_format_node(node) for node in page.nodes])
-    else:
-        output.note("the graph is empty; run `mnemic graph extract` to build it")
+    output.show_rows(("type", "named in"), [_format_node(node) for node in page.nodes], _EMPTY)
     if page.next is not None:
         output.note(f"more results are available; continue with --after {output.one_line(page.next)!r}")
 
@@ -51,10 +49,7 @@ def path(found: GraphPath) -> None:
         return
     names = {node.id: node.name for node in found.nodes}
     rows = [output.format_edge(edge, names) for edge in found.edges]
-    if rows:
-        output.show_rows(("from", "relation", "to"), rows)
-    else:
-        output.note("both names refer to the same entity")
+    output.show_rows(("from", "relation", "to"), rows, "both names refer to the same entity")
 
 
 @verb_command("graph correct")
@@ -77,11 +72,10 @@ def undo(nodes: list[Node]) -> None:
 def extract(report: GraphReport) -> None:
     """Update the graph from unprocessed memories, messages and documents."""
     rows = [
-        output.Row((entry.kind.value,), _list_findings(entry.names, entry.relations), (entry.item_id,))
-        for entry in report.entries
+        output.Row((e.kind.value,), "; ".join(map(" ".join, e.relations)) or ", ".join(e.names), (e.item_id,))
+        for e in report.entries
     ]
-    if rows:
-        output.show_rows(("item",), rows)
+    output.show_rows(("item",), rows)
     verb = "would be read" if report.is_dry_run else "read"
     mentions = output.format_count(report.mentions, "mentions")
     relations = output.format_count(report.relations, "relations")
@@ -119,7 +113,7 @@ def show(
         output.show_json({"title": drawn.title, "nodes": drawn.nodes, "edges": drawn.edges})
         return
     if not drawn.nodes:
-        output.note("the graph is empty; run `mnemic graph extract` to build it")
+        output.note(_EMPTY)
         return
     if out is None:
         _show_forest(drawn)
@@ -176,7 +170,3 @@ def _show_forest(drawn: Picture) -> None:
 def _format_node(node: Node) -> output.Row:
     others = (f"also {', '.join(node.other_names)}",) if node.other_names else ()
     return output.Row((node.type.value, str(node.mentions)), node.name, (node.id, *others), node.description)
-
-
-def _list_findings(names: tuple[str, ...], relations: tuple[tuple[str, str, str], ...]) -> str:
-    return "; ".join(" ".join(relation) for relation in relations) or ", ".join(names)

@@ -137,10 +137,8 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
     if options.as_json:
         output.show_json(page)
         return
-    if page.memories:
-        output.show_rows(("imp.",), [_format_memory(memory) for memory in page.memories])
-    elif "after" not in arguments:
-        output.note(f"no memories in this scope; {_NOTHING}")
+    nothing = "" if "after" in arguments else f"no memories in this scope; {_NOTHING}"
+    output.show_rows(("imp.",), [_format_memory(memory) for memory in page.memories], nothing)
     if page.next:
         output.note(f"more results are available; continue with --after {page.next}")
 
@@ -150,10 +148,7 @@ def count(counts: Counts) -> None:
     """Count memories by state, active memories also by kind, and documents by status."""
     groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
     rows = [output.Row((str(number), what), name, ()) for what, names in groups for name, number in names.items()]
-    if rows:
-        output.show_rows(("number", "of"), rows)
-    else:
-        output.note(f"nothing is stored in this scope; {_NOTHING}")
+    output.show_rows(("number", "of"), rows, f"nothing is stored in this scope; {_NOTHING}")
 
 
 @verb_command("memory show", find=FIND)
@@ -280,8 +275,7 @@ def show_profile(profile: Profile) -> None:
     facts = [
         output.Row((f.key,), f.value, (f"set by {f.source}", output.format_time(f.updated_at))) for f in profile.static
     ]
-    if facts:
-        output.show_rows(("key",), facts)
+    output.show_rows(("key",), facts)
     if profile.dynamic:
         output.note("most important and newest memories:")
         output.show_rows(

@@ -108,6 +108,15 @@ Works = Annotated[bool, typer.Option("--worker/--no-worker", help="Run backgroun
 
 
 @dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """The store, the configuration file and the output format."""
+
+    store: Store = None
+    config: ConfigFile = None
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, slots=True)
 class ScopeOptions:
     """The scope, the store and the output format. Leaving out a part of the scope hides its level; it never shows more.
     --user defaults to the configured user, then to the login name.

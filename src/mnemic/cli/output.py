@@ -69,14 +69,17 @@ def show_answer(noun: _Noun, show: Callable[[_Noun], object], *, as_json: bool) 
     (show_json if as_json else show)(noun)
 
 
-def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print rows, with `lead` as the names of their first columns.
+def show_rows(lead: Sequence[str], rows: Sequence[Row], nothing: str = "") -> None:
+    """Print rows, with `lead` as the names of their first columns. Without rows, prints only the remark `nothing`.
 
     On a terminal the last column has the text, in at most `TEXT_LINES` lines, and below it details and reason, wrapped.
     What does not fit the screen goes to the pager.
     Elsewhere a row is one line of tab-separated cells, uncut and without a header, so that `cut`, `head` and `wc -l`
     work.
     """
+    if not rows:
+        note_all([nothing] if nothing else [])
+        return
     rows = [
         Row(tuple(map(one_line, row.lead)), one_line(row.text), tuple(map(one_line, row.about)), one_line(row.why))
         for row in rows

@@ -185,10 +185,7 @@ def list_jobs(jobs: Sequence[Job]) -> None:
         )
         for job in jobs
     ]
-    if rows:
-        output.show_rows(("state", "tries"), rows)
-    else:
-        output.note("no unfinished jobs in this scope")
+    output.show_rows(("state", "tries"), rows, "no unfinished jobs in this scope")
 
 
 @command("jobs retry")
@@ -221,8 +218,7 @@ def curate(report: CurateReport) -> None:
             for each in day.gems
         ]
         rows += [output.Row((day.day, "refused"), each.excerpt, (each.reason,)) for each in day.refused]
-        if rows:
-            output.show_rows(("day", "done"), rows)
+        output.show_rows(("day", "done"), rows)
     turns, gems = sum(day.turns for day in report.days), sum(len(day.gems) for day in report.days)
     read = f"{output.format_count(turns, 'turns')} from {output.format_count(len(report.days), 'days')}"
     output.note(f"{read} {_would(report.is_dry_run)}read, {output.format_count(gems, 'gems')} found")
@@ -236,9 +232,8 @@ def consolidate(report: ConsolidateReport) -> None:
     """Merge repeated choices into one general preference. The worker does this every week. The original memories are
     kept in the superseded state. Run `memory undo` on the preference to restore them.
     """
-    if report.entries:
-        rows = [output.Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
-        output.show_rows(("choices",), rows)
+    rows = [output.Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
+    output.show_rows(("choices",), rows)
     choices = output.format_count(sum(len(each.merged) for each in report.entries), "choices")
     preferences = output.format_count(len(report.entries), "preferences")
     output.note(f"{choices} {_would(report.is_dry_run)}merged into {preferences}")
@@ -249,12 +244,11 @@ def decay(report: DecayReport) -> None:
     """Fade the importance of memories according to the time since their last access. The worker does this every night.
     The stored importance does not change. Using a memory or marking it as relevant restores its importance.
     """
-    if report.entries:
-        rows = [
-            output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), output.shorten_ids(each.id), ())
-            for each in report.entries
-        ]
-        output.show_rows(("was", "is"), rows)
+    rows = [
+        output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), output.shorten_ids(each.id), ())
+        for each in report.entries
+    ]
+    output.show_rows(("was", "is"), rows)
     examined = output.format_count(report.examined, "memories")
     output.note(f"{len(report.entries):,} of {examined} {_would(report.is_dry_run)}faded further")
 
@@ -265,10 +259,8 @@ def evict(report: EvictReport) -> None:
     worker does this every night. `memory undo` restores an archived memory.
     """
     gone = (*report.archived, *report.deleted)
-    if gone:
-        output.show_rows(
-            ("done",), [output.Row((each.action.value,), each.reason, (output.shorten_ids(each.id),)) for each in gone]
-        )
+    rows = [output.Row((each.action.value,), each.reason, (output.shorten_ids(each.id),)) for each in gone]
+    output.show_rows(("done",), rows)
     would = _would(report.is_dry_run)
     counts = f"{len(report.archived):,} {would}archived, {len(report.deleted):,} {would}deleted"
     output.note(f"examined {output.format_count(report.examined, 'memories')}: {counts}")
@@ -296,8 +288,7 @@ def _show_health(report: HealthReport) -> None:
         )
         for one in report.findings
     ]
-    if rows:
-        output.show_rows(("finding",), rows)
+    output.show_rows(("finding",), rows)
     if report.fixed:
         would = "would be fixed" if report.is_dry_run else "fixed; `mnemic memory undo` reverts a fix"
         output.note(f"{output.format_count(len(report.fixed), 'findings')} {would}")

@@ -410,16 +410,12 @@ class _Copy:
     """The rows of a backup, and the erasures repeated in them."""
 
     def __init__(self, engine: Engine, opened: Opened) -> None:
-        self._engine, self._opened = engine, opened
+        self._engine, self._opened, self.rows = engine, opened, opened.rows
         self._is_foreign = False
         self.replayed = 0
         self.erased: Counter[str] = Counter()
         with closing(opened.open_rows()) as rows, rows.read() as work:
             self._followed = _names(owed_by(work))
-
-    @property
-    def rows(self) -> Path:
-        return self._opened.rows
 
     def knows(self, owed: Owed) -> bool:
         """True if all these receipts were replayed or are older than the backup."""

@@ -16,8 +16,9 @@ from mnemic.engine.access import forget_answers
 from mnemic.engine.assimilate import MIN_SUPPORT, carried, supported
 from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import IS_DERIVED, Hand, Place, flag_all, own, told, with_flag
+from mnemic.engine.dependants import said_again as _lost_flags
 from mnemic.engine.digest import Derived, derived_memory
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry, new_job
 from mnemic.engine.fields import derived_key, erase_memories, filled_of
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import REMAKE
@@ -25,6 +26,7 @@ from mnemic.engine.reflect import Reflecting, place_of
 from mnemic.engine.summaries import Summarising
 from mnemic.model.bookkeeping import choice_in, chosen_in, positions_in, renewed, session_in, without_sources
 from mnemic.model.item import Cause, Fact, Flag, Kind, Memory, Remembered, State
+from mnemic.model.listing import group_pairs
 from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import MICROSECOND, Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
@@ -102,15 +104,8 @@ def stands_alone(hand: Hand, memory: Memory) -> bool:
 
 def remake_job(hand: Hand, memory: Memory) -> Job:
     """The job that remakes a memory."""
-    return Job(
-        id=new_id(hand.now),
-        partition=memory.partition,
-        kind=REMAKE,
-        key=memory.id,
-        created_at=hand.now,
-        run_at=hand.now,
-        payload={"memory": memory.id, "agent": memory.private_agent},
-    )
+    payload = {"memory": memory.id, "agent": memory.private_agent}
+    return new_job(hand.now, memory.partition, REMAKE, memory.id, payload)
 
 
 def _is_restated(entry: HistoryEntry) -> bool:
@@ -120,11 +115,8 @@ def _is_restated(entry: HistoryEntry) -> bool:
 
 
 def _erase_orphans(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
-    grouped: dict[Partition, list[str]] = {}
-    for partition, item_id in orphans:
-        grouped.setdefault(partition, []).append(item_id)
     found: list[HistoryEntry] = []
-    for partition, ids in grouped.items():
+    for partition, ids in group_pairs(orphans).items():
         _, entries = erase_memories(hand.work, partition, ids, actor=hand.actor, reason=_ALL_GONE, now=hand.now)
         found += entries
     return found
@@ -246,7 +238,7 @@ def _summary(seen: Seen, work: Summarising) -> Outcome:
 def _reflection(engine: Engine, seen: Seen, work: Reflecting) -> Outcome:
     """A reflection from the remaining summaries, or from the current facts if it was made of facts."""
     with engine.store.read() as unit:
-        episodes = sorted(_live(unit, seen, Kind.SUMMARY), key=place_of)
+        episodes = sorted((each for each in _memories(unit, seen) if each.kind is Kind.SUMMARY), key=place_of)
     if not episodes and engine.llm is not None:
         return Outcome(seen.memory, is_sound=False)
     made, _ = work.digest(episodes)
@@ -272,11 +264,8 @@ def _with_digest(old: Memory, made: Derived, sources: Sequence[Remembered]) -> M
 def _preference(engine: Engine, seen: Seen, work: Consolidating) -> Outcome:
     """A preference from the remaining choices. With too few of them it stays flagged for review."""
     with engine.store.read() as unit:
-        singles = sorted(_live(unit, seen, None), key=lambda each: (each.observed_at, each.id))
+        singles = sorted(_memories(unit, seen), key=lambda each: (each.observed_at, each.id))
     singles = [each for each in singles if each.id in chosen_in(seen.memory.bookkeeping)]
-    if (choice_in(seen.memory.bookkeeping) or "").startswith(QUALITY_KEY):
-        told = "\n".join(f"{each.observed_at:%Y-%m-%d}: {each.text}" for each in singles)
-        return Outcome(replace(seen.memory, context=told), is_sound=len(singles) >= LEAST_CHOICES)
     if (choice_in(seen.memory.bookkeeping) or "").startswith(QUALITY_KEY):
         told = "\n".join(f"{each.observed_at:%Y-%m-%d}: {each.text}" for each in singles)
         return Outcome(replace(seen.memory, context=told), is_sound=len(singles) >= LEAST_CHOICES)
@@ -319,16 +308,8 @@ def _fact(engine: Engine, seen: Seen) -> Outcome:
 
 def is_waiting(work: UnitOfWork, seen: Seen) -> bool:
     """True while a source of the memory has the same loss and is not remade yet."""
-    lost = {flag.entry_id for flag in seen.memory.flags if flag.cause is Cause.ERASED}
-    return any(
-        flag.entry_id in lost and flag.cause is Cause.ERASED
-        for source in _memories(work, seen)
-        for flag in source.flags
-    )
-
-
-def _live(work: UnitOfWork, seen: Seen, kind: Kind | None) -> list[Memory]:
-    return [each for each in _memories(work, seen) if kind is None or each.kind is kind]
+    lost = {flag.entry_id for flag in _lost_flags(seen.memory)}
+    return any(flag.entry_id in lost for source in _memories(work, seen) for flag in _lost_flags(source))
 
 
 def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
@@ -419,28 +400,15 @@ class Remaking:
         return held is not None and held.id != new.id
 
 
-def _lost_flags(memory: Memory) -> tuple[Flag, ...]:
-    return tuple(flag for flag in memory.flags if flag.cause is Cause.ERASED)
-
-
 def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
     """Store the remade memory. Its history keeps the actions but none of the old text."""
     new = replace(new, updated_at=max(hand.now, old.updated_at + MICROSECOND))
     hand.work.memories.replace(new, hand.engine.terms(indexed_text(new)), old.updated_at)
     hand.work.history.scrub(new.partition, [new.id])
-    entry = HistoryEntry(
-        id=new_id(hand.now),
-        partition=new.partition,
-        item_id=new.id,
-        action=Action.REMADE,
-        actor=hand.actor,
-        at=hand.now,
-        reason="remade from the remaining sources"
-        if not _lost_flags(new)
-        else "the remaining sources do not support it",
-        after={IS_DERIVED: is_derived},
-    )
-    hand.work.history.add([entry])
+    is_lost = bool(_lost_flags(new))
+    reason = "the remaining sources do not support it" if is_lost else "remade from the remaining sources"
+    sides = (dict[str, object](), {IS_DERIVED: is_derived})
+    hand.work.history.add([new_entry(hand.now, (new.partition, new.id), Action.REMADE, hand.actor, reason, sides)])
     return new
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mnemic.engine.context_records import link_messages
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_id, new_job
 from mnemic.engine.erase import erase
 from mnemic.engine.extract import add_if_said
 from mnemic.engine.fields import archive, is_lasting
@@ -288,15 +288,8 @@ def _partition_of(work: UnitOfWork, scope: Scope) -> Partition:
 def _expiry(scope: Scope, now: datetime, run_at: datetime) -> Job:
     """The job that erases an ephemeral session. It belongs to the user, so the erasure does not remove it."""
     session = scope.session or ""
-    return Job(
-        id=new_id(now),
-        partition=scope.message_partition,
-        kind=EXPIRE,
-        key=f"{session} {run_at <= now}",  # the end of a session does not wait for its expiry
-        created_at=now,
-        run_at=run_at,
-        payload={"session": session},
-    )
+    key = f"{session} {run_at <= now}"  # the end of a session does not wait for its expiry
+    return replace(new_job(now, scope.message_partition, EXPIRE, key, {"session": session}), run_at=run_at)
 
 
 def expire(engine: Engine, job: Job) -> Callable[[UnitOfWork], list[Job]]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import reduce
 from itertools import groupby
-from typing import NoReturn
 
 from mnemic.engine.assimilate import Place, Prepared, assimilate, near_text, prepare
 from mnemic.engine.edit import Editor
@@ -48,7 +47,7 @@ from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import curator
 from mnemic.text.curator import CURATOR_VERSION, RULES_VERSION, curator_prompt, gem_records, message_chars, room_of
-from mnemic.text.gems import Found, Gems, Rejected, checked_gems, read_gems
+from mnemic.text.gems import Found, Rejected, checked_gems, read_gems
 from mnemic.text.narrative import ToldTurn, divided, inline, numbered, shown
 from mnemic.text.prompts import counted
 from mnemic.text.wordings import edition
@@ -136,7 +135,8 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int, around: Mapping[s
             usage=sum((half.usage for half in halves), completion.usage),
         )
     if not gems.is_answer and not gems.found:
-        raise BadReplyError(f"the curator's reply contains no list of gems{_reason_of(gems)}")
+        reason = f": {gems.rejected[0].reason}" if gems.rejected else ""
+        raise BadReplyError(f"the curator's reply contains no list of gems{reason}")
     version = f"{llm.name} {CURATOR_VERSION}{edition()}"
     return Made(tuple(turns), gems.found, gems.rejected, llm.name, version, may_stay=True, usage=completion.usage)
 
@@ -178,10 +178,6 @@ def fact_of(found: Found, made: Made) -> Fact:
 def _latest(sources: Sequence[Message], gem: Gem) -> datetime:
     """When it was said: the time that the gem names, in the zone in which times are stored."""
     return datetime.fromisoformat(gem.timestamp).astimezone(sources[0].observed_at.tzinfo)
-
-
-def _reason_of(gems: Gems) -> str:
-    return f": {gems.rejected[0].reason}" if gems.rejected else ""
 
 
 MOST_CONVERSATIONS = 100_000  # bounds the list that one job reads
@@ -324,10 +320,6 @@ class _UndoneError(Exception):
     """Ends a unit of work that was only a trial."""
 
 
-def _undo() -> NoReturn:
-    raise _UndoneError
-
-
 @dataclass(frozen=True, slots=True)
 class _Batch:
     """Gems of one part that are written in one place, ready to be written."""
@@ -347,13 +339,9 @@ class Curating:
         zone = zone_of(engine.settings.life.time_zone)
         self._last = last or engine.clock.now().astimezone(zone).date() - timedelta(days=1)
         self._backlog = Backlog(engine, partition, zone, held)
+        self.held = self._backlog.held
         self._visible = Visibility((partition,), None)
         self._left = -1
-
-    @property
-    def held(self) -> set[str]:
-        """The conversations of which turns wait for the next run."""
-        return self._backlog.held
 
     @property
     def is_unfinished(self) -> bool:
@@ -395,7 +383,7 @@ class Curating:
                     _Done(made, self._write_gems(work, batches), _refuse_gems(made.rejected)) for made, batches in parts
                 ]
                 planned.append(reduce(_add_part, done, told))
-            _undo()
+            raise _UndoneError
         return planned
 
     def _parts_of(self, day: Day) -> list[list[ToldTurn]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry
 from mnemic.engine.fields import differences
 from mnemic.engine.indexing import indexed_text, put_vectors
 from mnemic.errors import ConflictError
@@ -50,23 +50,12 @@ class Hand:
         new = replace(new, updated_at=max(self.now, old.updated_at + MICROSECOND))
         if not self.work.memories.replace(new, self.engine.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by another writer; try again")
-        before, after = differences(old, new)
+        sides = differences(old, new)
         if action is Action.FLAGGED and (old.text, old.context, old.snippet) != (new.text, new.context, new.snippet):
             self.work.history.scrub(new.partition, [new.id])
             put_vectors(self.engine, self.work, [(new.partition, new.id)], None, self.now)
-            before, after = {}, {IS_DERIVED: True}
-        entry = HistoryEntry(
-            id=new_id(self.now),
-            partition=new.partition,
-            item_id=new.id,
-            action=action,
-            actor=self.actor,
-            at=self.now,
-            reason=reason,
-            before=before,
-            after=after,
-        )
-        self.work.history.add([entry])
+            sides = (dict[str, object](), {IS_DERIVED: True})
+        self.work.history.add([new_entry(self.now, (new.partition, new.id), action, self.actor, reason, sides)])
         return new
 
     def made_of(self, partition: Partition, ids: Collection[str]) -> list[Memory]:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry, new_id
 from mnemic.engine.fields import derived_key
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.worth import estimate_worth
 from mnemic.model.item import Fact, Kind, Memory, Provenance, Remembered, Trust
-from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.records import Action
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.extract import Excerpt, Passage, extract
@@ -62,16 +62,7 @@ def add_derived(
     if not work.memories.add([(memory, engine.terms(indexed_text(memory)))])[0]:
         return False
     put_vectors(engine, work, [(memory.partition, memory.id)], vectors, memory.created_at)
-    entry = HistoryEntry(
-        id=new_id(memory.created_at),
-        partition=memory.partition,
-        item_id=memory.id,
-        action=Action.CREATED,
-        actor=actor,
-        at=memory.created_at,
-        reason=reason,
-    )
-    work.history.add([entry])
+    work.history.add([new_entry(memory.created_at, (memory.partition, memory.id), Action.CREATED, actor, reason)])
     return True
 
 

@@ -13,7 +13,7 @@ from mnemic.engine.access import forget_answers
 from mnemic.engine.browse import MAX_PAGE
 from mnemic.engine.cascade import Cascaded, cascade
 from mnemic.engine.dependants import Hand
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry, new_id
 from mnemic.engine.fields import deletion
 from mnemic.engine.indexing import ItemVectors, document_vectors, put_vectors, reached
 from mnemic.engine.secrets import clean_reason
@@ -230,18 +230,11 @@ class Storing:
         return ready, [chunk.id for chunk, _ in rows]
 
     def _entry(self, base: Document, ready: Document, prepared: ingest_plan.Prepared, now: datetime) -> HistoryEntry:
-        replaced = ", ".join(prepared.redacted)
-        return HistoryEntry(
-            id=new_id(now),
-            partition=ready.partition,
-            item_id=ready.id,
-            action=Action.UPDATED if base.sha256 else Action.CREATED,
-            actor=self._actor,
-            at=now,
-            reason=f"secrets were replaced: {replaced}" if replaced else "",
-            before={"sha256": base.sha256, "chunks": base.chunks} if base.sha256 else {},
-            after={"sha256": ready.sha256, "chunks": len(prepared.chunks)},
-        )
+        action, replaced = Action.UPDATED if base.sha256 else Action.CREATED, ", ".join(prepared.redacted)
+        reason = f"secrets were replaced: {replaced}" if replaced else ""
+        before = {"sha256": base.sha256, "chunks": base.chunks} if base.sha256 else {}
+        sides = (before, {"sha256": ready.sha256, "chunks": len(prepared.chunks)})
+        return new_entry(now, (ready.partition, ready.id), action, self._actor, reason, sides)
 
     def _report_file(self, result: Result, document_id: str) -> FileReport:
         task, prepared = result.task, result.prepared

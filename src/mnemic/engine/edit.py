@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry
 from mnemic.engine.fields import differences, with_fields, with_key, with_text
 from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
@@ -68,17 +68,8 @@ class Editor:
         self, memory: Memory, action: Action, reason: str, before: Mapping[str, object], after: Mapping[str, object]
     ) -> HistoryEntry:
         """Add an entry to a memory's history."""
-        entry = HistoryEntry(
-            id=new_id(self.now),
-            partition=memory.partition,
-            item_id=memory.id,
-            action=action,
-            actor=self._actor,
-            reason=clean_reason(self._engine, reason),
-            at=self.now,
-            before=before,
-            after=after,
-        )
+        place, reason = (memory.partition, memory.id), clean_reason(self._engine, reason)
+        entry = new_entry(self.now, place, action, self._actor, reason, (before, after))
         self._work.history.add([entry])
         return entry
 

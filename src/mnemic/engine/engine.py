@@ -27,6 +27,7 @@ from mnemic.model.candidates import Scale, Terms
 from mnemic.model.chat import Completion, Piece, Prompt, Usage
 from mnemic.model.item import Memory
 from mnemic.model.recall import ContextRecord, Hit
+from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.model.settings import Settings
 from mnemic.ports.files import ClosableReader, Files, Keyring
@@ -371,6 +372,36 @@ def new_id(at: datetime) -> str:
     bits = (max(to_microseconds(at), 0) // 1000 << 80) | int.from_bytes(os.urandom(10))
     bits = bits & ~(0xF << 76) | 0x7 << 76
     return str(uuid.UUID(int=bits & ~(0b11 << 62) | 0b10 << 62))
+
+
+def new_entry(
+    at: datetime,
+    place: tuple[Partition, str],
+    action: Action,
+    actor: str,
+    reason: str = "",
+    sides: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {}),
+) -> HistoryEntry:
+    """A history entry of the item `place`. `sides`: its changed fields before and after."""
+    return HistoryEntry(
+        id=new_id(at),
+        partition=place[0],
+        item_id=place[1],
+        action=action,
+        actor=actor,
+        at=at,
+        reason=reason,
+        before=sides[0],
+        after=sides[1],
+    )
+
+
+def new_job(
+    at: datetime, partition: Partition, kind: str, key: str, payload: Mapping[str, object] | None = None
+) -> Job:
+    """A job that may run at once."""
+    payload = payload or {}
+    return Job(id=new_id(at), partition=partition, kind=kind, key=key, created_at=at, run_at=at, payload=payload)
 
 
 class _Wrapper:

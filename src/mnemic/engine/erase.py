@@ -23,6 +23,7 @@ from mnemic.engine.lasting_facts import forget_deleted, profile_job, take_back, 
 from mnemic.engine.secrets import clean_reason
 from mnemic.errors import NotFoundError, UnavailableError
 from mnemic.model.graph import GRAPH_ITEM
+from mnemic.model.listing import group_pairs
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import ApiKey, HistoryEntry, Receipt
 from mnemic.model.scope import Level, Partition, Scope, Visibility
@@ -155,19 +156,18 @@ def counted(work: UnitOfWork, plan: Plan) -> dict[str, int]:
 def carried_out(work: UnitOfWork, plan: Plan, now: datetime) -> dict[str, int]:
     """Execute a plan: single items first, whole partitions last. Returns rows by table."""
     counts: dict[str, int] = {}
-    for partition, keys in _group_places(_derived_facts(work, plan)).items():
+    for partition, keys in group_pairs(_derived_facts(work, plan)).items():
         _add(counts, (("profiles", work.profiles.remove(partition, keys)),))
         work.jobs.add([profile_job(now, partition, key) for key in keys])
-    for partition, ids in _group_places(plan.messages).items():
+    for partition, ids in group_pairs(plan.messages).items():
         _add(counts, (("messages", work.messages.erase(partition, ids)),))
-        work.history.scrub(partition, ids)
-    for partition, ids in _group_places(plan.memories).items():
+    for partition, ids in group_pairs(plan.memories).items():
         _add(counts, (("memories", work.memories.erase(partition, ids, now)),))
-        work.history.scrub(partition, ids)
-    for partition, ids in _group_places(plan.documents).items():
+    for partition, ids in group_pairs(plan.documents).items():
         _add(counts, (("documents", work.documents.erase(partition, ids, now)),))
+    for partition, ids in group_pairs(plan.items).items():
         work.history.scrub(partition, ids)
-    for partition, ids in _group_places(plan.contexts).items():
+    for partition, ids in group_pairs(plan.contexts).items():
         _add(counts, (("context_records", work.contexts.erase(partition, ids)),))
     for partition in plan.partitions:
         _add(counts, work.erasure.wipe(partition).items())
@@ -185,16 +185,9 @@ def _derived_facts(work: UnitOfWork, plan: Plan) -> list[Place]:
     """Derived profile entries that messages of the plan support, as partition and key."""
     return [
         (partition, key)
-        for partition, ids in _group_places(plan.messages).items()
+        for partition, ids in group_pairs(plan.messages).items()
         for key in told_in(work, work.messages.get(Visibility((partition,), None), ids))
     ]
-
-
-def _group_places(places: Iterable[Place]) -> dict[Partition, list[str]]:
-    grouped: dict[Partition, list[str]] = {}
-    for partition, item_id in places:
-        grouped.setdefault(partition, []).append(item_id)
-    return grouped
 
 
 def _add(counts: dict[str, int], more: Iterable[tuple[str, int]]) -> None:
@@ -261,15 +254,15 @@ def revoke_again(work: UnitOfWork, org: str, key: bytes, gone: Mapping[str, date
     """Revoke and blank the API keys of owners that were erased after the keys were made. `gone`: the last erasure by
     keyed hash of the owner's partition. Returns the number of those that were open.
     """
-    held = list[ApiKey]()
+    ended = 0
     for each in work.keys.list(org):
         scope = Scope(org=org, user=each.user, agent=each.agent)
         levels = [Level.ORG, *([Level.USER] if each.user else []), *([Level.AGENT] if each.agent else [])]
         ends = [gone.get(keyed_hash(key, scope.partition(level))) for level in levels]
         if any(end is not None and each.created_at <= end for end in ends):
-            held.append(each)
+            ended += each.revoked_at is None
             work.keys.blank(org, each.id, now)
-    return sum(each.revoked_at is None for each in held)
+    return ended
 
 
 def receipts(engine: Engine, scope: Scope) -> Sequence[Receipt]:
@@ -287,15 +280,12 @@ def _plan_erasure(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
     if level is Level.ORG:
         plan.partitions = everywhere
         return plan
-    if level is Level.USER:
-        sessions = f"{owner.owner}{SEPARATOR}"
-        plan.partitions = [
-            each
-            for each in everywhere
-            if each == owner or (each.level is Level.SESSION and each.owner.startswith(sessions))
-        ]
-    else:
-        plan.partitions = [each for each in everywhere if each == owner]
+    sessions = f"{owner.owner}{SEPARATOR}"
+    plan.partitions = [
+        each
+        for each in everywhere
+        if each == owner or (level is Level.USER and each.level is Level.SESSION and each.owner.startswith(sessions))
+    ]
     if level is Level.SESSION and scope.session is not None and scope.message_partition != owner:
         said = _session_messages(work, scope.message_partition, scope.session)
         plan.messages = [(scope.message_partition, message_id) for message_id in said]

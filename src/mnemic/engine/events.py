@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from mnemic.engine.engine import new_id
+from mnemic.engine.engine import new_job
 from mnemic.engine.kinds import CONSOLIDATE_SUMMARY, REFLECT, SUMMARISE
 from mnemic.errors import InvalidInputError
 from mnemic.model.records import ConsolidationRequest, Event, Job, ReflectionRequest, SummarisationRequest
@@ -37,9 +37,7 @@ def as_job(event: Event, now: datetime) -> Job:
     """The job that stores an event."""
     payload = {name: getattr(event, name) for name in _names(type(event))}
     kind, key = KINDS[type(event)], _KEYS.get(type(event), lambda event: event.session)(event)
-    return Job(
-        id=new_id(now), partition=event.partition, kind=kind, key=key, created_at=now, run_at=now, payload=payload
-    )
+    return new_job(now, event.partition, kind, key, payload)
 
 
 def read(kind: type[E], job: Job) -> E:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from mnemic.engine.access import forget_answers
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry
 from mnemic.engine.indexing import indexed_text
 from mnemic.model.bookkeeping import key_in, note_slot, slot_in, without_slot
 from mnemic.model.columns import field_types, plain_reader, to_plain
@@ -134,19 +134,8 @@ def archive(engine: Engine, work: UnitOfWork, memory: Memory, *, actor: str, rea
     )
     if not work.memories.replace(archived, engine.terms(indexed_text(memory)), memory.updated_at):
         return False
-    before, after = differences(memory, archived)
-    entry = HistoryEntry(
-        id=new_id(now),
-        partition=memory.partition,
-        item_id=memory.id,
-        action=Action.ARCHIVED,
-        actor=actor,
-        at=now,
-        reason=reason,
-        before=before,
-        after=after,
-    )
-    work.history.add([entry])
+    sides = differences(memory, archived)
+    work.history.add([new_entry(now, (memory.partition, memory.id), Action.ARCHIVED, actor, reason, sides)])
     return True
 
 
@@ -164,6 +153,4 @@ def erase_memories(
 
 def deletion(partition: Partition, item_id: str, actor: str, reason: str, now: datetime) -> HistoryEntry:
     """The history entry of a deletion."""
-    return HistoryEntry(
-        id=new_id(now), partition=partition, item_id=item_id, action=Action.DELETED, actor=actor, at=now, reason=reason
-    )
+    return new_entry(now, (partition, item_id), Action.DELETED, actor, reason)

@@ -49,7 +49,7 @@ def judge_gems(engine: Engine, work: UnitOfWork, partition: Partition, ready: Se
     """The prepared gems, with repetitions of a decision of the same day judged as such."""
     judged: list[Prepared] = []
     for each in ready:
-        known = work.memories.get(_visibility_of(partition), each.near) if each.near else list[Memory]()
+        known = work.memories.get(Visibility((partition,), None), each.near) if each.near else list[Memory]()
         day = each.fact.observed_at.date()
         gems = [m for m in known if m.kind is Kind.GEM and m.state is State.ACTIVE and m.observed_at.date() == day]
         near = _cosines(engine, [each.fact.text, *(gem.text for gem in gems)])[0][1:]
@@ -68,7 +68,7 @@ def rest_on_facts(engine: Engine, work: UnitOfWork, partition: Partition, found:
     """
     kept: list[Found] = []
     for each in found:
-        own = _own_messages(each)
+        own = [message for turn in each.turns for message in turn.messages if message.role is Role.USER]
         facts = [m for m in _facts_of(work, partition, [m.id for m in own]) if m.private_agent is None]
         best = max(facts, key=lambda fact: carried(engine, fact.text, [each.gem.gem]), default=None)
         if best is not None and carried(engine, best.text, [each.gem.gem]) >= TOLD:
@@ -140,17 +140,9 @@ def _facts_of(work: UnitOfWork, partition: Partition, message_ids: Sequence[str]
     ]
 
 
-def _own_messages(found: Found) -> list[Message]:
-    return [message for turn in found.turns for message in turn.messages if message.role is Role.USER]
-
-
 def _is_read(work: UnitOfWork, partition: Partition, messages: Sequence[Message]) -> bool:
     """True if extraction has read all of these messages."""
     ends: dict[str, int] = {}
     for message in messages:
         ends[message.session] = max(ends.get(message.session, 0), message.position)
     return all(work.conversations.cursor(partition, session, EXTRACTED) >= end for session, end in ends.items())
-
-
-def _visibility_of(partition: Partition) -> Visibility:
-    return Visibility((partition,), None)

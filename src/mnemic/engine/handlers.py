@@ -232,9 +232,7 @@ def _graph(engine: Engine, job: Job) -> FollowUp:
     """Read some pages of items into the graph. The next job takes the rest."""
     if not engine.settings.life.graphs or job.partition.is_ephemeral:
         return _follow_with_nothing
-    after = graph_partition(engine, job.partition, str(job.payload.get(AFTER) or ""))
-    rest = [] if after is None else [replace(new_attempt(job, engine.clock.now()), payload={AFTER: after})]
-    return lambda _: rest
+    return _continue_job(engine, job, graph_partition(engine, job.partition, str(job.payload.get(AFTER) or "")))
 
 
 def _subscribe(event: type[E], subscriber: Callable[[Engine, E, Job], FollowUp]) -> tuple[str, Handler]:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import cast
 
 from mnemic.engine.edit import Editor, merge
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.fields import archive
 from mnemic.engine.jobs import retry_jobs
@@ -266,15 +266,8 @@ def _keep(engine: Engine, scope: Scope, score: HealthScore, before: Sequence[Hea
     if is_same and last is not None and score.at - last.at < _A_DAY:
         return
     after = {"score": score.score, "memories": score.memories, "counts": dict(score.counts)}
-    entry = HistoryEntry(
-        id=new_id(score.at),
-        partition=scope.partition(scope.default_level),
-        item_id=HEALTH_ITEM,
-        action=Action.ASSESSED,
-        actor=actor,
-        at=score.at,
-        after=after,
-    )
+    place = (scope.partition(scope.default_level), HEALTH_ITEM)
+    entry = new_entry(score.at, place, Action.ASSESSED, actor, sides=({}, after))
     with engine.store.write() as work:
         work.history.add([entry])
 

@@ -11,14 +11,14 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_job
 from mnemic.engine.inputs import Question, Watch
 from mnemic.engine.kinds import EMBED
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError, UnavailableError
 from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import DOCUMENT, Candidates, Change, IndexQuery, Terms
 from mnemic.model.item import Chunk, Fact, Item, Message
-from mnemic.model.records import Job, JobState
+from mnemic.model.records import JobState
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.models import Embedder, Vectors
 from mnemic.ports.store import MAIN_VIEW, VERSIONS_OF_AN_AGE, StaleTerms, UnitOfWork, VectorRow
@@ -367,8 +367,7 @@ def put_vectors(
 
 def add_embed_job(work: UnitOfWork, partition: Partition, at: datetime) -> None:
     """Queue the job for a partition's missing vectors unless it waits already."""
-    job = Job(id=new_id(at), partition=partition, kind=EMBED, key=EMBED, created_at=at, run_at=at)
-    work.jobs.add([job])
+    work.jobs.add([new_job(at, partition, EMBED, EMBED)])
 
 
 MOST_REFUSED = 8

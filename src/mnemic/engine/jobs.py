@@ -22,7 +22,7 @@ from cronsim import CronSim, CronSimError
 
 from mnemic.engine.access import KEPT
 from mnemic.engine.context_records import MOST_OF_PARTITION
-from mnemic.engine.engine import Engine, Metered, new_id
+from mnemic.engine.engine import Engine, Metered, new_id, new_job
 from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, EXTRACT, GRAPH, HEALTH, SUMMARISE
 from mnemic.engine.summaries import ask_for_summary
 from mnemic.errors import ConfigError, MnemicError, RateLimitedError
@@ -183,7 +183,7 @@ def following(job: Job, more: Sequence[Job], now: datetime) -> list[Job]:
     if any(_is_rest(each, job) for each in more):
         return rest
     kind, *later = then
-    return [*rest, _job(job.partition, kind, job.key, {THEN: later}, now)]
+    return [*rest, new_job(now, job.partition, kind, job.key, {THEN: later})]
 
 
 def _is_rest(each: Job, job: Job) -> bool:
@@ -205,7 +205,7 @@ def _run(engine: Engine, at: Timetable) -> int:
         if not unit.upkeep.start_run(at.schedule.name, at.last, at.next if is_only_one else now):
             return 0
         places = unit.partitions.all()
-        added = unit.jobs.add([_job(place, first, at.schedule.name, {THEN: then}, now) for place in places])
+        added = unit.jobs.add([new_job(now, place, first, at.schedule.name, {THEN: then}) for place in places])
         unit.upkeep.forget_jobs(_days_before(now, engine.settings.life.done_jobs_days))
         unit.audit.forget(_days_before(now, engine.settings.life.audit_days))
         unit.contexts.forget(_days_before(now, engine.settings.life.context_days), MOST_OF_PARTITION)
@@ -248,10 +248,6 @@ def _summaries(unit: UnitOfWork) -> set[tuple[Partition, str]]:
     waiting = unit.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _MOST_JOBS_READ)
     dead = unit.jobs.list(None, (JobState.DEAD,), _MOST_JOBS_READ)
     return {(job.partition, job.key) for job in (*waiting, *dead) if job.kind == SUMMARISE}
-
-
-def _job(partition: Partition, kind: str, key: str, payload: dict[str, object], now: datetime) -> Job:
-    return Job(id=new_id(now), partition=partition, kind=kind, key=key, created_at=now, run_at=now, payload=payload)
 
 
 LEASE_S = 600.0

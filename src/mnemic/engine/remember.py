@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 
 from mnemic.engine.dependants import said_again
 from mnemic.engine.edit import Editor, gives_way, merged, restate
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry, new_id
 from mnemic.engine.fields import EXPIRED, archive, filled_of, held_key, is_lasting, slot_notes
 from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
-from mnemic.engine.secrets import Kinds, gated, noted, tell_redacted, without_secrets
+from mnemic.engine.secrets import gated, noted, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError
 from mnemic.model.bookkeeping import fills_slot, key_in, note_key
 from mnemic.model.item import TRUST_ORDER, Decision, Judgement, Kind, Memory, MemoryDraft, State, Verdict
 from mnemic.model.recall import MemoryQuery, Order
-from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.records import Action
 from mnemic.model.scope import MICROSECOND, Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
@@ -261,7 +261,8 @@ def _remember_drafts(
         added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
         put_vectors(engine, work, [(memory.partition, memory.id) for memory in added], ready, now)
-        work.history.add([_entry(memory, actor, now, redacted[memory.id]) for memory in added])
+        entries = [((each.partition, each.id), noted("", redacted[each.id])) for each in added]
+        work.history.add([new_entry(now, place, Action.CREATED, actor, reason) for place, reason in entries])
         for memory, (_, reason), new in zip(memories, judged, is_new, strict=True):
             if reason and new:
                 editor.quarantine(memory, reason)
@@ -339,18 +340,6 @@ def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> 
         provenance=draft.provenance,
         metadata=draft.metadata,
         bookkeeping=notes,
-    )
-
-
-def _entry(memory: Memory, actor: str, now: datetime, redacted: Kinds) -> HistoryEntry:
-    return HistoryEntry(
-        id=new_id(now),
-        partition=memory.partition,
-        item_id=memory.id,
-        action=Action.CREATED,
-        actor=actor,
-        reason=noted("", redacted),
-        at=now,
     )
 
 

@@ -21,9 +21,10 @@ from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.errors import BackendError, BadReplyError, InvalidInputError, RateLimitedError, TimedOutError
 from mnemic.evaluation import retrieval
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, Progress, read_json_lines
 from mnemic.model.chat import Prompt, PromptMessage
 from mnemic.model.item import Role
+from mnemic.model.listing import group_pairs
 from mnemic.model.scope import Scope
 from mnemic.ports.models import Llm
 from mnemic.text.analyser import Analyser
@@ -182,7 +183,7 @@ def run_answers(
     *,
     known: Iterable[Answer] = (),
     failures: Failures | None = None,
-    progress: retrieval.Progress | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Answer]:
     """Yields the answers that are not yet `known`, space by space, from a temporary store. `failures` counts questions
     that time out or get a broken reply. Raises `UnavailableError` if a model cannot be reached, and `InvalidInputError`
@@ -220,9 +221,7 @@ def run_answers(
 
 def means_by_way(answers: Iterable[Answer]) -> dict[Way, AnswerMeans]:
     """Means by way, in the order of `Way`, for ways with answers."""
-    grouped: dict[Way, list[Answer]] = {}
-    for answer in answers:
-        grouped.setdefault(answer.way, []).append(answer)
+    grouped = group_pairs((answer.way, answer) for answer in answers)
     return {way: _means(grouped[way]) for way in Way if way in grouped}
 
 

@@ -3,21 +3,27 @@ row counts as shown only if at least `SHOWN` of its words are in the block, so t
 sets: the block may have them in any order.
 """
 
-import gzip
-import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean
 
 from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
+from mnemic.evaluation.dataset import (
+    CorpusRow,
+    Dataset,
+    LabelledQuestion,
+    Progress,
+    read_json_lines,
+    silent,
+    write_json_lines,
+)
 from mnemic.evaluation.embedders import KeptVectors
-from mnemic.evaluation.retrieval import Progress, QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
+from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
+from mnemic.model.listing import group_pairs
 from mnemic.model.recall import Context
 from mnemic.model.scope import Scope
 
@@ -75,17 +81,6 @@ class BlockReport:
     missing: int
 
 
-@dataclass(slots=True)
-class _Tally:
-    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, name: str, value: float) -> None:
-        self.values[name].append(value)
-
-    def means(self) -> dict[str, float]:
-        return {name: fmean(values) for name, values in self.values.items()}
-
-
 def load_prompts(path: Path) -> list[Prompt]:
     """Unrelated prompts from JSON lines with `id`, `text` and optionally `kind`. Raises `InvalidInputError`."""
     prompts: list[Prompt] = []
@@ -110,19 +105,17 @@ def run_blocks(
     spaces = spaces_of(dataset)
     rows, asked = sum(len(space.rows) for space in spaces), sum(len(space.questions) for space in spaces)
     asked, kept, done = asked + len(prompts) * len(spaces), 0, 0
-    options = options or RetrievalOptions()
+    options, progress = options or RetrievalOptions(), progress or silent
     with opened(options, vectors) as (mnemic, clock, parts):
         for space in spaces:
             ids: dict[str, str] = {}
             for batch in stored(mnemic, space, options.batch, parts):
                 ids.update(batch)
                 kept += len(batch)
-                if progress:
-                    progress("store", kept, rows)
+                progress("store", kept, rows)
             for block in blocks_of_space(mnemic, clock, space, ids, budget_tokens, prompts):
                 done += 1
-                if progress:
-                    progress("ask", done, asked)
+                progress("ask", done, asked)
                 yield block
 
 
@@ -153,12 +146,7 @@ def _block(qid: str, built: Context, ids: Mapping[str, str], kind: str | None = 
 
 def write_blocks(path: Path, blocks: Iterable[Block]) -> None:
     """Write one JSON row per block, compressed if the name ends in `.gz`. Raises `InvalidInputError`."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with gzip.open(path, "wt", encoding="utf-8") if path.suffix == ".gz" else path.open("w") as out:
-            out.writelines(json.dumps(block.row(), ensure_ascii=False) + "\n" for block in blocks)
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be written: {error}") from error
+    write_json_lines(path, (block.row() for block in blocks))
 
 
 def score_blocks(dataset: Dataset, blocks: Sequence[Block]) -> BlockReport:
@@ -167,26 +155,29 @@ def score_blocks(dataset: Dataset, blocks: Sequence[Block]) -> BlockReport:
     content words in the block. tokens: as the engine counts them; words: as this module does.
     """
     corpus, questions = {row.id: row for row in dataset.corpus}, {each.id: each for each in dataset.questions}
-    overall, by_category = _Tally(), defaultdict[str, _Tally](_Tally)
-    silence, not_shown = _Tally(), 0
+    measured: list[tuple[str, dict[str, float]]] = []
+    silence, not_shown = list[tuple[str, float]](), 0
     for block in blocks:
         if block.kind is not None:
             is_silent = float(not block.ids and len(words(block.text)) <= SILENT_WORDS)
-            silence.add("all", is_silent)
-            silence.add(block.kind, is_silent)
+            silence += [("all", is_silent), (block.kind, is_silent)]
             continue
         question = questions.get(block.qid)
         if question is None or question.is_unanswerable:
             continue
         shown = _shown_rows(block, corpus)
         not_shown += len(set(block.ids)) - len(shown)
-        for tally in (overall, by_category[question.category]):
-            for name, value in _measures(question, block, shown).items():
-                tally.add(name, value)
+        measured.append((question.category, _measures(question, block, shown)))
     scored = {each.id for each in dataset.questions if not each.is_unanswerable and (each.gold or each.gold_sessions)}
     missing = len(scored - {block.qid for block in blocks})
-    categories = {name: tally.means() for name, tally in sorted(by_category.items())}
-    return BlockReport(overall.means(), categories, silence.means(), not_shown, missing)
+    categories = {name: _means(each) for name, each in sorted(group_pairs(measured).items())}
+    quiet = {kind: fmean(values) for kind, values in group_pairs(silence).items()}
+    return BlockReport(_means([each for _, each in measured]), categories, quiet, not_shown, missing)
+
+
+def _means(measures: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    values = group_pairs(pair for each in measures for pair in each.items())
+    return {name: fmean(several) for name, several in values.items()}
 
 
 def _shown_rows(block: Block, corpus: Mapping[str, CorpusRow]) -> dict[str, CorpusRow]:

@@ -15,13 +15,14 @@ With G = the ids of positive grade, each counted at its first place, the metrics
 """
 
 import gzip
+import hashlib
 import json
 import math
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -31,6 +32,8 @@ from mnemic.model.item import Role
 from mnemic.model.scope import MAX_ID_CHARS, Scope, as_utc
 
 ROLES = frozenset(role.value for role in Role)
+Progress = Callable[[str, int, int], None]
+"""Progress callback: `(step, done, total)`."""
 Row = Mapping[str, object]
 
 
@@ -274,6 +277,16 @@ def _optional_text(row: Row, name: str) -> str | None:
 
 
 Line = Mapping[str, Any]
+
+
+def run_key(dataset: Dataset, options: Any) -> str:
+    """Equal for the same rows, questions and options."""
+    told = json.dumps([asdict(dataset), asdict(options)], sort_keys=True, default=str)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Ignores progress."""
 
 
 class Unfinished:

@@ -2,8 +2,6 @@
 results are kept beside the file until all are complete. Another corpus or other options start again.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -17,10 +15,10 @@ from mnemic.engine.engine import PAGE_ROWS, Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EXTRACT
-from mnemic.evaluation.dataset import CorpusRow, Unfinished, write_json_lines
+from mnemic.evaluation.dataset import CorpusRow, Dataset, Progress, Unfinished, run_key, silent, write_json_lines
 from mnemic.evaluation.embedders import CachingEmbedder
-from mnemic.evaluation.retrieval import Progress
 from mnemic.model.item import Memory, Role, State
+from mnemic.model.listing import group_pairs
 from mnemic.model.scope import Scope, as_utc
 
 _START = datetime(2000, 1, 1, tzinfo=UTC)
@@ -75,36 +73,22 @@ def run_extraction(
     parts = replace(build(Config(store=MEMORY_URL, embedder=options.embedder, llm=options.llm)), clock=clock)
     if parts.embedder is not None:
         parts = replace(parts, embedder=CachingEmbedder(parts.embedder))
-    sessions: dict[tuple[str, str], list[CorpusRow]] = {}
-    for row in corpus:
-        if row.session is not None and row.text.strip():
-            sessions.setdefault((row.group, row.session), []).append(row)
+    said = (row for row in corpus if row.session is not None and row.text.strip())
+    sessions = group_pairs(((row.group, row.session), row) for row in said)
     sources: dict[str, CorpusRow] = {}
     with Mnemic(parts, has_worker=False) as mnemic:
         for done, ((group, session), rows) in enumerate(sessions.items(), start=1):
             sources |= _capture_session(mnemic, clock, Scope(user=group, session=session), rows)
             work(parts, {EXTRACT: HANDLERS[EXTRACT]}, worker="evaluation")
-            if progress is not None:
-                progress("extract", done, len(sessions))
+            (progress or silent)("extract", done, len(sessions))
         groups = dict.fromkeys(group for group, _ in sessions)
         return [each for group in groups for each in _read_written(parts, group, sources)]
 
 
 def write_produced(path: Path, produced: Iterable[Produced]) -> None:
     """Write one JSON row per memory, compressed if the name ends in `.gz`. The file appears when complete."""
-    rows = (
-        {
-            "group": each.group,
-            "session": each.session,
-            "text": each.text,
-            "kind": each.kind,
-            "supersedes": list(each.supersedes) or None,
-            "id": each.id,
-            "source_ids": list(each.source_ids) or None,
-        }
-        for each in produced
-    )
-    write_json_lines(path, rows)
+    lists = ("supersedes", "source_ids")
+    write_json_lines(path, ({**asdict(e), **{name: [*getattr(e, name)] or None for name in lists}} for e in produced))
 
 
 def _capture_session(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRow]) -> dict[str, CorpusRow]:
@@ -129,10 +113,7 @@ def _read_written(engine: Engine, group: str, sources: Mapping[str, CorpusRow]) 
         while page := unit.upkeep.memories(Scope(user=group).message_partition, after, PAGE_ROWS):
             memories += [each for each in page if any(entry.extractor == EXTRACT for entry in each.provenance)]
             after = page[-1].id
-    replaced: dict[str, list[str]] = {}
-    for memory in memories:
-        if memory.state is State.SUPERSEDED and memory.other_id is not None:
-            replaced.setdefault(memory.other_id, []).append(memory.id)
+    replaced = group_pairs((memory.other_id, memory.id) for memory in memories if memory.state is State.SUPERSEDED)
     return [_describe_memory(memory, group, sources, replaced.get(memory.id, ())) for memory in memories]
 
 
@@ -158,10 +139,8 @@ def extract_by_group(
     after the last whole group, from `.NAME.unfinished` beside `path`. Raises `InvalidInputError` if a file cannot be
     read or written.
     """
-    unfinished = Unfinished(path, _run_key(corpus, options))
-    groups: dict[str, list[CorpusRow]] = {}
-    for row in corpus:
-        groups.setdefault(row.group, []).append(row)
+    unfinished = Unfinished(path, run_key(Dataset(corpus, ()), options))
+    groups = group_pairs((row.group, row) for row in corpus)
     try:
         done = {str(row["group"]): [_produced_of_row(each) for each in row["produced"]] for row in unfinished.known()}
     except (KeyError, TypeError) as error:
@@ -175,11 +154,6 @@ def extract_by_group(
     write_produced(path, produced)
     unfinished.end()
     return produced
-
-
-def _run_key(corpus: Sequence[CorpusRow], options: ExtractionOptions) -> str:
-    told = json.dumps([[asdict(row) for row in corpus], asdict(options)], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def _unfinished_line(group: str, produced: Sequence[Produced]) -> dict[str, object]:

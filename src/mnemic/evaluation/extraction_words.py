@@ -14,6 +14,7 @@ import snowballstemmer
 
 from mnemic.evaluation.dataset import CorpusRow
 from mnemic.evaluation.extraction import Produced
+from mnemic.model.listing import group_pairs
 from mnemic.text.languages import words
 
 USER = "\ue000"
@@ -109,12 +110,9 @@ class Sources:
     def __init__(self, corpus: Sequence[CorpusRow], names: Mapping[str, Name | None]) -> None:
         self._rows = {row.id: row for row in corpus}
         self._names = names
-        self._of_session: dict[tuple[str, str | None], list[str]] = {}
-        self._of_group: dict[str, list[str]] = {}
+        self._of_session = group_pairs(((row.group, row.session), row.id) for row in corpus)
+        self._of_group = group_pairs((row.group, row.id) for row in corpus)
         self._read: dict[str, tuple[Bag, list[tuple[str, Bag]]]] = {}
-        for row in corpus:
-            self._of_session.setdefault((row.group, row.session), []).append(row.id)
-            self._of_group.setdefault(row.group, []).append(row.id)
 
     def placed(self, row: Produced) -> Produced:
         """The row with its sources' session, if it names none and they agree."""

@@ -4,8 +4,7 @@ harmful is not judged here.
 """
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,15 +12,14 @@ from pathlib import Path
 from mnemic.api import Mnemic
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import read_json_lines, write_json_lines
+from mnemic.evaluation.dataset import Progress, read_json_lines, silent, write_json_lines
 from mnemic.model.item import State, Trust
+from mnemic.model.listing import group_pairs
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
 from mnemic.text.sanitise import findings, sanitise
 
 FIELDS = ("kind", "source", "lang")
-Told = Callable[[str, int, int], None]
-"""Progress callback: `(step, done, total)`."""
 
 
 class Outcome(StrEnum):
@@ -93,7 +91,7 @@ def load_texts(path: Path) -> list[GuardText]:
     return found
 
 
-def run_guard(texts: Sequence[GuardText], trust: Trust, told: Told | None = None) -> list[Judged]:
+def run_guard(texts: Sequence[GuardText], trust: Trust, progress: Progress | None = None) -> list[Judged]:
     """The outcome of each text when remembered with this trust. Does not look for secrets."""
     config = Config(store="memory://", embedder="none", settings=Settings(redacts_secrets=False))
     judged: list[Judged] = []
@@ -103,8 +101,7 @@ def run_guard(texts: Sequence[GuardText], trust: Trust, told: Told | None = None
             outcome = _outcome(mnemic, Scope(user=f"u{number}"), text.text, trust)
             elapsed_ms = (time.perf_counter() - start) * 1e3
             judged.append(Judged(text, outcome, _reasons(text.text, outcome), elapsed_ms))
-            if told is not None:
-                told("judging", number + 1, len(texts))
+            (progress or silent)("judging", number + 1, len(texts))
     return judged
 
 
@@ -113,27 +110,19 @@ def tally(judged: Iterable[Judged]) -> Section:
     every = list(judged)
     by: dict[str, dict[str, Tally]] = {}
     for name in FIELDS:
-        parts: dict[str, list[Judged]] = defaultdict(list)
-        for each in every:
-            parts[each.text.labels[name]].append(each)
+        parts = group_pairs((each.text.labels[name], each) for each in every)
         by[name] = {value: _tally(parts[value]) for value in sorted(parts)}
     return Section(_tally(every), by)
 
 
 def write_run(path: Path, judged: Iterable[Judged]) -> None:
     """Write a JSON row per text: id, outcome, reasons, ms. The file appears when complete; `.gz` is compressed."""
-    write_json_lines(
-        path,
-        (
-            {
-                "id": each.text.id,
-                "outcome": each.outcome.value,
-                "reasons": list(each.reasons) or None,
-                "ms": round(each.elapsed_ms, 4),
-            }
-            for each in judged
-        ),
-    )
+    write_json_lines(path, map(_row, judged))
+
+
+def _row(each: Judged) -> dict[str, object]:
+    reasons, ms = list(each.reasons) or None, round(each.elapsed_ms, 4)
+    return {"id": each.text.id, "outcome": each.outcome.value, "reasons": reasons, "ms": ms}
 
 
 def _outcome(mnemic: Mnemic, scope: Scope, text: str, trust: Trust) -> Outcome:

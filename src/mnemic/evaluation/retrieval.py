@@ -3,13 +3,11 @@ one passage per row. Rankings are kept beside the run file until it is complete.
 again.
 """
 
-import hashlib
-import json
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import groupby, islice
@@ -27,14 +25,17 @@ from mnemic.evaluation.dataset import (
     CorpusRow,
     Dataset,
     LabelledQuestion,
+    Progress,
     Ranking,
     Unfinished,
     read_json_lines,
+    silent,
     write_json_lines,
 )
 from mnemic.evaluation.embedders import CachingEmbedder, KeptVectors
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk, Kind, Role
+from mnemic.model.listing import batched, group_pairs
 from mnemic.model.scope import Level, Scope, as_utc
 from mnemic.ports.observer import Clock
 
@@ -87,9 +88,6 @@ def _chunk(document: Document, row: CorpusRow, now: datetime) -> Chunk:
 STORES = ("sqlite", "memory")
 ID_KEY = "corpus_id"
 """The metadata key with a document's row id."""
-
-Progress = Callable[[str, int, int], None]
-"""Progress callback: `(step, done, total)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +154,9 @@ def run_retrieval(
     remote store. A question with a time is asked at that time. `Ranking.ms` is the recall call alone, including the
     question's embedding. Fallback hits count as not found. Rows with blank text are never stored.
     """
-    options, told = options or RetrievalOptions(), progress or _silent
-    spaces = [space for space in map(partial(_drop_answered, answered), spaces_of(dataset)) if space.questions]
+    options, told = options or RetrievalOptions(), progress or silent
+    left = [replace(s, questions=[q for q in s.questions if q.id not in answered]) for s in spaces_of(dataset)]
+    spaces = [space for space in left if space.questions]
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
     kept = asked = 0
     with (
@@ -179,21 +178,10 @@ def run_retrieval(
                 told("ask", asked, questions)
 
 
-def _drop_answered(answered: Collection[str], space: Space) -> Space:
-    """The space with only the remaining questions."""
-    return replace(space, questions=[question for question in space.questions if question.id not in answered])
-
-
 def write_run(path: Path, rankings: Iterable[Ranking]) -> list[Ranking]:
     """Write one JSON row per ranking, compressed if the name ends in `.gz`. The file appears when complete."""
-    written: list[Ranking] = []
-
-    def rows() -> Iterator[Mapping[str, object]]:
-        for ranking in rankings:
-            written.append(ranking)
-            yield {"qid": ranking.qid, "ranked": list(ranking.ranked), "ms": ranking.ms}
-
-    write_json_lines(path, rows())
+    written = list(rankings)
+    write_json_lines(path, map(_row, written))
     return written
 
 
@@ -223,32 +211,22 @@ def opened(
             parts = replace(parts, embedder=main, further_embedders=tuple(further))
         clock = QuestionClock(parts.clock)
         with Mnemic(replace(parts, clock=clock), has_worker=False) as mnemic:
-            _check_empty(parts)
+            if mnemic.partitions:
+                raise InvalidInputError("the store for an evaluation must be empty; choose another store")
             yield mnemic, clock, parts
-
-
-def _check_empty(engine: Engine) -> None:
-    with engine.store.read() as work:
-        if work.partitions.all():
-            raise InvalidInputError("the store for an evaluation must be empty; choose another store")
 
 
 def spaces_of(dataset: Dataset) -> list[Space]:
     """A space per group with questions, or per question if each has its haystack."""
-    by_group: dict[str, list[CorpusRow]] = {}
-    by_session: dict[str, list[CorpusRow]] = {}
-    for row in dataset.corpus:
-        if row.text.strip():
-            by_group.setdefault(row.group, []).append(row)
-            by_session.setdefault(row.session or "", []).append(row)
+    rows = [row for row in dataset.corpus if row.text.strip()]
+    by_group = group_pairs((row.group, row) for row in rows)
     if dataset.haystacks is not None:
+        by_session = group_pairs((row.session or "", row) for row in rows)
         return [
             Space(q.id, [row for s in dataset.haystacks[q.id] for row in by_session.get(s, ())], [q])
             for q in dataset.questions
         ]
-    asked: dict[str, list[LabelledQuestion]] = {}
-    for question in dataset.questions:
-        asked.setdefault(question.group, []).append(question)
+    asked = group_pairs((question.group, question) for question in dataset.questions)
     return [Space(group, by_group.get(group, ()), questions) for group, questions in asked.items()]
 
 
@@ -256,29 +234,19 @@ def stored(mnemic: Mnemic, space: Space, batch: int, parts: Engine | None = None
     """Store the rows of a space. Yields (item id, corpus row id) once they are durable. A row of a session is a
     message, one with a title a passage of a document (a memory without `parts`), any other a memory.
     """
-    sessions: dict[str, list[CorpusRow]] = {}
-    documents: list[CorpusRow] = []
-    passages: list[CorpusRow] = []
-    for row in space.rows:
-        if row.session is not None:
-            sessions.setdefault(row.session, []).append(row)
-        elif row.title and parts is not None:
-            passages.append(row)
-        else:
-            documents.append(row)
+    user = Scope(user=space.user)
+    sessions = group_pairs((row.session, row) for row in space.rows)
+    others = sessions.pop(None, [])
     for session, rows in sessions.items():
-        scope = Scope(user=space.user, session=session)
-        for start in range(0, len(rows), batch):
-            part = rows[start : start + batch]
-            turns = mnemic.capture_many(scope, _exchanges(part))
+        for part in batched(rows, batch):
+            turns = mnemic.capture_many(replace(user, session=session), _exchanges(part))
             messages = [message for turn in turns for message in turn.messages]
             yield [(message.id, row.id) for message, row in zip(messages, part, strict=True)]
-    for start in range(0, len(passages), batch):
-        if parts is not None:
-            yield keep_passages(parts, Scope(user=space.user), passages[start : start + batch])
-    for start in range(0, len(documents), batch):
-        part = documents[start : start + batch]
-        memories = mnemic.remember_many(Scope(user=space.user), [_document(row) for row in part])
+    if parts is not None:
+        for part in batched([row for row in others if row.title], batch):
+            yield keep_passages(parts, user, part)
+    for part in batched([row for row in others if not row.title or parts is None], batch):
+        memories = mnemic.remember_many(user, [_document(row) for row in part])
         yield [(memory.id, row.id) for memory, row in zip(memories, part, strict=True)]
 
 
@@ -314,16 +282,6 @@ def _ask_question(
     ms = (time.perf_counter() - start) * 1e3
     found = () if recall.is_fallback else recall.hits
     return Ranking(question.id, [corpus_id for hit in found for corpus_id in ids[hit.id]], round(ms, 3))
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Ignores progress."""
-
-
-def run_key(dataset: Dataset, options: RetrievalOptions) -> str:
-    """Equal for the same rows, questions and options."""
-    told = json.dumps([asdict(dataset), asdict(options)], sort_keys=True, default=str)
-    return hashlib.sha256(told.encode()).hexdigest()
 
 
 class UnfinishedRun:

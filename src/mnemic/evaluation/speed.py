@@ -22,7 +22,7 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError, UnavailableError
-from mnemic.evaluation.dataset import percentile
+from mnemic.evaluation.dataset import Progress, percentile, silent
 from mnemic.evaluation.embedders import SYNTHETIC_DIMS, SyntheticEmbedder, TimedEmbedder
 from mnemic.model.scope import Scope
 from mnemic.ports.index import Index
@@ -73,9 +73,6 @@ _USER = "speed"
 _WARM_UP = 5  # questions not timed: they load the index and the model
 _WINDOW_MESSAGES = 20  # fill the default window
 _PROBE_HITS = 10  # as a recall of 10 hits would need
-
-Progress = Callable[[str, int, int], None]
-"""Progress callback: `(step, done, total)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +281,3 @@ def timed_ms(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return (time.perf_counter() - start) * 1e3
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Ignores progress."""

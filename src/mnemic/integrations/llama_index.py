@@ -99,7 +99,8 @@ class MnemicMemory(BaseMemory):
         del kwargs
         messages = self._messages(self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
-        return [*_make_messages(self._recall_block(question, len(messages))), *messages]
+        block = shared.recall_block(self._mnemic, self._scope, question, self.budget_tokens, known=len(messages))
+        return [*_make_messages(block), *messages]
 
     async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
         """Like `get`, for asyncio. Returns only the messages if recall fails."""
@@ -134,9 +135,6 @@ class MnemicMemory(BaseMemory):
     def reset(self) -> None:
         """Erase the session."""
         self._load_transcript.clear()
-
-    def _recall_block(self, question: str, known: int) -> str:
-        return shared.recall_block(self._mnemic, self._scope, question, self.budget_tokens, known=known)
 
     @property
     def _load_transcript(self) -> Transcript:

@@ -16,7 +16,6 @@ from mnemic.engine.secrets import orders
 from mnemic.engine.tools import FunctionTool, tool
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.chat import ToolContext
-from mnemic.model.graph import Node
 from mnemic.model.item import Chunk, Item, Memory, Message, Role, State, Trust
 from mnemic.model.records import HistoryEntry
 from mnemic.ports.models import Tool
@@ -340,13 +339,10 @@ def _correct_graph(mnemic: Mnemic) -> Tool:
             changes |= {"relation": relation, "target": value}
         node = mnemic.graph.correct(context.scope, name, **changes)
         context.tell(node)
-        return change.replace("_", " ") + ": done" if "is_removed" in changes else facts_block([_thing(node)])
+        thing = f"{node.name} ({', '.join((node.type.value, *node.other_names))})"
+        return change.replace("_", " ") + ": done" if "is_removed" in changes else facts_block([thing])
 
     return correct_graph
-
-
-def _thing(node: Node) -> str:
-    return f"{node.name} ({', '.join((node.type.value, *node.other_names))})"
 
 
 def _happened(entry: HistoryEntry) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from inspect import signature
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 _Entry = TypeVar("_Entry")
+_Key = TypeVar("_Key")
 _P = ParamSpec("_P")
 
 SHOWN = 20
@@ -60,6 +61,19 @@ class Listing(Generic[_Entry]):
         rows = [f"  {shorten(each)}" for each in self[:SHOWN]]
         rows += [f"  … {len(self) - SHOWN} more"] if len(self) > SHOWN else []
         return "\n".join([f"{type(self).__name__}({self._named[0]}={len(self)})", *rows])
+
+
+def group_pairs(pairs: Iterable[tuple[_Key, _Entry]]) -> dict[_Key, list[_Entry]]:
+    """The values of each key. Keys and values keep their order."""
+    grouped: dict[_Key, list[_Entry]] = {}
+    for key, value in pairs:
+        grouped.setdefault(key, []).append(value)
+    return grouped
+
+
+def batched(rows: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:
+    """The rows in order, at most `size` at a time."""
+    return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 def follow_pages(verb: Callable[_P, Listing[_Entry]], *arguments: _P.args, **named: _P.kwargs) -> Iterator[_Entry]:

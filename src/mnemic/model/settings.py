@@ -186,10 +186,6 @@ class Weights:
         return getattr(self, feature)
 
 
-def _level_limits() -> dict[Level, int]:
-    return {Level.SESSION: 10, Level.USER: 5, Level.AGENT: 3, Level.ORG: 5}
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Defaults of the engine. Units are in the names, limits are inclusive.
@@ -217,7 +213,9 @@ class Settings:
     context_tokens: int = 2048
     window_messages: int = 20
     caps: Caps = Caps.BUDGET
-    level_limits: dict[Level, int] = field(default_factory=_level_limits)
+    level_limits: dict[Level, int] = field(
+        default_factory=lambda: {Level.SESSION: 10, Level.USER: 5, Level.AGENT: 3, Level.ORG: 5}
+    )
     dense_candidates: int = 100
     rerank_candidates: int = 30
     session_memory_ttl_s: float = 3600.0

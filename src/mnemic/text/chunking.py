@@ -286,7 +286,8 @@ def draft_chunks(
     else:
         is_structured = chunking is Chunking.STRUCTURE
         layout = _Layout(text, config, page_starts)
-        groups = _groups(layout, headings, is_code=is_code) if is_structured else [_prose(layout)]
+        whole = Block(0, len(text), BlockKind.PARAGRAPH)
+        groups = _groups(layout, headings, is_code=is_code) if is_structured else [_cut(layout, whole)]
         packed = _packed(groups, config)
         spans = [((chunk[0].start, chunk[-1].end), _titles(chunk, is_code=is_code)) for chunk in packed]
     return [
@@ -421,10 +422,6 @@ def _joined(heading: list[_Piece], pieces: list[_Piece], config: ChunkConfig) ->
     if not heading or weight > config.chunk_size or heading[-1].page != pieces[0].page:
         return heading + pieces
     return [replace(pieces[0], start=heading[0].start, weight=weight, repeats=False), *pieces[1:]]
-
-
-def _prose(layout: _Layout) -> list[_Piece]:
-    return _cut(layout, Block(0, len(layout.text), BlockKind.PARAGRAPH))
 
 
 def _cut(layout: _Layout, block: Block) -> list[_Piece]:

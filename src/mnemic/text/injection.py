@@ -180,7 +180,9 @@ def decoded(text: str) -> Iterator[tuple[tuple[int, int], str]]:
 
 def mirrored(view: View) -> Iterator[View]:
     """The view in rot13, and backwards, each only where telling words of an order show in it."""
-    for turned, anchors in ((_rot13(view), _ROT13_ANCHORS), (_backwards(view), _BACKWARD_ANCHORS)):
+    rot13 = View(codecs.encode(view.text, "rot13"), view.origins)
+    backwards = View(view.text[::-1], view.origins[::-1])
+    for turned, anchors in ((rot13, _ROT13_ANCHORS), (backwards, _BACKWARD_ANCHORS)):
         if any(anchor in view.text for anchor in anchors):
             yield turned
 
@@ -194,14 +196,6 @@ MIN_CHARACTERS = 20
 _ANCHORS = ("ignore", "instruct", "prompt", "forget", "disregard", "reveal", "system")
 _ROT13_ANCHORS = tuple(codecs.encode(anchor, "rot13") for anchor in _ANCHORS)
 _BACKWARD_ANCHORS = tuple(anchor[::-1] for anchor in _ANCHORS)
-
-
-def _rot13(view: View) -> View:
-    return View(codecs.encode(view.text, "rot13"), view.origins)
-
-
-def _backwards(view: View) -> View:
-    return View(view.text[::-1], view.origins[::-1])
 
 
 def _utf8(raw: bytes) -> str:

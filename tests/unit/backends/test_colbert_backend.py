@@ -10,10 +10,9 @@ import onnx
 import pytest
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import MinilmEmbedder
+from mnemic.adapters.embedders.minilm import HIDDEN, MinilmEmbedder
 from mnemic.backends.colbert import (
     DEFAULT_CHECKPOINT,
-    HIDDEN,
     CheckpointTokenEmbedder,
     ColbertBackend,
     MinilmTokenEmbedder,

@@ -15,8 +15,8 @@ import pytest
 
 from mnemic.cli import failures
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import Ranking
-from mnemic.evaluation.retrieval import UnfinishedRun, read_run, run_key, run_retrieval
+from mnemic.evaluation.dataset import Ranking, run_key
+from mnemic.evaluation.retrieval import UnfinishedRun, read_run, run_retrieval
 from tests.unit.evaluation.test_retrieval import DATASET, KEYWORDS
 
 PROGRAM = str(Path(sys.executable).with_name("mnemic"))

@@ -1,7 +1,6 @@
 """Embeds with fastembed in this process. Downloads a model on first use unless its folder is given."""
 
 import hashlib
-import importlib
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.embedders.known import known_model, plain_name, rows_of, unit_rows
 from mnemic.adapters.extras import import_extra
+from mnemic.adapters.onnx_models import runtime_errors
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
@@ -83,7 +83,7 @@ class FastEmbedEmbedder:
             model = self._load()
             try:
                 rows = np.stack([*model.embed([prefix + text for text in wanted], batch_size=BATCH_TEXTS)])
-            except _runtime_errors() as error:
+            except runtime_errors() as error:
                 raise BackendError(f"fastembed failed to embed {len(wanted)} texts ({type(error).__name__})") from error
             return unit_rows(rows, (len(wanted), self._known.dims), "fastembed")
 
@@ -102,7 +102,7 @@ class FastEmbedEmbedder:
             return self._package.TextEmbedding(
                 self._name, threads=self._threads, providers=["CPUExecutionProvider"], **place
             )
-        except (ValueError, OSError, *_runtime_errors()) as error:
+        except (ValueError, OSError, *runtime_errors()) as error:
             raise ConfigError(
                 f"fastembed cannot load {self._name} ({type(error).__name__}): download its files once "
                 "while online, or set the embedder option `folder` to the folder that contains them"
@@ -119,12 +119,6 @@ def _description(package: Any, model: str) -> dict[str, Any]:
         f"fastembed does not support the model {model!r}; `python -c 'import fastembed; "
         'print(*[m["model"] for m in fastembed.TextEmbedding.list_supported_models()])\'` lists the supported models'
     )
-
-
-def _runtime_errors() -> tuple[type[Exception], ...]:
-    """The exceptions of onnxruntime. Their only base class is `Exception`."""
-    state = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
-    return tuple(kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
 def _check_folder(folder: Path) -> Path:

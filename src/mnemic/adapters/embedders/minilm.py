@@ -2,18 +2,17 @@
 word pieces of a text. onnxruntime and the model are loaded on first use.
 """
 
-import importlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 import mnemic_minilm
-from mnemic.adapters.extras import import_runtime
+from mnemic.adapters import onnx_models
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
@@ -38,11 +37,6 @@ instead of 1.2 for a question) and nearly twice the CPU time.
 PADDING_ID = 0  # of `[PAD]` in the model's vocabulary
 
 _REPAIR = "run `pip install --force-reinstall --no-deps mnemic` (in a checkout: `python scripts/build_minilm.py`)"
-
-_RUNTIME_ERRORS = (
-    *("EPFail", "Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf"),
-    *("NoModel", "NoSuchFile", "NotImplemented", "RuntimeException"),
-)
 
 
 class Session(Protocol):
@@ -96,7 +90,7 @@ class MinilmEmbedder:
             return vectors
         tokenizer = self._load_tokenizer()
         tokens = [tokenizer.encode(text, self.space.max_tokens) for text in texts]
-        batches = list(token_batches([len(ids) for ids in tokens]))
+        batches = list(onnx_models.batches([len(ids) for ids in tokens], BATCH_TOKENS))
         inputs = [padded([tokens[row] for row in rows]) for rows in batches]
         found = map(self._run, inputs) if len(inputs) == 1 else self._runners().map(self._run, inputs)
         for rows, values in zip(batches, found, strict=True):
@@ -117,20 +111,24 @@ class MinilmEmbedder:
         session = self._session or self._load_session()
         try:
             return session.run(None, {"input_ids": input_ids})[0]
-        except runtime_errors() as error:
+        except onnx_models.runtime_errors() as error:
             raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)} texts: {error}") from error
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:
             if self._tokenizer is None:
-                pieces = self._vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-                self._tokenizer = WordPiece(pieces)
+                self._tokenizer = _read_words(self._vocabulary)
             return self._tokenizer
 
     def _load_session(self) -> Session:
         with self._lock:
             if self._session is None:
-                self._session = open_session(self._model, 1)
+                try:
+                    session: Session = onnx_models.open_session(str(self._model), 1)
+                except onnx_models.runtime_errors() as error:
+                    message = f"{self._model} is damaged or not the offline model: {_REPAIR}"
+                    raise ConfigError(message) from error
+                self._session = session
             return self._session
 
     def _runners(self) -> ThreadPoolExecutor:
@@ -140,38 +138,61 @@ class MinilmEmbedder:
             return self._pool
 
 
-def open_session(model: Path | bytes, threads: int) -> Session:
-    """Load a graph from a file or its content. Raises `ConfigError` if it is not one."""
-    runtime = import_runtime()
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
-    options.log_severity_level = 3
-    # Threads that wait for the next run by spinning cost 2 ms of CPU time after every question, which others need.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return runtime.InferenceSession(
-            model if isinstance(model, bytes) else str(model), options, providers=["CPUExecutionProvider"]
-        )
-    except runtime_errors() as error:
-        source = "this file" if isinstance(model, bytes) else model
-        raise ConfigError(f"{source} is damaged or not the offline model: {_REPAIR}") from error
+class TokenVectors:
+    """The vectors of word pieces before the offline model pools them. Loaded on first use. Thread-safe."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._loaded: tuple[WordPiece, Session] | None = None
+
+    def of(self, texts: Sequence[str]) -> list[Vectors]:
+        """The vectors of each text's first 254 word pieces, `(pieces, 384)`, without its start and end."""
+        tokenizer, session = self._load()
+        tokens = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
+        found = [np.zeros((0, 0), dtype=np.float32)] * len(texts)
+        for rows in onnx_models.batches([len(ids) for ids in tokens], BATCH_TOKENS):
+            (states,) = session.run([HIDDEN], {"input_ids": padded([tokens[row] for row in rows])})
+            for row, state in zip(rows, states, strict=True):
+                found[row] = state[1 : len(tokens[row]) - 1]
+        return found
+
+    def close(self) -> None:
+        """Free the model. The next text loads it again."""
+        with self._lock:
+            self._loaded = None
+
+    def _load(self) -> tuple[WordPiece, Session]:
+        with self._lock:
+            if self._loaded is None:
+                graph = mnemic_minilm.model_path().read_bytes() + _add_output(HIDDEN)
+                words = _read_words(mnemic_minilm.vocab_path())
+                self._loaded = words, onnx_models.open_session(graph, self._threads)
+            return self._loaded
 
 
-def runtime_errors() -> tuple[type[Exception], ...]:
-    """The exceptions of onnxruntime. Their only base class is `Exception`."""
-    state: Any = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
-    return tuple(getattr(state, name) for name in _RUNTIME_ERRORS)
+HIDDEN = "SkipLayerNormalization.320"
+"""The name of the token vectors before pooling in the shipped graph, `(n, tokens, 384) float32`."""
 
 
-def token_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of rows with tokens, longest first, in groups of up to `BATCH_TOKENS` padded tokens (or one row)."""
-    rows = sorted((row for row, length in enumerate(lengths) if length), key=lambda row: -lengths[row])
-    while rows:
-        size = max(1, BATCH_TOKENS // lengths[rows[0]])
-        yield rows[:size]
-        rows = rows[size:]
+def _add_output(name: str) -> bytes:
+    """The bytes that, appended to an ONNX file, make a float value of its graph an output.
+
+    A file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding guide,
+    "Last One Wins"). Numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12, ValueInfoProto.name 1
+    and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
+    """
+    value = _field(1, name.encode()) + _field(2, _field(1, b"\x08\x01"))
+    return _field(7, _field(12, value))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A length-delimited field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def _read_words(vocabulary: Path) -> WordPiece:
+    return WordPiece(vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
 
 
 def padded(tokens: Sequence[Sequence[int]]) -> NDArray[np.int32]:

@@ -54,23 +54,19 @@ class Endpoint:
 
 
 class EmbeddingsClient:
-    """Posts to one endpoint. Thread-safe. Keeps connections open between calls."""
+    """Posts to one endpoint. Thread-safe. Keeps connections open between calls. `place`: the server in messages."""
 
     def __init__(self, endpoint: Endpoint, *, sleep: Callable[[float], None] = time.sleep) -> None:
         """Raises `ConfigError` if the extra `openai` is not installed."""
         self._http = import_extra("httpx2", "openai")
         self._endpoint = endpoint
         self._server = endpoint.server
+        self.place = self._server.place
         self._sleep = sleep
         self._client: httpx2.Client = self._http.Client(
             headers={"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {},
             trust_env=not self._server.is_loopback,
         )
-
-    @property
-    def place(self) -> str:
-        """The server's name in messages."""
-        return self._server.place
 
     def post(self, body: Mapping[str, object], *, is_query: bool = False) -> object:
         """The parsed JSON of a successful answer. Raises `UnavailableError`, `TimedOutError`, `RateLimitedError` (after

@@ -13,11 +13,11 @@ from psycopg import sql
 
 from mnemic.adapters.indexes.postgres_link import SQL, Graphs, Link, Run, Vector, graph_name
 from mnemic.adapters.indexes.postgres_rows import ENTRY, RECORD, SAMPLE_SPAN, PartitionWriter, hash_text
-from mnemic.adapters.indexes.views import Evidence, joined, nothing
+from mnemic.adapters.indexes.views import Evidence, checked, joined, nothing
 from mnemic.adapters.indexes.words import Counted
 from mnemic.adapters.stores.postgres.connections import Target
 from mnemic.adapters.stores.postgres.connections import query as trusted
-from mnemic.errors import BackendError, InvalidInputError
+from mnemic.errors import BackendError
 from mnemic.model.candidates import DOCUMENT, MESSAGE, Candidates, Change, Floats, IndexQuery, Nearness, Surroundings
 from mnemic.model.health import Condition, Finding
 from mnemic.model.scope import Partition
@@ -288,14 +288,9 @@ class PostgresIndex:
         dims = 0 if vector is None else self._dims(run, space)
         if vector is None or not dims or not opened.items:
             return _Near(np.zeros(0, dtype=np.int64), (0, 0.0, 0.0))
-        if vector.shape[0] != dims:
-            raise InvalidInputError(
-                f"the query vector has {vector.shape[0]} dimensions, but the stored vectors have {dims}; "
-                "vectors from different embedders cannot be compared"
-            )
         asked = opened.key | {
             "space": space,
-            "vector": Vector(vector),
+            "vector": Vector(checked(dims, vector)),
             "limit": max(query.dense_limit, 0),
             "seen": opened.seen,
             "wanted": opened.wanted,

@@ -16,9 +16,9 @@ from qdrant_client import QdrantClient
 from mnemic.adapters.indexes.fts5 import Fts5Index
 from mnemic.adapters.indexes.qdrant_points import DEFAULT_COLLECTION, QdrantLink, QdrantOptions, State, Wanted, prepare
 from mnemic.adapters.indexes.qdrant_search import Looked, QdrantSearch, QdrantVectors, Sought, surroundings
-from mnemic.adapters.indexes.views import Evidence, joined
-from mnemic.errors import BackendError, ConfigError, InvalidInputError
-from mnemic.model.candidates import Candidates, Change, Floats, IndexQuery, Space
+from mnemic.adapters.indexes.views import Evidence, checked, joined
+from mnemic.errors import BackendError, ConfigError
+from mnemic.model.candidates import Candidates, Change, IndexQuery, Space
 from mnemic.model.health import Condition, Finding
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
@@ -97,7 +97,8 @@ class QdrantIndex:
             _log.debug("cannot update the vectors of a partition: %s", error)
 
     def search(self, query: IndexQuery) -> Candidates:
-        self._check(query.vector)
+        if query.vector is not None:
+            checked(self._wanted.dims, query.vector)
         first = self._words.evidence(query)
         sought = [
             Sought(partition, [str(i) for i in each.ids], each.items)
@@ -156,13 +157,6 @@ class QdrantIndex:
         if removed:
             told += f"; {removed} partitions of owners that no longer exist were removed"
         return [Finding("index", Condition.OK, told)]
-
-    def _check(self, vector: Floats | None) -> None:
-        if vector is not None and vector.shape[0] != self._wanted.dims:
-            raise InvalidInputError(
-                f"the query vector has {vector.shape[0]} dimensions, but the stored vectors have {self._wanted.dims}; "
-                "vectors from different embedders cannot be compared"
-            )
 
     def _evidence(self, query: IndexQuery, sought: Sought, looked: Looked) -> Evidence:
         """The rows of one partition: found by words, near the vector, or next to one of these."""

@@ -327,7 +327,7 @@ class Table:
         columns = self._columns
         if query.vector is None or columns.dims == 0 or self._rows == 0:
             return views.NOTHING_NEAR
-        sought = views.Sought(views.checked(columns, query.vector), query.dense_limit, self._rows, view, narrowed)
+        sought = views.Sought(views.checked(columns.dims, query.vector), query.dense_limit, self._rows, view, narrowed)
         return views.scanned(columns, sought) if self.graph is None else views.walked(columns, sought, self.graph)
 
     def _narrow_rows(self, query: IndexQuery, view: views.View) -> NDArray[np.bool_] | None:

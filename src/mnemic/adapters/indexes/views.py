@@ -357,11 +357,11 @@ def cosines_at(columns: Columns, vector: Floats | None, slots: Slots) -> Floats:
     return found
 
 
-def checked(columns: Columns, vector: Floats) -> Floats:
+def checked(dims: int, vector: Floats) -> Floats:
     """The vector, if it is comparable with the stored ones. Raises `InvalidInputError`."""
-    if vector.shape[0] != columns.dims:
+    if vector.shape[0] != dims:
         raise InvalidInputError(
-            f"the query vector has {vector.shape[0]} dimensions, but the stored vectors have {columns.dims}; "
+            f"the query vector has {vector.shape[0]} dimensions, but the stored vectors have {dims}; "
             "vectors from different embedders cannot be compared"
         )
     return vector

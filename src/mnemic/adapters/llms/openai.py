@@ -268,23 +268,19 @@ class ChatEndpoint:
 
 
 class ChatClient:
-    """Posts to one endpoint. Thread-safe. Keeps connections open between calls."""
+    """Posts to one endpoint. Thread-safe. Keeps connections open between calls. `place`: the server in messages."""
 
     def __init__(self, endpoint: ChatEndpoint, *, sleep: Callable[[float], None] = time.sleep) -> None:
         """Raises `ConfigError` if the extra `openai` is not installed."""
         self._http = import_extra("httpx2", "openai")
         self._server = endpoint.server
+        self.place = self._server.place
         self._attempts = endpoint.attempts
         self._sleep = sleep
         key = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
         self._client: httpx2.Client = self._http.Client(
             headers={"Content-Type": "application/json", **key}, trust_env=not self._server.is_loopback
         )
-
-    @property
-    def place(self) -> str:
-        """The server's name in messages."""
-        return self._server.place
 
     def whole(self, body: Mapping[str, object], deadline: Deadline) -> object:
         """The parsed JSON of a successful answer. Raises `UnavailableError`, `TimedOutError`, `RateLimitedError`,
@@ -443,14 +439,10 @@ class OpenAILlm:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Opens no connection. Raises `ConfigError` if the extra `openai` is not installed."""
-        self._model = model
+        self.name = model
         self._context_tokens = context_tokens
         self._client = ChatClient(endpoint or ChatEndpoint(), sleep=sleep)
         self._dialect = Dialect()
-
-    @property
-    def name(self) -> str:
-        return self._model
 
     @property
     def capabilities(self) -> LlmCapabilities:
@@ -463,7 +455,7 @@ class OpenAILlm:
         started, deadline = time.perf_counter(), Deadline(prompt.timeout_s)
 
         def ask(dialect: Dialect) -> object:
-            return self._client.whole(request(self._model, prompt, dialect, is_stream=False), deadline)
+            return self._client.whole(request(self.name, prompt, dialect, is_stream=False), deadline)
 
         reply = self._ask_adapting(prompt, ask)
         assembly = Assembly(self._client.place)
@@ -475,7 +467,7 @@ class OpenAILlm:
         started, deadline = time.perf_counter(), Deadline(prompt.timeout_s)
 
         def ask(dialect: Dialect) -> tuple[Generator[object], object]:
-            events = self._client.events(request(self._model, prompt, dialect, is_stream=True), deadline)
+            events = self._client.events(request(self.name, prompt, dialect, is_stream=True), deadline)
             return events, next(events, None)
 
         events, first = self._ask_adapting(prompt, ask)
@@ -505,14 +497,14 @@ class OpenAILlm:
         """The answer to the first request that the server accepts. Remembers what it accepted."""
         dialect = self._dialect
         while True:
-            body = request(self._model, prompt, dialect, is_stream=True)
+            body = request(self.name, prompt, dialect, is_stream=True)
             try:
                 answer = ask(dialect)
             except model_servers.TooLongError as error:
                 raise errors.InvalidInputError(f"{self._client.place}: the prompt is too long for the model") from error
             except RefusedRequestError as refused:
                 if prompt.tools and "tool" in refused.said:
-                    message = f"{self._model} at {self._client.place} does not support tools"
+                    message = f"{self.name} at {self._client.place} does not support tools"
                     raise errors.UnsupportedError(message, capability="tools") from refused
                 following = dialect.after(refused.said, body)
                 if following is None:

@@ -49,12 +49,8 @@ class ScriptedLlm:
         self._answer = answers if callable(answers) else self._next
         self._answers = iter(()) if callable(answers) else iter(answers)
         self._guard = threading.Lock()
-        self._name = name
+        self.name = name
         self._context_tokens = context_tokens
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def capabilities(self) -> LlmCapabilities:
@@ -66,7 +62,7 @@ class ScriptedLlm:
         started = time.perf_counter()
         asked = sum(len(message.content) for message in prompt.messages)
         if _tokens(asked) > self._context_tokens:
-            raise InvalidInputError(f"{self._name}: the prompt is longer than {self._context_tokens} tokens")
+            raise InvalidInputError(f"{self.name}: the prompt is longer than {self._context_tokens} tokens")
         with self._guard:
             self.prompts.append(prompt)
             said = self._answer(prompt)
@@ -87,7 +83,7 @@ class ScriptedLlm:
 
     def _next(self, _prompt: Prompt) -> Script:
         said = next(self._answers, None)
-        return UnavailableError(f"{self._name} has no more replies") if said is None else said
+        return UnavailableError(f"{self.name} has no more replies") if said is None else said
 
 
 def _completion(prompt: Prompt, text: str, asked: int, seconds: float) -> Completion:

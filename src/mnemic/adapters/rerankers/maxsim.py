@@ -2,18 +2,16 @@
 Weaker than a ColBERT checkpoint, because the model was trained for one vector per text, but needs no download.
 """
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-import mnemic_minilm
-from mnemic.adapters.embedders.minilm import MAX_TOKENS, Session, open_session, padded, runtime_errors, token_batches
+from mnemic.adapters.embedders.minilm import TokenVectors
+from mnemic.adapters.onnx_models import runtime_errors
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BackendError
 from mnemic.ports.models import Reranker, RerankerCapabilities, Scores, Vectors
-from mnemic.text.wordpiece import WordPiece
 
 THREADS = 2
 """Per run: it scores many whole texts at once."""
@@ -22,18 +20,13 @@ MAX_TEXTS = 200  # bounds the time of a recall; twice the cross-encoder's, since
 WEIGHT = 0.25
 """Measured: the highest weight that harmed no test set (docs/decisions/0009-rerankers.md)."""
 
-HIDDEN_STATES = "SkipLayerNormalization.320"
-"""The name of the token vectors before pooling in the shipped graph, `(n, tokens, 384) float32`."""
-
 
 class MaxSimReranker:
     """The sum over the query's word pieces of the highest cosine with any word piece of the text."""
 
     def __init__(self, *, threads: int = THREADS) -> None:
         """Loads nothing until the first text."""
-        self._threads = threads
-        self._lock = threading.Lock()
-        self._loaded: tuple[WordPiece, Session] | None = None
+        self._tokens = TokenVectors(threads)
 
     @property
     def name(self) -> str:
@@ -47,51 +40,24 @@ class MaxSimReranker:
         return scores_of(query, texts, MAX_TEXTS, self._judge_texts, self.name)
 
     def close(self) -> None:
-        with self._lock:
-            self._loaded = None
+        self._tokens.close()
 
     def _judge_texts(self, query: str, texts: list[str]) -> list[float]:
-        asked, *said = self._token_vectors([query, *texts])
-        return [float((asked @ each.T).max(axis=1).sum()) if asked.size and each.size else 0.0 for each in said]
-
-    def _token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
-        """The unit vectors of each text's word pieces, `(pieces, 384)`, without its start and end."""
-        tokenizer, session = self._load()
-        tokens = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
-        found = [np.zeros((0, 0), dtype=np.float32)] * len(texts)
-        for rows in token_batches([len(ids) for ids in tokens]):
-            try:
-                (states,) = session.run([HIDDEN_STATES], {"input_ids": padded([tokens[row] for row in rows])})
-            except runtime_errors() as error:
-                raise BackendError(f"maxsim failed to score {len(rows)} texts ({type(error).__name__})") from error
-            for row, state in zip(rows, states, strict=True):
-                vectors = state[1 : len(tokens[row]) - 1]
-                found[row] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return found
-
-    def _load(self) -> tuple[WordPiece, Session]:
-        with self._lock:
-            if self._loaded is None:
-                pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
-                graph = mnemic_minilm.model_path().read_bytes() + _further_output(HIDDEN_STATES)
-                self._loaded = WordPiece(pieces), open_session(graph, self._threads)
-            return self._loaded
+        try:
+            found = self._tokens.of([query, *texts])
+        except runtime_errors() as error:
+            raise BackendError(f"maxsim failed to score {len(texts)} texts ({type(error).__name__})") from error
+        asked, *said = (each / np.linalg.norm(each, axis=1, keepdims=True) if each.size else each for each in found)
+        return [max_sim(asked, each) for each in said]
 
 
-def _further_output(name: str) -> bytes:
-    """The bytes that, appended to an ONNX file, make a float value of its graph an output.
-
-    A file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding guide,
-    "Last One Wins"). Numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12, ValueInfoProto.name 1
-    and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
+def max_sim(query: Vectors, document: Vectors) -> float:
+    """The sum over the query's tokens of the highest cosine with any token of the document. Both are `(tokens, dims)
+    float32` with unit rows. 0 if either has no tokens.
     """
-    value = _field(1, name.encode()) + _field(2, _field(1, b"\x08\x01"))
-    return _field(7, _field(12, value))
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
-    return bytes([number << 3 | 2, len(content)]) + content
+    if not query.size or not document.size:
+        return 0.0
+    return float((query @ document.T).max(axis=1).sum())
 
 
 if TYPE_CHECKING:

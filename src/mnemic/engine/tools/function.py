@@ -55,7 +55,7 @@ class FunctionTool(Generic[_P, _R]):
         that lacks a type, a description or a JSON schema.
         """
         self._function = function
-        self._timeout_s, self._is_read_only = timeout_s, is_read_only
+        self.timeout_s, self.is_read_only = timeout_s, is_read_only
         called = name or getattr(function, "__name__", "")
         if not _NAME.fullmatch(called):
             raise InvalidInputError(f"{called!r} is not a valid tool name; use at most 64 letters, digits, _ and -")
@@ -66,27 +66,12 @@ class FunctionTool(Generic[_P, _R]):
             )
         self._parameters = _parameters(called, function, told)
         properties = {name: form.schema for name, form in self._parameters.forms.items()}
-        self._spec = ToolSpec(called, about, object_schema(properties, self._parameters.required))
+        self.spec = ToolSpec(called, about, object_schema(properties, self._parameters.required))
         self.__name__, self.__doc__ = called, function.__doc__
 
     def __call__(self, *arguments: _P.args, **named: _P.kwargs) -> _R:
         """Call the plain function."""
         return self._function(*arguments, **named)
-
-    @property
-    def spec(self) -> ToolSpec:
-        """The model's description of the tool."""
-        return self._spec
-
-    @property
-    def is_read_only(self) -> bool:
-        """As declared."""
-        return self._is_read_only
-
-    @property
-    def timeout_s(self) -> float | None:
-        """As declared."""
-        return self._timeout_s
 
     def call(self, context: ToolContext, arguments: Mapping[str, object]) -> str:
         """Check the arguments, call the function, and return its result: text unchanged, else JSON."""

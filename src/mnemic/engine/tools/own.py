@@ -25,7 +25,6 @@ from mnemic.model.chat import ToolContext
 from mnemic.model.document import ResearchLimits, ResearchReport
 from mnemic.model.filter import parse_filter
 from mnemic.model.item import Chunk, Item, Kind, Message, State, Trust
-from mnemic.model.recall import Hit
 from mnemic.ports.models import Tool
 from mnemic.text.blocks import Excerpt, documents_block, facts_block
 from mnemic.text.graph.picture import edge_lines
@@ -107,7 +106,8 @@ def memory_tools(engine: Engine) -> Sequence[Tool]:
         found = find(engine, context.scope, question)
         context.tell(found)
         ways = [line for path in found.paths for line in edge_lines(path.nodes, path.edges)]
-        lines = [*(_format_hit(hit) for hit in found), *dict.fromkeys(ways)]
+        lines = [f"{hit.item.observed_at:%Y-%m-%d} {tell_item(hit.item)} (id {hit.id})" for hit in found]
+        lines += dict.fromkeys(ways)
         block = facts_block(lines, is_fallback=found.is_fallback)
         return block or "nothing is remembered about that"
 
@@ -193,10 +193,6 @@ def _make_question(engine: Engine, query: str, limit: int, kinds: frozenset[str]
     if len(query) > engine.settings.max_query_chars:
         raise InvalidInputError(f"'query' is longer than {engine.settings.max_query_chars} characters")
     return Question(text=query, limit=limit, kinds=kinds, min_relevance=least_relevance(engine))
-
-
-def _format_hit(hit: Hit) -> str:
-    return f"{hit.item.observed_at:%Y-%m-%d} {tell_item(hit.item)} (id {hit.id})"
 
 
 def _make_excerpt(item: Item) -> Excerpt:

@@ -46,12 +46,12 @@ def read_log(text: str, format_: str | None = None, *, include_tools: bool = Fal
         raise InvalidInputError("there is nothing to import: the input is empty")
     document = _document(text)
     name = format_ or _format_of_document(document) or _format_of_lines(text)
-    reading = LogReading(name)
+    reading = LogReading(name, include_tools=include_tools)
     if name in _DOCUMENTS:
-        _DOCUMENTS[name](_conversations(document, name), reading, include_tools=include_tools)
+        _DOCUMENTS[name](_conversations(document, name), reading)
     else:
         records = _embedded_lines(document, name) or numbered_records(text, reading)
-        _LINES[name](records, reading, include_tools=include_tools)
+        _LINES[name](records, reading)
     reading.conversations = [c for c in reading.conversations if c.messages]
     return reading
 

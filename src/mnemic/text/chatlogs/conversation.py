@@ -55,12 +55,13 @@ class LoggedConversation:
 
 @dataclass(slots=True)
 class LogReading:
-    """Conversations; skipped parts counted by kind; and unreadable parts by line or place."""
+    """Conversations; skipped parts counted by kind (results of tools too, unless `include_tools`); unreadable parts."""
 
     format: str
     conversations: list[LoggedConversation] = field(default_factory=list[LoggedConversation])
     skipped: Counter[str] = field(default_factory=Counter[str])
     problems: list[str] = field(default_factory=list[str])
+    include_tools: bool = False
 
 
 def as_mapping(value: object) -> Json:

@@ -19,7 +19,7 @@ from mnemic.text.chatlogs.conversation import (
 )
 
 
-def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tools: bool) -> None:
+def read_chatgpt(conversations: list[Json], reading: LogReading) -> None:
     """ChatGPT's `conversations.json`: each conversation is a tree of nodes. The path to `current_node` is read."""
     for number, export in enumerate(conversations, start=1):
         mapping = as_mapping(export.get("mapping"))
@@ -40,11 +40,11 @@ def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tool
                 when=message.get("create_time"),
                 external_id=message.get("id") or node,
             )
-            _add(conversation, reading, entry, place, include_tools=include_tools)
+            _add(conversation, reading, entry, place)
         reading.conversations.append(conversation)
 
 
-def read_claude_ai(conversations: list[Json], reading: LogReading, *, include_tools: bool) -> None:
+def read_claude_ai(conversations: list[Json], reading: LogReading) -> None:
     """Claude.ai's `conversations.json`: each conversation is a list of messages of a human and an assistant."""
     for number, export in enumerate(conversations, start=1):
         name = str(export.get("uuid") or f"claude-{number}")
@@ -56,18 +56,18 @@ def read_claude_ai(conversations: list[Json], reading: LogReading, *, include_to
                 when=message.get("created_at"),
                 external_id=message.get("uuid"),
             )
-            _add(conversation, reading, entry, place, include_tools=include_tools)
+            _add(conversation, reading, entry, place)
         reading.conversations.append(conversation)
 
 
-def read_sharegpt(conversations: list[Json], reading: LogReading, *, include_tools: bool) -> None:
+def read_sharegpt(conversations: list[Json], reading: LogReading) -> None:
     """ShareGPT: conversations of `{"from", "value"}`, without times."""
     for number, export in enumerate(conversations, start=1):
         conversation = LoggedConversation(str(export.get("id") or f"sharegpt-{number}"), str(export.get("title") or ""))
         turns = export.get("conversations", export.get("items"))
         for place, message in enumerate(map(as_mapping, as_list(turns)), start=1):
             entry = _Entry(message.get("from"), text_of(message.get("value")), message.get("timestamp"), None)
-            _add(conversation, reading, entry, place, include_tools=include_tools)
+            _add(conversation, reading, entry, place)
         reading.conversations.append(conversation)
 
 
@@ -82,21 +82,13 @@ class _Entry:
     name: str | None = None
 
 
-def _add(
-    conversation: LoggedConversation,
-    reading: LogReading,
-    entry: _Entry,
-    place: int,
-    *,
-    include_tools: bool,
-    where: str = "",
-) -> None:
+def _add(conversation: LoggedConversation, reading: LogReading, entry: _Entry, place: int, *, where: str = "") -> None:
     """Append one message, or count the reason for skipping it."""
     role = role_of(entry.role)
     if role is None:
         where = where or f"{conversation.session}, message {place}"
         reading.problems.append(f"{where}: no role that is known: {str(entry.role)[:40]!r}")
-    elif role is Role.TOOL and not include_tools:
+    elif role is Role.TOOL and not reading.include_tools:
         reading.skipped["tool results"] += 1
     elif not entry.text:
         reading.skipped["messages without text"] += 1
@@ -127,7 +119,7 @@ def _climb(leaf: object, parents: Json) -> tuple[list[str], object]:
 Numbered = Iterable[tuple[int, Json]]
 
 
-def read_pi(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+def read_pi(records: Numbered, reading: LogReading) -> None:
     """A pi or OpenClaw session: a header, then messages, or a tree whose path to the last leaf is read."""
     header: Json = {}
     entries: list[tuple[int, Json]] = []
@@ -147,11 +139,11 @@ def read_pi(records: Numbered, reading: LogReading, *, include_tools: bool) -> N
         if path is not None and record.get("id") not in path:
             reading.skipped["other branch"] += 1
             continue
-        _add_line(conversation, reading, number, record, as_mapping(record.get("message")), include_tools=include_tools)
+        _add_line(conversation, reading, number, record, as_mapping(record.get("message")))
     reading.conversations.append(conversation)
 
 
-def read_claude_code(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+def read_claude_code(records: Numbered, reading: LogReading) -> None:
     """A Claude Code session: one record per message; a file may hold several sessions."""
     conversations: dict[str, LoggedConversation] = {}
     for number, record in records:
@@ -160,17 +152,17 @@ def read_claude_code(records: Numbered, reading: LogReading, *, include_tools: b
             continue
         name = str(record.get("sessionId") or "claude-code-session")
         conversation = conversations.setdefault(name, LoggedConversation(name))
-        _add_line(conversation, reading, number, record, as_mapping(record.get("message")), include_tools=include_tools)
+        _add_line(conversation, reading, number, record, as_mapping(record.get("message")))
     reading.conversations.extend(conversations.values())
 
 
-def read_generic(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+def read_generic(records: Numbered, reading: LogReading) -> None:
     """One message per line: role, content (or text), and optional name, id, time and session."""
     conversations: dict[str, LoggedConversation] = {}
     for number, record in records:
         name = next((str(record[key]) for key in _SESSION_KEYS if record.get(key)), "imported")
         conversation = conversations.setdefault(name, LoggedConversation(name))
-        _add_line(conversation, reading, number, record, record, include_tools=include_tools)
+        _add_line(conversation, reading, number, record, record)
     reading.conversations.extend(conversations.values())
 
 
@@ -179,15 +171,7 @@ _TIME_KEYS = ("observed_at", "timestamp", "time", "created_at", "create_time", "
 _ID_KEYS = ("external_id", "id", "uuid", "message_id")
 
 
-def _add_line(
-    conversation: LoggedConversation,
-    reading: LogReading,
-    number: int,
-    record: Json,
-    message: Json,
-    *,
-    include_tools: bool,
-) -> None:
+def _add_line(conversation: LoggedConversation, reading: LogReading, number: int, record: Json, message: Json) -> None:
     """Append one message, or count the reason for skipping it."""
     role = message.get("role", record.get("type"))
     content = message.get("content", message.get("text"))
@@ -201,7 +185,7 @@ def _add_line(
     external = next((record[key] for key in _ID_KEYS if record.get(key)), None)
     name = message.get("name")
     entry = _Entry(role, text, when, external, name if isinstance(name, str) else None)
-    _add(conversation, reading, entry, number, include_tools=include_tools, where=f"line {number}")
+    _add(conversation, reading, entry, number, where=f"line {number}")
 
 
 def _path_to_last_leaf(records: list[Json]) -> set[str] | None:
@@ -221,7 +205,7 @@ _TAG = re.compile(r"<([\w-]{1,40})[^<>]{0,200}>")
 _CODEX_RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
-def read_codex(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+def read_codex(records: Numbered, reading: LogReading) -> None:
     """A Codex CLI session: a header, then items of the conversation, which older versions wrote without `payload`.
     Turns that the user rolled back are left out.
     """
@@ -241,7 +225,7 @@ def read_codex(records: Numbered, reading: LogReading, *, include_tools: bool) -
                 output = item.get("output")
                 role, text = Role.TOOL.value, text_of(output) or text_of(as_mapping(output).get("content"))
             entry = _Entry(role, text, record.get("timestamp"), item.get("id"))
-            _add(conversation, reading, entry, number, include_tools=include_tools, where=f"line {number}")
+            _add(conversation, reading, entry, number, where=f"line {number}")
         else:
             reading.skipped[str(kind or record.get("type", "unknown"))[:40]] += 1
     reading.conversations.append(conversation)
@@ -262,7 +246,7 @@ def _roll_back(conversation: LoggedConversation, turns: object) -> int:
     return before - len(messages)
 
 
-def read_gemini(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+def read_gemini(records: Numbered, reading: LogReading) -> None:
     """A Gemini CLI chat: one document, or a log of changes. A repeated message replaces its earlier version, and a
     rewind removes a message and all later ones.
     """
@@ -287,14 +271,14 @@ def read_gemini(records: Numbered, reading: LogReading, *, include_tools: bool) 
         when, text = message.get("timestamp"), text_of(message.get("content"))
         if text or not message.get("toolCalls"):
             entry = _Entry(message.get("type"), text, when, key)
-            _add(conversation, reading, entry, place, include_tools=include_tools)
+            _add(conversation, reading, entry, place)
         for call in map(as_mapping, as_list(message.get("toolCalls"))):
             entry = _Entry(Role.TOOL.value, text_of(call.get("resultDisplay")), when, call.get("id"))
-            _add(conversation, reading, entry, place, include_tools=include_tools)
+            _add(conversation, reading, entry, place)
     reading.conversations.append(conversation)
 
 
-def read_fine_tuning(records: Numbered, reading: LogReading, *, include_tools: bool) -> None:
+def read_fine_tuning(records: Numbered, reading: LogReading) -> None:
     """Training data: one conversation per line, named by a hash of its messages. System prompts are left out."""
     for number, record in records:
         listed = [*as_list(record.get("messages")), *as_list(as_mapping(record.get("input")).get("messages"))]
@@ -309,5 +293,5 @@ def read_fine_tuning(records: Numbered, reading: LogReading, *, include_tools: b
                 continue
             entry = _Entry(message.get("role"), text_of(message.get("content")), None, None)
             where = f"line {number}, message {place}"
-            _add(conversation, reading, entry, place, include_tools=include_tools, where=where)
+            _add(conversation, reading, entry, place, where=where)
         reading.conversations.append(conversation)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mnemic.adapters.stores.checks import check_chunks, check_documents, refuse_document
 from mnemic.adapters.stores.memory.graph import MemoryGraph
-from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row
+from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row, remove_if
 from mnemic.errors import ConflictError
 from mnemic.model.candidates import Terms
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Step
@@ -180,11 +180,7 @@ class MemoryResearchSteps(Port):
         return {key: steps[place] for key, place in places.items() if place in steps}
 
     def forget(self, before: datetime) -> int:
-        steps = self._transaction.writable.research_steps
-        old = [place for place, step in steps.items() if step.at < before]
-        for place in old:
-            del steps[place]
-        return len(old)
+        return remove_if(self._transaction.writable.research_steps, lambda step: step.at < before)
 
     def cut(self, partition: Partition, document_id: str) -> None:
         steps = self._transaction.writable.research_steps
@@ -229,7 +225,7 @@ class MemoryDependants(Port):
 
     def _texts(self, org: str) -> list[SourceText]:
         tables = self._transaction.tables
-        rows = [*tables.messages.values(), *tables.memories.values(), *tables.chunks.values()]
+        rows = tables.items()
         items = [row.item for row in rows if row.item.partition.org == org and row.item.state is not State.ERASED]
         documents = [d for d in tables.documents.values() if d.partition.org == org]
         return [SourceText(item.partition, item.id, item.text) for item in items] + [

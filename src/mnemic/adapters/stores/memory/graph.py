@@ -13,6 +13,7 @@ from mnemic.adapters.stores.checks import check_sheets, is_readable
 from mnemic.adapters.stores.memory.tables import Port
 from mnemic.model import graph
 from mnemic.model.item import Memory, Role, State
+from mnemic.model.listing import group_pairs
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.tables import AT_ONCE, EntityVector
 
@@ -197,14 +198,8 @@ class MemoryGraph(Port):
     def _refresh(self, partition: Partition) -> None:
         """Recompute a partition's entities and relations from its links."""
         tables = self._transaction.writable
-        named: dict[str, list[tuple[graph.Mention, str]]] = {}
-        for (place, _, own), link in tables.mentions.items():
-            if place == partition:
-                named.setdefault(own, []).append(link)
-        said: dict[str, list[graph.Support]] = {}
-        for (place, _, own), support in tables.supports.items():
-            if place == partition:
-                said.setdefault(own, []).append(support)
+        named = group_pairs((own, link) for (place, _, own), link in tables.mentions.items() if place == partition)
+        said = group_pairs((own, link) for (place, _, own), link in tables.supports.items() if place == partition)
         for key in [key for key in tables.relations if key[0] == partition]:
             links = said.get(key[1])
             if links:
@@ -290,9 +285,8 @@ def _meets(relation: graph.Relation, query: graph.RelationQuery) -> bool:
 
 def _last(links: Sequence[_LinkT], of: Callable[[_LinkT], str], limit: int) -> list[_LinkT]:
     """The last links by item of each node or edge, per partition."""
-    grouped: dict[tuple[Partition, str], list[_LinkT]] = {}
-    for link in sorted(links, key=lambda link: link.item_id, reverse=True):
-        grouped.setdefault((link.partition, of(link)), []).append(link)
+    links = sorted(links, key=lambda link: link.item_id, reverse=True)
+    grouped = group_pairs(((link.partition, of(link)), link) for link in links)
     kept = [link for group in grouped.values() for link in group[: max(limit, 0)]]
     kept.sort(key=lambda link: link.partition)
     kept.sort(key=lambda link: link.item_id, reverse=True)

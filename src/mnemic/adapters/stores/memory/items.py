@@ -14,6 +14,7 @@ from mnemic.errors import ConflictError
 from mnemic.model.candidates import Terms
 from mnemic.model.filter import Filter, field_at, meets
 from mnemic.model.item import Conversation, Memory, Message, State
+from mnemic.model.listing import group_pairs
 from mnemic.model.recall import MemoryQuery, MessageQuery, Order
 from mnemic.model.scope import Partition, Visibility
 
@@ -245,7 +246,8 @@ class MemoryConversations(Port):
 
     def said(self, visible: Visibility, query: MessageQuery) -> list[Message]:
         items = [row.item for row in self._transaction.tables.messages.values()]
-        items = sorted((m for m in items if m.partition in visible.partitions), key=_said_last, reverse=True)
+        items = [message for message in items if message.partition in visible.partitions]
+        items.sort(key=lambda message: (message.observed_at, message.position, message.id), reverse=True)
         if query.after is not None:
             places = [place for place, message in enumerate(items) if message.id == query.after]
             items = items[places[0] + 1 :] if places else []
@@ -261,9 +263,8 @@ class MemoryConversations(Port):
         return kept[: query.limit]
 
     def sessions(self, visible: Visibility, limit: int) -> list[Conversation]:
-        said: dict[tuple[Partition, str], list[Message]] = {}
-        for message in self.said(visible, MessageQuery(limit=sys.maxsize)):
-            said.setdefault((message.partition, message.session), []).append(message)
+        messages = self.said(visible, MessageQuery(limit=sys.maxsize))
+        said = group_pairs(((message.partition, message.session), message) for message in messages)
         found = [
             Conversation(*key, max(m.turn for m in each), len(each), each[-1].observed_at, each[0].observed_at)
             for key, each in said.items()
@@ -280,10 +281,6 @@ class MemoryConversations(Port):
         tables.versions.setdefault(partition, 0)
         tables.cursors[partition, session, name] = to
         return True
-
-
-def _said_last(message: Message) -> tuple[datetime, int, str]:
-    return message.observed_at, message.position, message.id
 
 
 def matches(memory: Memory, filter_: Filter) -> bool:

@@ -2,15 +2,14 @@
 
 import builtins
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.stores.memory.tables import Port, Row
+from mnemic.adapters.stores.memory.tables import Port, Row, remove_if
 from mnemic.errors import ConflictError
 from mnemic.model.candidates import DOCUMENT, MESSAGE, Change
 from mnemic.model.document import Document, DocumentStatus
@@ -53,12 +52,10 @@ class MemoryPartitions(Port):
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
         tables = self._transaction.tables
         return {
-            "messages": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.messages.items()),
-            "memories": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.memories.items()),
-            "documents": sum(
-                p in partitions and d.status != DocumentStatus.ERASED for (p, _), d in tables.documents.items()
-            ),
-            "chunks": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.chunks.items()),
+            "messages": sum(_lives(partitions, row.item) for row in tables.messages.values()),
+            "memories": sum(_lives(partitions, row.item) for row in tables.memories.values()),
+            "documents": sum(_lives(partitions, document) for document in tables.documents.values()),
+            "chunks": sum(_lives(partitions, row.item) for row in tables.chunks.values()),
             "vectors": sum(key[0] in partitions for key in tables.vectors),
         }
 
@@ -183,9 +180,7 @@ class MemoryVectors(Port):
 
     def coverage(self, partition: Partition, space: str) -> tuple[int, int]:
         tables = self._transaction.tables
-        mine = [
-            row.item for row in tables.items() if row.item.partition == partition and row.item.state != State.ERASED
-        ]
+        mine = [row.item for row in tables.items() if _lives([partition], row.item)]
         ids = [item.id for item in mine if item.text.strip("\t\n\v\f\r ")]
         return len(ids), sum((partition, i, MAIN_VIEW, space) in tables.vectors for i in ids)
 
@@ -367,8 +362,8 @@ class MemoryUpkeep(Port):
 
     def private_agents(self, partition: Partition) -> list[str]:
         tables = self._transaction.tables
-        agents = {r.item.private_agent for r in tables.memories.values() if _lives(partition, r.item)}
-        agents |= {d.private_agent for d in tables.documents.values() if _lives(partition, d)}
+        agents = {r.item.private_agent for r in tables.memories.values() if _lives([partition], r.item)}
+        agents |= {d.private_agent for d in tables.documents.values() if _lives([partition], d)}
         return sorted(agent for agent in agents if agent is not None)
 
     def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
@@ -394,22 +389,12 @@ class MemoryUpkeep(Port):
 
     def forget_jobs(self, before: datetime) -> int:
         jobs = self._transaction.writable.jobs
-        return _remove_if(jobs, lambda job: job.state == JobState.DONE and job.created_at < before)
+        return remove_if(jobs, lambda job: job.state == JobState.DONE and job.created_at < before)
 
 
-_Row = TypeVar("_Row")
-
-
-def _remove_if(rows: MutableMapping[Any, _Row], is_gone: Callable[[_Row], bool]) -> int:
-    gone = [key for key, row in rows.items() if is_gone(row)]
-    for key in gone:
-        del rows[key]
-    return len(gone)
-
-
-def _lives(partition: Partition, row: Memory | Document) -> bool:
-    state = row.state.value if isinstance(row, Memory) else row.status.value
-    return row.partition == partition and state != State.ERASED.value
+def _lives(partitions: Sequence[Partition], row: Item | Document) -> bool:
+    is_erased = row.status is DocumentStatus.ERASED if isinstance(row, Document) else row.state is State.ERASED
+    return row.partition in partitions and not is_erased
 
 
 class MemoryKeys(Port):
@@ -444,7 +429,7 @@ class MemoryKeys(Port):
             key = self._transaction.tables.keys[id]
             user, agent = (None if name is None else ERASED for name in (key.user, key.agent))
             self._transaction.writable.keys[id] = replace(key, name="", user=user, agent=agent)
-            _remove_if(self._transaction.writable.tokens, lambda token: (token.org, token.key_id) == (org, id))
+            remove_if(self._transaction.writable.tokens, lambda token: (token.org, token.key_id) == (org, id))
 
     def has_any(self) -> bool:
         return bool(self._transaction.tables.keys)
@@ -460,16 +445,16 @@ class MemoryTokens(Port):
         return self._transaction.tables.tokens.get(hash)
 
     def remove(self, org: str, hash: str) -> bool:
-        return _remove_if(self._transaction.writable.tokens, lambda each: (each.org, each.hash) == (org, hash)) == 1
+        return remove_if(self._transaction.writable.tokens, lambda each: (each.org, each.hash) == (org, hash)) == 1
 
     def has(self, connection: str) -> bool:
         return any(token.connection == connection for token in self._transaction.tables.tokens.values())
 
     def end(self, connection: str) -> int:
-        return _remove_if(self._transaction.writable.tokens, lambda token: token.connection == connection)
+        return remove_if(self._transaction.writable.tokens, lambda token: token.connection == connection)
 
     def forget(self, before: datetime) -> int:
-        return _remove_if(self._transaction.writable.tokens, lambda token: token.expires_at < before)
+        return remove_if(self._transaction.writable.tokens, lambda token: token.expires_at < before)
 
 
 class MemoryAudit(Port):
@@ -485,7 +470,7 @@ class MemoryAudit(Port):
         return [pair for pair in reversed(found) if before is None or pair[0] < before][:limit]
 
     def forget(self, before: datetime) -> int:
-        return _remove_if(self._transaction.writable.audit, lambda entry: entry.at < before)
+        return remove_if(self._transaction.writable.audit, lambda entry: entry.at < before)
 
 
 class MemoryRequests(Port):
@@ -531,7 +516,7 @@ class MemoryRequests(Port):
         return len(found)
 
     def forget(self, before: datetime) -> int:
-        return _remove_if(self._transaction.writable.requests, lambda request: request.at < before)
+        return remove_if(self._transaction.writable.requests, lambda request: request.at < before)
 
     def _own(self, request: KeptRequest) -> KeptRequest | None:
         known = self._transaction.tables.requests.get(_place(request))
@@ -586,9 +571,7 @@ class MemoryContexts(Port):
             kept[each.partition] += 1
             if each.at < before or kept[each.partition] > most:
                 gone.append(place)
-        for place in gone:
-            del records[place]
-        return len(gone)
+        return sum(records.pop(place, None) is not None for place in gone)
 
 
 def _place(request: KeptRequest) -> tuple[str, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, MutableMapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -23,6 +24,8 @@ ItemT = TypeVar("ItemT", bound=Item)
 Key = tuple[Partition, str]
 LinkKey = tuple[Partition, str, str]
 StepKey = tuple[Partition, Partition, str, str]
+VectorKey = tuple[Partition, str, str, str]
+EntityVectors = dict[LinkKey, tuple[str, NDArray[np.float32]]]
 NO_TERMS = Terms("", "")
 
 
@@ -48,9 +51,7 @@ class Tables:
     documents: dict[Key, Document] = field(default_factory=dict[Key, Document])
     texts: dict[Key, str] = field(default_factory=dict[Key, str])
     chunks: dict[Key, Row[Chunk]] = field(default_factory=dict[Key, Row[Chunk]])
-    vectors: dict[tuple[Partition, str, str, str], NDArray[np.float32]] = field(
-        default_factory=dict[tuple[Partition, str, str, str], NDArray[np.float32]]
-    )
+    vectors: dict[VectorKey, NDArray[np.float32]] = field(default_factory=dict[VectorKey, NDArray[np.float32]])
     spaces: dict[str, int] = field(default_factory=dict[str, int])
     jobs: dict[Key, Job] = field(default_factory=dict[Key, Job])
     history: dict[Key, HistoryEntry] = field(default_factory=dict[Key, HistoryEntry])
@@ -63,9 +64,7 @@ class Tables:
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict[tuple[str, str], Receipt])
     requests: dict[tuple[str, str, str], KeptRequest] = field(default_factory=dict[tuple[str, str, str], KeptRequest])
     entities: dict[Key, Entity] = field(default_factory=dict[Key, Entity])
-    entity_vectors: dict[LinkKey, tuple[str, NDArray[np.float32]]] = field(
-        default_factory=dict[LinkKey, tuple[str, NDArray[np.float32]]]
-    )
+    entity_vectors: EntityVectors = field(default_factory=EntityVectors)
     relations: dict[Key, Relation] = field(default_factory=dict[Key, Relation])
     mentions: dict[LinkKey, tuple[Mention, str]] = field(default_factory=dict[LinkKey, tuple[Mention, str]])
     supports: dict[LinkKey, Support] = field(default_factory=dict[LinkKey, Support])
@@ -87,28 +86,18 @@ class Tables:
 
 
 class Transaction:
-    """Tables to read and, in a writing transaction, to change."""
+    """`tables`, to read, and in a writing transaction also to change, as `writable`."""
 
     def __init__(self, tables: Tables, *, is_writing: bool) -> None:
-        self._tables = tables
-        self._is_writing = is_writing
+        self.tables, self.is_writing = tables, is_writing
         self._advanced: set[Partition] = set()
-
-    @property
-    def is_writing(self) -> bool:
-        return self._is_writing
-
-    @property
-    def tables(self) -> Tables:
-        """The tables, to read."""
-        return self._tables
 
     @property
     def writable(self) -> Tables:
         """The tables, to change. Raises `UnsupportedError` in a read transaction."""
-        if not self._is_writing:
+        if not self.is_writing:
             raise UnsupportedError("this unit of work is read-only; open one with write()", capability="write")
-        return self._tables
+        return self.tables
 
     def check_dims(self, space: str, dims: int) -> None:
         """Record a new space's dims. Raises `InvalidInputError` if they differ from the space's."""
@@ -124,21 +113,32 @@ class Transaction:
         if partition not in self._advanced:
             self._advanced.add(partition)
             if not versions.get(partition):  # new, or begun without a row: no reader continues from its old state
-                versions[partition] = self._tables.floor
-                self.writable.horizons[partition] = self._tables.floor + 1
+                versions[partition] = self.tables.floor
+                self.writable.horizons[partition] = self.tables.floor + 1
             versions[partition] += 1
         return versions[partition]
 
     def number(self) -> int:
         """The sequence number of a new row."""
         self.writable.number += 1
-        return self._tables.number
+        return self.tables.number
 
     def forget_vectors(self, partition: Partition, *item_ids: str) -> None:
         """Remove all vectors of these items."""
         gone = {(partition, item_id) for item_id in item_ids}
-        for key in [key for key in self._tables.vectors if key[:2] in gone]:
+        for key in [key for key in self.tables.vectors if key[:2] in gone]:
             del self.writable.vectors[key]
+
+
+_RowT = TypeVar("_RowT")
+
+
+def remove_if(rows: MutableMapping[Any, _RowT], is_gone: Callable[[_RowT], bool]) -> int:
+    """Remove rows and count them."""
+    gone = [key for key, row in rows.items() if is_gone(row)]
+    for key in gone:
+        del rows[key]
+    return len(gone)
 
 
 class Port:
