@@ -23,7 +23,7 @@ from mnemic.engine.score import ELSEWHERE, Scored, with_feature
 from mnemic.model.candidates import Candidates, IndexQuery, Surroundings
 from mnemic.model.document import Document, DocumentQuery
 from mnemic.model.graph import Edge, GraphPath
-from mnemic.model.scope import Partition, Visibility
+from mnemic.model.scope import Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.graph.names import possible_names, told_names
 from mnemic.text.outline import names_in, title_key
@@ -273,17 +273,8 @@ class SearchSide:
     scored: Scored
 
     @classmethod
-    def searched(
-        cls,
-        engine: Engine,
-        query: IndexQuery,
-        score: Score,
-        versions: Mapping[Partition, int],
-        *,
-        is_passages: bool = False,
-    ) -> SearchSide:
-        """Search the index, which holds these versions, and score the candidates."""
-        found = search(engine, query, passages=is_passages, versions=versions)
+    def of(cls, query: IndexQuery, found: Candidates, score: Score, *, is_passages: bool = False) -> SearchSide:
+        """Score the candidates of a query."""
         return cls(query, is_passages, found, score, score(found))
 
     def with_ids(self, engine: Engine, ids: Collection[str]) -> SearchSide:

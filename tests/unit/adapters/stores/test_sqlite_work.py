@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -143,7 +144,7 @@ def test_counting_accesses_looks_at_the_accessed_memories_only(store: WatchedSto
 
 def test_threads_that_write_at_once_take_turns_and_all_are_done(store: WatchedStore):
     texts = [f"note {number}" for number in range(40)]
-    threads = [threading.Thread(target=lambda t=text: add_memories(store, a_memory(t))) for text in texts]
+    threads = [threading.Thread(target=partial(add_memories, store, a_memory(text))) for text in texts]
     for thread in threads:
         thread.start()
     for thread in threads:
