@@ -33,12 +33,16 @@ _ATTEMPTS = 20  # one or two suffice unless the budget is far too small
 _SIDE = "\x1epassages"  # cannot occur in an id, so no owner has this name
 
 
-def search(engine: Engine, query: IndexQuery, *, passages: bool = False) -> Candidates:
+def search(
+    engine: Engine, query: IndexQuery, *, passages: bool = False, versions: Mapping[Partition, int] | None = None
+) -> Candidates:
     """Search up-to-date partitions for messages and memories, or for passages. Repeats if the bounded index forgets a
     partition in between. Raises `UnavailableError` if that does not end, which only a far too small budget can cause.
+    `versions`: those of a catch-up for the same question.
     """
     for _ in range(_ATTEMPTS):
-        wanted = catch_up(engine, query.partitions)
+        wanted = catch_up(engine, query.partitions) if versions is None else {**versions}
+        versions = None
         if passages:
             wanted = {_side(p): version for p, version in wanted.items() if engine.passage_places.holds(p)}
         found = engine.index.search(replace(query, partitions=tuple(wanted)))

@@ -273,9 +273,8 @@ class SearchSide:
     scored: Scored
 
     @classmethod
-    def searched(cls, engine: Engine, query: IndexQuery, score: Score, *, is_passages: bool = False) -> SearchSide:
-        """Search the index and score the candidates."""
-        found = search(engine, query, passages=is_passages)
+    def of(cls, query: IndexQuery, found: Candidates, score: Score, *, is_passages: bool = False) -> SearchSide:
+        """Score the candidates of a query."""
         return cls(query, is_passages, found, score, score(found))
 
     def with_ids(self, engine: Engine, ids: Collection[str]) -> SearchSide:

@@ -20,7 +20,7 @@ from mnemic.engine import links
 from mnemic.engine import score as scoring
 from mnemic.engine.engine import Engine
 from mnemic.engine.fields import as_known
-from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
+from mnemic.engine.indexing import Asked, ItemVectors, catch_up, indexed_text, question_vectors, search
 from mnemic.engine.inputs import Question, Selection, Watch
 from mnemic.engine.links import SearchSide as Side
 from mnemic.engine.passages import messages_that_meet, passage_query
@@ -320,14 +320,16 @@ def ranked(engine: Engine, visible: Visibility, question: Question, vectors: Ite
     asking = Asking.of(question.text, now.date())
     query = _index_query(engine, visible, question, vectors, now)
     again = partial(_scored, engine, question, asking=asking)
+    versions = catch_up(engine, visible.partitions)
     if question.asks_memory:
         allowed = _allowed(engine, visible, question, now) if question.is_conditional else None
         memory = replace(query, kinds=question.kinds, allowed=allowed, messages_until=_messages_until(question))
-        sides.append(Side.searched(engine, memory, again))
+        sides.append(Side.of(memory, search(engine, memory, versions=versions), again))
     if question.asks_documents and (passages := passage_query(engine, visible, question, query)) is not None:
         is_similarity = question.min_similarity is not None
         score = again if is_similarity else partial(_with_links, engine, visible, passages, again)
-        sides.append(Side.searched(engine, passages, score, is_passages=True))
+        found = search(engine, passages, passages=True, versions=versions)
+        sides.append(Side.of(passages, found, score, is_passages=True))
     scored = _together(engine, sides)
     if question.hops <= 0 or question.min_similarity is not None:
         return links.Ranked(scored)

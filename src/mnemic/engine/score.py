@@ -207,7 +207,7 @@ def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
     }
     scores = np.concatenate([first.scores, second.scores])
     places = np.concatenate([first.order, second.order + rows])
-    ranks = np.lexsort((-candidates.observed[places], -candidates.importances[places], -scores[places]))
+    ranks = _rank(scores[places], candidates.importances[places], candidates.observed[places])
     behind = (*first.backdrops, *(replace(each, start=each.start + rows) for each in second.backdrops))
     return Scored(candidates, scores, places[ranks], features, {**first.weights, **second.weights}, behind)
 
@@ -315,10 +315,16 @@ def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:
 
 def _scored(candidates: Candidates, features: dict[str, Floats], weights: dict[str, float]) -> Scored:
     scores, _ = linear(features, weights)
+    order = _rank(scores, candidates.importances, candidates.observed)
+    return Scored(candidates, scores, order, features, weights)
+
+
+def _rank(scores: Floats, importances: Floats, observed: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Places, best first; ties by importance, then newer, then earlier place."""
     order = np.argsort(-scores, kind="stable")
     if (scores[order[1:]] == scores[order[:-1]]).any():  # rare, and three times the work
-        order = np.lexsort((-candidates.observed, -candidates.importances, -scores))
-    return Scored(candidates, scores, order, features, weights)
+        order = np.lexsort((-observed, -importances, -scores))
+    return order
 
 
 def _keyword(candidates: Candidates, asking: Asking, repeats: NDArray[np.bool_]) -> Floats:

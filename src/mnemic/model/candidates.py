@@ -45,6 +45,8 @@ class Surroundings:
     @classmethod
     def joined(cls, parts: Sequence[Surroundings]) -> Surroundings:
         """Concatenate the surroundings of several partitions. A session never spans two partitions."""
+        if len(parts) == 1:
+            return parts[0]
         firsts = np.cumsum([0, *(part.before.shape[0] for part in parts)])
         spans = np.cumsum([0, *(int(part.sessions.max(initial=-1)) + 1 for part in parts)])
         return cls(

@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -447,6 +448,7 @@ def drop_bases(folder: Path, partitions: Collection[Partition]) -> None:
                 path.unlink(missing_ok=True)
 
 
+@lru_cache(maxsize=4096)
 def _name_partition(partition: Partition) -> str:
     name = json.dumps([partition.org, partition.level.value, partition.owner])
     return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()

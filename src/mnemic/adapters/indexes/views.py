@@ -5,7 +5,7 @@ scan or by a graph plus a scan of the rest.
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from mnemic.ranking.bm25 import inner, products
 
 NEVER = int(np.iinfo(np.int64).max)
 _EMPTY = np.zeros(0, dtype=np.int32)
+_Element = TypeVar("_Element", bound=np.generic)
 
 
 class Postings:
@@ -144,22 +145,23 @@ def nothing(terms: int) -> Evidence:
 
 def joined(found: Sequence[Evidence], terms: int) -> Candidates:
     """Merge the evidence of a query's partitions, in order, as if they were one."""
-    parts = [nothing(terms), *found]
-    vectors = sum(part.population[0] for part in parts)
-    mean = sum(part.population[1] for part in parts) / vectors if vectors else 0.0
-    square = sum(part.population[2] for part in parts) / vectors if vectors else 0.0
-    flagged = np.concatenate([part.flagged for part in parts])
+    every = [nothing(terms), *found]
+    parts = [part for part in found if part.ids.shape[0]] or every[:1]
+    vectors = sum(part.population[0] for part in every)
+    mean = sum(part.population[1] for part in every) / vectors if vectors else 0.0
+    square = sum(part.population[2] for part in every) / vectors if vectors else 0.0
+    flagged = _concatenate([part.flagged for part in parts])
     sums = [part.keyword_sums for part in found if part.keyword_sums is not None]
     return Candidates(
-        ids=np.concatenate([part.ids for part in parts]),
-        counts=np.concatenate([part.counts for part in parts]),
-        lengths=np.concatenate([part.lengths for part in parts]),
-        cosines=np.concatenate([part.cosines for part in parts]),
-        importances=np.concatenate([part.importances for part in parts]),
-        observed=np.concatenate([part.observed for part in parts]),
-        items=sum(part.items for part in parts),
-        total_length=sum(part.total_length for part in parts),
-        document_frequencies=np.stack([part.document_frequencies for part in parts]).sum(axis=0).astype(np.int64),
+        ids=_concatenate([part.ids for part in parts]),
+        counts=_concatenate([part.counts for part in parts]),
+        lengths=_concatenate([part.lengths for part in parts]),
+        cosines=_concatenate([part.cosines for part in parts]),
+        importances=_concatenate([part.importances for part in parts]),
+        observed=_concatenate([part.observed for part in parts]),
+        items=sum(part.items for part in every),
+        total_length=sum(part.total_length for part in every),
+        document_frequencies=np.stack([part.document_frequencies for part in every]).sum(axis=0).astype(np.int64),
         vectors=vectors,
         cosine_mean=mean,
         cosine_deviation=max(square - mean * mean, 0.0) ** 0.5,
@@ -170,6 +172,11 @@ def joined(found: Sequence[Evidence], terms: int) -> Candidates:
         ),
         keyword_sums=(sum(one for one, _ in sums), sum(square for _, square in sums)) if sums else None,
     )
+
+
+def _concatenate(parts: Sequence[NDArray[_Element]]) -> NDArray[_Element]:
+    """The parts as one array; a single part itself, since most questions find rows in one partition."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 _SHORT_ROWS = 1_024  # a shorter list is counted each time

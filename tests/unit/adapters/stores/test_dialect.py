@@ -58,7 +58,7 @@ def test_both_have_the_same_statements_but_for_those_that_one_alone_needs():
         "entity_vectors": {"visible", "nearest"},
         "jobs": {"is_open"},
         "memories": {"taken_ids"},
-        "partitions": {"pid", "pids", "lock", "lock_of_dead_jobs", "next_version", "version"},
+        "partitions": {"pid", "pids", "lock", "lock_of_dead_jobs", "next_version"},
         "placements": {"hold", "wait_for_transfers", "wait_for_writers"},
     }
 

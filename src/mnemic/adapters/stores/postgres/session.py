@@ -89,7 +89,6 @@ class Session(SqlSession):
         self._connection = connection
         self._place = place
         self._numbers = count()
-        self._absent: set[Partition] = set()  # in a read transaction, what is missing stays missing
         self._locked: dict[int, int] = {}  # version by pid, before this transaction
         self._guard = statements("connection")
         self._orgs: set[str] = set()

@@ -100,6 +100,7 @@ class SqlSession(ABC):
         self.is_writing = is_writing
         self._partitions = self.statements("partitions")
         self._pids: dict[Partition, int] = {}
+        self._absent: set[Partition] = set()  # in a read transaction, what is missing stays missing
         self.erased: set[Erased] = set()
         self._advanced: set[int] = set()
         self._placements = self.statements("placements")

@@ -73,11 +73,11 @@ def _translate_error(error: Exception, doing: str) -> BackendError:
     return kind(message.format(doing=doing, error=error))
 
 
-_LOCKED = "the store is locked by another process ({doing}); try again later"
+LOCKED = "the store is locked by another process ({doing}); try again later"
 _DISK = "the disk cannot be read or written ({doing}): {error}; nothing was changed"
 _MESSAGES: dict[int, tuple[type[BackendError], str]] = {
-    sqlite3.SQLITE_BUSY: (UnavailableError, _LOCKED),
-    sqlite3.SQLITE_LOCKED: (UnavailableError, _LOCKED),
+    sqlite3.SQLITE_BUSY: (UnavailableError, LOCKED),
+    sqlite3.SQLITE_LOCKED: (UnavailableError, LOCKED),
     sqlite3.SQLITE_FULL: (
         UnavailableError,
         "the disk is full ({doing}); nothing was changed. Free some space and try again",
@@ -172,14 +172,9 @@ class Session(SqlSession):
         return json.dumps([*values], ensure_ascii=False)
 
     def pid(self, partition: Partition, /) -> int | None:
-        known = self._pids.get(partition)
-        if known is None:
-            self.enter(partition.org)
-            row = self.run(self._partitions["pid"], partition_key(partition)).fetchone()
-            if row is None:
-                return None
-            known = self._pids[partition] = int(row[0])
-        return known
+        if partition not in self._pids and partition not in self._absent:
+            self.versions([partition])
+        return self._pids.get(partition)
 
     def enter(self, *orgs: str) -> None:
         for org in {*orgs} - self._entered:
@@ -192,8 +187,14 @@ class Session(SqlSession):
 
     def versions(self, partitions: Sequence[Partition], /) -> dict[Partition, int]:
         self.enter(*(partition.org for partition in partitions))
-        rows = [self.run(self._partitions["version"], partition_key(each)).fetchone() for each in partitions]
-        return {partition: row[0] for partition, row in zip(partitions, rows, strict=True) if row}
+        versions: dict[Partition, int] = {}
+        for partition in partitions:
+            row = self.run(self._partitions["pid"], partition_key(partition)).fetchone()
+            if row is not None:
+                self._pids[partition], versions[partition] = row
+            elif not self.is_writing:
+                self._absent.add(partition)
+        return versions
 
     def writable_pid(self, partition: Partition, /) -> int:
         """There is one writer at a time, so there is nothing to lock."""

@@ -35,6 +35,9 @@ _LOOK_STEPS = 2000  # SQLite instructions between two checks of the time: far le
 _CHECK_EVERY_S = 600.0
 """A full check takes 80 ms a megabyte, too much for each of frequent exports."""
 _REMEDY = "stop every process that uses it and restore a backup, or save what is left with `mnemic rescue`"
+_POLL_S = 0.001
+"""How often a writer checks the lock of another process. SQLite's own waits grow to 100 ms, and others overtake."""
+
 _PARTS_METADATA = 16
 """The migration that moves bookkeeping from earlier versions' metadata to its own column."""
 
@@ -69,6 +72,7 @@ class SqliteStore:
         self._lock_wait_s = lock_wait_s
         self._idle: list[Connection] = []
         self._guard = threading.Lock()
+        self._writing = threading.Lock()
         self._is_closed = False
         self._damage = self._lost_tail = ""
         self._checked_at = -math.inf
@@ -78,14 +82,14 @@ class SqliteStore:
 
     @contextmanager
     def read(self) -> Generator[UnitOfWork]:
-        with self._transaction("begin_read", is_writing=False) as work:
+        with self._transaction(is_writing=False) as work:
             yield work
 
     @contextmanager
     def write(self, *, is_erasing: bool = False) -> Generator[UnitOfWork]:
         if is_erasing:
             self._file.use_reserve()
-        with self._transaction("begin_write", is_writing=True) as work:
+        with self._transaction(is_writing=True) as work:
             yield work
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
@@ -194,12 +198,12 @@ class SqliteStore:
         return str(self.path.resolve())
 
     def placements(self) -> list[Placement]:
-        with self._transaction("begin_read", is_writing=False) as work:
+        with self._transaction(is_writing=False) as work:
             return list_placements(work.transaction)
 
     @contextmanager
     def transfer(self, org: str) -> Generator[Transfer]:
-        with self._transaction("begin_write", is_writing=True) as work:
+        with self._transaction(is_writing=True) as work:
             yield SqlTransfer(work, work.transaction, org)
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
@@ -225,16 +229,17 @@ class SqliteStore:
             connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str, *, is_writing: bool) -> Generator[session.SqliteUnitOfWork]:
+    def _transaction(self, *, is_writing: bool) -> Generator[session.SqliteUnitOfWork]:
         sql = session.statements("connection")
         if is_writing and self._damage:
             raise DamagedError(f"{self.path} is damaged, so writing has stopped: {self._damage}; {_REMEDY}")
-        with self._borrow_connection() as connection:
+        with self._turn(is_writing=is_writing), self._borrow_connection() as connection:
             try:
                 with session.translated_errors("starting a transaction"):
-                    if is_writing:  # a reader of a whole partition does not need its pages again
-                        connection.execute(sql["cache_to_write"])
-                    connection.execute(sql[begin])
+                    if is_writing:
+                        self._wait_for_lock(connection)
+                    else:
+                        connection.execute(sql["begin_read"])
                 with session.translated_errors("reading or writing rows"):
                     opened = session.Session(connection, is_writing=is_writing)
                     yield session.SqliteUnitOfWork(opened)
@@ -249,6 +254,33 @@ class SqliteStore:
                     self._file.check()
                     self._file.check_beside(connection.beside)
                 raise
+
+    @contextmanager
+    def _turn(self, *, is_writing: bool) -> Generator[None]:
+        """Let one thread of this process write at a time, so that the others do not look for the lock."""
+        if is_writing and not self._writing.acquire(timeout=self._lock_wait_s):
+            raise UnavailableError(session.LOCKED.format(doing="starting a transaction"))
+        try:
+            yield
+        finally:
+            if is_writing:
+                self._writing.release()
+
+    def _wait_for_lock(self, connection: Connection) -> None:
+        """Start a write transaction. While another process writes, look again every `_POLL_S`."""
+        sql, until = session.statements("connection"), time.monotonic() + self._lock_wait_s
+        connection.execute(sql["cache_to_write"])  # a reader of a whole partition does not need its pages again
+        connection.execute(sql["wait"].format(ms=0))
+        try:
+            while not connection.in_transaction:
+                try:
+                    connection.execute(sql["begin_write"])
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                        raise
+                    time.sleep(_POLL_S)
+        finally:
+            connection.execute(sql["wait"].format(ms=round(self._lock_wait_s * 1e3)))
 
     def _commit(self, connection: Connection, *, is_writing: bool) -> None:
         """Commit, and raise if the store's files were replaced: a write to an unlinked file would be lost."""

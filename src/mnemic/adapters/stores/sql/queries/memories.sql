@@ -64,7 +64,8 @@ WHERE pid = :pid AND id = :id AND NOT EXISTS (
 -- name: touch
 UPDATE memories SET access_count = access_count + accesses.value, faded = NULL,
     last_accessed_at = greatest(coalesce(last_accessed_at, :at), :at)
-FROM [[json_each(:counts) AS accesses|unnest(:ids::text[], :added::bigint[]) AS accesses (key, value)]]
+FROM [[(SELECT key, value FROM json_each(:counts) LIMIT -1) AS accesses|
+    unnest(:ids::text[], :added::bigint[]) AS accesses (key, value)]]
 WHERE memories.pid = :pid AND memories.id = accesses.key AND memories.state != 'erased';
 -- name: erase
 UPDATE memories SET state = 'erased', text = '', context = '', snippet = '', source = '',

@@ -1,5 +1,5 @@
 -- name: pid (sqlite)
-SELECT pid FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
+SELECT pid, version FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
 -- name: pids (postgres)
 SELECT p.org, p.level, p.owner, p.pid, p.version
 FROM unnest(:orgs::text[], :levels::text[], :owners::text[]) AS asked (org, level, owner)
@@ -23,8 +23,6 @@ SELECT :org, :level, :owner, floor, floor + 1 FROM erasing
 UPDATE partitions SET version = :version WHERE pid = :pid;
 -- name: next_version (sqlite)
 SELECT version + 1 FROM partitions WHERE pid = :pid;
--- name: version (sqlite)
-SELECT version FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
 -- name: all
 SELECT org, level, owner FROM partitions
 WHERE org NOT IN (SELECT org FROM placements WHERE state IN ('stopped', 'moved', 'arriving'))

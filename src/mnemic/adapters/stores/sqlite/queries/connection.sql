@@ -10,6 +10,8 @@ PRAGMA cache_size = -4000;
 PRAGMA cache_size = -32000;
 -- name: cache_to_read
 PRAGMA cache_size = -4000;
+-- name: wait
+PRAGMA busy_timeout = {ms};
 -- name: begin_read
 BEGIN;
 -- name: begin_write
