@@ -65,7 +65,7 @@ WHERE pid = :pid AND id = :id AND NOT EXISTS (
 UPDATE memories SET access_count = access_count + accesses.value, faded = NULL,
     last_accessed_at = greatest(coalesce(last_accessed_at, :at), :at)
 FROM [[json_each(:counts) AS accesses|unnest(:ids::text[], :added::bigint[]) AS accesses (key, value)]]
-WHERE memories.pid = :pid AND memories.id = accesses.key AND memories.state != 'erased';
+WHERE memories.pid = :pid AND memories.id = ANY(:ids) AND memories.id = accesses.key AND memories.state != 'erased';
 -- name: erase
 UPDATE memories SET state = 'erased', text = '', context = '', snippet = '', source = '',
     categories = [['[]'|'{}']], provenance = '[]', metadata = '{}', bookkeeping = '{}',
