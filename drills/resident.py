@@ -206,7 +206,7 @@ class Drill:
         targets = every[SIGNED.index(harm)] if harm in SIGNED else None
         if harm in ("socket removed", "lock removed"):
             for path in self.runtime.glob("*/*.socket" if harm[0] == "s" else "*/*"):
-                path.unlink(missing_ok=True)
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         elif targets:
             _signal(self.chance.choice(targets), signal.SIGKILL)
         elif targets is not None:
