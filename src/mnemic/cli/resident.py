@@ -1,9 +1,9 @@
 """The resident process: what a short command needs, imported and loaded, for the calls of one account.
 
-It forks a child for each call, which runs the command as if it were the caller's process. The resident process itself
-runs no command, has one thread, and is not connected to a store while it forks. If a child had to read rows, it reads
-them too, for the next child. It ends if it was idle for a while, if a file of the package changed, or if its socket was
-removed. `cli/forward.py` starts it, and has the caller's side.
+It forks a child for each call, in advance if there is time. The child runs the command as if it were the caller's
+process. The resident process itself runs no command, has one thread, and is not connected to a store while it forks. If
+a child had to read rows, it reads them too, for the next child. It ends if it was idle for a while, if a file of the
+package changed, or if its socket was removed. `cli/forward.py` starts it, and has the caller's side.
 """
 
 from __future__ import annotations
@@ -452,6 +452,7 @@ def _settle() -> None:
     """Get ready to fork. In a child, a garbage collection would copy the pages of everything loaded, unless frozen."""
     rest_stores()
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc
+        trim(0)
     gc.freeze()
     gc.disable()
