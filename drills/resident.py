@@ -3,8 +3,9 @@
 Each round starts several `mnemic remember` for two users at once, and does one of the harms of `HARMS`. After
 that, every memory whose command ended with 0 must be there, a command that was left alone must have succeeded, the file
 must be sound, no user may see another's texts, a list through the resident process must be the library's, its socket
-must be private, and there may be one resident process at most, and no child. Other accounts and sandboxed processes
-that reach the socket must not be served. `drills/resident_commands.py` compares the output of commands.
+must be private, and there may be one resident process at most, with one child at most, which waits for the next call.
+Other accounts and sandboxed processes that reach the socket must not be served. `drills/resident_commands.py` compares
+the output of commands.
 
     python drills/resident.py --rounds 200
 """
@@ -109,7 +110,7 @@ class Drill:
         self.done |= {text for text, code in zip(texts, codes, strict=True) if code == 0}
         self.failed += sum(code != 0 for code in codes)
         problems = [f"exit codes {codes}"] if any(codes) and harm not in EXCUSED else []
-        problems += self._wait(lambda: len(self.processes()) <= 1, "more than one process stays")
+        problems += self._wait(self._is_quiet, "more than one process and the child of its next call stay")
         if harm == "idle-s = 0":
             problems += self._wait(lambda: not self.processes(), "a process stays after it was turned off")
         self.configure(30)
@@ -127,6 +128,15 @@ class Drill:
                     if state != "Z":
                         found[int(place.name)] = int(parent)
         return found
+
+    def _is_quiet(self) -> bool:
+        """True if no child is in the folder of a call, and one process at most waits for calls, with one child."""
+        found, folders = self.processes(), set[Path]()
+        for pid in found:
+            with suppress(OSError):
+                folders.add(Path(f"/proc/{pid}/cwd").readlink())
+        parents = [pid for pid, parent in found.items() if parent not in found]
+        return len(parents) <= 1 and len(found) <= len(parents) + 1 and folders <= {Path("/")}
 
     def about(self) -> dict[str, Any]:
         """What the resident process says about itself."""
@@ -196,7 +206,7 @@ class Drill:
         targets = every[SIGNED.index(harm)] if harm in SIGNED else None
         if harm in ("socket removed", "lock removed"):
             for path in self.runtime.glob("*/*.socket" if harm[0] == "s" else "*/*"):
-                path.unlink(missing_ok=True)
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         elif targets:
             _signal(self.chance.choice(targets), signal.SIGKILL)
         elif targets is not None:

@@ -97,6 +97,14 @@ class Desk:
                     found.append(int(place.name))
         return found
 
+    def busy(self) -> list[int]:
+        """The ids of children that run a command: they are in its folder."""
+        found: list[int] = []
+        for pid in self.processes():
+            with suppress(OSError):
+                found += [pid] if Path(f"/proc/{pid}/cwd").readlink() != Path("/") else []
+        return found
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
@@ -224,7 +232,19 @@ def test_two_first_calls_start_one_process(desk: Desk):
     assert [process.communicate()[0].count("smoked tea") for process in several] == [1, 1, 1]
     desk.wait_for(desk.about)
     assert desk.run(["recall", "tea"])[0] == 0
-    desk.wait_for(lambda: len(desk.processes()) == 1)
+    desk.wait_for(lambda: len(desk.processes()) == 2)  # and the child of the next call
+    assert not desk.busy()
+
+
+@pytest.mark.requirement("P-54")
+def test_the_child_of_the_next_call_is_replaced_and_ends_with_its_parent(desk: Desk):
+    pid = desk.warm()
+    for victims in ("the child", "both"):
+        desk.wait_for(lambda: len(desk.processes()) == 2)
+        spare = next(each for each in desk.processes() if each != pid)
+        os.kill(spare if victims == "the child" else pid, signal.SIGKILL)
+        desk.wait_for(lambda gone=spare: gone not in desk.processes())
+        assert "smoked tea" in desk.run(["recall", "tea"])[1]
 
 
 @pytest.mark.requirement("P-54")
@@ -237,35 +257,35 @@ def test_a_killed_resident_process_is_replaced(desk: Desk):
 
 @pytest.mark.requirement("P-54")
 def test_a_killed_caller_takes_its_command_along(desk: Desk):
-    pid = desk.warm()
+    desk.warm()
     for number in (signal.SIGKILL, signal.SIGTERM):
         waiting = desk.start(["remember", "-"])
-        desk.wait_for(lambda: len(desk.processes()) == 2)
+        desk.wait_for(lambda: len(desk.busy()) == 1)
         waiting.send_signal(number)
         waiting.communicate()
         assert waiting.returncode == -number
-        desk.wait_for(lambda: desk.processes() == [pid])
+        desk.wait_for(lambda: not desk.busy())
 
 
 def test_ctrl_c_stops_the_command(desk: Desk):
-    pid = desk.warm()
+    desk.warm()
     waiting = desk.start(["remember", "-"])
-    desk.wait_for(lambda: len(desk.processes()) == 2)
+    desk.wait_for(lambda: len(desk.busy()) == 1)
     time.sleep(2)  # until the command has begun
     waiting.send_signal(signal.SIGINT)
     waiting.wait(WAIT_S)  # its input is open until then: the end of the input would be another reason to stop
     out, err = waiting.communicate()
     assert (waiting.returncode, out, err) == (130, "", "")
-    desk.wait_for(lambda: desk.processes() == [pid])
+    desk.wait_for(lambda: not desk.busy())
 
 
 @pytest.mark.parametrize("arguments, code", [(["remember", "-"], 137), (["hooks", "run", "claude-code"], 0)])
 def test_a_killed_command_is_reported_as_killed(desk: Desk, arguments: Sequence[str], code: int):
-    pid = desk.warm()
+    desk.warm()
     waiting = desk.start(arguments)
-    desk.wait_for(lambda: len(desk.processes()) == 2)
+    desk.wait_for(lambda: len(desk.busy()) == 1)
     time.sleep(2)
-    os.kill(next(each for each in desk.processes() if each != pid), signal.SIGKILL)
+    os.kill(desk.busy()[0], signal.SIGKILL)
     waiting.communicate()
     assert waiting.returncode == code
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from mnemic.cli import failures
-from mnemic.cli.commands import add_commands
 from mnemic.cli.menu import ALL, MODULES, NAMES, Menu
 from mnemic.cli.output import write
 from mnemic.errors import InvalidInputError, MnemicError
@@ -40,6 +39,8 @@ def application(asked: str | None = None) -> typer.Typer:
         return app
     modules = {name: module for module, names in MODULES.items() for name in names}
     for name in [each for each in NAMES if asked in (None, each)]:
+        from mnemic.cli.commands import add_commands
+
         import_module(f"mnemic.cli.{modules[name]}")
         add_commands(app, name)
     if asked is not None and asked not in NAMES:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -48,7 +48,7 @@ Find = Callable[["Mnemic", "Scope", str], str]
 """Finds what an operand of a person means, such as the id of a document by the path of its file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Command:
     """A command by its whole name, as `memory list`. `like`: the command of signatures.json whose verb it has, itself
     unless named. `shows`: the function takes the verb's answer. `fixed`: arguments that are no options here. `find`:
@@ -67,6 +67,13 @@ class Command:
     def signature(self) -> Mapping[str, Any]:
         """The name of its verb, and the verb's arguments but for the scope."""
         return _signatures()[self.like or self.name]
+
+    @cached_property
+    def options(self) -> dict[str, Option]:
+        """The verb's arguments that are options of the command, by name."""
+        verb, arguments = self.signature["verb"], self.signature["arguments"]
+        rows = {each["name"]: build_option(verb, each) for each in arguments if each["name"] not in self.fixed}
+        return {name: option for name, option in rows.items() if option is not None}
 
 
 COMMANDS: dict[str, Command] = {}
@@ -200,7 +207,7 @@ def read_arguments(known: Command, given: dict[str, Any]) -> Arguments:
     `InvalidInputError` for what cannot be read.
     """
     found = Arguments()
-    for name, option in _list_options(known).items():
+    for name, option in known.options.items():
         value = given.pop(option.key)
         if value is None or (value is False and not option.has_opposite):
             continue
@@ -220,15 +227,8 @@ def _resolve_types(function: Function, names: Sequence[str]) -> dict[str, Any]:
     return get_type_hints(chosen, getattr(function, "__globals__", {}), include_extras=True)
 
 
-def _list_options(known: Command) -> dict[str, Option]:
-    """The verb's arguments that are options of the command, by name."""
-    verb, arguments = known.signature["verb"], known.signature["arguments"]
-    rows = {each["name"]: build_option(verb, each) for each in arguments if each["name"] not in known.fixed}
-    return {name: option for name, option in rows.items() if option is not None}
-
-
 def _list_parameters(known: Command) -> list[inspect.Parameter]:
-    options = [option.parameter for option in _list_options(known).values()]
+    options = [option.parameter for option in known.options.values()]
     return [*options, *(flag.parameter for flag in FLAGS.get(known.signature["verb"], ()))]
 
 

@@ -1,7 +1,9 @@
 """Results on standard output: tables for a terminal, tab-separated lines for a pipe, JSON for programs.
 
-Remarks, questions and progress go to standard error.
+Remarks, questions and progress go to standard error. Help needs this module, so it imports no nouns.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -12,18 +14,17 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import typer
 
 from mnemic.cli import forward
 from mnemic.cli.failures import INTERRUPTED, PARTIAL, READER_GONE, UNEXPECTED, report
 from mnemic.errors import InvalidInputError
-from mnemic.model.graph import Edge
-from mnemic.model.item import Chunk, Item, Message, kind_of
-from mnemic.model.scope import Level
-from mnemic.text.outline import pages_told
-from mnemic.wire import to_wire
+
+if TYPE_CHECKING:
+    from mnemic.model.graph import Edge
+    from mnemic.model.item import Chunk, Item
 
 MIN_ROOM = 20
 """Minimum width to wrap to, even on a narrower terminal."""
@@ -60,6 +61,8 @@ class Row:
 
 def show_json(noun: object) -> None:
     """Print an object as one JSON document. ASCII only, unless the output is UTF-8."""
+    from mnemic.wire import to_wire
+
     is_unicode = _encoding().replace("-", "").replace("_", "").lower() == "utf8"
     write(json.dumps(to_wire(noun), ensure_ascii=not is_unicode, indent=2 if is_terminal() else None))
 
@@ -226,6 +229,8 @@ def shorten_ids(text: str) -> str:
 
 def format_item(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
     """The row of an item: its text, id, kind, owner and time, and a passage's place."""
+    from mnemic.model.item import Chunk, kind_of
+
     remarks = (remark,) if remark else ()
     place = (_describe_place(item),) if isinstance(item, Chunk) else ()
     about = (
@@ -322,15 +327,20 @@ def _join_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _describe_place(chunk: Chunk) -> str:
+    from mnemic.text.outline import pages_told
+
     pages = pages_told(chunk.page, chunk.last_page)
     return f"{chunk.source or chunk.title}{pages and f', {pages}'}"
 
 
 def _describe_owner(item: Item) -> str:
     """The author of a message, or the owner of a memory."""
+    from mnemic.model.item import Message
+    from mnemic.wire import to_wire
+
     if isinstance(item, Message):
         return item.author
-    return item.level.value if item.level is Level.ORG else f"{item.level.value} {to_wire(item)['owner']}"
+    return item.level.value if item.level.value == "org" else f"{item.level.value} {to_wire(item)['owner']}"
 
 
 def _encoding() -> str:
