@@ -1,4 +1,4 @@
-"""Fits the head that tells what a name stands for, from the vectors of the name and of the sentence around it.
+"""Fits the head that tells what a name stands for, from the vectors of the name and of the words beside it.
 
     python benchmarks/fit/graph_types.py [--keep]
 
@@ -48,13 +48,14 @@ def main() -> int:
         places = {text: place for place, text in enumerate(each)}
         return np.vstack(pages)[[places[text] for text in texts]]
 
-    features = types.features(
-        embed([name for _, name, _ in rows]), embed([said.replace("{}", name) for _, name, said in rows])
-    )
+    beside = [
+        types.near(said.replace("{}", name), said.index("{}"), said.index("{}") + len(name)) for _, name, said in rows
+    ]
+    features = types.features(embed([name for _, name, _ in rows]), embed(beside))
     wanted = np.array([types.LABELS.index(kind) for kind, _, _ in rows])
     names, told = (sorted({row[place] for row in rows}) for place in (1, 2))
     for group in (names, told):
-        Random(7).shuffle(group)
+        Random(7).shuffle(group)  # noqa: S311
     folds = np.array([(names.index(name) % FOLDS, told.index(said) % FOLDS) for _, name, said in rows])
     right, asked = np.zeros(len(types.LABELS)), np.zeros(len(types.LABELS))
     for fold in range(FOLDS if not is_kept else 0):
@@ -74,7 +75,7 @@ def main() -> int:
 
 def read_rows() -> list[tuple[str, str, str]]:
     """Type, name and sentence with a `{}` for it."""
-    kinds, chance = tomllib.loads(SET.read_text(encoding="utf-8"))["kinds"], Random(7)
+    kinds, chance = tomllib.loads(SET.read_text(encoding="utf-8"))["kinds"], Random(7)  # noqa: S311
     return [
         (kind["type"], name.strip(), said)
         for kind in kinds

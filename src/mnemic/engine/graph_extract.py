@@ -418,7 +418,7 @@ class _Reading:
         for row in rows:
             known.setdefault(row.key, Counter())[row.type] += row.mentions
         found = assign_types([item.text for item, *_ in done], found, embedder, known)
-        return [(item, typed, *rest) for (item, _, *rest), typed in zip(done, found, strict=True)]
+        return [(item, typed, reader, why) for (item, _, reader, why), typed in zip(done, found, strict=True)]
 
     def _keep(self, done: Sequence[_Read], size: int) -> None:
         """Store what was read, except for items that changed meanwhile. These are read again."""

@@ -143,7 +143,7 @@ MOST_NAME_WORDS = 7  # a longer run of capitals is a headline
 MOST_ASKED_TOKENS = 80  # first tokens of a question that are examined
 _ALONE = scripts.UNSEGMENTED
 _WORD = late_pattern(
-    f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
+    f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|(?<=[A-Z]):(?=[A-Z])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
 )
 _TOKEN = late_pattern(f"[{_ALONE}]|[^\\W{_ALONE}](?:[^\\s{_ALONE}]*[^\\W{_ALONE}])?[+#]{{0,2}}")
 _IS_ALONE = late_pattern(f"[{_ALONE}]")
@@ -372,7 +372,8 @@ def _is_no_name(run: Sequence[_Word]) -> bool:
         word in words for words in (table.kinds, table.suffixes, table.alone, table.starting, table.doubtful)
     )
     is_common = is_common and word not in table.known and word not in table.given
-    return is_common or word in table.no_names or len(word) == 1 or word.isdecimal()
+    is_plural = run[0].text[-1] == "s" and run[0].text[:-1].isupper()  # RPGs, a kind
+    return is_common or is_plural or word in table.no_names or len(word) == 1 or word.isdecimal()
 
 
 def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:

@@ -1,7 +1,8 @@
-"""Tells what a name stands for, from vectors of the shipped embedder: of the name, and of the sentence around it.
+"""Tells what a name stands for, from vectors of the shipped embedder: of the name, and of the words beside it.
 `benchmarks/fit/graph_types.py` fits the weights, `types_head.npy`, to names and sentences of our own.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,8 @@ LABELS = (*(each.value for each in EntityType), NO_NAME)
 SURE = 0.8  # needed to overrule the type that a table of names gives, if the table's is also unlikely
 UNLIKELY = 0.1
 GUESSED = 0.35  # the least share of a type; below it, a name stays a thing
-AROUND = 80  # characters on each side of a name: about a sentence, as in the set that the head was fitted to
+AROUND = 80  # characters on each side of a name among which the words beside it are looked for
+_BEFORE, _BEHIND = re.compile(r"(?:\S+\s+){0,4}\S*\Z"), re.compile(r"\S*(?:\s+\S+){0,3}")
 Votes = Mapping[str, Counter[EntityType]]
 """How often each key has each type."""
 
@@ -39,9 +41,10 @@ def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Embedde
     ]
     if not asked:
         return [*found]
-    names, around = [named.name for _, named in asked], [_sentence_of(*each) for each in asked]
+    names = [named.name for _, named in asked]
+    beside = [near(text, named.start, named.end) for text, named in asked]
     rows: dict[str, list[NDArray[np.float32]]] = {}
-    rated = _rate(names, _embed(embedder, names), _embed(embedder, around))
+    rated = _rate(names, _embed(embedder, names), _embed(embedder, beside))
     for (_, named), each in zip(asked, rated, strict=True):
         rows.setdefault(named.key, []).append(each)
     shares = {key: np.sum([*each, _count(known.get(key, Counter()))], axis=0) for key, each in rows.items()}
@@ -53,9 +56,9 @@ def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Embedde
     return [_retype(each, wrong, guesses) for each in found]
 
 
-def _rate(said: Sequence[str], names: Vectors, around: Vectors) -> NDArray[np.float32]:
+def _rate(said: Sequence[str], names: Vectors, beside: Vectors) -> NDArray[np.float32]:
     """The share of each type for names. The embedder ignores case, but an abbreviation is no person."""
-    shares = probabilities(features(names, around) @ _head())
+    shares = probabilities(features(names, beside) @ _head())
     shares[[name.isupper() for name in said], LABELS.index(EntityType.PERSON)] = 0
     return shares
 
@@ -90,9 +93,9 @@ def _embed(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     return np.vstack(pages)[[places[text] for text in texts]]
 
 
-def features(names: Vectors, around: Vectors) -> NDArray[np.float32]:
+def features(names: Vectors, beside: Vectors) -> NDArray[np.float32]:
     """The rows of the head, `(n, 2 * dims + 1)`."""
-    return np.hstack([names, around, np.ones((len(names), 1), dtype=np.float32)]).astype(np.float32)
+    return np.hstack([names, beside, np.ones((len(names), 1), dtype=np.float32)]).astype(np.float32)
 
 
 def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -107,9 +110,11 @@ def _head() -> NDArray[np.float32]:
         return np.load(file).astype(np.float32)
 
 
-def _sentence_of(text: str, named: Named) -> str:
-    start, end = next((span for span in sentences(text) if span[0] <= named.start < span[1]), (0, len(text)))
-    return text[max(start, named.start - AROUND) : min(end, named.end + AROUND)].strip()
+def near(text: str, start: int, end: int) -> str:
+    """A name with the few words right beside it in its sentence."""
+    first, last = next((each for each in sentences(text) if each[0] <= start < each[1]), (0, len(text)))
+    before, behind = _BEFORE.search(text[first:start][-AROUND:]), _BEHIND.match(text[end:last][:AROUND])
+    return "".join((before.group() if before else "", text[start:end], behind.group() if behind else "")).strip()
 
 
 def _retype(found: Found, wrong: Mapping[str, Sequence[EntityType]], guesses: Mapping[str, EntityType | None]) -> Found:
