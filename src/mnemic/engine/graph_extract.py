@@ -25,7 +25,6 @@ from mnemic.ports.tables import EntityVector
 from mnemic.text.facts.worth import shipped_model
 from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
 from mnemic.text.graph.names import name_key
-from mnemic.text.graph.types import assign_types
 from mnemic.text.wordings import edition
 
 ALIAS_ROUNDS = 3  # steps along aliases of aliases
@@ -222,7 +221,9 @@ class Nodes:
             votes[types[each]] += sum(row.mentions for row in self._rows[each])
         things = votes.pop(graph.EntityType.THING, 0)
         usual = votes.most_common(1)[0][0] if votes else graph.EntityType.THING
-        own = {each for each, count in votes.items() if each is not usual and count * USUAL > votes[usual]}
+        own = {
+            each for each, count in votes.items() if count > 1 and each is not usual and count * USUAL > votes[usual]
+        }
         own |= {graph.EntityType.THING} if things and own else set()
         groups: dict[graph.EntityType, str] = {}
         for each in ids:
@@ -411,6 +412,8 @@ class _Reading:
         embedder = typist(self._engine)
         if embedder is None or not done:
             return [*done]
+        from mnemic.text.graph.types import assign_types  # loaded when the graph is built
+
         found, known = [each[1] for each in done], dict[str, Counter[graph.EntityType]]()
         keys = {named.key for each in found for named in each.names}
         with self._engine.store.read() as work:

@@ -18,6 +18,7 @@ from mnemic.text.graph.find import Found
 from mnemic.text.sentences import sentences
 
 NO_NAME = "none"
+USER = "user"  # the key of the user, whose name the rules know
 LABELS = (*(each.value for each in EntityType), NO_NAME)
 SURE = 0.8  # needed to overrule the type that a table of names gives, if the table's is also unlikely
 UNLIKELY = 0.1
@@ -31,13 +32,10 @@ Votes = Mapping[str, Counter[EntityType]]
 def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Embedder, known: Votes) -> list[Found]:
     """The findings of some texts with the types of their names: guessed for mere things, and corrected if surely wrong.
     A name gets one guess for all texts, which `known` types of its key join. What is probably no name is left out,
-    unless it has relations. Persons stay persons.
+    unless it has relations. The user stays a person.
     """
     asked = [
-        (text, named)
-        for text, each in zip(texts, found, strict=True)
-        for named in each.names
-        if named.type is not EntityType.PERSON
+        (text, named) for text, each in zip(texts, found, strict=True) for named in each.names if named.key != USER
     ]
     if not asked:
         return [*found]
@@ -121,8 +119,7 @@ def _retype(found: Found, wrong: Mapping[str, Sequence[EntityType]], guesses: Ma
     related = {end for each in found.relations for end in (each.source, each.target)}
     names: dict[int, Named] = {}
     for place, named in enumerate(found.names):
-        is_open = named.type in wrong.get(named.key, ()) and named.type is not EntityType.PERSON
-        type_ = guesses[named.key] if is_open else named.type
+        type_ = guesses[named.key] if named.type in wrong.get(named.key, ()) else named.type
         if type_ is not None or place in related:
             names[place] = replace(named, type=type_ or named.type)
     places = {old: new for new, old in enumerate(names)}
