@@ -1,4 +1,5 @@
-"""Scores the entities and relations found in the prose of graph_prose.toml, by rules alone and with the parser.
+"""Scores the entities and relations found in the prose of graph_prose.toml, by rules alone and with the parser,
+and with types by the shipped embedder.
 
     python benchmarks/graph_prose.py [--show]
 
@@ -18,10 +19,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.parsers import SpacyParser
 from mnemic.errors import ConfigError
 from mnemic.text.graph.find import Found, find
 from mnemic.text.graph.names import name_key
+from mnemic.text.graph.types import assign_types
 
 SET = Path(__file__).with_name("graph_prose.toml")
 _RELATION = re.compile(r"(.+) ([A-Z_]{4,}) (.+)")
@@ -37,6 +40,7 @@ def main() -> int:
     finders: dict[str, Finder] = {"rules": find}
     if parser := open_parser():
         finders["parser"] = lambda text: find(text, parser=parser)
+    finders |= {f"{name}, typed": _typed(finder) for name, finder in finders.items()}
     print("| finder | paragraphs | entity P | R | F1 | typed | relation P | R | F1 |")
     print(f"|---|---|{'--:|' * 7}")
     for name, finder in finders.items():
@@ -49,6 +53,12 @@ def main() -> int:
         for told, chosen in (groups | {"all 30": first, "late": [p for p in paragraphs if p.get("is_late")]}).items():
             print(f"| {name} | {told} | {' | '.join(score(chosen, finder, is_shown=is_shown))} |")
     return 0
+
+
+def _typed(finder: Finder) -> Finder:
+    """A finder whose names get types by the shipped embedder, as when the graph is built."""
+    embedder = MinilmEmbedder()
+    return lambda text: assign_types([text], [finder(text)], embedder, {})[0]
 
 
 def open_parser() -> Any:

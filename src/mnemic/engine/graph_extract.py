@@ -22,6 +22,7 @@ from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
+from mnemic.text.facts.worth import shipped_model
 from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
 from mnemic.text.graph.names import name_key
 from mnemic.text.wordings import edition
@@ -220,7 +221,9 @@ class Nodes:
             votes[types[each]] += sum(row.mentions for row in self._rows[each])
         things = votes.pop(graph.EntityType.THING, 0)
         usual = votes.most_common(1)[0][0] if votes else graph.EntityType.THING
-        own = {each for each, count in votes.items() if each is not usual and count * USUAL > votes[usual]}
+        own = {
+            each for each, count in votes.items() if count > 1 and each is not usual and count * USUAL > votes[usual]
+        }
         own |= {graph.EntityType.THING} if things and own else set()
         groups: dict[graph.EntityType, str] = {}
         for each in ids:
@@ -301,10 +304,12 @@ def _rows(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[EntityVe
 
 PAGE = 100  # items per transaction with rules
 MODEL_PAGE = 5  # items per transaction with a model, which takes seconds for each
-PAGES_A_JOB = 100  # 10,000 items with rules: well within a job's lease
+PAGES_A_JOB = 30  # 3,000 items with rules, 10 ms each with types by the embedder: well within a job's lease
 PARSER_PAGES_A_JOB = 3  # 300 items with a parser, which takes about a tenth of a second for each
 MODEL_PAGES_A_JOB = 4  # one job reads twenty memories with a model: well within its lease
 SHOWN = 200  # items listed in the report, which counts all
+TYPES = " types-1"  # ends the name of a reader whose names get types by the shipped embedder
+_Read = tuple[graph.Unread, Found, str, str]  # an item, what it states, its reader, and why rules read it
 SPEAKER = "User"  # the speaker's name if it is unknown
 
 
@@ -391,17 +396,34 @@ class _Reading:
         self.is_finished = len(items) < size
         visible = self._visible
         mine = [each for each in items if visible is None or visible.admits(self._partition, each.private_agent)]
-        done: list[tuple[graph.Unread, Found, str, str]] = []
+        done: list[_Read] = []
         try:
             for item in mine:
                 found, reader, fallback = self._read(item)
                 done.append((item, found, reader, fallback))
         finally:
+            done = self._assign_types(done)
             self._keep(done, size)
         self.after = items[-1].id if items else self.after
         return [_entry(item, found, fallback) for item, found, _, fallback in done]
 
-    def _keep(self, done: Sequence[tuple[graph.Unread, Found, str, str]], size: int) -> None:
+    def _assign_types(self, done: Sequence[_Read]) -> list[_Read]:
+        """What was read, with the types that the shipped embedder tells if it is in use."""
+        embedder = typist(self._engine)
+        if embedder is None or not done:
+            return [*done]
+        from mnemic.text.graph.types import assign_types  # loaded when the graph is built
+
+        found, known = [each[1] for each in done], dict[str, Counter[graph.EntityType]]()
+        keys = {named.key for each in found for named in each.names}
+        with self._engine.store.read() as work:
+            rows = work.graph.entities(Visibility((self._partition,), None), graph.EntityQuery(keys=keys))
+        for row in rows:
+            known.setdefault(row.key, Counter())[row.type] += row.mentions
+        found = assign_types([item.text for item, *_ in done], found, embedder, known)
+        return [(item, typed, reader, why) for (item, _, reader, why), typed in zip(done, found, strict=True)]
+
+    def _keep(self, done: Sequence[_Read], size: int) -> None:
         """Store what was read, except for items that changed meanwhile. These are read again."""
         if self._is_dry_run or not done:
             return
@@ -434,9 +456,15 @@ class _Reading:
         return item.author or self._speaker
 
 
+def typist(engine: Engine) -> Embedder | None:
+    """The shipped embedder if it is in use: it tells the types of names."""
+    return next((each for each in engine.embedders if each.space.model == shipped_model()), None)
+
+
 def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:
     """The reader of each kind of item."""
     rules = EXTRACTOR if engine.parser is None else f"{EXTRACTOR} {engine.parser.name}"
+    rules += TYPES if typist(engine) is not None else ""
     model = rules if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}{edition()}"
     return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: rules, graph.SourceKind.DOCUMENT: rules}
 
@@ -447,9 +475,7 @@ def _entry(item: graph.Unread, found: Found, fallback: str) -> graph.GraphEntry:
     return graph.GraphEntry(item.id, item.kind, names, relations, fallback)
 
 
-def _sheets(
-    done: Sequence[tuple[graph.Unread, Found, str, str]], now: datetime
-) -> Iterator[tuple[graph.Sheet, graph.Unread]]:
+def _sheets(done: Sequence[_Read], now: datetime) -> Iterator[tuple[graph.Sheet, graph.Unread]]:
     for item, found, reader, _ in done:
         yield (
             graph.Sheet(

@@ -103,7 +103,7 @@ def load_words() -> Words:
         kinds=_read_types([data["kinds"], *(each.kinds for each in rules)]),
         suffixes=_read_types([data["suffixes"]]),
         known=_read_types([data["known"]]),
-        openers=listed("openers") | STOP_WORDS,
+        openers=listed("openers"),
         **{field: frozenset(data["words"][field].split()) for field in _ENGLISH},
         compounds=tuple(f"-{ending}" for ending in data["words"]["compounds"].split()),
         before=_read_types([data["before"]]),
@@ -143,7 +143,7 @@ MOST_NAME_WORDS = 7  # a longer run of capitals is a headline
 MOST_ASKED_TOKENS = 80  # first tokens of a question that are examined
 _ALONE = scripts.UNSEGMENTED
 _WORD = late_pattern(
-    f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
+    f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|(?<=[A-Z]):(?=[A-Z])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
 )
 _TOKEN = late_pattern(f"[{_ALONE}]|[^\\W{_ALONE}](?:[^\\s{_ALONE}]*[^\\W{_ALONE}])?[+#]{{0,2}}")
 _IS_ALONE = late_pattern(f"[{_ALONE}]")
@@ -155,8 +155,11 @@ _ARTICLE = "the "
 _BEGIN = late_pattern(r"(?:^|[.!?\u2026:;\n\"\u201c|\u2022])[\s\d.)*_#>\u2013\u2014\"\u201c\u2022(\[+-]*\Z")
 """What stands before a word with a capital by its place: the start of a sentence, a list item or a quotation."""
 
-_QUOTES = frozenset('"\u201c\u201d')
-_QUOTED_END = late_pattern(r"[.,!?]?[\"\u201c\u201d]")
+_QUOTED = late_pattern(
+    r"(?<!\w)[\"\u201c'\u2018](?P<title>[A-Z0-9](?:[^\"\u201c\u201d\u2018\u2019'\n]|['\u2019](?=\w)){2,60}?)[.,!?]?[\"\u201d'\u2019](?!\w)"
+)
+"""A title in quotation marks, as far as its words have capitals: "The Name of the Wind"."""
+
 _GREETED_END = frozenset("!,.?")  # behind the name of someone greeted
 _LABEL_END = late_pattern(r"[*_\"\u201d]*\s*(?:[:\u2013\u2014-]|\Z)")
 _TITLE = late_pattern(r"\s*(?:#.*|(?:(?:[-*+\u2022]|\d{1,3}[.)])\s+)?(?:\*\*|__).*?(?:\*\*|__))")
@@ -164,9 +167,6 @@ _TITLE = late_pattern(r"\s*(?:#.*|(?:(?:[-*+\u2022]|\d{1,3}[.)])\s+)?(?:\*\*|__)
 
 _SHORT_FORM = late_pattern("['\u2019](?:ll|ve|re)$")
 _BLANK = late_pattern(r"\[[^\[\]\n]{1,40}\](?!\()")  # to be filled in: "[Company Name]", unlike a link
-_VERSION = late_pattern(r"(?!(?:19|20[0-4])\d\d$)[1-9]\d{0,3}|ii|iii|iv|vi|vii|viii|ix|xi|xii")
-"""A number behind a name, as products have it, except a year."""
-
 _INITIALS = late_pattern(r"(?:\w\.){1,3}")
 _MOST_OF_PERSON = 3  # words of a person's name; a longer one is a title
 _LEAST_FORM = 5  # letters; a longer word on -ing or -ed may be a form of a verb
@@ -230,8 +230,6 @@ def type_of(name: str) -> EntityType:
             type_ = load_words().kinds.get(first)
         if type_ is not None:
             return type_
-    if len(words) > 1 and _VERSION.fullmatch(words[-1]) and words[0] not in load_words().given:
-        return EntityType.PRODUCT
     is_person = words[0] in load_words().given or (len(words) > 1 and _INITIALS.fullmatch(words[0]))
     return EntityType.PERSON if is_person and len(words) <= _MOST_OF_PERSON else EntityType.THING
 
@@ -243,11 +241,15 @@ def names_in(text: str, start: int, end: int) -> list[Name]:
     tells = not capitals or sum(capitals) <= _MOSTLY_NAMES * len(capitals) or len(capitals) < _FEW_WORDS
     title = _TITLE.match(text, start, end)
     titled = start if title is None else title.end()
+    quoted = {match.start("title"): match for match in _QUOTED.finditer(text, start, end) if _is_title(match["title"])}
     found: list[Name] = []
     place = 0
     while place < len(words):
         length = _run(text, words, place)
-        if length:
+        if match := quoted.get(words[place].start):
+            length = sum(match.start() < word.start < match.end() for word in words)
+            found.append(_title(match))
+        elif length:
             run = words[place : place + length]
             is_telling = tells and run[0].start >= titled
             found += _name(text, (start, end), words[place - 1].text if place else "", run, is_telling=is_telling)
@@ -269,6 +271,10 @@ class _Word:
     @property
     def is_opener(self) -> bool:
         return _SHORT_FORM.sub("", self.text.lower()) in load_words().openers
+
+    @property
+    def is_stop(self) -> bool:
+        return _SHORT_FORM.sub("", self.text.lower()) in STOP_WORDS
 
 
 def _run(text: str, words: Sequence[_Word], place: int) -> int:
@@ -305,11 +311,11 @@ def _name(text: str, span: tuple[int, int], before: str, run: Sequence[_Word], *
     """The name of a run behind the word `before`, without the opener of a sentence; empty if nothing is left."""
     table, begin = load_words(), max(span[0], run[0].start - _LOOK_BACK)
     is_first = _BEGIN.search("\0" * (begin > span[0]) + text[begin : run[0].start]) is not None
-    is_quoted = text[max(run[0].start - 1, 0)] in _QUOTES and _QUOTED_END.match(text, run[-1].end) is not None
-    whole = len(run)
+    whole, is_start = len(run), is_first
     while run:
         is_verb = is_first and len(run) == whole and _is_verb(run)
-        is_dropped = is_verb or run[0].is_opener or run[0].text.lower() in table.dropped_first
+        is_opener = run[0].is_opener or ((is_start or len(run) == 1) and run[0].is_stop)
+        is_dropped = is_verb or is_opener or run[0].text.lower() in table.dropped_first
         is_known = text[run[0].start : run[-1].end].lower() in table.known
         if not is_dropped or (is_known and (len(run) > 1 or run[0].text.isupper())):
             break
@@ -326,9 +332,22 @@ def _name(text: str, span: tuple[int, int], before: str, run: Sequence[_Word], *
         is_greeted = (before.lower() in table.greeting and end in _GREETED_END) or (
             len(run) == 1 and end in ("!", "?") and text[max(run[0].start - 2, 0) : run[0].start] == ", "
         )
-        told = EntityType.PERSON if is_greeted else EntityType.PRODUCT if is_quoted and whole > 1 else THING
+        told = EntityType.PERSON if is_greeted else THING
         type_ = table.kinds.get(before.lower(), table.before.get(before.lower(), told))
     return [Name(shown, run[0].start, run[-1].end, type_, is_sure)]
+
+
+def _is_title(quoted: str) -> bool:
+    """True for two words and more, all with capitals, except small ones inside."""
+    words = quoted.split()
+    return 1 < len(words) <= MOST_NAME_WORDS and all(w[0].isupper() or w[0].isdigit() or w in STOP_WORDS for w in words)
+
+
+def _title(quoted: re.Match[str]) -> Name:
+    """A title as a name: of a product, unless the name tells otherwise."""
+    shown = clean_name(quoted["title"])
+    known = load_words().known.get(name_key(shown), EntityType.PRODUCT)
+    return Name(shown, *quoted.span("title"), known, is_sure=True)
 
 
 def _is_verb(run: Sequence[_Word]) -> bool:
@@ -347,13 +366,14 @@ def _is_no_name(run: Sequence[_Word]) -> bool:
     """True for numbers, letters, a mere kind, common words, and roles such as "Product Manager"."""
     table, word, last = load_words(), run[0].text.lower(), run[-1].text.lower()
     if len(run) > 1:
-        is_counted = last.isdecimal() and word in table.alone  # "Step 3"
+        is_counted = last.isdecimal() and (word in table.alone or word in table.no_names)  # "Step 3", "May 12"
         return word.isdecimal() or is_counted or table.kinds.get(last) is EntityType.PERSON
     is_common = any(
         word in words for words in (table.kinds, table.suffixes, table.alone, table.starting, table.doubtful)
     )
     is_common = is_common and word not in table.known and word not in table.given
-    return is_common or word in table.no_names or len(word) == 1 or word.isdecimal()
+    is_plural = run[0].text[-1] == "s" and run[0].text[:-1].isupper()  # RPGs, a kind
+    return is_common or is_plural or word in table.no_names or len(word) == 1 or word.isdecimal()
 
 
 def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:

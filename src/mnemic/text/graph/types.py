@@ -1,0 +1,127 @@
+"""Tells what a name stands for, from vectors of the shipped embedder: of the name, and of the words beside it.
+`benchmarks/fit/graph_types.py` fits the weights, `types_head.npy`, to names and sentences of our own.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.model.graph import EntityType, Named
+from mnemic.ports.models import Embedder, Vectors
+from mnemic.text.graph.find import Found
+from mnemic.text.sentences import sentences
+
+NO_NAME = "none"
+USER = "user"  # the key of the user, whose name the rules know
+LABELS = (*(each.value for each in EntityType), NO_NAME)
+SURE = 0.8  # needed to overrule the type that a table of names gives, if the table's is also unlikely
+UNLIKELY = 0.1
+GUESSED = 0.35  # the least share of a type; below it, a name stays a thing
+AROUND = 80  # characters on each side of a name among which the words beside it are looked for
+_BEFORE, _BEHIND = re.compile(r"(?:\S+\s+){0,4}\S*\Z"), re.compile(r"\S*(?:\s+\S+){0,3}")
+Votes = Mapping[str, Counter[EntityType]]
+"""How often each key has each type."""
+
+
+def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Embedder, known: Votes) -> list[Found]:
+    """The findings of some texts with the types of their names: guessed for mere things, and corrected if surely wrong.
+    A name gets one guess for all texts, which `known` types of its key join. What is probably no name is left out,
+    unless it has relations. The user stays a person.
+    """
+    asked = [
+        (text, named) for text, each in zip(texts, found, strict=True) for named in each.names if named.key != USER
+    ]
+    if not asked:
+        return [*found]
+    names = [named.name for _, named in asked]
+    beside = [near(text, named.start, named.end) for text, named in asked]
+    rows: dict[str, list[NDArray[np.float32]]] = {}
+    rated = _rate(names, _embed(embedder, names), _embed(embedder, beside))
+    for (_, named), each in zip(asked, rated, strict=True):
+        rows.setdefault(named.key, []).append(each)
+    shares = {key: np.sum([*each, _count(known.get(key, Counter()))], axis=0) for key, each in rows.items()}
+    wrong = {key: _unlikely_types(each) for key, each in shares.items()}
+    for named in (named for each in found for named in each.names if named.key in rows):
+        if named.type not in wrong[named.key]:
+            shares[named.key] += _count(Counter((named.type,)))
+    guesses = {key: _guess(each) for key, each in shares.items()}
+    return [_retype(each, wrong, guesses) for each in found]
+
+
+def _rate(said: Sequence[str], names: Vectors, beside: Vectors) -> NDArray[np.float32]:
+    """The share of each type for names. The embedder ignores case, but an abbreviation is no person."""
+    shares = probabilities(features(names, beside) @ _head())
+    shares[[name.isupper() for name in said], LABELS.index(EntityType.PERSON)] = 0
+    return shares
+
+
+def _count(types: Counter[EntityType]) -> NDArray[np.float32]:
+    """Known types as shares."""
+    return np.array([0 if each == NO_NAME else types[EntityType(each)] for each in LABELS], dtype=np.float32)
+
+
+def _unlikely_types(shares: NDArray[np.float32]) -> list[EntityType]:
+    """The types that a name surely has not, and things, since they may be anything."""
+    each = shares / shares.sum()
+    is_sure = each.max() >= SURE
+    return [
+        type_ for type_ in EntityType if type_ is EntityType.THING or (is_sure and each[LABELS.index(type_)] < UNLIKELY)
+    ]
+
+
+def _guess(shares: NDArray[np.float32]) -> EntityType | None:
+    """The type with the largest share; None for no name."""
+    best = LABELS[int(shares.argmax())]
+    if best == NO_NAME:
+        return None
+    return EntityType(best) if shares.max() >= GUESSED * shares.sum() else EntityType.THING
+
+
+def _embed(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """Vectors of texts, each text embedded once."""
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    each, size = [*places], embedder.capabilities.batch_size
+    pages = [embedder.embed_documents(each[start : start + size]) for start in range(0, len(each), size)]
+    return np.vstack(pages)[[places[text] for text in texts]]
+
+
+def features(names: Vectors, beside: Vectors) -> NDArray[np.float32]:
+    """The rows of the head, `(n, 2 * dims + 1)`."""
+    return np.hstack([names, beside, np.ones((len(names), 1), dtype=np.float32)]).astype(np.float32)
+
+
+def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The softmax of each row."""
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+@cache
+def _head() -> NDArray[np.float32]:
+    with resources.files(__package__ or "").joinpath("types_head.npy").open("rb") as file:
+        return np.load(file).astype(np.float32)
+
+
+def near(text: str, start: int, end: int) -> str:
+    """A name with the few words right beside it in its sentence."""
+    first, last = next((each for each in sentences(text) if each[0] <= start < each[1]), (0, len(text)))
+    before, behind = _BEFORE.search(text[first:start][-AROUND:]), _BEHIND.match(text[end:last][:AROUND])
+    return "".join((before.group() if before else "", text[start:end], behind.group() if behind else "")).strip()
+
+
+def _retype(found: Found, wrong: Mapping[str, Sequence[EntityType]], guesses: Mapping[str, EntityType | None]) -> Found:
+    related = {end for each in found.relations for end in (each.source, each.target)}
+    names: dict[int, Named] = {}
+    for place, named in enumerate(found.names):
+        type_ = guesses[named.key] if named.type in wrong.get(named.key, ()) else named.type
+        if type_ is not None or place in related:
+            names[place] = replace(named, type=type_ or named.type)
+    places = {old: new for new, old in enumerate(names)}
+    relations = (replace(each, source=places[each.source], target=places[each.target]) for each in found.relations)
+    return Found(tuple(names.values()), tuple(relations))
