@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import MAX_TOKENS, THREADS
-from mnemic.adapters.extras import import_extra, import_runtime
+from mnemic.adapters.embedders.minilm import MAX_TOKENS, THREADS, TOKENS, Session, open_session
+from mnemic.adapters.extras import import_extra
 from mnemic.backends.in_memory import Arrays, Document, InMemoryBackend, Scored
 from mnemic.backends.primitive import FACTS, MemoryRegistry
 from mnemic.errors import BadReplyError, ConfigError
@@ -159,7 +159,7 @@ class MinilmTokenEmbedder(TokenEmbedder):
     def __init__(self, *, threads: int = THREADS) -> None:
         self._threads = threads
         self._lock = threading.Lock()
-        self._loaded: tuple[WordPiece, Any] | None = None
+        self._loaded: tuple[WordPiece, Session] | None = None
 
     @property
     def model(self) -> str:
@@ -172,7 +172,7 @@ class MinilmTokenEmbedder(TokenEmbedder):
         ids = tokenizer.encode(text, MAX_TOKENS)
         if not ids:
             return np.zeros((0, 0), dtype=np.float32)
-        rows = session.run([HIDDEN], {"input_ids": np.array([ids], dtype=np.int32)})[0]
+        rows = session.run([TOKENS], {"input_ids": np.array([ids], dtype=np.int32)})[0]
         return np.asarray(rows[0, 1:-1], dtype=np.float32)
 
     def embed_query(self, text: str) -> Vectors:
@@ -184,39 +184,13 @@ class MinilmTokenEmbedder(TokenEmbedder):
         with self._lock:
             self._loaded = None
 
-    def _load(self) -> tuple[WordPiece, Any]:
+    def _load(self) -> tuple[WordPiece, Session]:
         with self._lock:
             if self._loaded is None:
-                runtime = import_runtime()
-                options = runtime.SessionOptions()
-                options.intra_op_num_threads = self._threads
-                options.log_severity_level = 3
-                graph = mnemic_minilm.model_path().read_bytes() + _add_output(HIDDEN)
-                session = runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+                session = open_session(mnemic_minilm.model_path(), self._threads, [TOKENS])
                 pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
                 self._loaded = WordPiece(pieces), session
             return self._loaded
-
-
-HIDDEN = "SkipLayerNormalization.320"
-"""The name of the token vectors before pooling in the shipped graph, `(n, tokens, 384)`."""
-
-
-def _add_output(name: str) -> bytes:
-    """The bytes that, appended to an ONNX file, make a value of its graph an output.
-
-    An ONNX file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding
-    guide, "Last One Wins"). Field numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12,
-    ValueInfoProto.name 1 and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
-    """
-    tensor = _field(1, b"\x08\x01")
-    value = _field(1, name.encode()) + _field(2, tensor)
-    return _field(7, _field(12, value))
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited protobuf field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
-    return bytes([number << 3 | 2, len(content)]) + content
 
 
 def choose_token_embedder(choice: TokenEmbedder | str | None) -> TokenEmbedder:

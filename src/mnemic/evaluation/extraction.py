@@ -18,7 +18,6 @@ from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EXTRACT
 from mnemic.evaluation.dataset import CorpusRow, Unfinished, write_json_lines
-from mnemic.evaluation.embedders import CachingEmbedder
 from mnemic.evaluation.retrieval import Progress
 from mnemic.model.item import Memory, Role, State
 from mnemic.model.scope import Scope, as_utc
@@ -73,8 +72,6 @@ def run_extraction(
     options = options or ExtractionOptions()
     clock = RowClock()
     parts = replace(build(Config(store=MEMORY_URL, embedder=options.embedder, llm=options.llm)), clock=clock)
-    if parts.embedder is not None:
-        parts = replace(parts, embedder=CachingEmbedder(parts.embedder))
     sessions: dict[tuple[str, str], list[CorpusRow]] = {}
     for row in corpus:
         if row.session is not None and row.text.strip():

@@ -6,6 +6,7 @@ import importlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +17,7 @@ import mnemic_minilm
 from mnemic.adapters.extras import import_runtime
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import Space
-from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
+from mnemic.ports.models import Embedder, EmbedderCapabilities, LayeredEmbedder, Vectors
 from mnemic.text.wordpiece import WordPiece
 
 DIMS = 384  # from the model card
@@ -36,6 +37,12 @@ instead of 1.2 for a question) and nearly twice the CPU time.
 """
 
 PADDING_ID = 0  # of `[PAD]` in the model's vocabulary
+
+LAYERS = ("SkipLayerNormalization.164", "SkipLayerNormalization.268")
+"""The token vectors of two inner layers in the shipped graph, `(n, tokens, 384) float32`: the third and the fifth."""
+
+TOKENS = "SkipLayerNormalization.320"
+"""The token vectors of the last layer, before pooling."""
 
 _REPAIR = "run `pip install --force-reinstall --no-deps mnemic` (in a checkout: `python scripts/build_minilm.py`)"
 
@@ -68,6 +75,7 @@ class MinilmEmbedder:
         `ConfigError` if a file is missing. A damaged model fails at the first text.
         """
         self._model = _check_file(model or mnemic_minilm.model_path())
+        self._layers = LAYERS if model is None else ()  # another graph has other names
         self._vocabulary = _check_file(vocabulary or mnemic_minilm.vocab_path())
         self._threads = threads
         self.space = Space(
@@ -91,14 +99,23 @@ class MinilmEmbedder:
         return self._session is not None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        vectors = np.zeros((len(texts), DIMS), dtype=np.float32)
+        return self._embed(texts, ())
+
+    def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
+        """Vectors, and what `_pool` makes of `LAYERS`, `(n, 1152)`."""
+        found = self._embed(texts, self._layers)
+        return found[:, :DIMS], found[:, DIMS:]
+
+    def _embed(self, texts: Sequence[str], layers: Sequence[str]) -> Vectors:
+        vectors = np.zeros((len(texts), DIMS * (4 if layers else 1)), dtype=np.float32)
         if all(not text or text.isspace() for text in texts):
             return vectors
         tokenizer = self._load_tokenizer()
         tokens = [tokenizer.encode(text, self.space.max_tokens) for text in texts]
         batches = list(token_batches([len(ids) for ids in tokens]))
         inputs = [padded([tokens[row] for row in rows]) for rows in batches]
-        found = map(self._run, inputs) if len(inputs) == 1 else self._runners().map(self._run, inputs)
+        run = partial(self._run, layers)
+        found = map(run, inputs) if len(inputs) == 1 else self._runners().map(run, inputs)
         for rows, values in zip(batches, found, strict=True):
             vectors[rows] = values
         return vectors
@@ -113,12 +130,13 @@ class MinilmEmbedder:
         if pool is not None:
             pool.shutdown()
 
-    def _run(self, input_ids: NDArray[np.int32]) -> Vectors:
+    def _run(self, layers: Sequence[str], input_ids: NDArray[np.int32]) -> Vectors:
         session = self._session or self._load_session()
         try:
-            return session.run(None, {"input_ids": input_ids})[0]
+            vectors, *states = session.run(["embedding", *layers], {"input_ids": input_ids})
         except runtime_errors() as error:
             raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)} texts: {error}") from error
+        return np.hstack([vectors, _pool(*states, (input_ids != PADDING_ID)[:, :, None])]) if states else vectors
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:
@@ -130,7 +148,7 @@ class MinilmEmbedder:
     def _load_session(self) -> Session:
         with self._lock:
             if self._session is None:
-                self._session = open_session(self._model, 1)
+                self._session = open_session(self._model, 1, self._layers)
             return self._session
 
     def _runners(self) -> ThreadPoolExecutor:
@@ -140,8 +158,15 @@ class MinilmEmbedder:
             return self._pool
 
 
-def open_session(model: Path | bytes, threads: int) -> Session:
-    """Load a graph from a file or its content. Raises `ConfigError` if it is not one."""
+def _pool(third: Vectors, fifth: Vectors, is_token: NDArray[np.bool_]) -> Vectors:
+    """The mean and the standard deviation of each text's tokens in the third layer, and their mean in the fifth."""
+    mean = np.mean(third, axis=1, keepdims=True, where=is_token)
+    spread = np.sqrt(np.mean(np.square(third - mean), axis=1, where=is_token))
+    return np.hstack([mean[:, 0], spread, np.mean(fifth, axis=1, where=is_token)])
+
+
+def open_session(model: Path, threads: int, values: Sequence[str] = ()) -> Session:
+    """Load a graph from a file, with further outputs: `values` of the graph. Raises `ConfigError` if it is not one."""
     runtime = import_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -151,12 +176,26 @@ def open_session(model: Path | bytes, threads: int) -> Session:
     # Threads that wait for the next run by spinning cost 2 ms of CPU time after every question, which others need.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return runtime.InferenceSession(
-            model if isinstance(model, bytes) else str(model), options, providers=["CPUExecutionProvider"]
-        )
+        graph = model.read_bytes() + b"".join(map(_further_output, values)) if values else str(model)
+        return runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except runtime_errors() as error:
-        source = "this file" if isinstance(model, bytes) else model
-        raise ConfigError(f"{source} is damaged or not the offline model: {_REPAIR}") from error
+        raise ConfigError(f"{model} is damaged or not the offline model: {_REPAIR}") from error
+
+
+def _further_output(name: str) -> bytes:
+    """The bytes that, appended to an ONNX file, make a float value of its graph an output.
+
+    A file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding guide,
+    "Last One Wins"). Numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12, ValueInfoProto.name 1
+    and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
+    """
+    value = _field(1, name.encode()) + _field(2, _field(1, b"\x08\x01"))
+    return _field(7, _field(12, value))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A length-delimited field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
+    return bytes([number << 3 | 2, len(content)]) + content
 
 
 def runtime_errors() -> tuple[type[Exception], ...]:
@@ -189,4 +228,4 @@ def _check_file(path: Path) -> Path:
 
 
 if TYPE_CHECKING:
-    _: type[Embedder] = MinilmEmbedder
+    _: tuple[type[Embedder], type[LayeredEmbedder]] = MinilmEmbedder, MinilmEmbedder

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import MAX_TOKENS, Session, open_session, padded, runtime_errors, token_batches
+from mnemic.adapters.embedders.minilm import (
+    MAX_TOKENS,
+    TOKENS,
+    Session,
+    open_session,
+    padded,
+    runtime_errors,
+    token_batches,
+)
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BackendError
 from mnemic.ports.models import Reranker, RerankerCapabilities, Scores, Vectors
@@ -21,9 +29,6 @@ THREADS = 2
 MAX_TEXTS = 200  # bounds the time of a recall; twice the cross-encoder's, since the model is small
 WEIGHT = 0.25
 """Measured: the highest weight that harmed no test set (docs/decisions/0009-rerankers.md)."""
-
-HIDDEN_STATES = "SkipLayerNormalization.320"
-"""The name of the token vectors before pooling in the shipped graph, `(n, tokens, 384) float32`."""
 
 
 class MaxSimReranker:
@@ -61,7 +66,7 @@ class MaxSimReranker:
         found = [np.zeros((0, 0), dtype=np.float32)] * len(texts)
         for rows in token_batches([len(ids) for ids in tokens]):
             try:
-                (states,) = session.run([HIDDEN_STATES], {"input_ids": padded([tokens[row] for row in rows])})
+                (states,) = session.run([TOKENS], {"input_ids": padded([tokens[row] for row in rows])})
             except runtime_errors() as error:
                 raise BackendError(f"maxsim failed to score {len(rows)} texts ({type(error).__name__})") from error
             for row, state in zip(rows, states, strict=True):
@@ -73,25 +78,9 @@ class MaxSimReranker:
         with self._lock:
             if self._loaded is None:
                 pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
-                graph = mnemic_minilm.model_path().read_bytes() + _further_output(HIDDEN_STATES)
-                self._loaded = WordPiece(pieces), open_session(graph, self._threads)
+                session = open_session(mnemic_minilm.model_path(), self._threads, [TOKENS])
+                self._loaded = WordPiece(pieces), session
             return self._loaded
-
-
-def _further_output(name: str) -> bytes:
-    """The bytes that, appended to an ONNX file, make a float value of its graph an output.
-
-    A file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding guide,
-    "Last One Wins"). Numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12, ValueInfoProto.name 1
-    and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
-    """
-    value = _field(1, name.encode()) + _field(2, _field(1, b"\x08\x01"))
-    return _field(7, _field(12, value))
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
-    return bytes([number << 3 | 2, len(content)]) + content
 
 
 if TYPE_CHECKING:
