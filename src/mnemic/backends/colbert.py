@@ -187,7 +187,7 @@ class MinilmTokenEmbedder(TokenEmbedder):
     def _load(self) -> tuple[WordPiece, Session]:
         with self._lock:
             if self._loaded is None:
-                session = open_session(mnemic_minilm.model_path(), self._threads, [TOKENS])
+                session = open_session(mnemic_minilm.model_path(), self._threads)
                 pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
                 self._loaded = WordPiece(pieces), session
             return self._loaded

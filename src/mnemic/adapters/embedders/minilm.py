@@ -75,7 +75,7 @@ class MinilmEmbedder:
         `ConfigError` if a file is missing. A damaged model fails at the first text.
         """
         self._model = _check_file(model or mnemic_minilm.model_path())
-        self._layers = LAYERS if model is None else ()  # another graph has other names
+        self._layers = LAYERS if model is None else ()
         self._vocabulary = _check_file(vocabulary or mnemic_minilm.vocab_path())
         self._threads = threads
         self.space = Space(
@@ -102,7 +102,7 @@ class MinilmEmbedder:
         return self._embed(texts, ())
 
     def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
-        """Vectors, and what `_pool` makes of `LAYERS`, `(n, 1152)`."""
+        """Vectors, and what `_pool` makes of `LAYERS`, `(n, 1152)`; `(n, 0)` with another graph."""
         found = self._embed(texts, self._layers)
         return found[:, :DIMS], found[:, DIMS:]
 
@@ -133,10 +133,10 @@ class MinilmEmbedder:
     def _run(self, layers: Sequence[str], input_ids: NDArray[np.int32]) -> Vectors:
         session = self._session or self._load_session()
         try:
-            vectors, *states = session.run(["embedding", *layers], {"input_ids": input_ids})
+            found = session.run(["embedding", *layers], {"input_ids": input_ids})
         except runtime_errors() as error:
             raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)} texts: {error}") from error
-        return np.hstack([vectors, _pool(*states, (input_ids != PADDING_ID)[:, :, None])]) if states else vectors
+        return _pool(found, (input_ids != PADDING_ID)[:, :, None]) if layers else found[0]
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:
@@ -148,7 +148,7 @@ class MinilmEmbedder:
     def _load_session(self) -> Session:
         with self._lock:
             if self._session is None:
-                self._session = open_session(self._model, 1, self._layers)
+                self._session = open_session(self._model, 1)
             return self._session
 
     def _runners(self) -> ThreadPoolExecutor:
@@ -158,15 +158,16 @@ class MinilmEmbedder:
             return self._pool
 
 
-def _pool(third: Vectors, fifth: Vectors, is_token: NDArray[np.bool_]) -> Vectors:
-    """The mean and the standard deviation of each text's tokens in the third layer, and their mean in the fifth."""
+def _pool(found: Sequence[Vectors], is_token: NDArray[np.bool_]) -> Vectors:
+    """Each text's vector, its tokens' mean and standard deviation in the third layer, and their mean in the fifth."""
+    vectors, third, fifth = found
     mean = np.mean(third, axis=1, keepdims=True, where=is_token)
     spread = np.sqrt(np.mean(np.square(third - mean), axis=1, where=is_token))
-    return np.hstack([mean[:, 0], spread, np.mean(fifth, axis=1, where=is_token)])
+    return np.hstack([vectors, mean[:, 0], spread, np.mean(fifth, axis=1, where=is_token)])
 
 
-def open_session(model: Path, threads: int, values: Sequence[str] = ()) -> Session:
-    """Load a graph from a file, with further outputs: `values` of the graph. Raises `ConfigError` if it is not one."""
+def open_session(model: Path, threads: int) -> Session:
+    """Load a graph from a file. Raises `ConfigError` if it is not one."""
     runtime = import_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -176,26 +177,9 @@ def open_session(model: Path, threads: int, values: Sequence[str] = ()) -> Sessi
     # Threads that wait for the next run by spinning cost 2 ms of CPU time after every question, which others need.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        graph = model.read_bytes() + b"".join(map(_further_output, values)) if values else str(model)
-        return runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     except runtime_errors() as error:
         raise ConfigError(f"{model} is damaged or not the offline model: {_REPAIR}") from error
-
-
-def _further_output(name: str) -> bytes:
-    """The bytes that, appended to an ONNX file, make a float value of its graph an output.
-
-    A file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding guide,
-    "Last One Wins"). Numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12, ValueInfoProto.name 1
-    and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
-    """
-    value = _field(1, name.encode()) + _field(2, _field(1, b"\x08\x01"))
-    return _field(7, _field(12, value))
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
-    return bytes([number << 3 | 2, len(content)]) + content
 
 
 def runtime_errors() -> tuple[type[Exception], ...]:

@@ -78,8 +78,7 @@ class MaxSimReranker:
         with self._lock:
             if self._loaded is None:
                 pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
-                session = open_session(mnemic_minilm.model_path(), self._threads, [TOKENS])
-                self._loaded = WordPiece(pieces), session
+                self._loaded = WordPiece(pieces), open_session(mnemic_minilm.model_path(), self._threads)
             return self._loaded
 
 
