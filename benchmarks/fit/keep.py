@@ -455,8 +455,8 @@ def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float
             "`by_layers` reads the mean and the spread of the word vectors in two inner layers of the embedder, plain "
             "cues and hashed words; `by_vector` the vector of the sentence instead; `by_words` cues and words alone "
             f"(ridge {RIDGE:g}). The thresholds, {lines}, keep {RECALL:.0%} of LongMemEval's messages that hold "
-            "something. The line `other sources: longmemeval` shows a head that never saw long talks with an assistant, fitted to "
-            "half of the candidates."
+            "something. The line `other sources: longmemeval` shows a head that never saw long talks with an "
+            "assistant, fitted to half of the candidates."
         ),
         describe_agreement(read_labels("longmemeval")),
     ]

@@ -62,9 +62,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class LayeredEmbedder(Protocol):
-    """An embedder that also shows its inner layers. They hold more about tense, person and completeness than the
-    vector, which is trained for similarity. Optional.
-    """
+    """Optional: an embedder that also shows its inner layers, which hold more about tense, person and completeness."""
 
     def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
         """`embed_documents`, and from the same run features of each text, `(n, f)`; `f` may be 0."""

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import (
-    MAX_TOKENS,
-    TOKENS,
-    Session,
-    open_session,
-    padded,
-    runtime_errors,
-    token_batches,
-)
+from mnemic.adapters.embedders import minilm
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BackendError
 from mnemic.ports.models import Reranker, RerankerCapabilities, Scores, Vectors
@@ -38,7 +30,7 @@ class MaxSimReranker:
         """Loads nothing until the first text."""
         self._threads = threads
         self._lock = threading.Lock()
-        self._loaded: tuple[WordPiece, Session] | None = None
+        self._loaded: tuple[WordPiece, minilm.Session] | None = None
 
     @property
     def name(self) -> str:
@@ -62,23 +54,23 @@ class MaxSimReranker:
     def _token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
         """The unit vectors of each text's word pieces, `(pieces, 384)`, without its start and end."""
         tokenizer, session = self._load()
-        tokens = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
+        tokens = [tokenizer.encode(text, minilm.MAX_TOKENS) for text in texts]
         found = [np.zeros((0, 0), dtype=np.float32)] * len(texts)
-        for rows in token_batches([len(ids) for ids in tokens]):
+        for rows in minilm.token_batches([len(ids) for ids in tokens]):
             try:
-                (states,) = session.run([TOKENS], {"input_ids": padded([tokens[row] for row in rows])})
-            except runtime_errors() as error:
+                (states,) = session.run([minilm.TOKENS], {"input_ids": minilm.padded([tokens[row] for row in rows])})
+            except minilm.runtime_errors() as error:
                 raise BackendError(f"maxsim failed to score {len(rows)} texts ({type(error).__name__})") from error
             for row, state in zip(rows, states, strict=True):
                 vectors = state[1 : len(tokens[row]) - 1]
                 found[row] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return found
 
-    def _load(self) -> tuple[WordPiece, Session]:
+    def _load(self) -> tuple[WordPiece, minilm.Session]:
         with self._lock:
             if self._loaded is None:
                 pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
-                self._loaded = WordPiece(pieces), open_session(mnemic_minilm.model_path(), self._threads)
+                self._loaded = WordPiece(pieces), minilm.open_session(mnemic_minilm.model_path(), self._threads)
             return self._loaded
 
 
