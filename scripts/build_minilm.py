@@ -10,7 +10,8 @@ its dependencies and never imported. The same weights give the same bytes.
 The graph takes `input_ids` `(n, tokens) int32`, filled up on the right with 0, and gives `embedding`
 `(n, 384) float32`: the mean of the vectors of the tokens that are not padding, L2-normalised. Operators of
 onnxruntime's own domain `com.microsoft` stand where one of them does the work of many, because a short query costs
-mostly operator calls. Why the activations have one scale per token: decision 0003.
+mostly operator calls. Why the activations have one scale per token: decision 0003. Further outputs are the word vectors
+after the layers `SHOWN`, `(n, tokens, 384) float32`, under the names of their operators.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "mnemic_minilm"
 
 LAYERS = 6
+SHOWN = (3, 5, 6)
 HEADS = 12
 DIMS = 384
 LAYER_NORM_EPSILON = 1e-12
@@ -141,6 +143,7 @@ def write_graph(weights: Weights, precision: Precision) -> onnx.ModelProto:
     mask = graph.mask()
     for layer in range(LAYERS):
         hidden = graph.encode(hidden, mask, f"encoder.layer.{layer}.")
+        graph.shown += [hidden] if layer + 1 in SHOWN else []
     graph.pool(hidden, mask)
     return graph.model()
 
@@ -162,6 +165,7 @@ class EncoderGraph:
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, TensorProto] = {}
         self._quantised: dict[str, tuple[str, str]] = {}
+        self.shown: list[str] = []
 
     def embed(self) -> str:
         """Word, position and type embeddings, normalised: `(n, tokens, 384)`."""
@@ -207,7 +211,13 @@ class EncoderGraph:
             self._nodes,
             self.name,
             [helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["n", "tokens"])],
-            [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["n", self.dims])],
+            [
+                helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["n", self.dims]),
+                *(
+                    helper.make_tensor_value_info(each, TensorProto.FLOAT, ["n", "tokens", self.dims])
+                    for each in self.shown
+                ),
+            ],
             list(self._constants.values()),
         )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]

@@ -34,13 +34,14 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from benchmarks.machine import ROOT, keep, provenance, table
+from mnemic.adapters.embedders.minilm import DIMS
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.evaluation.dataset import read_json_lines
 from mnemic.evaluation.extraction_words import Bag, bag, overlap
 from mnemic.model.item import Fact
 from mnemic.model.scope import as_utc
-from mnemic.ports.models import Embedder
+from mnemic.ports.models import Embedder, LayeredEmbedder
 from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_candidates, is_long_enough, join_clauses, terms_of
 from mnemic.text.facts.worth import hash_words, is_read, measure_cues
 
@@ -90,12 +91,15 @@ class Labelled:
 @dataclass(frozen=True, slots=True)
 class Examples:
     """Candidates of all messages: features `(n, f)`, which are right, what one that saw them alone said of them (NaN:
-    nothing, or nothing else counts), and each one's message `(n,)`.
+    nothing, or nothing else counts), and each one's message `(n,)`. `scale`: the mean of the layers' features, and what
+    they were divided by, `(2, f)`.
     """
 
     messages: Sequence[Labelled]
+    by_layers: Doubles
     by_vector: Doubles
     by_words: Doubles
+    scale: Doubles
     is_right: Doubles
     seen_alone: Doubles
     message: NDArray[np.int64]
@@ -131,6 +135,7 @@ class Examples:
 READINGS: Mapping[str, Callable[[Examples], Doubles]] = {
     "by_words": lambda data: data.by_words,
     "by_vector": lambda data: data.by_vector,
+    "by_layers": lambda data: data.by_layers,
 }
 """The features of each head."""
 
@@ -169,7 +174,7 @@ def main() -> int:
 
 def draw_sample(data: Examples, seed: int) -> list[Row]:
     """Facts drawn at random from those that are kept of sessions which the fit did not see, by the kind of talk."""
-    likely = held_out(READINGS["by_vector"], data, data.folds)
+    likely = held_out(READINGS["by_layers"], data, data.folds)
     shifted = likely - find_threshold(data, likely)
     chance = Random(seed)  # noqa: S311 - draws a sample
     sample: list[Row] = []
@@ -192,14 +197,25 @@ def ways(data: Examples) -> list[tuple[str, NDArray[np.int64]]]:
 
 def uses(name: str, data: Examples) -> NDArray[np.bool_]:
     """Which candidates a head is used for: vectors only tell of scripts that the embedder knows."""
-    return data.is_read if name == "by_vector" else np.ones_like(data.is_read)
+    return np.ones_like(data.is_read) if name == "by_words" else data.is_read
 
 
 def ship(read: Callable[[Examples], Doubles], name: str, data: Examples, threshold: float) -> Row:
     """A head as it is written, fitted to everything."""
     used, features = uses(name, data), read(data)
     weights = fit(features[used], data.taught[used], penalties(features), data.weights[used])
+    if name == "by_layers":
+        weights = unscale(weights, data.scale)
     return {"weights": encode_weights(weights), "threshold": round(threshold, 3)}
+
+
+def unscale(weights: Doubles, scale: Doubles) -> Doubles:
+    """Weights for the features as the embedder gives them."""
+    mean, size = scale
+    weights = weights.copy()
+    weights[: len(mean)] = (weights[: len(mean)] / size).astype("<f2")
+    weights[-1] -= weights[: len(mean)] @ mean
+    return weights
 
 
 def encode_weights(weights: Doubles) -> str:
@@ -279,10 +295,14 @@ def measure_examples(messages: Sequence[Labelled]) -> Examples:
     verdicts = {(row["id"], row["start"], row["end"]): bool(row["keep"]) for row in read_labels("verdicts")}
     right = [_read_labels(message, fact, verdicts) for message in messages for fact in message.found]
     cues, words = np.array([measure_cues(each.text, each.kind) for each in found]), hash_words(texts)
+    vectors, layers = embed(texts)
+    scale = measure_scale(layers)
     return Examples(
         messages,
-        np.hstack([embed(texts), cues, words]),
+        np.hstack([(layers - scale[0]) / scale[1], cues, words]),
+        np.hstack([vectors, cues, words]),
         np.hstack([cues, words]),
+        scale,
         np.array([each[0] for each in right], dtype=np.float64),
         np.array([each[1] for each in right], dtype=np.float64),
         place,
@@ -300,9 +320,20 @@ def _read_labels(message: Labelled, fact: Fact, verdicts: Mapping[tuple[object, 
     return float(is_like), np.nan if seen is None else float(seen)
 
 
-def embed(texts: Sequence[str]) -> Doubles:
-    """The vectors of the embedder that is shipped."""
-    return np.asarray(shipped_embedder().embed_documents(texts), dtype=np.float64)
+def embed(texts: Sequence[str]) -> tuple[Doubles, Doubles]:
+    """The vectors of the embedder that is shipped, and what its inner layers hold."""
+    embedder = shipped_embedder()
+    if not isinstance(embedder, LayeredEmbedder):
+        raise SystemExit(f"{EMBEDDER} shows no layers")
+    vectors, layers = embedder.embed_layers(texts)
+    return np.asarray(vectors, dtype=np.float64), np.asarray(layers, dtype=np.float64)
+
+
+def measure_scale(layers: Doubles) -> Doubles:
+    """The mean of each feature, and what makes a row's block of `DIMS` as long as a vector on average, `(2, f)`."""
+    mean = layers.mean(axis=0)
+    blocks = np.split(layers - mean, layers.shape[1] // DIMS, axis=1)
+    return np.array([mean, np.repeat([np.sqrt(np.square(block).sum(axis=1).mean()) for block in blocks], DIMS)])
 
 
 def shipped_embedder() -> Embedder:
@@ -409,6 +440,7 @@ def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float
         "fact precision",
         "fact recall",
     ]
+    lines = ", ".join(f"{value:.3f} (`{name}`)" for name, value in thresholds.items())
     parts = [
         "# What is worth keeping",
         provenance("python benchmarks/fit/keep.py --keep"),
@@ -420,11 +452,11 @@ def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float
         ),
         table(head, rows),
         (
-            "`by_vector` reads the vector of the sentence, plain cues and hashed words, `by_words` the last two "
-            f"(ridge {RIDGE:g}). The thresholds, {thresholds['by_vector']:.3f} and "
-            f"{thresholds['by_words']:.3f}, keep {RECALL:.0%} of LongMemEval's messages that hold something. The line "
-            "`other sources: longmemeval` shows a head that never saw long talks with an assistant, fitted to half of "
-            "the candidates."
+            "`by_layers` reads the mean and the spread of the word vectors in two inner layers of the embedder, plain "
+            "cues and hashed words; `by_vector` the vector of the sentence instead; `by_words` cues and words alone "
+            f"(ridge {RIDGE:g}). The thresholds, {lines}, keep {RECALL:.0%} of LongMemEval's messages that hold "
+            "something. The line `other sources: longmemeval` shows a head that never saw long talks with an "
+            "assistant, fitted to half of the candidates."
         ),
         describe_agreement(read_labels("longmemeval")),
     ]

@@ -14,7 +14,7 @@ from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import filled_of, held_key, slot_notes
 from mnemic.engine.importance import raise_importance
-from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors, search
+from mnemic.engine.indexing import ItemVectors, Layers, document_vectors, indexed_text, put_vectors, search
 from mnemic.engine.remember import Neighbours, Settler, is_mergeable
 from mnemic.engine.secrets import gated
 from mnemic.errors import BackendError, ConfigError, InvalidInputError
@@ -258,9 +258,9 @@ class Prepared:
     judgements: Mapping[str, Judgement] = field(default_factory=dict[str, Judgement])
 
 
-def fact_vectors(engine: Engine, facts: Sequence[Fact]) -> Sequence[ItemVectors | None]:
+def fact_vectors(engine: Engine, facts: Sequence[Fact], layers: Layers | None = None) -> Sequence[ItemVectors | None]:
     """The vectors of the memories that facts become; None for each where a job must make them."""
-    made = document_vectors(engine, [indexed_text(fact) for fact in facts])
+    made = document_vectors(engine, [indexed_text(fact) for fact in facts], layers)
     return [None] * len(facts) if made is None else made or [()] * len(facts)
 
 

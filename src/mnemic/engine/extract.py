@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near_text, prepare
 from mnemic.engine.engine import Engine, SessionRun, new_id
-from mnemic.engine.indexing import ItemVectors
+from mnemic.engine.indexing import ItemVectors, Layers
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived
 from mnemic.engine.worth import estimate_worth
@@ -366,8 +366,9 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     candidates = [fact for each in found if each.is_open for fact in each.facts]
     if not candidates:
         return list(found)
-    vectors = fact_vectors(engine, candidates)
-    likely = iter(estimate_worth(engine, candidates, vectors))
+    layers: Layers = {}
+    vectors = fact_vectors(engine, candidates, layers)
+    likely = iter(estimate_worth(engine, candidates, vectors, layers))
     known = dict(zip([fact.text for fact in candidates], vectors, strict=True))
     chosen: list[_Found] = []
     for each in found:

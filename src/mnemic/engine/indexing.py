@@ -20,7 +20,7 @@ from mnemic.model.candidates import DOCUMENT, Candidates, Change, IndexQuery, Te
 from mnemic.model.item import Chunk, Fact, Item, Message
 from mnemic.model.records import JobState
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.models import Embedder, Vectors
+from mnemic.ports.models import Embedder, LayeredEmbedder, Vectors
 from mnemic.ports.store import MAIN_VIEW, VERSIONS_OF_AN_AGE, StaleTerms, UnitOfWork, VectorRow
 from mnemic.text.facts.find import state_slot
 from mnemic.text.languages import detect
@@ -216,6 +216,9 @@ ItemVectors = tuple[NDArray[np.float32] | None, ...]
 space's vector comes last; it is never made later.
 """
 
+Layers = dict[str, NDArray[np.float32]]
+"""What an embedder's inner layers hold of each text."""
+
 SEARCH_MS = 12.0
 """Time kept of a deadline for the search if the embedder may be late."""
 
@@ -223,11 +226,13 @@ _log = logging.getLogger("mnemic.embedding")
 _questions = logging.getLogger("mnemic.recall")
 
 
-def document_vectors(engine: Engine, texts: Sequence[str]) -> list[ItemVectors] | None:
-    """Vectors of new texts; None if a job must make them. Without an embedder the list is empty."""
+def document_vectors(engine: Engine, texts: Sequence[str], layers: Layers | None = None) -> list[ItemVectors] | None:
+    """Vectors of new texts; None if a job must make them. Without an embedder the list is empty. Adds to `layers` the
+    features that an embedder shows.
+    """
     if not engine.embedders:
         return []
-    columns = [_column(engine, embedder, texts) for embedder in engine.embedders]
+    columns = [_column(engine, embedder, texts, layers) for embedder in engine.embedders]
     if engine.retired is not None and not engine.retired.is_removed:
         columns.append(_column(engine, engine.retired.embedder, texts))
     if all(column is None for column in columns):
@@ -235,15 +240,19 @@ def document_vectors(engine: Engine, texts: Sequence[str]) -> list[ItemVectors] 
     return [tuple(None if column is None else column[row] for column in columns) for row in range(len(texts))]
 
 
-def _column(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Vectors | None:
+def _column(engine: Engine, embedder: Embedder, texts: Sequence[str], layers: Layers | None = None) -> Vectors | None:
     """Vectors in one space, with zero rows for texts that the embedder does not take. None: a job must make them."""
     places = [place for place, text in enumerate(texts) if engine.reads(embedder, text)]
     try:
         if places and not embedder.capabilities.is_local:
             return None
         rows = np.zeros((len(texts), embedder.space.dims), dtype=np.float32)
-        if places:
-            rows[places] = embedder.embed_documents([texts[place] for place in places])
+        read = [texts[place] for place in places]
+        if read and layers is not None and isinstance(embedder, LayeredEmbedder):
+            rows[places], shown = embedder.embed_layers(read)
+            layers.update(zip(read, shown, strict=True))
+        elif read:
+            rows[places] = embedder.embed_documents(read)
         return rows
     except (BackendError, ConfigError) as error:
         _log.error("failed to embed %d texts (%s); vectors will be added later", len(texts), type(error).__name__)

@@ -16,7 +16,6 @@ from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EXTRACT
 from mnemic.evaluation.dataset import CorpusRow, Dataset, Progress, Unfinished, run_key, silent, write_json_lines
-from mnemic.evaluation.embedders import CachingEmbedder
 from mnemic.model.item import Memory, Role, State
 from mnemic.model.listing import group_pairs
 from mnemic.model.scope import Scope, as_utc
@@ -71,8 +70,6 @@ def run_extraction(
     options = options or ExtractionOptions()
     clock = RowClock()
     parts = replace(build(Config(store=MEMORY_URL, embedder=options.embedder, llm=options.llm)), clock=clock)
-    if parts.embedder is not None:
-        parts = replace(parts, embedder=CachingEmbedder(parts.embedder))
     said = (row for row in corpus if row.session is not None and row.text.strip())
     sessions = group_pairs(((row.group, row.session), row) for row in said)
     sources: dict[str, CorpusRow] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,15 @@ class Embedder(Protocol):
 
     def close(self) -> None:
         """Release the model or connection. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class LayeredEmbedder(Protocol):
+    """Optional: an embedder that also shows its inner layers, which hold more about tense, person and completeness."""
+
+    def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
+        """`embed_documents`, and from the same run features of each text, `(n, f)`; `f` may be 0."""
         ...
 
 

@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import DIMS, MAX_TOKENS, MinilmEmbedder
+from mnemic.adapters.embedders.minilm import DIMS, LAYERS, MAX_TOKENS, TOKENS, MinilmEmbedder
 from mnemic.errors import BackendError, ConfigError
 
 TEXTS = [
@@ -131,6 +132,35 @@ def test_a_paraphrase_is_closer_than_an_unrelated_text(
 def test_what_lies_beyond_the_limit_of_tokens_is_cut(embedder: MinilmEmbedder) -> None:
     start = "garden " * MAX_TOKENS
     assert cosine(embedder, start, start + "motorcycle " * 100) > 0.9999
+
+
+def test_inner_layers_come_with_the_same_vectors_and_do_not_depend_on_the_other_texts(embedder: MinilmEmbedder) -> None:
+    vectors, layers = embedder.embed_layers(TEXTS)
+    np.testing.assert_allclose(vectors, embedder.embed_documents(TEXTS), atol=0.01)
+    assert layers.shape == (len(TEXTS), 3 * DIMS)
+    alone = np.vstack([embedder.embed_layers([text])[1] for text in TEXTS])
+    np.testing.assert_allclose(layers, alone, atol=0.05)
+    blank = embedder.embed_layers(["", TEXTS[0]])[1]
+    assert not blank[0].any()
+    assert blank[1].any()
+    assert embedder.embed_layers([])[1].shape == (0, 3 * DIMS)
+
+
+def test_inner_layers_are_the_third_and_fifth_of_the_graph() -> None:
+    loaded = onnx.ModelProto()
+    loaded.ParseFromString(mnemic_minilm.model_path().read_bytes())
+    graph = loaded.graph
+    # Each layer has two normalisations, the second of which is its output.
+    outputs = [node.output[0] for node in graph.node if node.op_type == "SkipLayerNormalization"][1::2]
+    assert [outputs[2], outputs[4], outputs[5]] == [*LAYERS, TOKENS]
+    assert [each.name for each in graph.output] == ["embedding", *LAYERS, TOKENS]
+
+
+def test_another_graph_shows_no_layers(tmp_path: Path) -> None:
+    copy = tmp_path / "model.onnx"
+    copy.write_bytes(mnemic_minilm.model_path().read_bytes())
+    vectors, layers = MinilmEmbedder(model=copy).embed_layers(["tea"])
+    assert (vectors.shape, layers.shape) == ((1, DIMS), (1, 0))
 
 
 def test_threads_that_share_an_embedder_get_the_vectors_of_one_thread(embedder: MinilmEmbedder) -> None:

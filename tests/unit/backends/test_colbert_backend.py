@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import HIDDEN, MinilmEmbedder
+from mnemic.adapters.embedders.minilm import TOKENS, MinilmEmbedder
 from mnemic.backends.colbert import (
     DEFAULT_CHECKPOINT,
     CheckpointTokenEmbedder,
@@ -119,9 +119,9 @@ def test_the_token_vectors_are_a_value_of_the_shipped_graph_before_it_pools():
     loaded = onnx.ModelProto()
     loaded.ParseFromString(mnemic_minilm.model_path().read_bytes())
     graph = loaded.graph
-    makers = [node for node in graph.node if HIDDEN in node.output]
+    makers = [node for node in graph.node if TOKENS in node.output]
     assert [node.op_type for node in makers] == ["SkipLayerNormalization"]
-    users = [node.op_type for node in graph.node if HIDDEN in node.input]
+    users = [node.op_type for node in graph.node if TOKENS in node.input]
     assert users == ["MatMul"]
 
 

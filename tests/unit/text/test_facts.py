@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.model.item import Fact, Kind, Trust
-from mnemic.ports.models import Embedder
+from mnemic.ports.models import Embedder, LayeredEmbedder
 from mnemic.text.facts.find import (
     EXTRACTOR,
     MAX_FACTS,
@@ -35,8 +35,9 @@ def found(text: str, *, trust: Trust = Trust.USER) -> list[Fact]:
     candidates = find_candidates(Said("m1", text, AT, trust=trust))
     texts = [each.text for each in candidates]
     embedder = shipped()
-    vectors = embedder.embed_documents(texts) if texts else None
-    likely = keep_probability(texts, [each.kind for each in candidates], vectors, embedder.space)
+    assert isinstance(embedder, LayeredEmbedder)
+    vectors, layers = embedder.embed_layers(texts)
+    likely = keep_probability(texts, [each.kind for each in candidates], vectors, embedder.space, layers)
     return [candidates[place] for place in choose_facts(candidates, list(likely))]
 
 

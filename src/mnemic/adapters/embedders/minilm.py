@@ -5,6 +5,7 @@ word pieces of a text. onnxruntime and the model are loaded on first use.
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +16,7 @@ import mnemic_minilm
 from mnemic.adapters import onnx_models
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import Space
-from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
+from mnemic.ports.models import Embedder, EmbedderCapabilities, LayeredEmbedder, Vectors
 from mnemic.text.wordpiece import WordPiece
 
 DIMS = 384  # from the model card
@@ -35,6 +36,12 @@ instead of 1.2 for a question) and nearly twice the CPU time.
 """
 
 PADDING_ID = 0  # of `[PAD]` in the model's vocabulary
+
+LAYERS = ("SkipLayerNormalization.164", "SkipLayerNormalization.268")
+"""The token vectors of two inner layers in the shipped graph, `(n, tokens, 384) float32`: the third and the fifth."""
+
+TOKENS = "SkipLayerNormalization.320"
+"""The token vectors of the last layer, before pooling."""
 
 _REPAIR = "run `pip install --force-reinstall --no-deps mnemic` (in a checkout: `python scripts/build_minilm.py`)"
 
@@ -62,6 +69,7 @@ class MinilmEmbedder:
         `ConfigError` if a file is missing. A damaged model fails at the first text.
         """
         self._model = _check_file(model or mnemic_minilm.model_path())
+        self._layers = LAYERS if model is None else ()
         self._vocabulary = _check_file(vocabulary or mnemic_minilm.vocab_path())
         self._threads = threads
         self.space = Space(
@@ -85,14 +93,23 @@ class MinilmEmbedder:
         return self._session is not None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        vectors = np.zeros((len(texts), DIMS), dtype=np.float32)
+        return self._embed(texts, ())
+
+    def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
+        """Vectors, and what `_pool` makes of `LAYERS`, `(n, 1152)`; `(n, 0)` with another graph."""
+        found = self._embed(texts, self._layers)
+        return found[:, :DIMS], found[:, DIMS:]
+
+    def _embed(self, texts: Sequence[str], layers: Sequence[str]) -> Vectors:
+        vectors = np.zeros((len(texts), DIMS * (4 if layers else 1)), dtype=np.float32)
         if all(not text or text.isspace() for text in texts):
             return vectors
         tokenizer = self._load_tokenizer()
         tokens = [tokenizer.encode(text, self.space.max_tokens) for text in texts]
         batches = list(onnx_models.batches([len(ids) for ids in tokens], BATCH_TOKENS))
         inputs = [padded([tokens[row] for row in rows]) for rows in batches]
-        found = map(self._run, inputs) if len(inputs) == 1 else self._runners().map(self._run, inputs)
+        run = partial(self._run, layers)
+        found = map(run, inputs) if len(inputs) == 1 else self._runners().map(run, inputs)
         for rows, values in zip(batches, found, strict=True):
             vectors[rows] = values
         return vectors
@@ -107,12 +124,13 @@ class MinilmEmbedder:
         if pool is not None:
             pool.shutdown()
 
-    def _run(self, input_ids: NDArray[np.int32]) -> Vectors:
+    def _run(self, layers: Sequence[str], input_ids: NDArray[np.int32]) -> Vectors:
         session = self._session or self._load_session()
         try:
-            return session.run(None, {"input_ids": input_ids})[0]
+            found = session.run(["embedding", *layers], {"input_ids": input_ids})
         except onnx_models.runtime_errors() as error:
             raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)} texts: {error}") from error
+        return _pool(found, (input_ids != PADDING_ID)[:, :, None]) if layers else found[0]
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:
@@ -138,6 +156,14 @@ class MinilmEmbedder:
             return self._pool
 
 
+def _pool(found: Sequence[Vectors], is_token: NDArray[np.bool_]) -> Vectors:
+    """Each text's vector, its tokens' mean and standard deviation in the third layer, and their mean in the fifth."""
+    vectors, third, fifth = found
+    mean = np.mean(third, axis=1, keepdims=True, where=is_token)
+    spread = np.sqrt(np.mean(np.square(third - mean), axis=1, where=is_token))
+    return np.hstack([vectors, mean[:, 0], spread, np.mean(fifth, axis=1, where=is_token)])
+
+
 class TokenVectors:
     """The vectors of word pieces before the offline model pools them. Loaded on first use. Thread-safe."""
 
@@ -152,7 +178,7 @@ class TokenVectors:
         tokens = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
         found = [np.zeros((0, 0), dtype=np.float32)] * len(texts)
         for rows in onnx_models.batches([len(ids) for ids in tokens], BATCH_TOKENS):
-            (states,) = session.run([HIDDEN], {"input_ids": padded([tokens[row] for row in rows])})
+            (states,) = session.run([TOKENS], {"input_ids": padded([tokens[row] for row in rows])})
             for row, state in zip(rows, states, strict=True):
                 found[row] = state[1 : len(tokens[row]) - 1]
         return found
@@ -165,30 +191,9 @@ class TokenVectors:
     def _load(self) -> tuple[WordPiece, Session]:
         with self._lock:
             if self._loaded is None:
-                graph = mnemic_minilm.model_path().read_bytes() + _add_output(HIDDEN)
                 words = _read_words(mnemic_minilm.vocab_path())
-                self._loaded = words, onnx_models.open_session(graph, self._threads)
+                self._loaded = words, onnx_models.open_session(str(mnemic_minilm.model_path()), self._threads)
             return self._loaded
-
-
-HIDDEN = "SkipLayerNormalization.320"
-"""The name of the token vectors before pooling in the shipped graph, `(n, tokens, 384) float32`."""
-
-
-def _add_output(name: str) -> bytes:
-    """The bytes that, appended to an ONNX file, make a float value of its graph an output.
-
-    A file is one protobuf message, and concatenating messages appends to repeated fields (protobuf's encoding guide,
-    "Last One Wins"). Numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12, ValueInfoProto.name 1
-    and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
-    """
-    value = _field(1, name.encode()) + _field(2, _field(1, b"\x08\x01"))
-    return _field(7, _field(12, value))
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited field with one-byte headers: numbers up to 15, contents up to 127 bytes."""
-    return bytes([number << 3 | 2, len(content)]) + content
 
 
 def _read_words(vocabulary: Path) -> WordPiece:
@@ -210,4 +215,4 @@ def _check_file(path: Path) -> Path:
 
 
 if TYPE_CHECKING:
-    _: type[Embedder] = MinilmEmbedder
+    _: tuple[type[Embedder], type[LayeredEmbedder]] = MinilmEmbedder, MinilmEmbedder

@@ -1,8 +1,8 @@
 """Estimates whether a sentence is worth keeping as a memory: a logistic regression over the sentence's vector and a few
 plain cues. It sees the sentence alone, told in the third person, so it judges new facts and stored memories alike.
 
-The weights are data, in `worth.json`; `benchmarks/fit/keep.py` fits them. There are two sets: one for the vectors of
-the shipped embedder, and a weaker one for its absence. Both read hashed words beside the cues.
+The weights are data, in `worth.json`; `benchmarks/fit/keep.py` fits them. There are three sets: for the inner layers of
+the shipped embedder, for its vectors, if only they are stored, and for its absence. Each also reads hashed words.
 """
 
 from __future__ import annotations
@@ -58,24 +58,30 @@ class Head:
 
 
 def keep_probability(
-    texts: Sequence[str], kinds: Sequence[Kind], vectors: Vectors | None = None, space: Space | None = None
+    texts: Sequence[str],
+    kinds: Sequence[Kind],
+    vectors: Vectors | None = None,
+    space: Space | None = None,
+    layers: Vectors | None = None,
 ) -> Doubles:
     """How likely each sentence is worth keeping, `(n,)`, 0..1, scaled so that 0.5 is where extraction draws the line.
 
     `vectors` are those of the sentences, `(n, dims)`, in `space`. Vectors of any embedder but the shipped one are not
-    used; neither is a zero vector, nor one of a script that this embedder does not know. No string raises.
+    used; neither is a zero vector, nor one of a script that this embedder does not know. `layers`: what the shipped
+    embedder's inner layers hold of them, `(n, f)`, which judges best. No string raises.
     """
     if not texts:
         return np.zeros(0)
     cues = np.array([measure_cues(text, kind) for text, kind in zip(texts, kinds, strict=True)])
-    by_vector, by_words = load_heads()
+    by_words, by_vector, by_layers = load_heads()
     words = hash_words(texts)
     found = _scale(np.hstack([cues, words]), by_words)
     if vectors is None or space is None or space.model != shipped_model():
         return found
     told = [bool(vector.any()) and is_read(text) for vector, text in zip(vectors, texts, strict=True)]
-    read = np.hstack([np.asarray(vectors, dtype=np.float64), cues, words])
-    return np.where(np.array(told, dtype=bool), _scale(read, by_vector), found)
+    is_layered = layers is not None and layers.shape[1] > 0
+    read = np.hstack([np.asarray(layers if is_layered else vectors, dtype=np.float64), cues, words])
+    return np.where(np.array(told, dtype=bool), _scale(read, by_layers if is_layered else by_vector), found)
 
 
 def is_read(text: str) -> bool:
@@ -130,16 +136,16 @@ def hash_words(texts: Sequence[str]) -> Doubles:
 
 
 def shipped_model() -> str:
-    """The model whose vectors the first head reads."""
+    """The model whose vectors and layers the heads read."""
     return str(_read()["model"])
 
 
 @cache
-def load_heads() -> tuple[Head, Head]:
-    """The head for vectors, and the one for words."""
-    heads = [_read()[name] for name in ("by_vector", "by_words")]
-    first, second = (Head(decode_weights(each["weights"]), float(each["threshold"])) for each in heads)
-    return first, second
+def load_heads() -> tuple[Head, Head, Head]:
+    """The heads for words, for vectors and for layers."""
+    heads = [_read()[name] for name in ("by_words", "by_vector", "by_layers")]
+    words, vector, layers = (Head(decode_weights(each["weights"]), float(each["threshold"])) for each in heads)
+    return words, vector, layers
 
 
 def decode_weights(text: str) -> Doubles:

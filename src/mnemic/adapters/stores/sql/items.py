@@ -213,8 +213,7 @@ class SqlMemories(SqlPort, topic="memories"):
     def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
         self._session.check_writing()
         key = {"pid": self._session.pid(partition), "at": to_microseconds(at)}
-        ids = self._session.list_values(accesses)  # SQLite would read all rows to find those of `counts`
-        counted = {"counts": dumps(dict(accesses)), "ids": ids, "added": [*accesses.values()]}
+        counted = {"counts": dumps(dict(accesses)), "ids": [*accesses], "added": [*accesses.values()]}
         self._session.write(self._sql["touch"], {**key, **counted})
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
