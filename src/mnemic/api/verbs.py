@@ -24,6 +24,7 @@ from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, Prof
 from mnemic.api.upkeep import UpkeepVerbs
 from mnemic.engine import browse, edit
 from mnemic.engine.conversation import capture, complete
+from mnemic.engine.due import by_day
 from mnemic.engine.erase import clear, delete
 from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
 from mnemic.engine.remember import remember
@@ -192,6 +193,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         after: str | None = None,
         as_of: datetime | str | None = None,
         known_at: datetime | str | None = None,
+        due_before: datetime | str | None = None,
     ) -> Page:
         """List memories (not messages), one page at a time. Pass `Page.next` as `after` to get the next page.
 
@@ -205,10 +207,12 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             after: The `next` value of the previous page.
             as_of: List memories that were true in the world at this time (ISO 8601).
             known_at: List memories that were known at this time (ISO 8601), with their wording at the time.
+            due_before: List what is due before this day (ISO 8601) and still open. A page is in order of the days.
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
-        return browse.list_memories(self._engine, scope, query, wanted)
+        page = browse.list_memories(self._engine, scope, query, wanted)
+        return page if due_before is None else replace(page, memories=tuple(by_day(page.memories)))
 
     def count(self, scope: Scope) -> Counts:
         """Count the scope's memories by state, active memories also by kind, and documents by status."""

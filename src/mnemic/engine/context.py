@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from mnemic.engine.context_filling import Filling
 from mnemic.engine.context_records import note_context
 from mnemic.engine.context_silence import LEAST_MESSAGE, deserves_memory, strong_enough
+from mnemic.engine.due import with_near
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
@@ -373,10 +375,15 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
         {source.name: source.read for source in searched},
     )
     sources = (history, profile, *searched)
-    failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
     least_message = 0.0 if _was_cut(engine, recalled.found, facts) else LEAST_MESSAGE
-    shown = _drop_noise(engine, scope, question, asked, (recalled.found, documents.found), least_message)
-    found = Found(history=history.found, profile=profile.found, recalled=shown[0], documents=shown[1])
+    memory, passages = _drop_noise(engine, scope, question, asked, (recalled.found, documents.found), least_message)
+    visible, is_shown = scope.visibility.at(*question.levels), bool(memory.hits or passages.hits)
+    find_due = partial(with_near, engine, visible, question, memory.hits, is_shown=is_shown)
+    due = _Source[tuple[Hit, ...]](engine, "due", memory.hits, find_due)
+    due.read()
+    memory = replace(memory, hits=due.found)
+    failed = tuple(f"{source.name}: {source.failure}" for source in (*sources, due) if source.failure)
+    found = Found(history=history.found, profile=profile.found, recalled=memory, documents=passages)
     built = Assembly(engine, scope, request).build(found, timings)
     return replace(built, degraded=(*built.degraded, *failed))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 
+from mnemic.engine.due import days_due
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
 from mnemic.engine.recall import AskedBefore
@@ -45,6 +46,9 @@ from mnemic.text.blocks import (
 from mnemic.text.normalise import SameTexts
 from mnemic.text.sanitise import sanitise
 from mnemic.text.sentences import cut_at_sentence
+
+DUE: Mapping[Language, str] = {"en": "(due {}) ", "zh": "（{}到期）"}
+"""Prefix of a memory that is shown because it is due."""
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
 """Prefix of a flagged memory."""
@@ -178,6 +182,7 @@ class Filling:
             section = None if hit.is_fallback else _SECTION_OF.get(item.partition.level)
             is_flagged = isinstance(item, Memory) and bool(item.flags)
             lead = TO_BE_CONFIRMED[self._language] if is_flagged else ""
+            lead += DUE[self._language].format(days) if (days := days_due(hit)) else ""
             if is_quoted(item):
                 lead += f"{source_of(item)}: "
         frame = self._count(f'- [1] {lead}""' if is_quoted(item) else f"- [1] {lead}")

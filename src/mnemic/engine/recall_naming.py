@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 
 from mnemic.engine.context_records import note_recall
+from mnemic.engine.due import with_due
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
@@ -41,7 +42,8 @@ def recall(engine: Engine, scope: Scope, question: Question) -> Recall:
     with engine.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
         question = with_user_named(engine, scope, question, is_searched=False)
         found = answer(engine, scope, question)
-        found = replace(found, hits=with_quotes(engine, question, found.hits))
+        hits = with_due(engine, scope.visibility.at(*question.levels), question, found.hits)
+        found = replace(found, hits=with_quotes(engine, question, hits))
         tell(span, found)
     note_recall(engine, scope, question, found)
     return found

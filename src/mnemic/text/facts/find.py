@@ -17,6 +17,7 @@ from mnemic.model.item import Fact, Kind, Provenance, Trust
 from mnemic.text import normalise as scripts
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
+from mnemic.text.due import is_to_do
 from mnemic.text.facts import when as times
 from mnemic.text.facts.when import cut_label
 from mnemic.text.languages import Language, RestatingRules, detect
@@ -268,7 +269,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-6"
+VERSION = "rules-7"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -343,9 +344,10 @@ def find_candidates(said: Said) -> list[Fact]:
 
 def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MAX_FACTS) -> list[int]:
     """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order. What
-    plainly fills a slot is kept whatever the head says of so short a sentence.
+    plainly fills a slot, or must be done by a day, is kept whatever the head says of so short a sentence.
     """
-    rated = [max(each, SLOT_WORTH) if is_plain(fact) else each for fact, each in zip(found, likely, strict=True)]
+    pairs = zip(found, likely, strict=True)
+    rated = [max(each, SLOT_WORTH) if is_plain(fact) or _is_to_do(fact) else each for fact, each in pairs]
     least = KEPT_BESIDE if max(rated, default=0.0) >= KEPT else KEPT
     kept = [place for place, each in enumerate(rated) if each >= least]
     return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
@@ -381,6 +383,11 @@ def is_plain(fact: Fact) -> bool:
     """True for a short sentence that says how a slot is filled."""
     is_slot = bool(fact.slot) and not fact.slot.startswith(HOW_LONG)
     return is_slot and len(fact.text) <= PLAIN_CHARS
+
+
+def _is_to_do(fact: Fact) -> bool:
+    """True for a short sentence about a task, an appointment or an expiry on a coming day."""
+    return len(fact.text) <= PLAIN_CHARS and is_to_do(fact.text, fact.observed_at)
 
 
 def is_long_enough(text: str) -> bool:
