@@ -28,12 +28,13 @@ from mnemic.engine.recall import answer, ask, background, tell
 from mnemic.engine.recall_naming import with_user_named
 from mnemic.engine.window import window
 from mnemic.errors import BackendError
-from mnemic.model.item import Chunk, Message, ProfileEntry, Role
+from mnemic.model.item import Chunk, Kind, Message, ProfileEntry, Role
 from mnemic.model.recall import ChatMessage, Citation, Context, Hit, Placement, Recall
 from mnemic.model.scope import Level, Scope
 from mnemic.ranking.digest import shortened_tokens
 from mnemic.ranking.silence import ABOUT_SUBJECT, is_about_user
 from mnemic.text.blocks import Excerpt, Language, documents_block, profile_block, working_block
+from mnemic.text.failures import has_same_error
 from mnemic.text.sanitise import neutralise_markers
 from mnemic.text.sentences import CUT_MARK, cut_at_sentence
 
@@ -377,6 +378,8 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
     sources = (history, profile, *searched)
     least_message = 0.0 if _was_cut(engine, recalled.found, facts) else LEAST_MESSAGE
     memory, passages = _drop_noise(engine, scope, question, asked, (recalled.found, documents.found), least_message)
+    failures = tuple(hit for hit in recalled.found.hits if _is_same_failure(hit, question))
+    memory = replace(memory, hits=(*failures, *(hit for hit in memory.hits if hit not in failures)))
     visible, is_shown = scope.visibility.at(*question.levels), bool(memory.hits or passages.hits)
     find_due = partial(with_near, engine, visible, question, memory.hits, is_shown=is_shown)
     due = _Source[tuple[Hit, ...]](engine, "due", memory.hits, find_due)
@@ -394,6 +397,11 @@ def _name_user(engine: Engine, scope: Scope, question: Question) -> Question:
         return with_user_named(engine, scope, question)
     except BackendError:
         return question
+
+
+def _is_same_failure(hit: Hit, question: Question) -> bool:
+    """True for an attempt with the error in the prompt. It is shown even if the prompt seems to need no memory."""
+    return hit.kind == Kind.ATTEMPT and not hit.is_fallback and has_same_error(question.text, hit.text)
 
 
 def _drop_noise(
