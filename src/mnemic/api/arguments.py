@@ -16,7 +16,6 @@ from textwrap import indent
 from types import FunctionType, NoneType, UnionType
 from typing import Any, Final, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from mnemic.engine.due import open_until
 from mnemic.engine.inputs import PAST_STATES, check_choice, check_id, memory_draft
 from mnemic.errors import InvalidInputError
 from mnemic.model.filter import All, Condition, Not, parse_filter
@@ -305,6 +304,8 @@ def memory_query_of(fields: Fields, now: datetime) -> MemoryQuery:
     if fields.get("as_of") is not None:
         condition = All((condition, Not(_MERGED)))
     if (before := read_time(fields.get("due_before"), "due_before")) is not None:
+        from mnemic.engine.due import open_until
+
         condition = All((condition, open_until(now, (before - MICROSECOND).date())))
     return MemoryQuery(
         now=now,

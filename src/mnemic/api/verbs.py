@@ -24,7 +24,6 @@ from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, Prof
 from mnemic.api.upkeep import UpkeepVerbs
 from mnemic.engine import browse, edit
 from mnemic.engine.conversation import capture, complete
-from mnemic.engine.due import by_day
 from mnemic.engine.erase import clear, delete
 from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
 from mnemic.engine.remember import remember
@@ -212,7 +211,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
         page = browse.list_memories(self._engine, scope, query, wanted)
-        return page if due_before is None else replace(page, memories=tuple(by_day(page.memories)))
+        if due_before is None:
+            return page
+        from mnemic.engine.due import by_day
+
+        return replace(page, memories=tuple(by_day(page.memories)))
 
     def count(self, scope: Scope) -> Counts:
         """Count the scope's memories by state, active memories also by kind, and documents by status."""

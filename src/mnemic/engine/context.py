@@ -18,7 +18,6 @@ from typing import Generic, TypeVar
 from mnemic.engine.context_filling import Filling
 from mnemic.engine.context_records import note_context
 from mnemic.engine.context_silence import LEAST_MESSAGE, deserves_memory, strong_enough
-from mnemic.engine.due import with_near
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
@@ -34,7 +33,6 @@ from mnemic.model.scope import Level, Scope
 from mnemic.ranking.digest import shortened_tokens
 from mnemic.ranking.silence import ABOUT_SUBJECT, is_about_user
 from mnemic.text.blocks import Excerpt, Language, documents_block, profile_block, working_block
-from mnemic.text.failures import has_same_error
 from mnemic.text.sanitise import neutralise_markers
 from mnemic.text.sentences import CUT_MARK, cut_at_sentence
 
@@ -353,6 +351,8 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
     """The whole prompt: system prompt, profile, working memory, facts, documents, session history, message. A failing
     source is left out, logged as a warning, counted and named in `degraded`. A chat goes on without its memory.
     """
+    from mnemic.engine.due import with_near
+
     question = _name_user(engine, scope, request.question)
     wide = replace(question, limits={}, max_results=None, min_importance=0.0)
     facts = replace(wide, limit=_candidates(request), passages=False, room=SURPLUS * request.budget_tokens)
@@ -401,7 +401,11 @@ def _name_user(engine: Engine, scope: Scope, question: Question) -> Question:
 
 def _is_same_failure(hit: Hit, question: Question) -> bool:
     """True for an attempt with the error in the prompt. It is shown even if the prompt seems to need no memory."""
-    return hit.kind == Kind.ATTEMPT and not hit.is_fallback and has_same_error(question.text, hit.text)
+    if hit.kind != Kind.ATTEMPT or hit.is_fallback:
+        return False
+    from mnemic.text.failures import has_same_error
+
+    return has_same_error(question.text, hit.text)
 
 
 def _drop_noise(

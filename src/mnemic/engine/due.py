@@ -8,17 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
+from mnemic.engine.context_filling import BECAUSE_DUE
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
 from mnemic.model.bookkeeping import due_in, is_due
 from mnemic.model.filter import All, Condition, Filter, Not
 from mnemic.model.item import Memory
-from mnemic.model.recall import Contribution, Hit
+from mnemic.model.recall import Hit
 from mnemic.model.scope import Visibility, to_microseconds
-from mnemic.text.due import Due, asked_days
-
-_BECAUSE = (Contribution("due", 1.0, 1.0, 1.0),)
-"""The contributions of a hit that was found because it is due."""
 
 NEAR = timedelta(days=2)
 """How long before its day something is in the context of any prompt with memory: today, tomorrow and the day after."""
@@ -40,8 +37,7 @@ def by_day(memories: Sequence[Memory]) -> list[Memory]:
 
 def with_due(engine: Engine, visible: Visibility, question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """The hits, after what is due in the days that the question asks for. Other questions get their hits."""
-    days = asked_days(question.text, engine.clock.now())
-    if days is None:
+    if (days := _asked_days(question, engine)) is None:
         return tuple(hits)
     limit = MOST_OPEN if question.limit is None else question.limit
     others = [hit for hit in hits if due_in(getattr(hit.item, "bookkeeping", {})) is None]
@@ -54,16 +50,17 @@ def with_near(
     """The hits of a context, after what is due in the days that the question asks for, or else soon. If no memory
     `is_shown`, only a question adds any: no prompt gets a context only because a day is near.
     """
-    if asked_days(question.text, engine.clock.now()) is not None:
+    if _asked_days(question, engine) is not None:
         return with_due(engine, visible, question, hits)
     today = engine.clock.now().date()
-    return _put_first(_find(engine, visible, question, Due(today, today + NEAR), MOST_NEAR) if is_shown else (), hits)
+    return _put_first(_find(engine, visible, question, (today, today + NEAR), MOST_NEAR) if is_shown else (), hits)
 
 
-def days_due(hit: Hit) -> str:
-    """The day or days of a hit that was found because it is due, "" for other hits."""
-    days = due_in(getattr(hit.item, "bookkeeping", {})) if hit.contributions[:1] == _BECAUSE else None
-    return "" if days is None else " – ".join(dict.fromkeys(days))
+def _asked_days(question: Question, engine: Engine) -> tuple[date, date] | None:
+    from mnemic.text.facts.due import asked_days
+
+    days = asked_days(question.text, engine.clock.now())
+    return None if days is None else (days.first, days.last)
 
 
 def _put_first(due: Sequence[Hit], hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -71,13 +68,15 @@ def _put_first(due: Sequence[Hit], hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return (*due, *(hit for hit in hits if hit.id not in ids and not (due and hit.is_fallback)))
 
 
-def _find(engine: Engine, visible: Visibility, question: Question, days: Due, limit: int) -> tuple[Hit, ...]:
+def _find(
+    engine: Engine, visible: Visibility, question: Question, days: tuple[date, date], limit: int
+) -> tuple[Hit, ...]:
     if question.is_about_the_past or question.min_similarity is not None or not question.asks_memory:
         return ()
     now, chosen = engine.clock.now(), Selection(replace(question, limits={}, max_results=None))
     query = question.memory_query(now)
-    query = replace(query, filter=All((query.filter, open_until(now, days.last, days.first))), limit=MOST_OPEN)
+    query = replace(query, filter=All((query.filter, open_until(now, days[1], days[0]))), limit=MOST_OPEN)
     with engine.store.read() as work:
         found = by_day(work.memories.list(visible, query))
     shown = [memory for memory in found if chosen.takes(memory, now)][:limit]
-    return tuple(Hit(memory, 1.0, None, _BECAUSE, relevance=1.0) for memory in shown)
+    return tuple(Hit(memory, 1.0, None, (BECAUSE_DUE,), relevance=1.0) for memory in shown)

@@ -11,7 +11,6 @@ from datetime import date
 from itertools import pairwise
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near_text, prepare
-from mnemic.engine.due import MOST_OPEN, open_until
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun, new_id
 from mnemic.engine.indexing import ItemVectors
@@ -26,7 +25,6 @@ from mnemic.model.records import Action, Job
 from mnemic.model.scope import MICROSECOND, Level, Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.due import find_evidence
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
@@ -136,6 +134,9 @@ def end_done(engine: Engine, work: UnitOfWork, messages: Sequence[Message], acto
     told = [each for each in messages if each.role is Role.USER and each.trust is Trust.USER]
     if not told:
         return
+    from mnemic.engine.due import MOST_OPEN, open_until
+    from mnemic.text.facts.due import find_evidence
+
     now = engine.clock.now()
     for agent in dict.fromkeys(each.agent for each in told):
         visible = Visibility((told[0].partition,), agent)

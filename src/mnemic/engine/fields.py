@@ -18,7 +18,6 @@ from mnemic.model.item import Kind, Memory, State
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import MICROSECOND, Level, Partition
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.due import find_due
 from mnemic.text.normalise import dedup_key
 from mnemic.text.slots import Filled, canonical, slot_of
 
@@ -112,6 +111,8 @@ def due_notes(text: str, kind: Kind, observed_at: datetime, valid_from: datetime
     """Bookkeeping of the days on which a memory is due: the day from which it is valid, or as in its text."""
     if kind not in _DATED:
         return {}
+    from mnemic.text.facts.due import find_due
+
     if valid_from is not None:
         return note_due(valid_from.date(), valid_from.date()) if valid_from > observed_at else {}
     due = find_due(text, observed_at)

@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 
 from mnemic.engine.context_records import note_recall
-from mnemic.engine.due import with_due
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
@@ -39,6 +38,8 @@ def recall(engine: Engine, scope: Scope, question: Question) -> Recall:
     """As `answer`, with the user's id and the names in the profile read as "User": a second search for names that are
     only in facts would cost as much as the first. Passages have quotes. The memories found count as accessed.
     """
+    from mnemic.engine.due import with_due
+
     with engine.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
         question = with_user_named(engine, scope, question, is_searched=False)
         found = answer(engine, scope, question)

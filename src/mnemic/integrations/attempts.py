@@ -1,7 +1,7 @@
 """Attempts in a coding assistant's transcript: a command that failed, its error, and what was done until it passed.
 
 An attempt is stored only if the same command failed and later passed, with a change or another command in between, and
-if its output names an error. So memory gets few of them, and each says how an error was solved.
+if its output names an error. so memory gets few of them, and each shows how an error was solved.
 """
 
 import re

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from mnemic.text.due import Due, asked_days, find_due, find_evidence
+from mnemic.text.facts.due import Due, asked_days, find_due, find_evidence
 
 NOW = datetime(2026, 11, 24, 10, tzinfo=UTC)
 """A Tuesday."""

@@ -17,7 +17,6 @@ from mnemic.model.item import Fact, Kind, Provenance, Trust
 from mnemic.text import normalise as scripts
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
-from mnemic.text.due import is_to_do
 from mnemic.text.facts import when as times
 from mnemic.text.facts.when import cut_label
 from mnemic.text.languages import Language, RestatingRules, detect
@@ -387,6 +386,8 @@ def is_plain(fact: Fact) -> bool:
 
 def _is_to_do(fact: Fact) -> bool:
     """True for a short sentence about a task, an appointment or an expiry on a coming day."""
+    from mnemic.text.facts.due import is_to_do
+
     return len(fact.text) <= PLAIN_CHARS and is_to_do(fact.text, fact.observed_at)
 
 
