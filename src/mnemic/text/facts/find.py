@@ -385,10 +385,11 @@ def is_plain(fact: Fact) -> bool:
 
 
 def _is_to_do(fact: Fact) -> bool:
-    """True for a short sentence about a task, an appointment or an expiry on a coming day."""
+    """True for a short sentence about the user's task, appointment or expiry on a coming day."""
     from mnemic.text.facts.due import is_to_do
 
-    return len(fact.text) <= PLAIN_CHARS and is_to_do(fact.text, fact.observed_at)
+    is_short = len(fact.text) <= PLAIN_CHARS and detect(fact.text).user in fact.text
+    return is_short and is_to_do(fact.text, fact.observed_at)
 
 
 def is_long_enough(text: str) -> bool:
