@@ -168,6 +168,18 @@ CHANGES = (
             Step("list", {"as_of": "soon"}, fails=InvalidInputError),
         ),
     ),
+    Scenario(
+        "what is due before a day is listed until a person ends it",
+        (
+            Step("remember", {"text": "The passport expires on 12 March 2199"}, save="passport"),
+            Step("remember", {"text": "User has to call Kim by 1 March 2199"}, save="call"),
+            Step("list", {"due_before": "2199-03-02"}, expect={"memories.#": 1, "memories.0.id": Ref("call")}),
+            Step("list", {"due_before": "2200-01-01"}, expect={"memories.#": 2, "memories.0.id": Ref("call")}),
+            Step("feedback", {"id": Ref("call"), "verdict": "outdated"}),
+            Step("list", {"due_before": "2200-01-01"}, expect={"memories.#": 1, "memories.0.id": Ref("passport")}),
+            Step("list", {"due_before": "soon"}, fails=InvalidInputError),
+        ),
+    ),
 )
 
 PROMPTS = (

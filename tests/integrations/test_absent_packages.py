@@ -18,7 +18,7 @@ except ConfigError as error:
 """
 LOADED = """
 import sys, mnemic, mnemic.cli, mnemic.integrations.hooks
-older = ("langgraph", "llama_index", "pydantic_ai", "agents", "langchain_core")
+older = ("langchain", "langgraph", "llama_index", "pydantic_ai", "agents", "langchain_core")
 print([name for name in (*older, "autogen_core", "google.adk", "strands", "crewai") if name in sys.modules])
 """
 
@@ -27,6 +27,7 @@ print([name for name in (*older, "autogen_core", "google.adk", "strands", "crewa
 @pytest.mark.parametrize(
     "module, package, extra",
     [
+        ("langchain", "langchain", "langchain"),
         ("langgraph", "langgraph", "langgraph"),
         ("llama_index", "llama_index", "llama-index"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
@@ -49,7 +50,7 @@ def test_no_framework_is_imported_but_by_its_own_module():
     assert ran.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("module", ["langgraph", "llama_index", "pydantic_ai", "openai_agents", "hooks"])
+@pytest.mark.parametrize("module", ["langchain", "langgraph", "llama_index", "pydantic_ai", "openai_agents", "hooks"])
 def test_a_memory_in_this_process_needs_no_client_of_the_server(module: str):
     blocked = "import sys; sys.modules['mnemic.remote.connection'] = None"
     program = f"{blocked}\nimport mnemic.integrations.{module}"

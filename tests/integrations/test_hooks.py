@@ -17,6 +17,7 @@ from mnemic import Mnemic, Role, Scope
 from mnemic.cli.app import run
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError
+from mnemic.integrations.attempts import find_attempts
 from mnemic.integrations.hooks import HOOKS, claude_code, openclaw, read_transcript
 
 MNEMIC = str(Path(sys.executable).with_name("mnemic"))
@@ -380,3 +381,76 @@ const cron = await on.before_prompt_build(asked, { ...ctx, trigger: "cron" });
 const broken = await register({ command: ["/nowhere/mnemic"] }).before_prompt_build(asked, ctx);
 console.log(JSON.stringify({ main, nothing: [group ?? null, cron ?? null, broken ?? null] }));
 """
+
+
+def tool(number: int, name: str, output: str, *, fails: bool = False, **given: str) -> list[dict[str, Any]]:
+    """A tool call with its result."""
+    call = {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": fails}
+    return [entry("assistant", f"c{number}", [call]), entry("user", f"r{number}", [result])]
+
+
+ERROR = "ModuleNotFoundError: No module named 'rigging'"
+TESTED = [
+    entry("user", "u7", "Run the tests"),
+    *tool(1, "Bash", f"Exit code 2\nimport\nE   {ERROR}\n1 error", fails=True, command="cd /boat && pytest -q 2>&1"),
+    *tool(2, "Edit", "ok", file_path="/boat/pyproject.toml"),
+    *tool(3, "Bash", "ok", command="git status"),
+]
+PASSED = [*tool(4, "Bash", "1 passed", command="pytest -q"), entry("assistant", "a9", "They pass.")]
+
+
+def test_an_attempt_that_failed_and_passed_is_stored_once_and_found_by_its_error(here: Mnemic, tmp_path: Path):
+    def stop(*lines: Any) -> list[str]:
+        event = {"hook_event_name": "Stop", "session_id": "s1", "transcript_path": str(transcript(tmp_path, *lines))}
+        claude_code(here, Scope(user="ana", agent="project:boat"), event)
+        return [memory.text for memory in here.list(Scope(user="ana", agent="project:boat"), kinds=["attempt"])]
+
+    assert stop(*TESTED, entry("assistant", "a8", "They fail.")) == []
+    told = f"`pytest -q` failed: {ERROR}. It passed after: edit of boat/pyproject.toml."
+    assert stop(*TESTED, entry("assistant", "a8", "They fail."), entry("user", "u8", "Again"), *PASSED) == [told]
+    attempt = here.list(Scope(user="ana", agent="project:boat"), kinds=["attempt"])[0]
+    here.delete(Scope(user="ana", agent="project:boat"), attempt.id)
+    later = [*TESTED, entry("user", "u8", "Again"), *PASSED, entry("user", "u10", "Bye then")]
+    assert stop(*later) == []  # it was read before
+    assert here.list(Scope(user="ana", agent="project:other"), kinds=["attempt"]).memories == ()
+
+
+@pytest.mark.requirement("P-61")
+def test_a_prompt_with_the_error_gets_the_attempt_in_its_project_only(here: Mnemic, tmp_path: Path):
+    stop = {
+        "hook_event_name": "Stop",
+        "session_id": "s1",
+        "transcript_path": str(transcript(tmp_path, *TESTED, *PASSED)),
+    }
+    claude_code(here, Scope(user="ana", agent="project:boat"), stop)
+    asked = {"hook_event_name": "UserPromptSubmit", "session_id": "s2", "prompt": f"pytest says: E   {ERROR}"}
+    assert "edit of boat/pyproject.toml" in claude_code(here, Scope(user="ana", agent="project:boat"), asked)
+    assert "edit of boat" not in claude_code(here, Scope(user="ana", agent="project:other"), asked)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [*tool(1, "Bash", ERROR, fails=True, command="pytest"), *tool(2, "Bash", "ok", command="pytest")],
+        [*tool(1, "Bash", ERROR, fails=True, command="pytest"), *tool(2, "Edit", "ok", file_path="/a.py")],
+        [
+            *tool(1, "Bash", "1 failed", fails=True, command="pytest"),
+            *tool(2, "Edit", "ok", file_path="/a.py"),
+            *tool(3, "Bash", "ok", command="pytest"),
+        ],
+        [
+            *tool(1, "Bash", "ls: x: No such file or directory", fails=True, command="ls x"),
+            *tool(2, "Bash", "ok", command="make"),
+            *tool(3, "Bash", "ok", command="ls x"),
+        ],
+        [
+            *tool(1, "Bash", ERROR, fails=True, command="pytest"),
+            *tool(2, "Edit", "no match", fails=True, file_path="/a.py"),
+            *tool(3, "Bash", "ok", command="pytest"),
+        ],
+    ],
+    ids=["nothing changed", "it never passed", "no error is named", "it only looks", "the change failed"],
+)
+def test_no_other_failure_is_an_attempt(steps: list[Any]):
+    assert find_attempts(steps, -1) == []

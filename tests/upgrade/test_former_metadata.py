@@ -88,7 +88,8 @@ def as_before(path: Path) -> None:
         connection.execute("DROP TABLE placements")
         connection.execute("DROP TABLE context_records")
         connection.execute("DROP TABLE oauth_tokens")
-        connection.execute("DROP INDEX memories_slot")
+        for index in ("memories_slot", "memories_due"):
+            connection.execute(f"DROP INDEX {index}")
         for table in ("memories", "messages", "documents"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN bookkeeping")
         connection.execute("CREATE INDEX memories_slot ON memories (pid, json_extract(metadata, '$.slot'))")

@@ -21,7 +21,7 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.filter import All, Condition, Not, parse_filter
 from mnemic.model.item import Kind, MessageDraft, State
 from mnemic.model.recall import MemoryQuery, MessageQuery, Order
-from mnemic.model.scope import Scope, as_utc, check_unicode
+from mnemic.model.scope import MICROSECOND, Scope, as_utc, check_unicode
 from mnemic.model.settings import Settings
 
 MOST = 2**31
@@ -303,6 +303,10 @@ def memory_query_of(fields: Fields, now: datetime) -> MemoryQuery:
     condition = parse_filter(fields.get("filter"))
     if fields.get("as_of") is not None:
         condition = All((condition, Not(_MERGED)))
+    if (before := read_time(fields.get("due_before"), "due_before")) is not None:
+        from mnemic.engine.due import open_until
+
+        condition = All((condition, open_until(now, (before - MICROSECOND).date())))
     return MemoryQuery(
         now=now,
         states=tuple(check_choice(State, state, "states") for state in states),

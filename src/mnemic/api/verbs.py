@@ -192,6 +192,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         after: str | None = None,
         as_of: datetime | str | None = None,
         known_at: datetime | str | None = None,
+        due_before: datetime | str | None = None,
     ) -> Page:
         """List memories (not messages), one page at a time. Pass `Page.next` as `after` to get the next page.
 
@@ -205,10 +206,16 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             after: The `next` value of the previous page.
             as_of: List memories that were true in the world at this time (ISO 8601).
             known_at: List memories that were known at this time (ISO 8601), with their wording at the time.
+            due_before: List what is due before this day (ISO 8601) and still open. A page is in order of the days.
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
-        return browse.list_memories(self._engine, scope, query, wanted)
+        page = browse.list_memories(self._engine, scope, query, wanted)
+        if due_before is None:
+            return page
+        from mnemic.engine.due import by_day
+
+        return replace(page, memories=tuple(by_day(page.memories)))
 
     def count(self, scope: Scope) -> Counts:
         """Count the scope's memories by state, active memories also by kind, and documents by status."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
 from mnemic.engine.engine import Engine, new_id
-from mnemic.engine.fields import filled_of, held_key, slot_notes
+from mnemic.engine.fields import due_notes, filled_of, held_key, slot_notes
 from mnemic.engine.importance import raise_importance
 from mnemic.engine.indexing import ItemVectors, Layers, document_vectors, indexed_text, put_vectors, search
 from mnemic.engine.remember import Neighbours, Settler, is_mergeable
@@ -402,5 +402,9 @@ def memory_of(place: Place, fact: Fact, now: datetime) -> Memory:
         valid_to=fact.valid_to,
         trust=fact.trust,
         provenance=fact.provenance,
-        bookkeeping={**fact.bookkeeping, **slot_notes(fact.text, fact.slot, fact.value)},
+        bookkeeping={
+            **fact.bookkeeping,
+            **slot_notes(fact.text, fact.slot, fact.value),
+            **due_notes(fact.text, fact.kind, fact.observed_at, fact.valid_from),
+        },
     )

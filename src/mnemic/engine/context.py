@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -26,7 +27,7 @@ from mnemic.engine.recall import answer, ask, background, tell
 from mnemic.engine.recall_naming import with_user_named
 from mnemic.engine.window import window
 from mnemic.errors import BackendError
-from mnemic.model.item import Chunk, Message, ProfileEntry, Role
+from mnemic.model.item import Chunk, Kind, Message, ProfileEntry, Role
 from mnemic.model.recall import ChatMessage, Citation, Context, Hit, Placement, Recall
 from mnemic.model.scope import Level, Scope
 from mnemic.ranking.digest import shortened_tokens
@@ -350,6 +351,8 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
     """The whole prompt: system prompt, profile, working memory, facts, documents, session history, message. A failing
     source is left out, logged as a warning, counted and named in `degraded`. A chat goes on without its memory.
     """
+    from mnemic.engine.due import with_near
+
     question = _name_user(engine, scope, request.question)
     wide = replace(question, limits={}, max_results=None, min_importance=0.0)
     facts = replace(wide, limit=_candidates(request), passages=False, room=SURPLUS * request.budget_tokens)
@@ -373,10 +376,17 @@ def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Conte
         {source.name: source.read for source in searched},
     )
     sources = (history, profile, *searched)
-    failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
     least_message = 0.0 if _was_cut(engine, recalled.found, facts) else LEAST_MESSAGE
-    shown = _drop_noise(engine, scope, question, asked, (recalled.found, documents.found), least_message)
-    found = Found(history=history.found, profile=profile.found, recalled=shown[0], documents=shown[1])
+    memory, passages = _drop_noise(engine, scope, question, asked, (recalled.found, documents.found), least_message)
+    failures = tuple(hit for hit in recalled.found.hits if _is_same_failure(hit, question))
+    memory = replace(memory, hits=(*failures, *(hit for hit in memory.hits if hit not in failures)))
+    visible, is_shown = scope.visibility.at(*question.levels), bool(memory.hits or passages.hits)
+    find_due = partial(with_near, engine, visible, question, memory.hits, is_shown=is_shown)
+    due = _Source[tuple[Hit, ...]](engine, "due", memory.hits, find_due)
+    due.read()
+    memory = replace(memory, hits=due.found)
+    failed = tuple(f"{source.name}: {source.failure}" for source in (*sources, due) if source.failure)
+    found = Found(history=history.found, profile=profile.found, recalled=memory, documents=passages)
     built = Assembly(engine, scope, request).build(found, timings)
     return replace(built, degraded=(*built.degraded, *failed))
 
@@ -387,6 +397,15 @@ def _name_user(engine: Engine, scope: Scope, question: Question) -> Question:
         return with_user_named(engine, scope, question)
     except BackendError:
         return question
+
+
+def _is_same_failure(hit: Hit, question: Question) -> bool:
+    """True for an attempt with the error in the prompt. It is shown even if the prompt seems to need no memory."""
+    if hit.kind != Kind.ATTEMPT or hit.is_fallback:
+        return False
+    from mnemic.text.failures import has_same_error
+
+    return has_same_error(question.text, hit.text)
 
 
 def _drop_noise(

@@ -16,8 +16,9 @@ from itertools import pairwise
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
 from mnemic.engine.recall import AskedBefore
+from mnemic.model.bookkeeping import due_in
 from mnemic.model.item import Chunk, Item, Kind, Memory, Message, Role, Trust
-from mnemic.model.recall import Hit
+from mnemic.model.recall import Contribution, Hit
 from mnemic.model.scope import Level
 from mnemic.ranking.digest import (
     FULL_CONTENT,
@@ -46,6 +47,12 @@ from mnemic.text.languages import detect
 from mnemic.text.normalise import SameTexts
 from mnemic.text.sanitise import sanitise
 from mnemic.text.sentences import cut_at_sentence
+
+DUE: Mapping[Language, str] = {"en": "(due {}) ", "zh": "（{}到期）"}
+"""Prefix of a memory that is shown because it is due."""
+
+BECAUSE_DUE = Contribution("due", 1.0, 1.0, 1.0)
+"""The contribution of a hit that was found because it is due."""
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
 """Prefix of a flagged memory."""
@@ -182,6 +189,8 @@ class Filling:
             section = None if hit.is_fallback else _SECTION_OF.get(item.partition.level)
             is_flagged = isinstance(item, Memory) and bool(item.flags)
             lead = TO_BE_CONFIRMED[self._language] if is_flagged else ""
+            days = due_in(item.bookkeeping) if isinstance(item, Memory) and BECAUSE_DUE in hit.contributions else None
+            lead += DUE[self._language].format(" – ".join(dict.fromkeys(days))) if days else ""
             if is_quoted(item):
                 lead += f"{source_of(item)}: "
         frame = self._count(f'- [1] {lead}""' if is_quoted(item) else f"- [1] {lead}")

@@ -7,18 +7,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near_text, prepare
+from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun, new_id
 from mnemic.engine.indexing import ItemVectors, Layers
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived
 from mnemic.engine.worth import estimate_worth
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State
-from mnemic.model.records import Job
-from mnemic.model.scope import Level, Partition, Scope
+from mnemic.model.bookkeeping import due_in
+from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State, Trust
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import Action, Job
+from mnemic.model.scope import MICROSECOND, Level, Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import (
@@ -132,6 +136,30 @@ def unread(work: UnitOfWork, partition: Partition, session: str) -> int:
 def is_readable(message: Message) -> bool:
     """True for what a user said at some length and nobody distrusts."""
     return message.role is Role.USER and message.state is State.ACTIVE and is_long_enough(message.text)
+
+
+def end_done(engine: Engine, work: UnitOfWork, messages: Sequence[Message], actor: str) -> None:
+    """End the validity of what the user's own messages show to be done. `undo` reverts it."""
+    told = [each for each in messages if each.role is Role.USER and each.trust is Trust.USER]
+    if not told:
+        return
+    from mnemic.engine.due import MOST_OPEN, open_until
+    from mnemic.text.facts.due import find_evidence
+
+    now = engine.clock.now()
+    for agent in dict.fromkeys(each.agent for each in told):
+        visible = Visibility((told[0].partition,), agent)
+        editor = Editor(engine, work, visible, actor)
+        query = MemoryQuery(now=now, filter=open_until(now, date.max), limit=MOST_OPEN)
+        waiting = work.memories.list(visible, query)
+        for message in (each for each in told if waiting and each.agent == agent):
+            for memory in [each for each in waiting if each.observed_at < message.observed_at]:
+                first = date.fromisoformat((due_in(memory.bookkeeping) or ("",))[0])
+                if evidence := find_evidence(message.text, memory.text, first, message.observed_at):
+                    start = memory.valid_from or memory.observed_at
+                    ended = replace(memory, valid_to=max(message.observed_at, start + MICROSECOND))
+                    editor.put(memory, ended, Action.FEEDBACK, f"done: message {message.id} says {evidence!r}")
+                    waiting.remove(memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +339,7 @@ class Extracting(SessionRun):
                         reason=decision.reason,
                     )
                 )
+            end_done(self._engine, work, [each.message for each in found], self._actor)
             made = zip(pairs, places, entries, strict=True)
             believed = [f for (_, f), place, entry in made if entry.verdict in _BELIEVED and not place.private_agent]
             self._fill_profile(work, [each.message for each in found], believed)

@@ -12,7 +12,7 @@ from typing import Any
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import Engine, new_entry
 from mnemic.engine.indexing import indexed_text
-from mnemic.model.bookkeeping import key_in, note_slot, slot_in, without_slot
+from mnemic.model.bookkeeping import key_in, note_due, note_slot, slot_in, without_due, without_slot
 from mnemic.model.columns import field_types, plain_reader, to_plain
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.records import Action, HistoryEntry
@@ -103,12 +103,29 @@ def slot_notes(text: str, slot: str = "", value: str = "") -> dict[str, object]:
     return {} if filled is None else note_slot(filled.slot, filled.value)
 
 
+_DATED = frozenset({Kind.FACT, Kind.GOAL, Kind.EVENT, Kind.CONTEXT, Kind.STATE, Kind.GEM})
+"""The kinds of memories that can be due."""
+
+
+def due_notes(text: str, kind: Kind, observed_at: datetime, valid_from: datetime | None = None) -> dict[str, object]:
+    """Bookkeeping of the days on which a memory is due: the day from which it is valid, or as in its text."""
+    if kind not in _DATED:
+        return {}
+    from mnemic.text.facts.due import find_due
+
+    if valid_from is not None:
+        return note_due(valid_from.date(), valid_from.date()) if valid_from > observed_at else {}
+    due = find_due(text, observed_at)
+    return {} if due is None else note_due(due.first, due.last)
+
+
 def with_text(memory: Memory, text: str) -> Memory:
     """The memory with another text, its key and its slot: after "Porto" was corrected to "Faro", it fills that."""
     if text == memory.text:
         return memory
     has_slot = memory.level in (Level.USER, Level.SESSION) and not key_in(memory.bookkeeping)
-    notes = {**without_slot(memory.bookkeeping), **(slot_notes(text) if has_slot else {})}
+    due = {} if key_in(memory.bookkeeping) else due_notes(text, memory.kind, memory.observed_at, memory.valid_from)
+    notes = {**without_due(without_slot(memory.bookkeeping)), **(slot_notes(text) if has_slot else {}), **due}
     return with_key(replace(memory, text=text, bookkeeping=notes))
 
 

@@ -38,10 +38,13 @@ def recall(engine: Engine, scope: Scope, question: Question) -> Recall:
     """As `answer`, with the user's id and the names in the profile read as "User": a second search for names that are
     only in facts would cost as much as the first. Passages have quotes. The memories found count as accessed.
     """
+    from mnemic.engine.due import with_due
+
     with engine.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
         question = with_user_named(engine, scope, question, is_searched=False)
         found = answer(engine, scope, question)
-        found = replace(found, hits=with_quotes(engine, question, found.hits))
+        hits = with_due(engine, scope.visibility.at(*question.levels), question, found.hits)
+        found = replace(found, hits=with_quotes(engine, question, hits))
         tell(span, found)
     note_recall(engine, scope, question, found)
     return found

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from mnemic.engine.dependants import said_again
 from mnemic.engine.edit import Editor, gives_way, merged, restate
 from mnemic.engine.engine import Engine, new_entry, new_id
-from mnemic.engine.fields import EXPIRED, archive, filled_of, held_key, is_lasting, slot_notes
+from mnemic.engine.fields import EXPIRED, archive, due_notes, filled_of, held_key, is_lasting, slot_notes
 from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import gated, noted, tell_redacted, without_secrets
@@ -314,7 +314,8 @@ def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> 
     if draft.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True requires an agent in the scope")
     slots = slot_notes(draft.text) if level in (Level.USER, Level.SESSION) else {}
-    notes = note_key(draft.key) if draft.key else slots
+    due = due_notes(draft.text, draft.kind, draft.observed_at or now, draft.valid_from)
+    notes = note_key(draft.key) if draft.key else {**slots, **due}
     return Memory(
         id=new_id(now),
         partition=scope.partition(level),

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from mnemic.errors import InvalidInputError
+from mnemic.integrations.attempts import find_attempts
 from mnemic.integrations.memory import MOST_KNOWN, AnyMnemic, recall_block
 from mnemic.model.document import MEBIBYTE
 from mnemic.model.item import Role
-from mnemic.model.scope import Scope
+from mnemic.model.scope import PROJECT_PREFIX, Scope
 
 BUDGET_TOKENS = 1500  # fits the 10,000 characters that Claude Code shows, with headings
 MAX_SHOWN_CHARS = 9_500
@@ -39,8 +40,9 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
     """Answer a hook of Claude Code. The session is the event's unless the scope names one.
 
     `UserPromptSubmit` returns the memory for the prompt. Any other event with a transcript captures its new messages:
-    what the user typed and the assistant answered, without tool calls and sub-agents. Raises `InvalidInputError` for an
-    invalid event, and the memory's errors.
+    what the user typed and the assistant answered, without tool calls and sub-agents. It also stores attempts, in the
+    event's project (see `mnemic.integrations.attempts`). Raises `InvalidInputError` for an invalid event, and the
+    memory's errors.
     """
     scope = _in_session(scope, event.get("session_id"))
     name = event.get("hook_event_name")
@@ -49,7 +51,12 @@ def claude_code(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
     place = event.get("transcript_path")
     if not isinstance(name, str) or not isinstance(place, str) or not place:
         raise InvalidInputError("this is not a Claude Code event: hook_event_name or transcript_path is missing")
-    captured(mnemic, scope, read_transcript(Path(place).expanduser()))
+    entries = _read_entries(Path(place).expanduser())
+    messages = _read_messages(entries)
+    if fresh := captured(mnemic, scope, messages):
+        known = {each["external_id"] for each in messages[:-fresh]}
+        after = max((at for at, each in enumerate(entries) if _external_id(each) in known), default=-1)
+        _remember_attempts(mnemic, scope, find_attempts(entries, after))
     return ""
 
 
@@ -130,15 +137,23 @@ def read_transcript(file: Path) -> list[dict[str, object]]:
     """The messages of a Claude Code transcript in order, ready to capture. Joins successive lines of one answer. Skips
     unreadable lines. Raises `InvalidInputError` if the file is unreadable or larger than 64 MiB.
     """
+    return _read_messages(_read_entries(file))
+
+
+def _read_entries(file: Path) -> list[dict[str, Any]]:
     try:
         if file.stat().st_size > MAX_LINES_BYTES:
             raise InvalidInputError(f"the transcript is larger than {MAX_LINES_BYTES:,} bytes")
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
         raise InvalidInputError(f"the transcript cannot be read: {error.strerror}") from error
+    return [entry for line in lines if line.strip() and (entry := _parse(line)) is not None]
+
+
+def _read_messages(entries: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = []
     last = None
-    for message, answer in (_entry(line) for line in lines if line.strip()):
+    for message, answer in map(_read_entry, entries):
         if message is None:
             continue
         if answer is not None and answer == last:
@@ -159,6 +174,13 @@ def captured(mnemic: AnyMnemic, scope: Scope, messages: Sequence[Mapping[str, ob
     for batch in _exchanges(fresh):
         mnemic.capture_many(scope, batch)
     return len(fresh)
+
+
+def _remember_attempts(mnemic: AnyMnemic, scope: Scope, attempts: Sequence[str]) -> None:
+    is_private = scope.agent is not None and scope.agent.startswith(PROJECT_PREFIX)
+    common = {"kind": "attempt", "source": "claude-code", "trust": "tool", "is_private": is_private, "importance": 0.5}
+    if attempts:
+        mnemic.remember_many(scope, [{"text": text, **common} for text in attempts])
 
 
 def _answer_prompt(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
@@ -215,13 +237,20 @@ def _exchanges(messages: Sequence[Mapping[str, object]]) -> Iterator[list[list[M
         yield batch
 
 
-def _entry(line: str) -> tuple[dict[str, object] | None, object]:
-    """A Claude Code transcript line as a message, or None if it is not one, and the id of its answer."""
+def _parse(line: str) -> dict[str, Any] | None:
     try:
         found: object = json.loads(line)
     except (ValueError, RecursionError):
-        return None, None
-    entry = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _external_id(entry: Mapping[str, Any]) -> str:
+    return f"claude-code-{entry.get('uuid')}"
+
+
+def _read_entry(entry: Mapping[str, Any]) -> tuple[dict[str, object] | None, object]:
+    """A Claude Code transcript line as a message, or None if it is not one, and the id of its answer."""
     kind, said = entry.get("type"), entry.get("message")
     if kind not in ("user", "assistant") or not isinstance(said, dict):
         return None, None
@@ -232,7 +261,7 @@ def _entry(line: str) -> tuple[dict[str, object] | None, object]:
     is_command = kind == "user" and text.lstrip().startswith(_COMMANDS)
     if is_command or not text or not isinstance(uid, str) or not 0 < len(uid) <= MAX_EXTERNAL_ID_CHARS:
         return None, None
-    message: dict[str, object] = {"role": Role(kind), "content": text, "external_id": f"claude-code-{uid}"}
+    message: dict[str, object] = {"role": Role(kind), "content": text, "external_id": _external_id(entry)}
     at = entry.get("timestamp")
     return message | ({"observed_at": at} if _is_time(at) else {}), said.get("id") if kind == "assistant" else None
 

@@ -17,10 +17,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.integrations.memory import MAX_QUERY_CHARS, AnyMnemic, Namespace, Place, explain_absence, parse_layouts
+from mnemic.integrations.memory import (
+    MAX_QUERY_CHARS,
+    AnyMnemic,
+    Namespace,
+    Place,
+    explain_absence,
+    parse_layouts,
+    require_session,
+)
 from mnemic.model.filter import Scalar
 from mnemic.model.item import Kind, Memory, State, Trust
-from mnemic.model.scope import Scope, as_utc
+from mnemic.model.records import Receipt
+from mnemic.model.scope import Level, Scope, as_utc
 
 KEY = "langgraph"
 UNSEARCHED = "an item of LangGraph"
@@ -321,6 +330,7 @@ def _below(prefix: Namespace) -> dict[str, object]:
 
 
 try:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.store.base import (
         BaseStore,
         GetOp,
@@ -494,6 +504,16 @@ class MnemicStore(BaseStore):
         if paths is None or paths is False:
             return searched_texts(op.value or {}, paths)
         return searched_texts(op.value or {}, [get_text_at_path(op.value, path) for path in paths])
+
+
+def erase_thread(mnemic: AnyMnemic, scope: Scope, checkpointer: BaseCheckpointSaver[Any]) -> Receipt:
+    """Erase the scope's session, after the checkpoints of the thread with its id. A thread whose session has no message
+    of this user stays, because thread ids do not show the owner. If the deletion fails, repeat the call. Raises
+    `InvalidInputError` for a scope without a session.
+    """
+    if mnemic.window(require_session(scope), limit=1, include_closed=True):
+        checkpointer.delete_thread(str(scope.session))
+    return mnemic.erase(scope, level=Level.SESSION)
 
 
 def _take_fixed_labels(path: Sequence[str]) -> Namespace:

@@ -129,19 +129,24 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
 
     @tool(is_read_only=True)
     def list_memories(
-        context: ToolContext, limit: int = 10, kinds: Sequence[str] = (), after: str | None = None
+        context: ToolContext,
+        limit: int = 10,
+        kinds: Sequence[str] = (),
+        after: str | None = None,
+        due_before: str | None = None,
     ) -> str:
         """Lists the user's memories, newest first, with ids. Call it when the user asks what you know or remember about
-        them.
+        them, or what is due.
 
         Args:
             limit: Maximum number of memories, 1 to 50.
             kinds: Only these kinds, such as fact, goal, preference or event.
             after: The last id of the previous page.
+            due_before: Only what is due before this day, such as 2026-12-01, and still open.
         """
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInputError(f"'limit' must be from 1 to {MAX_LISTED}, not {limit}")
-        page = mnemic.list(context.scope, limit=limit, kinds=kinds, after=after)
+        page = mnemic.list(context.scope, limit=limit, kinds=kinds, after=after, due_before=due_before)
         context.tell(page)
         return facts_block([_line(memory) for memory in page.memories]) or "there are no memories yet"
 

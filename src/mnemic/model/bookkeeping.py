@@ -4,10 +4,11 @@ Mnemic. Callers can read but not set it, and only this module knows its keys.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date
 from typing import cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.model.filter import Condition, Scalar
+from mnemic.model.filter import All, Condition, Filter, Scalar
 
 Bookkeeping = Mapping[str, object]
 
@@ -18,7 +19,20 @@ IMPORT_NOTES = ("line", "file", "id", "is_done", "mem0")
 """Keys of an import: the line, file or foreign id of a memory, whether its box was ticked, and mem0's own data."""
 
 _TEXTS = (
-    *("slot", "value", "chosen", "version", "type", "session", "newest_summary", "fallback", "chunking", "key"),
+    *(
+        "slot",
+        "value",
+        "chosen",
+        "version",
+        "type",
+        "session",
+        "newest_summary",
+        "fallback",
+        "chunking",
+        "key",
+        "due",
+        "due_until",
+    ),
     *(name for name in GEM_FIELDS if name != "source_turns"),
 )
 _ID_LISTS = ("merged_ids", "chosen_ids")
@@ -38,6 +52,28 @@ def slot_in(notes: Bookkeeping) -> tuple[str, str] | None:
 def without_slot(notes: Bookkeeping) -> dict[str, object]:
     """The notes without a slot and its value."""
     return {name: value for name, value in notes.items() if name not in {"slot", "value"}}
+
+
+def note_due(first: date, last: date) -> dict[str, object]:
+    """Note the days on which something is due, both inclusive."""
+    return {"due": first.isoformat(), "due_until": last.isoformat()}
+
+
+def due_in(notes: Bookkeeping) -> tuple[str, str] | None:
+    """The first and last day on which something is due, as ISO dates. None if it is not due."""
+    first, last = notes.get("due"), notes.get("due_until")
+    return (first, last) if isinstance(first, str) and isinstance(last, str) else None
+
+
+def without_due(notes: Bookkeeping) -> dict[str, object]:
+    """The notes without the days on which something is due."""
+    return {name: value for name, value in notes.items() if name not in {"due", "due_until"}}
+
+
+def is_due(first: date, last: date) -> Filter:
+    """Memories that are due on a day from `first` to `last`."""
+    ends, starts = ("bookkeeping", "due_until"), ("bookkeeping", "due")
+    return All((Condition(ends, "gte", first.isoformat()), Condition(starts, "lte", last.isoformat())))
 
 
 def note_key(key: str) -> dict[str, object]:

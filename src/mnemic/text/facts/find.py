@@ -336,7 +336,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-6"
+VERSION = "rules-7"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -412,9 +412,10 @@ def find_candidates(said: Said) -> list[Fact]:
 
 def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MAX_FACTS) -> list[int]:
     """The places of a message's candidates that are worth keeping: the `limit` most likely ones, in their order. What
-    plainly fills a slot is kept whatever the head says of so short a sentence.
+    plainly fills a slot, or must be done by a day, is kept whatever the head says of so short a sentence.
     """
-    rated = [max(each, SLOT_WORTH) if is_plain(fact) else each for fact, each in zip(found, likely, strict=True)]
+    pairs = zip(found, likely, strict=True)
+    rated = [max(each, SLOT_WORTH) if is_plain(fact) or _is_to_do(fact) else each for fact, each in pairs]
     least = KEPT_BESIDE if max(rated, default=0.0) >= KEPT else KEPT
     kept = [place for place, each in enumerate(rated) if each >= least]
     return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
@@ -451,6 +452,14 @@ def is_plain(fact: Fact) -> bool:
     """True for a short sentence that says how a slot is filled, or declares a decision, a lesson or an order."""
     is_certain = fact.confidence >= _SLOT_CONFIDENCE and not fact.slot.startswith(HOW_LONG)
     return is_certain and len(fact.text) <= (PLAIN_CHARS if fact.slot else MAX_DECLARED_CHARS)
+
+
+def _is_to_do(fact: Fact) -> bool:
+    """True for a short sentence about the user's task, appointment or expiry on a coming day."""
+    from mnemic.text.facts.due import is_to_do
+
+    is_short = len(fact.text) <= PLAIN_CHARS and detect(fact.text).user in fact.text
+    return is_short and is_to_do(fact.text, fact.observed_at)
 
 
 def is_long_enough(text: str) -> bool:

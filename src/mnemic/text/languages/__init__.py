@@ -179,6 +179,27 @@ class DateRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DueRules:
+    """Rules for what is due. `asked`: a question for it. `task`: the group `act` is what must be done, without its
+    `tail`. `ends`: something with an end, which can be dealt with earlier; `pending`: due also if it is today. `frame`:
+    words that name no topic. A sentence is evidence if it is past or `is_done`, and not `undone`. In a task's evidence
+    the speaker acts (`own`), or the thing is `finished`. `bases`: past forms with their base forms.
+    """
+
+    asked: re.Pattern[str]
+    task: re.Pattern[str]
+    tail: re.Pattern[str]
+    ends: re.Pattern[str]
+    pending: re.Pattern[str]
+    frame: str
+    is_done: re.Pattern[str]
+    undone: re.Pattern[str]
+    own: re.Pattern[str]
+    finished: re.Pattern[str] = NEVER
+    bases: Sequence[tuple[re.Pattern[str], str]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestatingRules:
     """How an assistant restates the user's words, and how the user answers. `assent` and `denial` open the user's
     answer; `negation` is anywhere in it. `frame` and `vocative` are cut from the assistant's sentence. A sentence
@@ -324,6 +345,7 @@ class Language:
     cues: Mapping[str, re.Pattern[str]]
     slots: SlotRules
     dates: DateRules
+    due: DueRules
     restating: RestatingRules
     gems: GemRules
     choices: ChoiceRules
@@ -341,6 +363,7 @@ _TABLES = {
     "statements": StatementRules,
     "slots": SlotRules,
     "dates": DateRules,
+    "due": DueRules,
     "restating": RestatingRules,
     "gems": GemRules,
     "choices": ChoiceRules,

@@ -59,11 +59,13 @@ def _is_hanging(clause: str) -> bool:
     return match.group().lower() in _PLURAL or _NAMED_BEFORE.search(clause, 0, match.start()) is None
 
 
+_REMINDER = _OWN.pattern("reminder")
 _NO_SUBJECT = _OWN.pattern("no_subject")  # starts of a clause whose "I" was left out, as people write in a hurry
 
 
 def _add_subject(clause: str) -> str:
-    """The clause with its subject: "sold the camper" as "I sold the camper"."""
+    """The clause with its subject: "sold the camper" as "I sold the camper", "remind me to" as "I have to"."""
+    clause = _REMINDER.sub("I have to ", clause)
     match = _NO_SUBJECT.match(clause)
     if match is None:
         return clause

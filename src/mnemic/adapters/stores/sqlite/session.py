@@ -43,8 +43,8 @@ def migrations() -> list[tuple[int, str]]:
 _FLOAT32 = np.dtype("<f4")
 _version = itemgetter(-3)  # of a row of `changes`; its class and number follow
 
-_INDEXED = ("bookkeeping", ["slot"])
-"""The field and key with their own index."""
+_INDEXED = {("bookkeeping", "slot", "eq"): "eq_slot", ("bookkeeping", "due_until", "gte"): "gte_due"}
+"""The fragments that use the index of a field's key, by field, key and operator."""
 
 _BOOL, _TEXT, _NUMBER = "'true', 'false'", "'text'", "'integer', 'real'"
 
@@ -116,8 +116,9 @@ class SqliteFilters(FilterCompiler):
         return self._fragments["contains_text"].format(field=self._field(name), value=bound)
 
     def _json(self, field: str, keys: Sequence[str], operator: str, value: Scalar) -> str:
-        if operator == "eq" and (field, [*keys]) == _INDEXED and isinstance(value, str):
-            return self._fragments["eq_slot"].format(value=self._bind(value))
+        indexed = _INDEXED.get((field, ".".join(keys), operator))
+        if indexed and isinstance(value, str):
+            return self._fragments[indexed].format(value=self._bind(value))
         where, bound = self._path(keys), self._bind(value)
         types = _BOOL if isinstance(value, bool) else _TEXT if isinstance(value, str) else _NUMBER
         if operator == "contains":

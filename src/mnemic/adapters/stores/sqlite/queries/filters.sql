@@ -11,6 +11,9 @@ json_type(m.{field}, {path})
 coalesce({field} = {value}, 0)
 -- name: eq_slot
 (json_extract(m.bookkeeping, '$.slot') IS {value} AND json_type(m.bookkeeping, '$.slot') IS 'text')
+-- name: gte_due
+(json_extract(m.bookkeeping, '$.due_until') IS NOT NULL AND json_extract(m.bookkeeping, '$.due_until') >= {value}
+ AND json_type(m.bookkeeping, '$.due_until') IS 'text')
 -- name: ne
 coalesce({field} != {value}, 1)
 -- name: in

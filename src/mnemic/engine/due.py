@@ -1,0 +1,82 @@
+"""Finds what is due, for questions and contexts. It is noted when a memory is written (`fields.due_notes`), and stays
+open until its last day unless its validity ends earlier (`extract.end_done`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+
+from mnemic.engine.context_filling import BECAUSE_DUE
+from mnemic.engine.engine import Engine
+from mnemic.engine.inputs import Question, Selection
+from mnemic.model.bookkeeping import due_in, is_due
+from mnemic.model.filter import All, Condition, Filter, Not
+from mnemic.model.item import Memory
+from mnemic.model.recall import Hit
+from mnemic.model.scope import Visibility, to_microseconds
+
+NEAR = timedelta(days=2)
+"""How long before its day something is in the context of any prompt with memory: today, tomorrow and the day after."""
+
+MOST_NEAR = 3  # in such a context: more would crowd out what the prompt is about
+MOST_OPEN = 200  # open memories that a question or a message is compared with
+
+
+def open_until(now: datetime, last: date, first: date | None = None) -> Filter:
+    """Memories that are due by `last`, from today or `first` on, and still valid."""
+    ended = Condition(("valid_to",), "lte", to_microseconds(now))
+    return All((is_due(first or now.date(), last), Not(ended)))
+
+
+def by_day(memories: Sequence[Memory]) -> list[Memory]:
+    """Memories in the order of the days on which they are due."""
+    return sorted(memories, key=lambda memory: due_in(memory.bookkeeping) or ())
+
+
+def with_due(engine: Engine, visible: Visibility, question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The hits, after what is due in the days that the question asks for. Other questions get their hits."""
+    if (days := _asked_days(question, engine)) is None:
+        return tuple(hits)
+    limit = MOST_OPEN if question.limit is None else question.limit
+    others = [hit for hit in hits if due_in(getattr(hit.item, "bookkeeping", {})) is None]
+    return _put_first(_find(engine, visible, question, days, limit), others)[:limit]
+
+
+def with_near(
+    engine: Engine, visible: Visibility, question: Question, hits: Sequence[Hit], *, is_shown: bool
+) -> tuple[Hit, ...]:
+    """The hits of a context, after what is due in the days that the question asks for, or else soon. If no memory
+    `is_shown`, only a question adds any: no prompt gets a context only because a day is near.
+    """
+    if _asked_days(question, engine) is not None:
+        return with_due(engine, visible, question, hits)
+    today = engine.clock.now().date()
+    return _put_first(_find(engine, visible, question, (today, today + NEAR), MOST_NEAR) if is_shown else (), hits)
+
+
+def _asked_days(question: Question, engine: Engine) -> tuple[date, date] | None:
+    from mnemic.text.facts.due import asked_days
+
+    days = asked_days(question.text, engine.clock.now())
+    return None if days is None else (days.first, days.last)
+
+
+def _put_first(due: Sequence[Hit], hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    ids = {hit.id for hit in due}
+    return (*due, *(hit for hit in hits if hit.id not in ids and not (due and hit.is_fallback)))
+
+
+def _find(
+    engine: Engine, visible: Visibility, question: Question, days: tuple[date, date], limit: int
+) -> tuple[Hit, ...]:
+    if question.is_about_the_past or question.min_similarity is not None or not question.asks_memory:
+        return ()
+    now, chosen = engine.clock.now(), Selection(replace(question, limits={}, max_results=None))
+    query = question.memory_query(now)
+    query = replace(query, filter=All((query.filter, open_until(now, days[1], days[0]))), limit=MOST_OPEN)
+    with engine.store.read() as work:
+        found = by_day(work.memories.list(visible, query))
+    shown = [memory for memory in found if chosen.takes(memory, now)][:limit]
+    return tuple(Hit(memory, 1.0, None, (BECAUSE_DUE,), relevance=1.0) for memory in shown)

@@ -1,0 +1,142 @@
+"""LangChain: a middleware that gives an agent memory, and a retriever."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from mnemic.errors import MnemicError
+from mnemic.integrations import memory as shared
+from mnemic.model.item import Role
+from mnemic.model.recall import Hit
+from mnemic.model.scope import Scope
+from mnemic.text.sanitise import sanitise
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+    from langchain_core.retrievers import BaseRetriever
+    from langgraph.runtime import Runtime
+except ModuleNotFoundError as error:
+    raise shared.explain_absence(error, "langchain", "langchain", "langchain_core", "langgraph") from error
+
+ScopeOf = Callable[[Runtime[Any]], Scope]
+Request: TypeAlias = ModelRequest[Any]
+Response: TypeAlias = ModelResponse[Any]
+_log = logging.getLogger("mnemic.integrations")
+
+
+class MnemicMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Memory for an agent: `create_agent(…, middleware=[MnemicMiddleware(mnemic, scope)])`.
+
+    Each request has memory for the user's last message at the end of its system message. Neither the agent's state nor
+    a checkpoint contains it. After the run, the user's message and the final answer are captured. `scope` is the
+    developer's, or a function of LangGraph's runtime. If it has no session, the thread is the session. If the memory
+    fails, that is logged and the run continues without it; an asynchronous run also continues after `timeout_s`.
+    """
+
+    def __init__(
+        self,
+        mnemic: shared.AnyMnemic,
+        scope: Scope | ScopeOf,
+        *,
+        budget_tokens: int = shared.BUDGET_TOKENS,
+        timeout_s: float = shared.TIMEOUT_S,
+        captures: bool = True,
+    ) -> None:
+        super().__init__()
+        self._mnemic, self._scope, self._captures = mnemic, scope, captures
+        self._limits = (budget_tokens, timeout_s)
+
+    def wrap_model_call(self, request: Request, handler: Callable[[Request], Response]) -> Response:
+        """Call the model with memory in the system message."""
+        scope, (question, known) = self._scope_of(request.runtime), _last_question(request.messages)
+        recall = shared.recall_block
+        return handler(_add(request, _try(lambda: recall(self._mnemic, scope, question, self._limits[0], known=known))))
+
+    async def awrap_model_call(self, request: Request, handler: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Call the model with memory in the system message."""
+        question, known = _last_question(request.messages)
+        told = await self._conversation(request.runtime).recall(question, known=known)
+        return await handler(_add(request, told))
+
+    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+        """Capture the user's message and the answer."""
+        scope, said = self._scope_of(runtime), _exchange(state["messages"])
+        if self._captures and said:
+            _try(lambda: self._mnemic.capture(scope, said))
+
+    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+        """Capture the user's message and the answer."""
+        if self._captures:
+            await self._conversation(runtime).capture(_exchange(state["messages"]))
+
+    def _conversation(self, runtime: Runtime[Any]) -> shared.Conversation:
+        return shared.Conversation(self._mnemic, self._scope_of(runtime), *self._limits)
+
+    def _scope_of(self, runtime: Runtime[Any]) -> Scope:
+        scope = self._scope if isinstance(self._scope, Scope) else self._scope(runtime)
+        info = runtime.execution_info
+        return replace(scope, session=info.thread_id) if info and not scope.session else scope
+
+
+class MnemicRetriever(BaseRetriever):
+    """Finds memories, messages and document passages: `MnemicRetriever(mnemic=mnemic, scope=scope)`.
+
+    Returns at most `limit` documents, best first. Their text is sanitised like a context. Their metadata has `kind`,
+    `source` and `observed_at`, and, if known, `relevance` and `page`. `options` are other arguments of `recall`, such
+    as `{"kinds": ["document"], "min_relevance": 0.5}`. Raises the memory's errors.
+    """
+
+    mnemic: Any
+    scope: Scope
+    limit: int = 5
+    options: dict[str, Any] = {}  # noqa: RUF012 -- pydantic copies the default
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        del run_manager
+        found = self.mnemic.recall(self.scope, query[: shared.MAX_QUERY_CHARS], limit=self.limit, **self.options)
+        return [_document(hit) for hit in found.hits if not hit.is_fallback]
+
+
+def _document(hit: Hit) -> Document:
+    known = {"kind": hit.kind, "source": hit.source, "observed_at": hit.item.observed_at.isoformat()}
+    further = {"relevance": hit.relevance, "page": hit.page}
+    known |= {name: value for name, value in further.items() if value is not None}
+    return Document(id=hit.id, page_content=sanitise(hit.text), metadata=known)
+
+
+def _add(request: Request, told: str | None) -> Request:
+    """The request with a text at the end of its system message."""
+    if not told:
+        return request
+    blocks = request.system_message.content_blocks if request.system_message else []
+    return request.override(system_message=SystemMessage(content_blocks=[*blocks, {"type": "text", "text": told}]))
+
+
+def _last_question(messages: Sequence[AnyMessage]) -> tuple[str, int]:
+    """The user's last message, and the number of messages before it."""
+    places = (place for place in range(len(messages) - 1, -1, -1) if isinstance(messages[place], HumanMessage))
+    place = next(places, None)
+    return ("", 0) if place is None else (str(messages[place].text), place)
+
+
+def _exchange(messages: Sequence[AnyMessage]) -> list[dict[str, object]]:
+    """The user's last message and the answer after it, to capture."""
+    said: list[dict[str, object]] = []
+    place = _last_question(messages)[1]
+    for each in (*messages[place : place + 1], *messages[place + 1 :][-1:]):
+        if isinstance(each, HumanMessage | AIMessage):
+            role = Role.USER if isinstance(each, HumanMessage) else Role.ASSISTANT
+            said += shared.draft_message(role, str(each.text), *(("langchain", each.id) if each.id else ()))
+    return said
+
+
+def _try(verb: Callable[[], Any]) -> Any:
+    try:
+        return verb()
+    except MnemicError as error:
+        _log.warning("continuing the run without memory (%s)", type(error).__name__)
+        return None

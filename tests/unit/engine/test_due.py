@@ -1,0 +1,107 @@
+"""What is due comes up when it nears or when it is asked for, and ends by evidence or by a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnemic.api import Mnemic
+from mnemic.model.item import Kind
+from mnemic.model.scope import Scope
+from mnemic.model.settings import LifeSettings, Settings
+from mnemic.ports.store import Store
+from tests.unit.engine.kit import Clock
+from tests.unit.engine.life_kit import opened
+
+ON = Settings(life=LifeSettings(extracts=True))
+ANNA, LATER, BERT = (Scope(user="anna", session="s1"), Scope(user="anna", session="s2"), Scope(user="bert"))
+REPORT = "User needs to send the report by Friday (on 2026-05-08)"
+DENTIST = "User has a dentist appointment on 20 May (on 2026-05-20)"
+
+
+@pytest.fixture
+def mnemic(store: Store, clock: Clock) -> Mnemic:
+    """A memory of Sunday, 3 May 2026, in which Anna told of two things that are due."""
+    clock.turn(days=2)
+    mnemic, _ = opened(store, clock, settings=ON)
+    for text in ("I need to send the report by Friday.", "I have a dentist appointment on 20 May."):
+        mnemic.capture(ANNA, user=text)
+    mnemic.remember(ANNA, "User's sister lives in Porto")
+    mnemic.remember(BERT, "User has to call Ida by Friday")
+    mnemic.work()
+    clock.turn(hours=1)
+    return mnemic
+
+
+def due(mnemic: Mnemic, before: str = "2027-01-01") -> list[str]:
+    return [memory.text for memory in mnemic.list(ANNA, due_before=before)]
+
+
+def facts(mnemic: Mnemic, question: str) -> str:
+    return mnemic.context(LATER, question).blocks.get("facts", "")
+
+
+@pytest.mark.requirement("P-61")
+def test_what_is_due_is_listed_by_day_until_it_is_past(mnemic: Mnemic, clock: Clock):
+    assert due(mnemic) == [REPORT, DENTIST]
+    assert due(mnemic, "2026-05-08") == []
+    assert due(mnemic, "2026-05-08T09:00:00+00:00") == due(mnemic, "2026-05-09") == [REPORT]
+    clock.turn(days=5)
+    assert due(mnemic) == [REPORT, DENTIST]  # the last day
+    clock.turn(days=1)
+    assert due(mnemic) == [DENTIST]
+
+
+@pytest.mark.requirement("P-61")
+def test_a_question_for_it_finds_what_is_due_in_order(mnemic: Mnemic):
+    assert [hit.text for hit in mnemic.recall(LATER, "what is open?", limit=2)] == [REPORT, DENTIST]
+    assert mnemic.recall(LATER, "what is due this month?").hits[0].text == REPORT
+    assert DENTIST not in [hit.text for hit in mnemic.recall(LATER, "what is due next week?")]
+    shown = facts(mnemic, "what is open?")
+    assert shown.index(f"(due 2026-05-08) {REPORT}") < shown.index(f"(due 2026-05-20) {DENTIST}")
+    assert "Ida" not in shown
+
+
+@pytest.mark.requirement("P-61")
+def test_it_comes_up_beside_other_memory_two_days_before_and_never_alone(mnemic: Mnemic, clock: Clock):
+    sister, quiet = "Where does my sister live?", "Write a haiku about rain"
+    assert "Porto" in facts(mnemic, sister)
+    assert "(due" not in facts(mnemic, sister)
+    clock.turn(days=3)
+    assert f"(due 2026-05-08) {REPORT}" in facts(mnemic, sister)
+    assert facts(mnemic, quiet) == facts(mnemic, "hi") == ""
+    clock.turn(days=3)
+    assert "(due" not in facts(mnemic, sister)
+
+
+@pytest.mark.requirement("P-61")
+def test_evidence_ends_it_and_undo_opens_it_again(mnemic: Mnemic, clock: Clock):
+    (report, _) = mnemic.list(ANNA, due_before="2027-01-01")
+    said = mnemic.capture(LATER, user="Hello there. I sent the report this morning.")
+    mnemic.work()
+    assert due(mnemic) == [DENTIST]
+    assert mnemic.history(ANNA, report.id)[-1].reason == (
+        f"done: message {said.messages[0].id} says 'I sent the report this morning.'"
+    )
+    mnemic.undo(ANNA, report.id)
+    assert due(mnemic) == [REPORT, DENTIST]
+    clock.turn(hours=1)
+    mnemic.feedback(ANNA, report.id, "outdated")
+    assert due(mnemic) == [DENTIST]
+
+
+def test_only_the_users_own_words_are_evidence(mnemic: Mnemic):
+    mnemic.capture(LATER, assistant="I sent the report.")
+    mnemic.capture(LATER, [{"role": "user", "content": "I sent the report.", "trust": "imported"}])
+    mnemic.capture(BERT, user="I sent the report.")
+    mnemic.work()
+    assert due(mnemic) == [REPORT, DENTIST]
+
+
+def test_a_stored_memory_is_due_by_its_words_or_its_validity(mnemic: Mnemic):
+    kept = mnemic.remember(ANNA, "The office closes", valid_from="2026-06-01")
+    mnemic.remember(ANNA, "User likes parties on 1 June", kind=Kind.PREFERENCE)
+    assert due(mnemic)[2:] == ["The office closes"]
+    mnemic.update(
+        ANNA, mnemic.list(ANNA, due_before="2026-05-09")[0].id, text="User needs to send the report by 25 May"
+    )
+    assert due(mnemic) == [DENTIST, "User needs to send the report by 25 May", kept.text]
