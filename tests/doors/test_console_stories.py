@@ -288,19 +288,19 @@ def test_an_address_holds_whose_memory_it_shows(site: Site, console: Console):
     site.mnemic.remember(Scope(user="bob"), "Bob likes rain")
     console.open("memories", Scope(user="ana"))
     assert console.page.url.endswith("#/memories?user=ana")
-    console.page.get_by_role("textbox", name="User").fill("bob")
-    console.page.get_by_role("textbox", name="User").press("Enter")
+    console.page.get_by_label("User", exact=True).fill("bob")
+    console.page.get_by_label("User", exact=True).press("Enter")
     console.see("Bob likes rain")
     assert console.page.url.endswith("#/memories?user=bob")
     with console.page.context.expect_page() as opened:
         console.page.get_by_role("link", name="Bob likes rain").click(modifiers=["ControlOrMeta"])
     other = opened.value
     other.locator("blockquote").get_by_text("Bob likes rain").wait_for()
-    assert other.get_by_role("textbox", name="User").input_value() == "bob"
+    assert other.get_by_label("User", exact=True).input_value() == "bob"
     other.close()
     console.page.go_back()
     console.see("Ana likes tea")
-    assert console.page.get_by_role("textbox", name="User").input_value() == "ana"
+    assert console.page.get_by_label("User", exact=True).input_value() == "ana"
 
 
 @pytest.mark.requirement("P-27", "P-20")

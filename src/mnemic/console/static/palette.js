@@ -61,7 +61,8 @@ function step(by) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-function palette(open) {
+/** Opens the palette. */
+export function palette(open) {
   const found = el("ul", { id: "palette-list", role: "listbox", "aria-label": "Results" });
   const input = el("input", {
     type: "text",
@@ -77,7 +78,7 @@ function palette(open) {
   let places = pagesOf(open);
   let shown = [];
   let at = 0;
-  const box = dialog("Go to", [input, found]);
+  const box = dialog("Go to", [input, found, el("p", { class: "hint keys" }, "On a page, ", el("kbd", {}, "?"), " lists all keys.")]);
   box.classList.add("palette");
   const draw = () => {
     shown = matching(places, input.value, open);

@@ -2,7 +2,7 @@
 
 import { get, post, route } from "../api.js";
 import { el, link, put, said } from "../dom.js";
-import { count, dayInWords, dayOf, number } from "../format.js";
+import { count, dayInBrief, dayInWords, dayOf, number } from "../format.js";
 import { drawLanes, lanesOf } from "../lanes.js";
 import { button, empty, entry, fill, heading, notice, tags } from "../parts.js";
 import { scope } from "../session.js";
@@ -115,8 +115,8 @@ function drawDay(day, { memories, messages }) {
   return el(
     "section",
     { class: "day", "aria-label": day },
-    el("h3", {}, el("time", { datetime: day }, dayInWords(day))),
-    memories.map((each) => entry(each)),
+    el("h3", {}, el("time", { datetime: day }, dayInBrief(day))),
+    memories.map((each) => entry(each, { when: null })),
     talk.length
       ? el(
           "details",
