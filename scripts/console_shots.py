@@ -2,11 +2,12 @@
 
     python scripts/console_shots.py                  all pages, into build/shots
     python scripts/console_shots.py graph timeline   only these pages
-    python scripts/console_shots.py --write          only those that documents show, and refresh their pictures
+    python scripts/console_shots.py --write          the same, and refresh the pictures in docs
 
 The stores are that of `mnemic demo`, and one of 5,000 messages with 2,000 memories. They are kept in build/shots until
 this file changes. Each page is opened at 1440, 1024 and 390 pixels, in light and dark.
 If axe-core is installed (by the extra `docs`), it checks each page in the widest and the narrowest window.
+With --write, the six windows of a page become one sheet in docs/console-shots, in few colours. This needs Pillow.
 Exits with 1 if a page complains, axe-core finds something, or a text cannot be read.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.util
+import os
 import random
 import sys
 from collections.abc import Iterator, Mapping
@@ -35,6 +37,7 @@ from tests.doors.browser import Console, Site, chromium
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "shots"
 DOCUMENTS = ROOT / "docs" / "how-to"
+SHEETS = ROOT / "docs" / "console-shots"
 LAYOUT = (ROOT / "tests" / "doors" / "page_layout.js").read_text(encoding="utf-8")
 WIDTHS = {1440: 900, 1024: 768, 390: 844}
 SCHEMES = ("light", "dark")
@@ -55,6 +58,9 @@ SHOWN = {
 
 TALL = 4000
 """The most pixels of a page in a picture; a list goes on for longer."""
+
+COLOURS, GAP = 40, 12
+"""Colours of a window in a sheet, and pixels between two windows."""
 
 
 TURNS_ASKED = (
@@ -159,7 +165,7 @@ STORES = {"demo": tell_story, "large": tell_much}
 def open_store(name: str) -> Path:
     """The file of a store, made when it is missing or made by another version of this file."""
     made = hashlib.sha256(Path(__file__).read_bytes().split(b"\nSTORES = ")[0]).hexdigest()[:8]
-    path = FOLDER / f"{name}-{made}.db"
+    path = FOLDER.relative_to(ROOT) / f"{name}-{made}.db"
     if not path.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         print(f"making the store {name}", flush=True)
@@ -210,6 +216,7 @@ def shoot(names: list[str], shown: Mapping[str, str]) -> list[str]:
             pages = {"users": "overview"} | pages_of(site.mnemic)
             for scheme in SCHEMES:
                 console = Console(browser, site.url, color_scheme=scheme)
+                console.open(pages["search"], ANA)  # so that the server has an answer time to show
                 for name in [each for each in pages if not names or each in names]:
                     scope = Scope() if name == "users" else ANA
                     wrong += shoot_page(console, pages[name], scope, f"{store}-{name}", scheme, shown)
@@ -237,14 +244,51 @@ def shoot_page(
             console.page.screenshot(path=DOCUMENTS / shown[picture])
 
 
+def write_sheet(name: str) -> None:
+    """Put the windows of a page side by side: light above dark, the widest first."""
+    from PIL import Image
+
+    rows: list[list[Image.Image]] = []
+    for scheme in SCHEMES:
+        windows = [Image.open(FOLDER / f"{name}-{width}-{scheme}.png").convert("RGB") for width in WIDTHS]
+        high = max(WIDTHS.values())
+        cut = [window.crop((0, 0, window.width, min(window.height, high))) for window in windows]
+        rows.append([each.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE) for each in cut])
+    heights = [max(each.height for each in row) + GAP for row in rows]
+    sheet = Image.new("RGB", (sum(WIDTHS) + GAP * (len(WIDTHS) + 1), sum(heights) + GAP), "grey")
+    top = GAP
+    for row, height in zip(rows, heights, strict=True):
+        left = GAP
+        for window in row:
+            sheet.paste(window.convert("RGB"), (left, top))
+            left += window.width + GAP
+        top += height
+    SHEETS.mkdir(exist_ok=True)
+    sheet.save(SHEETS / f"{name}.webp", lossless=True, quality=90, method=5)
+
+
+def shrink_shown() -> None:
+    """Reduce the colours of the pictures that documents show."""
+    from PIL import Image
+
+    for name in SHOWN.values():
+        picture = Image.open(DOCUMENTS / name).convert("RGB")
+        picture.quantize(4 * COLOURS, dither=Image.Dither.NONE).save(DOCUMENTS / name, optimize=True)
+
+
 def main() -> int:
     """Make the pictures, and print what is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("pages", nargs="*", help="pages, such as graph; default: all")
-    parser.add_argument("--write", action="store_true", help="refresh the pictures of the documents")
+    parser.add_argument("--write", action="store_true", help="refresh the pictures in docs")
     given = parser.parse_args()
-    pages = sorted({name.split("-")[1] for name in SHOWN}) if given.write else given.pages
-    wrong = sorted(set(shoot(pages, SHOWN if given.write else {})))
+    os.chdir(ROOT)  # a page shows the path of its store
+    wrong = sorted(set(shoot(given.pages, SHOWN if given.write else {})))
+    if given.write:
+        shrink_shown()
+        for name in sorted({path.name.rsplit("-", 2)[0] for path in FOLDER.glob("*-1440-light.png")}):
+            if not given.pages or name.partition("-")[2] in given.pages:
+                write_sheet(name)
     print("\n".join(wrong) or "nothing is cut, overlaps or breaks inside a word")
     print("axe-core checked the pages" if read_axe() else "axe-core is not installed, so it checked nothing")
     print(f"pictures are in {FOLDER.relative_to(ROOT)}")

@@ -45,6 +45,9 @@ def test_the_overview_counts_and_says_what_needs_attention(site: Site, console: 
     assert "1 preference" in shown
     assert "1 memory\n" in shown
     assert "Nothing has been recalled since the server started" in shown
+    site.mnemic.recall(ANA, "What does Ana like?")
+    console.page.reload()
+    console.see("for half of the recalls")
     console.page.get_by_role("link", name="preference").click()
     console.see("Ana likes tea")
 

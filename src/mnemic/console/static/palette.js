@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { el, put, said } from "./dom.js";
+import { dayInWords, dayOf } from "./format.js";
 import { dialog, table } from "./parts.js";
 import { caller } from "./session.js";
 
@@ -73,7 +74,7 @@ export function palette(open) {
     "aria-autocomplete": "list",
     autocomplete: "off",
     spellcheck: "false",
-    placeholder: "Page, user, conversation or question",
+    placeholder: "Page, user, conversation, day or question",
   });
   let places = pagesOf(open);
   let shown = [];
@@ -141,8 +142,8 @@ async function more({ go, choose }) {
     ...users
       .filter((each) => each.org === caller.org)
       .map(({ user }) => ({ kind: "user", title: user, open: () => choose({ user }) })),
-    ...sessions.map(({ session, text }) => ({
-      kind: "conversation",
+    ...sessions.map(({ session, text, last_at: last }) => ({
+      kind: `conversation on ${dayInWords(dayOf(last))}`,
       title: text || session,
       open: () => go(`conversations/${session}`),
     })),

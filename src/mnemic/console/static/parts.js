@@ -88,7 +88,8 @@ export function difference(before, after) {
     } else if (j >= now.length || (i < old.length && same[i + 1][j] >= same[i][j + 1])) parts.push(["del", old[i++]]);
     else parts.push(["ins", now[j++]]);
   }
-  return el("span", { class: "difference" }, parts.map(([tag, text]) => el(tag, {}, said(text))));
+  const isJoined = (at) => parts[at][0] === "del" && parts[at + 1]?.[0] === "ins" && !/\s$/.test(parts[at][1]);
+  return el("span", { class: "difference" }, parts.map(([tag, text], at) => [el(tag, {}, said(text)), isJoined(at) ? " " : null]));
 }
 
 /** The lengths of the longest common runs of words from each pair of places on. */

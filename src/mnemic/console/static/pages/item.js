@@ -372,6 +372,9 @@ function differences({ before, after }) {
   );
 }
 
+const TIME = /^\d{4}-\d\d-\d\dT/;
+
 function value(given) {
+  if (given === null || TIME.test(given)) return moment(given);
   return said(typeof given === "string" ? given : JSON.stringify(given ?? null), { most: 500 });
 }
