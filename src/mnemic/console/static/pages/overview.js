@@ -184,13 +184,18 @@ async function drawUsers(choose, signal) {
       .then((sessions) => sessions.length && put(drawn[at], activity(sessions)))
       .catch(() => put(drawn[at], "—"));
   const sum = (name) => users.reduce((total, each) => total + each[name], 0);
-  const totals = { users: users.length, memories: sum("memories"), messages: sum("messages"), documents: sum("documents") };
+  const totals = [
+    [users.length, "user", "users"],
+    [sum("memories"), "memory", "memories"],
+    [sum("messages"), "message", "messages"],
+    [sum("documents"), "document", "documents"],
+  ];
   const chosen = (part, name) => el("button", { type: "button", class: "name", onclick: () => choose({ [part]: name }) }, said(name));
   return [
     el(
       "p",
       { class: "card totals" },
-      Object.entries(totals).map(([name, amount]) => el("span", {}, el("strong", { class: "big" }, number(amount, 0)), ` ${name}`)),
+      totals.map(([amount, one, many]) => el("span", {}, el("strong", { class: "big" }, number(amount, 0)), ` ${amount === 1 ? one : many}`)),
     ),
     table(
       users.length > MOST_USERS ? `The ${MOST_USERS} most recently active users` : "Users, most recently active first",
