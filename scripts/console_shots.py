@@ -66,7 +66,7 @@ COLOURS, GAP = 40, 12
 TURNS_ASKED = (
     ("mcp", None, "When do I see my physiotherapist?", ""),
     ("proxy", "office", "What is 17 times 23?", "391."),
-    ("proxy", "office", "Where do I live now, and who helped me move?", "In Porto. Your sister Marta carried the piano."),
+    ("proxy", "office", "Where do I live now, and who helped me move?", "In Porto. Your sister carried the piano."),
 )
 """Prompts through several doors, and the answers that were captured."""
 
@@ -197,8 +197,11 @@ def pages_of(mnemic: Mnemic) -> dict[str, str]:
         "search": "search?q=Where does Marta live",
         "prompt": "prompt?q=What could I cook for dinner tonight",
         "graph-name": f"graph?name={named[0].id}",
-        **{"document": f"documents/{each.id}" for each in documents[:1]},
-        **{"passage": f"documents/{each.id}?at=0" for each in documents[:1]},
+        **(
+            {"document": f"documents/{documents[0].id}", "passage": f"documents/{documents[0].id}?at=0"}
+            if documents
+            else {}
+        ),
     }
 
 
