@@ -109,8 +109,8 @@ site: .venv/.docs ## build the documentation site; open build/site/index.html
 site-check: site ## check the site in a browser: every page, or SAMPLE=6 of them
 	@$(BIN)/python scripts/check_site.py $(if $(SAMPLE),--sample $(SAMPLE))
 
-shots: .venv/.dev ## pictures of every page of the console, into build/shots; ONLY="graph memories" for some
-	@$(BIN)/python scripts/console_shots.py $(ONLY)
+shots: .venv/.dev ## pictures of every page of the console, into build/shots; ONLY="graph memories" for some, WRITE=1 into docs too
+	@$(BIN)/python scripts/console_shots.py $(if $(WRITE),--write) $(ONLY)
 
 constraints: ## pin constraints.txt again from what pyproject.toml allows today
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins && .venv-pins/bin/pip install --quiet '.[dev,docs]'

@@ -68,7 +68,7 @@ class Pages:
         elif source.suffix == ".md":
             self.pages[place] = ""  # known from now on, so that pages may link to each other
             self.pages[place] = self._rewrite(source.read_text(encoding="utf-8"), path, place)
-        elif source.suffix in {".png", ".svg", ".css", ".js"}:
+        elif source.suffix in {".png", ".webp", ".svg", ".css", ".js"}:
             self.files[place] = source
         else:
             text = source.read_text(encoding="utf-8")
@@ -114,7 +114,7 @@ def place_of(path: str) -> str:
     if (ROOT / path).is_dir():
         return f"{inside}/index.md"
     pure = PurePosixPath(inside)
-    if pure.suffix in {".md", ".png", ".svg", ".css", ".js"}:
+    if pure.suffix in {".md", ".png", ".webp", ".svg", ".css", ".js"}:
         return str(pure.with_name(pure.name.lower()) if len(pure.parts) == 1 else pure)
     return f"{inside}.md"
 

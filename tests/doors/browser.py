@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, sync_playwright
 
 from mnemic import Mnemic
+from mnemic.adapters.observers.prometheus import PrometheusObserver
 from mnemic.build import build
 from mnemic.config import load_config
 from mnemic.console.app import door as console_door
@@ -47,11 +49,12 @@ class Site:
     """A store, and the server before it with the doors of console and REST."""
 
     def __init__(self, store: Path, limits: Limits | None = None) -> None:
-        self.parts = build(load_config(str(store)))
+        observer = PrometheusObserver()
+        self.parts = replace(build(load_config(str(store))), observer=observer)
         self.mnemic = Mnemic(self.parts)
         self.gate = Gate(self.mnemic, limits=limits or Limits(rate_per_s=0))
         doors = [console_door(self.mnemic, self.gate), rest_door(self.mnemic, self.gate)]
-        self.app = application(doors, self.gate, Health(self.mnemic), Metrics())
+        self.app = application(doors, self.gate, Health(self.mnemic), Metrics(observer.registry))
         self._listening = Listening(self.app)
         self.url = self._listening.url
 

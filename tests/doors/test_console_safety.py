@@ -206,8 +206,8 @@ def test_a_key_with_few_rights_is_offered_little_and_told_why(site: Site, consol
     console.write("Key", issued.token)
     console.press("Open")
     console.see("Ana likes tea")
-    assert console.page.get_by_role("textbox", name="User").input_value() == "ana"
-    assert not console.page.get_by_role("textbox", name="User").is_editable()
+    assert console.page.get_by_label("User", exact=True).input_value() == "ana"
+    assert not console.page.get_by_label("User", exact=True).is_editable()
     assert console.page.get_by_role("button", name="New memory").is_disabled()
     for place in ALL_PAGES:
         console.open(place, None)
@@ -248,7 +248,7 @@ def test_a_key_for_a_user_sees_nothing_of_anyone_else_on_any_page(site: Site, br
         assert "walnut" not in shown, place
         assert "boris" not in shown, place
         assert "user=boris" not in console.page.url, place
-        assert console.page.get_by_role("textbox", name="User").input_value() == "ana", place
+        assert console.page.get_by_label("User", exact=True).input_value() == "ana", place
     console.page.keyboard.press("Control+k")
     console.page.get_by_role("option").first.wait_for()
     console.page.wait_for_load_state("networkidle")

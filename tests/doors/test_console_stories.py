@@ -93,12 +93,14 @@ def test_a_story_why_the_assistant_said_lyon_and_what_it_says_after_a_correction
 
 
 @pytest.mark.requirement("P-27", "P-63")
-def test_a_story_an_old_talk_is_found_read_and_erased_with_a_receipt(site: Site, console: Console):
-    for session, text in (("tuesday", "The plumber comes at nine"), ("friday", "I like green tea")):
-        site.mnemic.capture(Scope(user="ana", session=session), user=text, assistant="Noted.")
+def test_a_story_last_tuesdays_talk_is_found_read_and_erased_with_a_receipt(site: Site, console: Console):
+    talks = (("one", "2026-05-12", "The plumber comes at nine"), ("two", "2026-05-15", "I like green tea"))
+    for session, day, text in talks:
+        at = f"{day}T12:00Z"
+        site.mnemic.capture(Scope(user="ana", session=session), user=text, assistant="Noted.", observed_at=at)
     site.mnemic.remember(Scope(user="ana"), "Ana likes tea")
     console.open("overview", Scope(user="ana"))
-    go(console, "plumber")
+    go(console, "tuesday")
     console.page.locator(".bubble.user").get_by_text("The plumber comes at nine").wait_for()
     console.page.get_by_role("button", name="Erase…").press("Enter")
     console.page.get_by_role("button", name="Erase permanently").press("Enter")
@@ -111,7 +113,7 @@ def test_a_story_an_old_talk_is_found_read_and_erased_with_a_receipt(site: Site,
     (kept,) = site.mnemic.receipts(Scope(user="ana"))
     go(console, "receipts")
     console.see(kept.id)
-    assert [each.session for each in site.mnemic.sessions(Scope(user="ana"))] == ["friday"]
+    assert [each.session for each in site.mnemic.sessions(Scope(user="ana"))] == ["two"]
 
 
 HOSTILE_NAME = "John <img src=x onerror=alert(1)>"
@@ -288,19 +290,19 @@ def test_an_address_holds_whose_memory_it_shows(site: Site, console: Console):
     site.mnemic.remember(Scope(user="bob"), "Bob likes rain")
     console.open("memories", Scope(user="ana"))
     assert console.page.url.endswith("#/memories?user=ana")
-    console.page.get_by_role("textbox", name="User").fill("bob")
-    console.page.get_by_role("textbox", name="User").press("Enter")
+    console.page.get_by_label("User", exact=True).fill("bob")
+    console.page.get_by_label("User", exact=True).press("Enter")
     console.see("Bob likes rain")
     assert console.page.url.endswith("#/memories?user=bob")
     with console.page.context.expect_page() as opened:
         console.page.get_by_role("link", name="Bob likes rain").click(modifiers=["ControlOrMeta"])
     other = opened.value
     other.locator("blockquote").get_by_text("Bob likes rain").wait_for()
-    assert other.get_by_role("textbox", name="User").input_value() == "bob"
+    assert other.get_by_label("User", exact=True).input_value() == "bob"
     other.close()
     console.page.go_back()
     console.see("Ana likes tea")
-    assert console.page.get_by_role("textbox", name="User").input_value() == "ana"
+    assert console.page.get_by_label("User", exact=True).input_value() == "ana"
 
 
 @pytest.mark.requirement("P-27", "P-20")

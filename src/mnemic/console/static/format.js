@@ -31,6 +31,13 @@ export function dayInWords(day) {
   return DAY.format(new Date(`${day}T00:00`));
 }
 
+const SHORT_WEEKDAY = new Intl.DateTimeFormat(undefined, { weekday: "short", year: "numeric", month: "short", day: "numeric" });
+
+/** A day in few words, as "Tue, Nov 24, 2026". */
+export function dayInBrief(day) {
+  return SHORT_WEEKDAY.format(new Date(`${day}T00:00`));
+}
+
 /** A number with a maximum of digits after the point. */
 export function number(value, digits = 2) {
   return value === null || value === undefined

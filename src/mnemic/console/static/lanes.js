@@ -4,7 +4,7 @@ import { address, el, said } from "./dom.js";
 import { count, dayInWords, dayOf, moment } from "./format.js";
 
 const EDGE = 8; // half of the slider's handle, so that it stands over what it selects
-const FONT = "13.6px system-ui, sans-serif"; // as .validity has it
+const FONT = "12.75px system-ui, sans-serif"; // as .validity has it
 const PADDING = 14;
 const ROW = 30;
 const NAME = 128;
@@ -24,7 +24,7 @@ export function lanesOf(memories) {
   }
   const isOwn = (slot) => !slot.includes(" of ");
   return [...bySlot]
-    .map(([slot, bars]) => ({ slot, bars: bars.sort((a, b) => a.from - b.from), conflicts: conflictsOf(bars) }))
+    .map(([slot, bars]) => ({ slot, bars: once(bars.sort((a, b) => a.from - b.from)), conflicts: conflictsOf(bars) }))
     .filter(({ slot, bars }) => isOwn(slot) || bars.length > 1)
     .sort(
       (a, b) =>
@@ -33,6 +33,12 @@ export function lanesOf(memories) {
         b.bars.length - a.bars.length ||
         a.slot.localeCompare(b.slot),
     );
+}
+
+/** Bars without those that repeat the value of a longer one. */
+function once(bars) {
+  const isSaid = (each, at) => bars.slice(0, at).some((other) => other.text === each.text && other.to >= each.to && other.memory.state === each.memory.state);
+  return bars.filter((each, at) => !isSaid(each, at));
 }
 
 function bar(memory) {

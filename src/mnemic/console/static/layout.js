@@ -21,12 +21,13 @@ export function load() {
   return loading;
 }
 
-/** Gives each node `x`, `y` and `r` within the frame. Nodes that already have a place keep near it. */
+/** Gives each node `x`, `y` and `r` within the frame. Nodes that already have a place keep near it, and all keep it if none is new. */
 export function place(d3, nodes, pairs, { width, height, fixed }) {
   const most = Math.log1p(Math.max(...nodes.map((node) => node.mentions), 1));
   const roomy = Math.sqrt((width * height) / Math.max(nodes.length, 1));
   const known = new Set(nodes.filter((node) => node.x !== undefined).map((node) => node.id));
   for (const node of nodes) node.r = LEAST + (MOST - LEAST) * (Math.log1p(node.mentions) / most) ** 2;
+  if (known.size === nodes.length) return;
   const links = pairs.map(([source, target]) => ({ source, target }));
   const middle = nodes.find((node) => node.id === fixed);
   if (middle) Object.assign(middle, { fx: width / 2, fy: height / 2 });

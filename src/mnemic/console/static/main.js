@@ -1,9 +1,9 @@
 // The console: which page is shown, whose memory it is, and who is asking.
 
-import { Problem, askCaller, exchange, onWaiting } from "./api.js";
+import { Problem, askCaller, exchange, get, onWaiting } from "./api.js";
 import { address, el, put } from "./dom.js";
 import { dialog, field, form, heading, notice, problemBox, values } from "./parts.js";
-import { listen } from "./palette.js";
+import { listen, palette } from "./palette.js";
 import { page as conversations } from "./pages/conversations.js";
 import { page as design } from "./pages/design.js";
 import { page as documents } from "./pages/documents.js";
@@ -23,30 +23,18 @@ import { page as timeline } from "./pages/timeline.js";
 import { page as turns } from "./pages/turns.js";
 import { PARTS, caller, isNobody, key, scope, setCaller, setKey, setScope } from "./session.js";
 
-// All are loaded at the start, so that a page can say it when the server is gone.
-const DRAWN = {
-  overview,
-  conversations,
-  turns,
-  memories,
-  search,
-  prompt,
-  timeline,
-  review,
-  graph,
-  profile,
-  documents,
-  jobs,
-  health,
-  receipts,
-  settings,
-  item,
-  design,
+// All are loaded at the start, so that a page can say it when the server is gone. Grouped as the navigation shows them.
+const GROUPS = {
+  "": { overview },
+  Read: { conversations, turns, timeline },
+  Memory: { memories, search, graph, profile, documents },
+  Check: { prompt, review, health },
+  Manage: { jobs, receipts, settings },
 };
+const DRAWN = Object.assign({ item, design }, ...Object.values(GROUPS));
 const PARTS_OF_PAGES = { item: "memories", design: "settings" };
-const PAGES = Object.keys(DRAWN)
-  .filter((name) => !Object.hasOwn(PARTS_OF_PAGES, name))
-  .map((name) => [name, name[0].toUpperCase() + name.slice(1)]);
+const named = (name) => [name, name[0].toUpperCase() + name.slice(1)];
+const PAGES = Object.values(GROUPS).flatMap((group) => Object.keys(group).map(named));
 const NEEDS_NOBODY = new Set(["settings", "design", "receipts"]);
 const main = document.getElementById("main");
 let leaving = new AbortController();
@@ -124,11 +112,14 @@ function drawNavigation(page) {
   put(
     nav,
     el("button", { type: "button", class: "menu", "aria-expanded": "false", onclick: unfold }, `Menu: ${titleOf(page)}`),
-    el(
-      "ul",
-      {},
-      PAGES.map(([name, title]) =>
-        el("li", {}, el("a", { href: address(name), "aria-current": name === current ? "page" : null }, title)),
+    Object.entries(GROUPS).map(([group, pages]) =>
+      el(
+        "ul",
+        { "aria-label": group || null },
+        group ? el("li", { class: "group", "aria-hidden": "true" }, group) : null,
+        Object.keys(pages).map(named).map(([name, title]) =>
+          el("li", {}, el("a", { href: address(name), "aria-current": name === current ? "page" : null }, title)),
+        ),
       ),
     ),
   );
@@ -144,12 +135,15 @@ function drawScope() {
         value: chosen[part] ?? "",
         readOnly: Boolean(caller?.[part]),
         maxlength: 255,
-        placeholder: "none",
+        placeholder: part === "user" ? "nobody" : "any",
+        list: part === "user" && caller?.is_operator ? "known-users" : null,
         hint: caller?.[part] ? "set by the key" : undefined,
       }),
     ),
+    el("datalist", { id: "known-users" }),
     el("button", { type: "submit" }, "Show"),
   );
+  box.onfocusin = () => suggestUsers(box.querySelector("datalist"));
   box.onsubmit = (event) => {
     event.preventDefault();
     setScope(
@@ -170,14 +164,21 @@ function drawScope() {
   };
 }
 
+/** Fills the list of users to choose from when it is first needed. */
+async function suggestUsers(list) {
+  if (!caller.is_operator || list.children.length) return;
+  const users = await get("users").catch(() => []);
+  put(list, users.filter((each) => each.org === caller.org).map((each) => el("option", { value: each.user })));
+}
+
 function drawCaller() {
   const who = caller.has_key
     ? `key ${caller.key.name || caller.key.id.slice(0, 8)}, rights: ${caller.rights.join(", ") || "none"}`
-    : "no key required";
+    : `org ${caller.org}`;
   put(
     document.getElementById("caller"),
-    el("span", {}, `org ${caller.org} · ${who}`),
-    el("span", { class: "keys" }, el("kbd", {}, "?"), " shortcuts"),
+    el("span", { class: "who" }, who),
+    el("button", { type: "button", class: "find", onclick: () => palette(OPEN) }, "Search or go to ", el("kbd", {}, "Ctrl K")),
     caller.has_key ? el("button", { type: "button", onclick: forget }, "Forget key") : null,
   );
 }
@@ -205,7 +206,7 @@ async function begin() {
   drawCaller();
   if (!isListening) {
     addEventListener("hashchange", show);
-    listen({ pages: PAGES, go, choose, search: focusSearch });
+    listen(OPEN);
   }
   isListening = true;
   show();
@@ -246,6 +247,8 @@ function focusSearch() {
   if (place().page === "search") main.querySelector("input")?.focus();
   else location.hash = address("search");
 }
+
+const OPEN = { pages: PAGES, go, choose, search: focusSearch };
 
 onWaiting((seconds) => {
   if (seconds) notice(`The server is busy. Retrying in ${seconds} s.`, "waiting");

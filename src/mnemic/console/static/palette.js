@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { el, put, said } from "./dom.js";
+import { dayInWords, dayOf } from "./format.js";
 import { dialog, table } from "./parts.js";
 import { caller } from "./session.js";
 
@@ -61,7 +62,8 @@ function step(by) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-function palette(open) {
+/** Opens the palette. */
+export function palette(open) {
   const found = el("ul", { id: "palette-list", role: "listbox", "aria-label": "Results" });
   const input = el("input", {
     type: "text",
@@ -72,12 +74,12 @@ function palette(open) {
     "aria-autocomplete": "list",
     autocomplete: "off",
     spellcheck: "false",
-    placeholder: "Page, user, conversation or question",
+    placeholder: "Page, user, conversation, day or question",
   });
   let places = pagesOf(open);
   let shown = [];
   let at = 0;
-  const box = dialog("Go to", [input, found]);
+  const box = dialog("Go to", [input, found, el("p", { class: "hint keys" }, "On a page, ", el("kbd", {}, "?"), " lists all keys.")]);
   box.classList.add("palette");
   const draw = () => {
     shown = matching(places, input.value, open);
@@ -140,8 +142,8 @@ async function more({ go, choose }) {
     ...users
       .filter((each) => each.org === caller.org)
       .map(({ user }) => ({ kind: "user", title: user, open: () => choose({ user }) })),
-    ...sessions.map(({ session, text }) => ({
-      kind: "conversation",
+    ...sessions.map(({ session, text, last_at: last }) => ({
+      kind: `conversation on ${dayInWords(dayOf(last))}`,
       title: text || session,
       open: () => go(`conversations/${session}`),
     })),

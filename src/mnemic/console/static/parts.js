@@ -88,7 +88,8 @@ export function difference(before, after) {
     } else if (j >= now.length || (i < old.length && same[i + 1][j] >= same[i][j + 1])) parts.push(["del", old[i++]]);
     else parts.push(["ins", now[j++]]);
   }
-  return el("span", { class: "difference" }, parts.map(([tag, text]) => el(tag, {}, said(text))));
+  const isJoined = (at) => parts[at][0] === "del" && parts[at + 1]?.[0] === "ins" && !/\s$/.test(parts[at][1]);
+  return el("span", { class: "difference" }, parts.map(([tag, text], at) => [el(tag, {}, said(text)), isJoined(at) ? " " : null]));
 }
 
 /** The lengths of the longest common runs of words from each pair of places on. */
@@ -106,6 +107,12 @@ export function meter(share) {
   const bar = el("span", { class: "bar" });
   bar.style.setProperty("width", `${Math.max(Math.round(100 * share), 1)}%`);
   return el("span", { class: "meter", "aria-hidden": "true" }, bar);
+}
+
+/** How relevant an item is, as a bar and in words, before the item; `otherwise` where that is not known. */
+export function rank(share, otherwise = null) {
+  const isKnown = share !== null && share !== undefined;
+  return el("p", { class: "rank" }, isKnown ? [meter(share), ` ${Math.round(100 * share)} % relevant`] : otherwise);
 }
 
 /** What went wrong, in the server's words, with a way to try again. */
@@ -128,7 +135,7 @@ function anotherKey() {
 
 /** Fills a box with what `make` gives: "loading" meanwhile, the problem when it fails. */
 export async function fill(box, make, signal) {
-  put(box, el("p", { class: "loading" }, "Loading…"));
+  if (!box.firstChild) put(box, el("p", { class: "loading" }, "Loading…")); // what is there already stays until then
   box.setAttribute("aria-busy", "true");
   try {
     put(box, await make());
@@ -364,7 +371,7 @@ export function empty(title, ...about) {
   );
 }
 
-/** Short words about a memory: kind, level, state and what is special. */
+/** Short words about a memory: kind, state and what is special. Its level, unless it is the user's own, as most are. */
 export function tags(item) {
   const special = [
     item.state && item.state !== "active" ? item.state : null,
@@ -374,7 +381,7 @@ export function tags(item) {
   return el(
     "span",
     { class: "tags" },
-    [item.role ? `said by ${item.role}` : item.kind, item.level]
+    [item.role ? `said by ${item.role}` : item.kind, item.level === "user" ? null : item.level]
       .filter(Boolean)
       .map((name) => el("span", { class: "tag" }, name)),
     special.filter(Boolean).map((name) => el("span", { class: `tag ${name}` }, name)),
@@ -382,8 +389,8 @@ export function tags(item) {
   );
 }
 
-/** A memory, message or passage in a list, linked to its own page. */
-export function entry(item, { beside, marked } = {}) {
+/** A memory, message or passage in a list, linked to its own page; `when` is left out below the name of its day. */
+export function entry(item, { marked, when = moment(item.observed_at) } = {}) {
   return el(
     "article",
     { class: "entry" },
@@ -393,9 +400,7 @@ export function entry(item, { beside, marked } = {}) {
       { class: "about" },
       tags(item),
       " ",
-      el("time", { datetime: item.observed_at }, moment(item.observed_at)),
-      item.importance === undefined ? null : el("span", { class: "rating" }, " · ", el("span", { class: "whole-line" }, `importance ${number(item.importance)}`)),
-      beside,
+      when && el("time", { datetime: item.observed_at }, when),
     ),
   );
 }

@@ -2,7 +2,7 @@
 
 import { get, post } from "../api.js";
 import { el, link, put, said, whole } from "../dom.js";
-import { clock, count, dayInWords, dayOf, moment } from "../format.js";
+import { clock, count, dayInBrief, dayInWords, dayOf } from "../format.js";
 import { button, dialog, empty, fill, form, heading } from "../parts.js";
 import { drawReceipt } from "./receipts.js";
 
@@ -94,7 +94,7 @@ export function sessionEntry({ session, text, messages, last_at: last }) {
     el(
       "p",
       { class: "about" },
-      el("time", { datetime: last }, moment(last)),
+      el("time", { datetime: last }, `${dayInBrief(dayOf(last))}, ${clock(last)}`),
       ` · ${count(messages, "message")} · `,
       said(session, { most: 60 }),
     ),

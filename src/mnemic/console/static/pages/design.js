@@ -18,11 +18,11 @@ const COLOURS = {
 };
 const NAMES = { person: "people", organisation: "organisations", place: "places", project: "projects", thing: "things" };
 const TYPE = [
-  ["h1, 24 px bold", "A page title", "size-page"],
-  ["h2, 18 px bold", "A section title", "size-part"],
-  ["text, 16 px", "Messages and controls", ""],
-  ["dense, 15 px", "A memory in a list", "size-dense"],
-  ["hint, 14 px", "Times and sources", "hint"],
+  ["h1, 150 % bold", "A page title", "size-page"],
+  ["h2, 115 % bold", "A section title", "size-part"],
+  ["text, 15 px", "Messages and controls", ""],
+  ["dense, 92 %", "A memory in a list", "size-dense"],
+  ["hint, 90 %", "Times and sources", "hint"],
 ];
 const STEPS = [0.25, 0.5, 0.75, 1, 1.25];
 
@@ -38,11 +38,11 @@ export function page() {
     part("Type", table("Sizes", ["size", "example"], TYPE.map(([name, text, style]) => [name, el("span", { class: style }, text)]))),
     part(
       "Spacing",
-      el("p", {}, "Distances are multiples of 4 px. List rows are 26 px high, so 25 fit on a laptop screen."),
+      el("p", {}, "Distances are multiples of a quarter of the text size. 25 rows of a list fit on a laptop screen."),
       STEPS.map((step) => {
         const bar = el("span", { class: "step" });
         bar.style.setProperty("width", `${step}rem`);
-        return el("p", { class: "about" }, bar, ` ${step * 16} px`);
+        return el("p", { class: "about" }, bar, ` ${step}`);
       }),
     ),
     part(

@@ -70,12 +70,9 @@ function upload(again) {
     form(
       "Upload",
       [
-        el(
-          "div",
-          { class: "row" },
-          el("div", { class: "field" }, el("label", { for: "files" }, "Files"), file),
-          field("Level", "level", { options: [["", "default"], ...LEVELS] }),
-        ),
+        el("p", { class: "invitation" }, "Drop files here, or choose them. Text, Markdown, PDF, Word, spreadsheets and more become passages that memory finds."),
+        el("div", { class: "field" }, el("label", { for: "files" }, "Files"), file),
+        field("Level", "level", { options: [["", "default"], ...LEVELS] }),
       ],
       "Upload",
       async ({ level }) => {
@@ -85,8 +82,8 @@ function upload(again) {
         if (hasAdded) notice("Uploaded");
         if (hasAdded && !results.querySelector(".problem, .failed")) again();
       },
+      { class: "inline" },
     ),
-    el("p", { class: "hint" }, "Or drop files here"),
     results,
   );
   return box;
@@ -132,7 +129,7 @@ function drawList(page, query) {
       ["document", "status", "passages", "characters", "changed"],
       page.documents.map((each) => [
         link(`documents/${each.id}`, {}, said(each.title || each.source, { most: 120 })),
-        el("span", { class: `tag ${each.status}`, title: each.reason || null }, each.status),
+        [el("span", { class: `tag ${each.status}` }, each.status), " ", each.reason ? said(each.reason, { most: 300 }) : null],
         number(each.chunks, 0),
         number(each.characters, 0),
         moment(each.updated_at),

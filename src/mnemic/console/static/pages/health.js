@@ -79,7 +79,7 @@ function drawKind(kind, amount, findings, again) {
     el(
       "div",
       { class: "heading" },
-      el("h2", {}, `${title} (${number(amount, 0)})`),
+      el("h2", {}, `${title} (${number(amount, 0)})`, el("span", { class: "hint" }, ` ${about}`)),
       isSafe
         ? button("Apply safe fixes…", () => preview(kind, again), {
             right: "write",
@@ -87,7 +87,6 @@ function drawKind(kind, amount, findings, again) {
           })
         : null,
     ),
-    el("p", { class: "hint" }, about),
     el(
       "ul",
       { class: "list" },
@@ -102,19 +101,19 @@ function finding(each, again) {
   return el(
     "li",
     {},
-    el("p", {}, each.text ? said(each.text, { most: 280 }) : null),
-    el("p", { class: "sentence" }, said(each.reason, { most: 500 })),
+    each.text ? el("p", {}, said(each.text, { most: 280 })) : null,
     el(
       "p",
       { class: "about" },
+      el("span", { class: "sentence" }, said(each.reason, { most: 500 })),
       each.ids
         .slice(0, 10)
         .map((id, at) => [
-          at ? " " : "",
+          " · ",
           isJob ? el("code", {}, id) : link(`item/${id}`, {}, each.ids.length > 1 ? `memory ${at + 1}` : "memory"),
         ]),
     ),
-    el("div", { class: "actions" }, remedy(each, again), el("code", {}, each.remedy.command)),
+    el("div", { class: "actions" }, remedy(each, again), el("code", { class: "hint" }, each.remedy.command)),
   );
 }
 

@@ -40,8 +40,9 @@ function draw(item, context) {
     isMemory(item) ? actions(item, context) : messageActions(item, context),
     waits(item),
     replaced(item, context.signal),
-    details(item),
     item.provenance?.length ? provenance(item, context.signal) : null,
+    el("h2", {}, "Details"),
+    details(item),
   ];
 }
 
@@ -92,7 +93,6 @@ function replaced(item, signal) {
 
 function details(item) {
   return facts([
-    ["ID", el("code", {}, item.id)],
     ["Context", item.context && said(item.context)],
     ["Original words", item.snippet && said(item.snippet)],
     ["Categories", item.categories?.length ? said(item.categories.join(", ")) : null],
@@ -119,6 +119,7 @@ function details(item) {
     ["Source", item.source && said(item.source)],
     [item.last_page > item.page ? "Pages" : "Page", pages(item).split(" ")[1]],
     ["Document", item.document_id && link(`documents/${item.document_id}`, { at: item.index }, said(item.title || item.source))],
+    ["ID", el("code", {}, item.id)],
     ["Metadata", mapping(item.metadata)],
     ["Bookkeeping", mapping(item.bookkeeping)],
   ]);
@@ -130,7 +131,7 @@ function held({ valid_from: from, valid_to: to }) {
 }
 
 const mapping = (values) =>
-  values && Object.keys(values).length ? el("pre", {}, said(JSON.stringify(values, null, 2), { most: 5000 })) : null;
+  values && Object.keys(values).length ? el("code", {}, said(JSON.stringify(values, null, 1), { most: 5000 })) : null;
 
 function actions(item, { go, again }) {
   const act = (path, body, told) => async () => {
@@ -333,7 +334,7 @@ function drawHistory(entries) {
               el("time", { datetime: each.at }, moment(each.at)),
               " by ",
               said(each.actor),
-              each.reason ? [": ", said(each.reason, { most: 500 })] : null,
+              each.reason ? [": ", reasonOf(each.reason)] : null,
               differences(each),
             ),
           ),
@@ -342,10 +343,17 @@ function drawHistory(entries) {
   ];
 }
 
+const ID = /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/;
+
+/** Why something happened; the id of a memory in it becomes a link. */
+function reasonOf(reason) {
+  return reason.split(ID).map((part, at) => (at % 2 ? link(`item/${part}`, {}, "another memory") : said(part, { most: 500 })));
+}
+
 function differences({ before, after }) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const shown = names.filter(
-    (name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]) && before && name in before,
+    (name) => name !== "other_id" && JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]) && before && name in before,
   );
   if (!shown.length) return null;
   return el(
@@ -364,6 +372,9 @@ function differences({ before, after }) {
   );
 }
 
+const TIME = /^\d{4}-\d\d-\d\dT/;
+
 function value(given) {
+  if (given === null || TIME.test(given)) return moment(given);
   return said(typeof given === "string" ? given : JSON.stringify(given ?? null), { most: 500 });
 }

@@ -23,6 +23,7 @@ export function page({ query, signal, go, again }) {
         "jobs",
         (given.states ?? []).map((state) => ["states", state]),
       ),
+    { class: "inline" },
   );
   return [
     heading("Jobs", caller.is_operator ? button("Run due jobs", () => work(again), { right: "admin" }) : null),

@@ -20,10 +20,14 @@ const LINE = { width: 200, height: 36 };
 export function page({ signal, choose, go }) {
   if (isNobody() && caller.is_operator) {
     const users = el("section", { "aria-label": "Users" });
-    const draw = () => drawUsers(choose, signal);
-    fill(users, draw, signal);
-    keepLive([[users, draw]], signal);
-    return [heading("Overview"), users];
+    const speed = el("section", { class: "tile", "aria-label": "Speed" });
+    const boxes = [
+      [users, () => drawUsers(choose, signal)],
+      [speed, () => drawSpeed(signal)],
+    ];
+    for (const [box, draw] of boxes) fill(box, draw, signal);
+    keepLive(boxes, signal);
+    return [heading("Overview"), users, speed];
   }
   const growth = el("section", { class: "tile wide", "aria-label": "Growth" });
   const attention = el("section", { class: "tile", "aria-label": "What needs attention" });
@@ -83,7 +87,7 @@ async function drawGrowth(ask) {
   const times = [...page.memories, ...sessions].map(timeOf);
   const span = { first: Math.min(...times), last: Math.max(...times) };
   return [
-    el("h2", {}, "Growth"),
+    el("h2", {}, "Growth", times.length ? el("span", { class: "hint" }, ` ${dayAt(span.first)} to ${dayAt(span.last)}`) : null),
     el(
       "div",
       { class: "growth" },
@@ -91,7 +95,6 @@ async function drawGrowth(ask) {
       figure(messages, "conversations", "message", spread(sessions, span, (each) => each.messages)),
       figure(sessions.length, "conversations", "conversation", spread(sessions, span, () => 1)),
     ),
-    times.length ? el("p", { class: "hint" }, `From ${dayAt(span.first)} to ${dayAt(span.last)}`) : null,
   ];
 }
 
@@ -114,18 +117,18 @@ function spread(items, { first, last }, weight) {
   return sums;
 }
 
+/** A column for each part of the time; none where nothing came. */
 function sparkline(sums) {
   const most = Math.max(...sums, 1);
-  const points = sums.map((sum, at) => [
-    2 + (at * (LINE.width - 4)) / (sums.length - 1),
-    LINE.height - 3 - (sum / most) * (LINE.height - 8),
-  ]);
-  const line = points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
+  const wide = LINE.width / sums.length;
+  const columns = sums.map((sum, at) => {
+    const height = sum && Math.max((sum / most) * LINE.height, 2);
+    return svg("rect", { x: at * wide, y: LINE.height - height, width: wide * 0.72, height });
+  });
   return svg(
     "svg",
     { viewBox: `0 0 ${LINE.width} ${LINE.height}`, class: "spark", role: "img", "aria-label": `over time: ${sums.join(", ")}`, preserveAspectRatio: "none" },
-    svg("polygon", { points: `2,${LINE.height} ${line} ${LINE.width - 2},${LINE.height}` }),
-    svg("polyline", { points: line }),
+    columns,
   );
 }
 
@@ -180,8 +183,20 @@ async function drawUsers(choose, signal) {
     get("sessions", { user, limit: MOST_COUNTED }, { signal })
       .then((sessions) => sessions.length && put(drawn[at], activity(sessions)))
       .catch(() => put(drawn[at], "—"));
+  const sum = (name) => users.reduce((total, each) => total + each[name], 0);
+  const totals = [
+    [users.length, "user", "users"],
+    [sum("memories"), "memory", "memories"],
+    [sum("messages"), "message", "messages"],
+    [sum("documents"), "document", "documents"],
+  ];
   const chosen = (part, name) => el("button", { type: "button", class: "name", onclick: () => choose({ [part]: name }) }, said(name));
   return [
+    el(
+      "p",
+      { class: "card totals" },
+      totals.map(([amount, one, many]) => el("span", {}, el("strong", { class: "big" }, number(amount, 0)), ` ${amount === 1 ? one : many}`)),
+    ),
     table(
       users.length > MOST_USERS ? `The ${MOST_USERS} most recently active users` : "Users, most recently active first",
       ["user", "memories", "messages", "documents", "activity", "last active"],
@@ -241,27 +256,19 @@ async function drawCounts(ask) {
         : null,
       el("section", { "aria-label": "Newest memories" }, el("h2", {}, "Newest memories"), newest.memories.map((each) => entry(each))),
     ),
-    el("h2", {}, "Kinds and states"),
-    el(
-      "div",
-      { class: "cards" },
-      card("By state", counts.states, (state) => link("memories", { states: state }, words(state))),
-      card("By kind", counts.kinds, (kind) => link("memories", { kinds: kind }, words(kind))),
-      card("Documents", counts.documents, (status) => link("documents", {}, words(status))),
-    ),
+    el("h2", {}, "What is stored"),
+    facts([
+      ["Memories", amounts(counts.states, (state) => link("memories", { states: state }, words(state)))],
+      ["By kind", amounts(counts.kinds, (kind) => link("memories", { kinds: kind }, words(kind)))],
+      ["Documents", amounts(counts.documents, (status) => link("documents", {}, words(status)))],
+    ]),
   ];
 }
 
-function card(title, counts, name) {
-  const known = Object.entries(counts);
-  return el(
-    "div",
-    { class: "card" },
-    el("h3", {}, title),
-    known.length
-      ? facts(known.map(([each, amount]) => [name(each), number(amount, 0)]))
-      : el("p", { class: "hint" }, "none"),
-  );
+/** Names with their amounts in one line, the largest first. */
+function amounts(counts, name) {
+  const known = Object.entries(counts).sort((a, b) => b[1] - a[1]);
+  return known.length ? known.map(([each, amount], at) => [at ? " · " : "", el("span", { class: "whole-line" }, `${number(amount, 0)} `, name(each))]) : null;
 }
 
 async function drawAttention(signal) {
@@ -288,9 +295,6 @@ async function drawAttention(signal) {
     failed.documents.length
       ? link("documents", {}, `${count(failed.documents.length, "document")} could not be read`)
       : null,
-    caller.has_key || !may("admin")
-      ? null
-      : el("span", {}, "No key is required: the server only accepts requests from this machine. ", link("settings", {}, "Settings")),
   ].filter(Boolean);
   return [
     el("h2", {}, "What needs attention"),

@@ -1,62 +1,92 @@
 // The context of a message: what a model would get with it, why each item is there, and what was left out.
 
-import { post } from "../api.js";
-import { el, link, said } from "../dom.js";
-import { count, fromField, moment, number, words } from "../format.js";
-import { empty, field, fill, form, heading, meter } from "../parts.js";
-import { TIMES } from "../slider.js";
+import { get, post } from "../api.js";
+import { address, el, link, said } from "../dom.js";
+import { count, dayOf, fromField, moment, number, words } from "../format.js";
+import { empty, field, fill, form, heading, rank } from "../parts.js";
+import { TIMES, daySlider, endOf } from "../slider.js";
 
 const BUDGET = 2048;
 const LARGE_BUDGET = 16_384;
 const MOST_LEFT_OUT = 20;
+const FEW = 6; // items of a reason that are listed at once
+const SETTLES_MS = 250;
+const DAYS = new Set(TIMES.map(([name]) => name));
+const CONDITIONS = ["budget", "floor", ...DAYS];
 const PERSONAL = ["profile", "facts", "documents", "agent", "org", "session"];
 
 export function page({ query, signal, go }) {
-  const answer = el("section", { "aria-label": "What the model receives" });
   const asked = query.get("q") ?? "";
   const box = form(
     "Prompt",
-    [
-      field("Message", "q", { value: asked, rows: 2, required: true }),
-      el("div", { class: "row" }, limits(query), TIMES.map(([name, , label]) => time(label, name, query))),
-    ],
+    [field("Message", "q", { value: asked, rows: 1, required: true })],
     "Show the prompt",
-    (given) =>
-      go(
-        "prompt",
-        Object.entries(given).filter(([, value]) => value),
-      ),
+    ({ q }) => go("prompt", { ...Object.fromEntries(query), q }),
+    { class: "inline" },
   );
-  if (asked) fill(answer, () => replay(asked, query, signal), signal);
-  else
-    answer.append(
+  const rest = el("div", {});
+  if (asked) {
+    const keep = (given) => address("prompt", [["q", asked], ...given]);
+    fill(rest, async () => trial(asked, query, signal, { first: await firstDay(signal), keep }), signal);
+  } else
+    rest.append(
       empty(
         "What would a model receive?",
         "Enter a message as the user would. This page shows the exact text that is added to the prompt, where each part comes from, and what is left out.",
       ),
     );
-  return [heading("Prompt"), box, answer];
+  return [heading("Prompt"), box, rest];
 }
 
-const time = (label, name, query) => field(label, name, { type: "datetime-local", value: query.get(name) ?? "" });
+/** The day of the oldest memory, where the sliders begin. */
+export async function firstDay(signal) {
+  const { memories } = await get("memories", { order: "oldest", limit: 1, states: ["active", "superseded"] }, { signal });
+  return dayOf(memories[0]?.observed_at ?? new Date().toISOString());
+}
 
-/** The fields for what a prompt may hold. */
-export function limits(query) {
-  return [
-    field("Budget (tokens)", "budget", {
+/** The prompt of a message, and what changes it: each change asks again. `keep(given)` is the address with the changes; the rest as for `replay`. */
+export function trial(asked, query, signal, { first, keep, ...about }) {
+  const answer = el("section", { "aria-label": about.then ? "Rebuilt prompt" : "What the model receives" });
+  const given = Object.fromEntries(CONDITIONS.map((name) => [name, query.get(name)]));
+  let timer = 0;
+  let asking = new AbortController();
+  signal.addEventListener("abort", () => asking.abort(), { once: true });
+  const chosen = () => Object.entries(given).filter(([, value]) => value);
+  function ask() {
+    asking.abort();
+    if (signal.aborted) return;
+    asking = new AbortController();
+    const own = asking.signal;
+    const sent = chosen().map(([name, value]) => [name, DAYS.has(name) ? endOf(value.slice(0, 10)) : value]);
+    fill(answer, () => replay(asked, new URLSearchParams(sent), own, about), own);
+  }
+  function changed(name, value) {
+    given[name] = value;
+    history.replaceState(null, "", keep(chosen()));
+    clearTimeout(timer);
+    timer = setTimeout(ask, SETTLES_MS);
+  }
+  ask();
+  return [conditions(query, first, changed), answer];
+}
+
+function conditions(query, first, changed) {
+  const limit = (label, name, least, most, more) =>
+    field(label, name, {
       type: "number",
-      min: 16,
-      max: LARGE_BUDGET,
-      value: query.get("budget") ?? String(BUDGET),
-    }),
-    field("Minimum relevance (%)", "floor", {
-      type: "number",
-      min: 0,
-      max: 100,
-      value: query.get("floor") ?? "",
-      placeholder: "automatic",
-    }),
-  ];
+      min: least,
+      max: most,
+      value: query.get(name) ?? "",
+      oninput: ({ target }) => target.checkValidity() && changed(name, target.value),
+      ...more,
+    });
+  return el(
+    "div",
+    { class: "conditions", role: "group", "aria-label": "Conditions" },
+    limit("Budget (tokens)", "budget", 16, LARGE_BUDGET, { placeholder: String(BUDGET) }),
+    limit("Minimum relevance (%)", "floor", 0, 100, { placeholder: "automatic" }),
+    TIMES.map((each) => daySlider(each, { first, day: query.get(each[0])?.slice(0, 10), moved: (day) => changed(each[0], day) }).box),
+  );
 }
 
 /** What a model would get with a message, under the conditions of `query`. `then`: what it got, by id; `session`: where it was said; `level`: of the headings. */
@@ -100,7 +130,7 @@ function sources(context, then, head) {
     context.citations.length
       ? el(
           "ol",
-          { class: "list" },
+          { class: "list ranked" },
           context.citations.map((each) => source(each, hits.get(each.item_id), then && !then.has(each.item_id))),
         )
       : el("p", { class: "hint" }, "No memories, messages or documents."),
@@ -142,27 +172,24 @@ function source(citation, hit, isNew) {
   return el(
     "li",
     {},
+    rank(hit?.contributions.length ? hit.relevance : null, hit?.contributions.length ? null : "with another item"),
     el(
-      "p",
-      {},
-      `[${citation.number}] `,
-      link(`item/${citation.item_id}`, {}, said(hit?.item.text ?? citation.title ?? citation.source, { most: 140 })),
-    ),
-    el(
-      "p",
-      { class: "about" },
-      isNew ? [el("span", { class: "tag" }, "not in the original prompt"), " "] : null,
-      hit?.contributions.length ? relevance(hit) : "shown with another item · ",
-      `${words(citation.kind)} · ${moment(citation.observed_at)}`,
+      "article",
+      { class: "entry" },
+      el(
+        "p",
+        {},
+        `[${citation.number}] `,
+        link(`item/${citation.item_id}`, {}, said(hit?.item.text ?? citation.title ?? citation.source, { most: 140 })),
+      ),
+      el(
+        "p",
+        { class: "about" },
+        isNew ? [el("span", { class: "tag" }, "not in the original prompt"), " "] : null,
+        `${words(citation.kind)} · ${moment(citation.observed_at)}`,
+      ),
     ),
   );
-}
-
-/** A bar and a percentage; nothing for an embedder whose relevance is not known. */
-export function relevance(hit) {
-  if (hit.relevance === null) return null;
-  const share = Math.round(100 * hit.relevance);
-  return [meter(hit.relevance), ` ${share} % relevant · `];
 }
 
 /** Hits of recall that the prompt does not contain: those that a larger budget would add, and those that are not relevant enough. */
@@ -173,28 +200,25 @@ function leftOut(context, roomy, found, head) {
   if (!others.length) return null;
   const lowest = Math.min(...context.recall.hits.map((hit) => hit.relevance ?? 1));
   const reason = (hit) => {
-    if (fits.has(hit.item.id)) return "does not fit the budget";
-    if (hit.item.provenance?.some((each) => shown.has(each.source_id))) return "comes from a message in the prompt";
-    return hit.relevance < lowest ? "not relevant enough" : "not relevant enough, or covered by another item";
+    if (fits.has(hit.item.id)) return "Does not fit the budget";
+    if (hit.item.provenance?.some((each) => shown.has(each.source_id))) return "Comes from a message in the prompt";
+    return hit.relevance < lowest ? "Not relevant enough" : "Not relevant enough, or covered by another item";
   };
   return [
     head("Left out"),
-    el(
-      "ol",
-      { class: "list" },
-      others.map((hit) =>
+    [...Map.groupBy(others, reason)]
+      .sort((a, b) => a[1].length - b[1].length)
+      .map(([why, hits]) =>
         el(
-          "li",
-          {},
-          el("p", {}, link(`item/${hit.item.id}`, {}, said(hit.item.text, { most: 140 }))),
+          "details",
+          { open: hits.length <= FEW },
+          el("summary", {}, `${why} (${hits.length})`),
           el(
-            "p",
-            { class: "about" },
-            relevance(hit),
-            reason(hit),
+            "ol",
+            { class: "list ranked compact" },
+            hits.map((hit) => el("li", {}, rank(hit.relevance), el("p", { class: "entry" }, link(`item/${hit.item.id}`, {}, said(hit.item.text, { most: 140 }))))),
           ),
         ),
       ),
-    ),
   ];
 }

@@ -73,7 +73,7 @@ function draw1({ memory, reason, since }, signal) {
       moment(since),
       memory.source ? [", source ", said(memory.source, { most: 100 })] : null,
     ),
-    el("p", {}, el("strong", {}, "Reason: "), reason ? said(reason.replace(memory.other_id, "the memory below")) : "none recorded"),
+    el("p", { class: "sentence" }, reason ? said(reason.replace(memory.other_id, "the memory below")) : "No reason recorded"),
     other,
     el(
       "div",

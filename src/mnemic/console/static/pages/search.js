@@ -3,10 +3,12 @@
 import { post, route } from "../api.js";
 import { el, link, marks, said } from "../dom.js";
 import { way } from "../drawing.js";
-import { fromField, number, words } from "../format.js";
-import { LEVELS, choices, contributions, empty, entry, facts, field, fill, form, heading, meter } from "../parts.js";
+import { count, fromField, number, words } from "../format.js";
+import { LEVELS, choices, contributions, empty, entry, facts, field, fill, form, heading, rank } from "../parts.js";
 
 const KINDS = ["message", "document", "fact", "preference", "goal", "event", "summary", "reflection", "gem"];
+
+const AT_FIRST = { limit: "10", hops: "0" };
 
 export function page({ query, signal, go }) {
   const answer = el("section", { "aria-label": "Answer" });
@@ -19,18 +21,18 @@ export function page({ query, signal, go }) {
         "div",
         { class: "row" },
         field("Question", "q", { value: asked, type: "search", required: true, class: "wide" }),
-        field("Hits", "limit", { type: "number", min: 1, max: 100, value: query.get("limit") ?? "10" }),
-        field("Relations to follow", "hops", { type: "number", min: 0, max: 4, value: query.get("hops") ?? "0" }),
       ),
       el(
         "details",
-        { open: ["kinds", "levels", "as_of", "why"].some((name) => query.get(name)) },
-        el("summary", {}, "Filter the results, or find out why one is missing"),
+        { open: ["kinds", "levels", "as_of", "known_at", "why"].some((name) => query.get(name)) },
+        el("summary", {}, "Filters, and why a result is missing"),
         choices("Kinds (default: all)", "kinds", KINDS, query.getAll("kinds")),
         choices("Levels (default: all visible)", "levels", LEVELS, query.getAll("levels")),
         el(
           "div",
           { class: "row" },
+          field("Hits", "limit", { type: "number", min: 1, max: 100, value: query.get("limit") ?? "10" }),
+          field("Relations to follow", "hops", { type: "number", min: 0, max: 4, value: query.get("hops") ?? "0" }),
           field("True at", "as_of", { type: "datetime-local", value: query.get("as_of") ?? "" }),
           field("Known at", "known_at", { type: "datetime-local", value: query.get("known_at") ?? "" }),
         ),
@@ -45,9 +47,10 @@ export function page({ query, signal, go }) {
       go(
         "search",
         Object.entries(given).flatMap(([name, value]) =>
-          Array.isArray(value) ? value.map((each) => [name, each]) : value ? [[name, value]] : [],
+          Array.isArray(value) ? value.map((each) => [name, each]) : value && value !== AT_FIRST[name] ? [[name, value]] : [],
         ),
       ),
+    { class: "inline filters" },
   );
   if (asked) fill(answer, () => drawAnswer(question(query), why, signal), signal);
   else {
@@ -74,22 +77,24 @@ async function drawAnswer(body, why, signal) {
     post("recall", body, { signal }),
     why ? post(route`memories/${why}/why-not`, body, { signal }) : null,
   ]);
-  const spent = Object.entries(recall.timings_ms)
-    .map(([name, ms]) => `${words(name)} ${number(ms, 1)} ms`)
-    .join(", ");
   return [
     reason ? drawWhy(reason) : null,
     recall.degraded.length
       ? el("p", { class: "banner" }, `Some sources were not searched: ${recall.degraded.join("; ")}`)
       : null,
+    el(
+      "p",
+      { class: "about" },
+      `${count(recall.hits.length, "hit")} in ${number(recall.timings_ms.total, 0)} ms · `,
+      link("prompt", { q: body.query }, "Show the prompt for this question"),
+    ),
     recall.is_fallback
       ? el("p", { class: "banner" }, "Nothing matched. These are the most important memories, as general background.")
       : null,
-    el("p", { class: "actions" }, link("prompt", { q: body.query }, "Show the prompt for this question")),
     recall.hits.length
       ? el(
           "ol",
-          { class: "list hits" },
+          { class: "list ranked hits" },
           recall.hits.map((hit, at) => drawHit(hit, at, marks(body.query))),
         )
       : empty(
@@ -99,24 +104,17 @@ async function drawAnswer(body, why, signal) {
     recall.paths.map((path) =>
       el("section", { class: "card" }, el("h2", {}, said(path.nodes.map((node) => node.name).join(" – "))), way(path)),
     ),
-    el("p", { class: "hint" }, spent),
   ];
-}
-
-function similarity(hit) {
-  return hit.similarity === null ? null : el("p", { class: "hint" }, `similarity ${number(hit.similarity)}`);
 }
 
 function drawHit(hit, at, marked) {
   return el(
     "li",
     {},
-    entry(hit.item, {
-      marked,
-      beside: hit.relevance === null ? null : [" · ", meter(hit.relevance), ` ${Math.round(100 * hit.relevance)} % relevant`],
-    }),
+    hit.relevance === null ? null : rank(hit.relevance),
+    entry(hit.item, { marked }),
     hit.contributions.length
-      ? el("details", { open: at === 0 }, el("summary", {}, "Why"), similarity(hit), contributions(hit.contributions, hit.score))
+      ? el("details", { open: at === 0 }, el("summary", {}, "Why"), contributions(hit.contributions, hit.score))
       : null,
   );
 }

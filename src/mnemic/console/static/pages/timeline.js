@@ -2,14 +2,15 @@
 
 import { get, post, route } from "../api.js";
 import { el, link, put, said } from "../dom.js";
-import { count, dayInWords, dayOf, number } from "../format.js";
+import { count, dayInBrief, dayInWords, dayOf, number } from "../format.js";
 import { drawLanes, lanesOf } from "../lanes.js";
 import { button, empty, entry, fill, heading, notice, tags } from "../parts.js";
 import { scope } from "../session.js";
 import { TIMES, daySlider, endOf } from "../slider.js";
 
 const A_PAGE = 500;
-const MOST_LANED = 1000;
+const MOST_LANED = 4000; // memories whose lanes are drawn
+const AT_ONCE = 1000;
 const CARD_EDGES = 34; // its padding and border, left and right
 const DAYS_AT_ONCE = 14;
 const DAY_MS = 86_400_000;
@@ -115,8 +116,8 @@ function drawDay(day, { memories, messages }) {
   return el(
     "section",
     { class: "day", "aria-label": day },
-    el("h3", {}, el("time", { datetime: day }, dayInWords(day))),
-    memories.map((each) => entry(each)),
+    el("h3", {}, el("time", { datetime: day }, dayInBrief(day))),
+    memories.map((each) => entry(each, { when: null })),
     talk.length
       ? el(
           "details",
@@ -142,16 +143,13 @@ function message(item) {
 
 /** Lanes and events over all days until today, and a slider along them: what was true, or known, at the end of one. */
 async function overview(first, signal, again) {
-  const [page, sessions] = await Promise.all([
-    get("memories", { states: STATES, limit: MOST_LANED }, { signal }),
-    get("sessions", { limit: MOST_LANED }, { signal }),
-  ]);
+  const [memories, sessions] = await Promise.all([newest(signal), get("sessions", { limit: AT_ONCE }, { signal })]);
   const chosen = { as_of: null, known_at: null };
   const [truth, knowledge] = TIMES.map((each) => daySlider(each, { first, moved: (day) => moved(each[0], day) }));
   const { start, last } = truth;
   const { box, move, indent } = drawLanes({
-    lanes: lanesOf(page.memories),
-    events: page.memories.filter((each) => each.kind === "event" && each.state === "active"),
+    lanes: lanesOf(memories),
+    events: memories.filter((each) => each.kind === "event" && each.state === "active"),
     sessions,
     start,
     end: Math.max(start + last * DAY_MS, start + 1),
@@ -186,6 +184,18 @@ async function overview(first, signal, again) {
     knowledge.box,
     shown,
   );
+}
+
+/** The newest memories in all states of the timeline, up to `MOST_LANED`. */
+async function newest(signal) {
+  const found = [];
+  let after;
+  do {
+    const page = await get("memories", { states: STATES, limit: AT_ONCE, after }, { signal });
+    found.push(...page.memories);
+    after = page.next;
+  } while (after && found.length < MOST_LANED);
+  return found;
 }
 
 /** The width of what a card of the page holds. */

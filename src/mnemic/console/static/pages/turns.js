@@ -3,15 +3,13 @@
 import { get, route } from "../api.js";
 import { address, el, link, put, said } from "../dom.js";
 import { count, dayOf, moment, number, words } from "../format.js";
-import { button, empty, entry, fill, form, heading } from "../parts.js";
-import { TIMES, daySlider, endOf } from "../slider.js";
+import { button, empty, entry, fill, heading, rank } from "../parts.js";
 import { bubble, remembered } from "./conversations.js";
-import { limits, relevance, replay } from "./prompt.js";
+import { firstDay, trial } from "./prompt.js";
 
 const A_PAGE = 50;
 const BEFORE = 6; // messages of the conversation that are shown
 const SOON_MS = 300_000; // the answer to a message comes by then
-const SETTLES_MS = 250;
 const ITEMS_AT_FIRST = 30; // of a prompt; each is a request
 
 export function page({ id, query, signal }) {
@@ -70,7 +68,7 @@ async function drawTurn(id, query, signal) {
     itemsOf(turn.items.slice(0, ITEMS_AT_FIRST), signal),
     talkOf(turn, signal),
     turn.session ? remembered(turn.session, signal) : new Map(),
-    get("memories", { order: "oldest", limit: 1, states: ["active", "superseded"] }, { signal }),
+    firstDay(signal),
   ]);
   const items = [...first, ...turn.items.slice(ITEMS_AT_FIRST).map((each) => ({ ...each, isWaiting: true }))];
   const said = talk.length ? talk : [{ role: "user", text: turn.query, observed_at: turn.at, id: "" }];
@@ -112,7 +110,7 @@ async function drawTurn(id, query, signal) {
         ? kept.map((each) => entry(each))
         : el("p", { class: "hint" }, "Nothing so far. Facts are extracted after the answer."),
     ),
-    again(turn, items, oldest.memories[0]?.observed_at ?? turn.at, query, signal),
+    again(turn, items, oldest, query, signal),
   ];
 }
 
@@ -145,7 +143,7 @@ function blocks(turn, items, signal) {
   return names.map((name) => {
     const own = items.filter((each) => each.block === name);
     const waiting = own.filter((each) => each.isWaiting);
-    const list = el("ol", { class: "list" }, own.filter((each) => !each.isWaiting).map((each) => el("li", {}, shown(each))));
+    const list = el("ol", { class: "list ranked" }, own.filter((each) => !each.isWaiting).map((each) => el("li", {}, shown(each))));
     const more = button(`Show ${count(waiting.length, "more item")}`, async () => {
       list.append(...(await itemsOf(waiting, signal)).map((each) => el("li", {}, shown(each))));
       more.remove();
@@ -172,64 +170,36 @@ function shown(item) {
   if (!item.text) return el("p", { class: "hint" }, "An item that has since been erased.");
   const isOld = item.state === "superseded" || item.state === "archived";
   return [
-    el("p", {}, link(`item/${item.id}`, {}, said(item.text, { most: 140 }))),
+    rank(item.relevance, "background"),
     el(
-      "p",
-      { class: "about" },
-      item.relevance === null ? "background · " : relevance(item),
-      item.kind ? words(item.kind) : item.role ? "message" : "document",
-      ` · ${moment(item.observed_at)}`,
-      isOld ? [" ", el("span", { class: `tag ${item.state}` }, `now ${item.state}`)] : null,
+      "article",
+      { class: "entry" },
+      el("p", {}, link(`item/${item.id}`, {}, said(item.text, { most: 140 }))),
+      el(
+        "p",
+        { class: "about" },
+        item.kind ? words(item.kind) : item.role ? "message" : "document",
+        ` · ${moment(item.observed_at)}`,
+        isOld ? [" ", el("span", { class: `tag ${item.state}` }, `now ${item.state}`)] : null,
+      ),
     ),
   ];
 }
 
 /** The prompt of the same message under other conditions, beside what was put into it then. */
 function again(turn, items, oldest, query, signal) {
-  const answer = el("section", { "aria-label": "Rebuilt prompt" });
-  const then = new Map(items.map((each) => [each.id, each]));
-  const first = dayOf(oldest < turn.at ? oldest : turn.at);
-  const days = Object.fromEntries(TIMES.map(([name]) => [name, query.get(name)]));
-  let given = { budget: query.get("budget") ?? turn.settings.budget_tokens, floor: query.get("floor") };
-  let timer = 0;
-  let asking = new AbortController();
-  signal.addEventListener("abort", () => asking.abort(), { once: true });
-  function ask() {
-    asking.abort();
-    asking = new AbortController();
-    const own = asking.signal;
-    const times = Object.fromEntries(TIMES.map(([name]) => [name, endOf(days[name])]));
-    const asked = new URLSearchParams(Object.entries({ ...given, ...times }).filter(([, value]) => value));
-    fill(answer, () => replay(turn.query, asked, own, { then, session: turn.session, level: 3 }), own);
-  }
-  function chose() {
-    const kept = Object.entries({ ...given, ...days }).filter(([, value]) => value);
-    history.replaceState(null, "", address(`turns/${turn.id}`, kept));
-    clearTimeout(timer);
-    timer = setTimeout(ask, SETTLES_MS);
-  }
-  const sliders = TIMES.map((each) => {
-    const moved = (day) => {
-      days[each[0]] = day;
-      chose();
-    };
-    return daySlider(each, { first, day: days[each[0]], moved }).box;
-  });
-  const limited = new URLSearchParams(Object.entries(given).filter(([, value]) => value));
-  const box = form(
-    "Conditions",
-    [el("div", { class: "row" }, limits(limited)), sliders],
-    "Show the prompt",
-    (values) => {
-      given = { budget: values.budget, floor: values.floor };
-      chose();
-    },
-  );
-  if (turn.query) ask();
+  if (!query.has("budget")) query.set("budget", turn.settings.budget_tokens);
+  const about = {
+    first: oldest < dayOf(turn.at) ? oldest : dayOf(turn.at),
+    keep: (given) => address(`turns/${turn.id}`, given),
+    then: new Map(items.map((each) => [each.id, each])),
+    session: turn.session,
+    level: 3,
+  };
   return el(
     "section",
     { class: "card", "aria-label": "At another time" },
     el("h2", {}, "The same message now, or at another time"),
-    turn.query ? [box, answer] : el("p", { class: "hint" }, "The text of the message is not available."),
+    turn.query ? trial(turn.query, query, signal, about) : el("p", { class: "hint" }, "The text of the message is not available."),
   );
 }
