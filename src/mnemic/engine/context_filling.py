@@ -44,7 +44,7 @@ from mnemic.text.blocks import (
     section_block,
 )
 from mnemic.text.languages import detect
-from mnemic.text.normalise import SameTexts
+from mnemic.text.normalise import SameTexts, late_pattern
 from mnemic.text.sanitise import sanitise
 from mnemic.text.sentences import cut_at_sentence
 
@@ -80,6 +80,14 @@ BESIDE_TOKENS = 40
 
 MOST_CONTINUED, CONTINUED = 3, 0.3
 """How many of the best messages are shown with the user's next one, and their least relevance."""
+
+_OPEN = late_pattern(
+    r"[?？]|\b(?:thinking|consider\w*|wonder\w*|deciding|undecided|unsure|not sure|maybe|perhaps|might|should (?:i|we)"
+    r"|whether|plan(?:ning)?|want to|trying|looking|picking|choosing|überleg\w*|vielleicht|ob|soll(?:te)? ich)\b"
+    r"|考虑|打算|要不要|可能|[想还]",
+    re.IGNORECASE,
+)
+"""A message that leaves something open, which the next one of its author may settle."""
 
 _SEVERAL_SENTENCES = re.compile(r"[.!?:][\"')\]]*\s+\S|[。！？]\S|\n")
 _DERIVED = frozenset({Kind.SUMMARY, Kind.REFLECTION})
@@ -256,8 +264,8 @@ class Filling:
                 self._left -= more
 
     def _add_surroundings(self, known: Collection[str]) -> None:
-        """Add the message before each short one that answers or refers to it, and what the user says next after the
-        best ones: it often settles what they left open.
+        """Add the message before each short one that answers or refers to it, and after the best ones that leave
+        something open, what their author says next.
         """
         for line in sorted(self._taken.values(), key=lambda each: each.rank)[:MOST_BESIDE]:
             item = line.hit.item
@@ -265,7 +273,7 @@ class Filling:
                 continue
             if item.position > 1 and _needs_context(line, self._count):
                 self._take_beside(self._read_beside(item, item.position - 2, 1), known)
-            if line.rank < MOST_CONTINUED and (line.hit.relevance or 0.0) >= CONTINUED:
+            if line.rank < MOST_CONTINUED and (line.hit.relevance or 0.0) >= CONTINUED and _OPEN.search(item.text):
                 after = [each for each in self._read_beside(item, item.position, 2) if each.role is item.role]
                 self._take_beside([each for each in after[:1] if not _sets_task(each.text)], known)
 

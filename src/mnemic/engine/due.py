@@ -21,6 +21,7 @@ NEAR = timedelta(days=2)
 """How long before its day something is in the context of any prompt with memory: today, tomorrow and the day after."""
 
 MOST_NEAR = 3  # in such a context: more would crowd out what the prompt is about
+ANSWERS = 3  # best hits of the prompt itself that stand before it
 MOST_OPEN = 200  # open memories that a question or a message is compared with
 
 
@@ -47,13 +48,16 @@ def with_due(engine: Engine, visible: Visibility, question: Question, hits: Sequ
 def with_near(
     engine: Engine, visible: Visibility, question: Question, hits: Sequence[Hit], *, is_shown: bool
 ) -> tuple[Hit, ...]:
-    """The hits of a context, after what is due in the days that the question asks for, or else soon. If no memory
-    `is_shown`, only a question adds any: no prompt gets a context only because a day is near.
+    """The hits of a context, after what is due in the days that the question asks for, or else with what is due soon
+    behind the best ones. If no memory `is_shown`, only a question adds any: no prompt gets a context only because a day
+    is near.
     """
     if _asked_days(question, engine) is not None:
         return with_due(engine, visible, question, hits)
     today = engine.clock.now().date()
-    return _put_first(_find(engine, visible, question, (today, today + NEAR), MOST_NEAR) if is_shown else (), hits)
+    near = _find(engine, visible, question, (today, today + NEAR), MOST_NEAR) if is_shown else ()
+    best, others = (hits[:ANSWERS], hits[ANSWERS:]) if near and not hits[0].is_fallback else ((), hits)
+    return (*best, *_put_first([hit for hit in near if hit.id not in {each.id for each in best}], others))
 
 
 def _asked_days(question: Question, engine: Engine) -> tuple[date, date] | None:
