@@ -225,7 +225,9 @@ def _check_shown(name: str, shown: str, session: Session) -> Iterator[str]:
     elif not all(fence in shown for fence in FENCES):
         yield f"{name}: the fact stands outside the markers: {shown[-300:]!r}"
     with Mnemic.open(session.store, has_worker=False) as mnemic:
-        if not mnemic.recall(Scope(user="ana"), QUESTION):
+        said = mnemic.messages(Scope(user="ana"))
+        agents = {None, *(each.agent for each in said)}  # hooks keep a project's talk in the project
+        if not any(mnemic.recall(Scope(user="ana", agent=agent), QUESTION).hits for agent in agents):
             yield f"{name}: nothing was kept"
 
 
