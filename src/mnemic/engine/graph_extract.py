@@ -222,7 +222,9 @@ class Nodes:
         things = votes.pop(graph.EntityType.THING, 0)
         usual = votes.most_common(1)[0][0] if votes else graph.EntityType.THING
         own = {
-            each for each, count in votes.items() if count > 1 and each is not usual and count * USUAL > votes[usual]
+            each
+            for each, count in votes.items()
+            if each is not usual and count * USUAL > votes[usual] and (count > 1 or votes[usual] == 1)
         }
         own |= {graph.EntityType.THING} if things and own else set()
         groups: dict[graph.EntityType, str] = {}
