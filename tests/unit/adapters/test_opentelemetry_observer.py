@@ -90,7 +90,10 @@ def test_a_recall_tells_its_size_and_its_steps(mnemic: Mnemic, traces: Traces):
 @pytest.mark.requirement("P-18")
 def test_a_context_has_a_span_for_each_source(mnemic: Mnemic, traces: Traces):
     used(mnemic)
-    sources = {"mnemic.context.embed", *(f"mnemic.context.{s}" for s in ("history", "profile", "recall", "documents", "due"))}
+    sources = {
+        "mnemic.context.embed",
+        *(f"mnemic.context.{s}" for s in ("history", "profile", "recall", "documents", "due")),
+    }
     assert set(traces.parts_of("mnemic.context")) == sources
     told = traces.named("mnemic.context").attributes or {}
     assert "documents" in cast("tuple[str, ...]", told["mnemic.blocks"])
