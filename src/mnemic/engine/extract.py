@@ -25,20 +25,11 @@ from mnemic.model.records import Action, Job
 from mnemic.model.scope import MICROSECOND, Level, Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import (
-    Reply,
-    Said,
-    choose_facts,
-    find_candidates,
-    is_long_enough,
-    is_work_order,
-    join_clauses,
-    terms_of,
-)
+from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
 from mnemic.text.sentences import sentences
-from mnemic.text.slots import is_of_project, slot_of
+from mnemic.text.slots import is_of_project, is_work_order, slot_of
 from mnemic.text.wordings import edition
 
 MODEL_MESSAGES = 20

@@ -18,10 +18,19 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import ORDER, is_work_order, plain_statements, read_attributes
+from mnemic.text.facts.find import plain_statements, read_attributes
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import STABLE_KEYS
-from mnemic.text.slots import Filled, Relation, canonical, is_of_project, relation, slot_of
+from mnemic.text.slots import (
+    Filled,
+    Relation,
+    canonical,
+    is_for_any_prompt,
+    is_of_project,
+    is_work_order,
+    relation,
+    slot_of,
+)
 
 _log = logging.getLogger("mnemic.profile")
 
@@ -75,7 +84,7 @@ def fitting(
 
 
 def _is_lasting(slot: str) -> bool:
-    return slot in STABLE_KEYS or slot.startswith(ORDER)
+    return slot in STABLE_KEYS or is_for_any_prompt(slot)
 
 
 def _is_derived(entry: ProfileEntry) -> bool:

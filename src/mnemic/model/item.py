@@ -367,8 +367,7 @@ class Fact:
 
     `slot` names the user attribute that the fact sets, such as `home`, and `value` is the new value. Both are "" if the
     fact sets none. `observed_at`: when the fact was said. `valid_from`, `valid_to`: when the fact is true in the world,
-    if known. `provenance` names the source messages and characters. `trust` is the lowest of its sources. `profile`:
-    lines for the user's profile, by key.
+    if known. `provenance` names the source messages and characters. `trust` is the lowest of its sources.
     """
 
     text: str
@@ -386,7 +385,6 @@ class Fact:
     provenance: tuple[Provenance, ...] = ()
     trust: Trust = Trust.USER
     bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
-    profile: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 IMPORTANCE_WORDS = {"low": 0.3, "medium": 0.6, "high": 0.9}

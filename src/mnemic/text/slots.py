@@ -25,7 +25,10 @@ _ALIASES = {
 _SINGLE = frozenset(
     ("home", "job", "employer", "relationship", "birthday", "name", "email", "phone", "timezone", "age")
 ) | {"partner", "car", "manager", "diet", "handedness"}
-_SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ", "how long ", "when ", "own ", "wants the assistant to ")
+ORDER = "wants the assistant to "
+"""Slots of this beginning name a standing order to the assistant; the value is "always" or "never"."""
+
+_SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ", "how long ", "when ", "own ", ORDER)
 _AGAINST = frozenset(("dislike", "hate", "no longer"))
 _ARTICLES = frozenset(("a", "an", "the", "in", "at", "on", "of", "my", "his", "her", "their"))
 
@@ -75,6 +78,17 @@ def slot_of(text: str) -> Filled | None:
 def is_of_project(sentence: str) -> bool:
     """True for a sentence about the current project, such as "Here we use tabs"."""
     return detect(sentence).slots.of_project.search(sentence) is not None
+
+
+def is_for_any_prompt(slot: str) -> bool:
+    """True for a standing order without a condition, such as "when they ask about dates". Others are recalled."""
+    return slot.startswith(ORDER) and not any(each.slots.condition.search(slot) for each in languages())
+
+
+def is_work_order(slot: str) -> bool:
+    """True for a standing order about the work, such as "never push to main", which need not hold in other projects."""
+    order = slot.removeprefix(ORDER)
+    return order != slot and any(each.slots.work_order.match(order) for each in languages())
 
 
 def canonical(slot: str) -> str:

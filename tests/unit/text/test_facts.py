@@ -14,7 +14,6 @@ from mnemic.ports.models import Embedder, LayeredEmbedder
 from mnemic.text.facts.find import (
     EXTRACTOR,
     MAX_FACTS,
-    ORDER,
     VERSION,
     Said,
     choose_facts,
@@ -25,6 +24,7 @@ from mnemic.text.facts.find import (
 )
 from mnemic.text.facts.worth import keep_probability
 from mnemic.text.languages import detect, lookup
+from mnemic.text.slots import ORDER
 from tests.unit.text.fact_cases import CHINESE, ENGLISH, LEFT_ALONE, Case
 
 AT = datetime(2026, 5, 6, 14, 30, tzinfo=UTC)
@@ -267,9 +267,8 @@ def test_what_holds_one_value_at_a_time_fills_a_slot(text: str, slot: str, value
 
 @pytest.mark.requirement("R-35")
 def test_plain_words_of_the_user_about_themselves_are_lines_of_the_profile():
-    (fact,) = found("My name is Ola Nordmann.")
-    assert fact.profile == {"name": "Ola Nordmann"}
-    assert found("I have a sister in Bergen.")[0].profile == {}
+    assert read_attributes("My name is Ola Nordmann.") == {"name": "Ola Nordmann"}
+    assert read_attributes("I have a sister in Bergen.") == {}
 
 
 def test_facts_are_as_trusted_as_their_message():
@@ -557,3 +556,11 @@ def test_children_are_kept_and_an_emoticon_is_a_comma():
     assert find_candidates(Said("m1", "Kuba quit :( now my sister Ola helps on Sundays", AT))[0].text == (
         "Kuba quit, now User's sister Ola helps on Sundays"
     )
+
+
+def test_an_order_with_a_condition_is_recalled_and_not_in_every_prompt():
+    said = "Always include dates when I ask about events."
+    fact = find_candidates(Said("m1", said, AT))[0]
+    assert fact.text == "User wants the assistant to always include dates when they ask about events"
+    assert fact.slot.startswith(ORDER)
+    assert read_attributes(said) == {}

@@ -23,6 +23,7 @@ from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prose import machine_spans, prose_parts
 from mnemic.text.sentences import sentences
+from mnemic.text.slots import ORDER, is_for_any_prompt
 
 MAX_MESSAGE_CHARS = 8000
 """More than the beginning of a message is not read: who writes so much has pasted it."""
@@ -234,23 +235,6 @@ MAX_ATTRIBUTE_CHARS = 1500
 MAX_SENTENCE_CHARS = 300
 """A longer sentence says more than one thing."""
 
-ORDER = "wants the assistant to "
-"""Slots of this beginning name a standing order to the assistant; the value is "always" or "never"."""
-
-ORDER_FRAME = f"{ORDER} always never it bittet den Assistenten 希望助手始终不要"
-"""The words around an order in a fact, which the message need not contain."""
-
-_MAY_ORDER = late_pattern(
-    r"\b(?:always|never|from|in|by|going|stop|you|your|me|again|emojis?|any ?more|immer|nie\w*|stets|künftig|ab)\b"
-    r"|n['’]t\b|[总一始]|以后|今后|永远|每次|不要|别",
-    re.IGNORECASE,
-)
-"""Words of which each standing order has one. Other texts are not read for orders."""
-
-_WORK = late_pattern(
-    r"(?:write|use|add|include|run|commit|push|deploy|merge|test|document|name|format|put|check)\b(?!.*\b(?:them|emojis?)\b)"
-)
-
 HOW_LONG = "how long "
 """Slots of this beginning say for how long the user has been doing something: the next count replaces the last."""
 
@@ -272,16 +256,19 @@ def _read_plain(text: str) -> dict[str, str]:
 
 
 def read_orders(text: str) -> dict[str, str]:
-    """What a message orders the assistant to do "always" or "never", by the key for a profile; a later order wins."""
-    if len(text) > MAX_ATTRIBUTE_CHARS or _MAY_ORDER.search(text) is None:
-        return {}
+    """What a message orders the assistant to do in any prompt, "always" or "never", by the key for a profile; a later
+    order wins.
+    """
+    if len(text) > MAX_ATTRIBUTE_CHARS or not any(_declares(text, start, end) for start, end in sentences(text)):
+        return {}  # most messages: reading all their statements would double the cost
     said = [_find_slot(each.text, each.language) for each in find_statements(text) if each.is_declared]
-    return {slot: value for slot, value in said if slot.startswith(ORDER)}
+    return {slot: value for slot, value in said if is_for_any_prompt(slot)}
 
 
-def is_work_order(slot: str) -> bool:
-    """True for a standing order about the work, such as "never push to main", which need not hold in other projects."""
-    return slot.startswith(ORDER) and _WORK.match(slot.removeprefix(ORDER)) is not None
+def _declares(text: str, start: int, end: int) -> bool:
+    language = detect(text[start:end])
+    edges = _find_edges(text[start:end], language) if language.statements.declared else ()
+    return any(_declare(text, start + left, start + right, language) is not None for left, right in edges)
 
 
 def plain_statements(text: str) -> list[str]:
@@ -535,7 +522,7 @@ def _read_reply(said: Said) -> Iterator[Fact]:
         answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
         trust = Trust.lowest(said.trust, said.reply.trust)
         fact = _read(said, each.statement, ())
-        yield replace(fact, provenance=(spoken, answered), trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE)
+        yield replace(fact, provenance=(spoken, answered), trust=trust, confidence=_RESTATED_CONFIDENCE)
 
 
 def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fact:
@@ -557,7 +544,6 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fac
             Provenance(said.id, statement.start, (statement, *further)[-1].end, EXTRACTOR, VERSION, SPAN_SUPPORT),
         ),
         trust=said.trust,
-        profile={slot: value} if slot.startswith(ORDER) else _read_plain(statement.text),
     )
 
 

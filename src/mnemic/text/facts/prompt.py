@@ -14,7 +14,7 @@ from mnemic.model.item import Fact, Kind, Message, Provenance, Role, Trust
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.blocks import Language
-from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, MAX_MESSAGE_CHARS, Said, read_attributes, slot_of
+from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, MAX_MESSAGE_CHARS, Said, slot_of
 from mnemic.text.languages import detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import speaker
@@ -127,7 +127,6 @@ def _fact(text: str, kind: Kind, asked: Asked, version: str) -> Fact:
         value=value if is_filled else "",
         provenance=sources,
         trust=Trust.lowest(*(each.trust for each in (said, *others))),
-        profile={} if kind is Kind.LEARNING else read_attributes(span),
     )
 
 

@@ -108,7 +108,8 @@ class SlotRules:
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
     `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `prefers` the
     groups `one` and `other`. `open_end`: words that make a value more than one thing; `pronouns` name no one. `stated`:
-    the plain sentence for a slot's value, in the words of questions. `of_project`: "we", "here", "this repository",
+    the plain sentence for a slot's value, in the words of questions. `work_order` begins an order about the work,
+    `condition` its condition. `of_project`: "we", "here", "this repository",
     for facts about the current project only.
     """
 
@@ -127,6 +128,8 @@ class SlotRules:
     feelings: Mapping[str, str]
     stopped: re.Pattern[str] = NEVER
     order: re.Pattern[str] = NEVER
+    work_order: re.Pattern[str] = NEVER
+    condition: re.Pattern[str] = NEVER
     prefers: re.Pattern[str] = NEVER
     open_end: re.Pattern[str] = NEVER
     pronouns: frozenset[str] = frozenset()
