@@ -26,6 +26,7 @@ from mnemic.ranking.digest import (
     content,
     digest,
     is_question,
+    leaves_open,
     needles,
     shortened_tokens,
     stems,
@@ -44,7 +45,7 @@ from mnemic.text.blocks import (
     section_block,
 )
 from mnemic.text.languages import detect
-from mnemic.text.normalise import SameTexts, late_pattern
+from mnemic.text.normalise import SameTexts
 from mnemic.text.sanitise import sanitise
 from mnemic.text.sentences import cut_at_sentence
 
@@ -80,14 +81,6 @@ BESIDE_TOKENS = 40
 
 MOST_CONTINUED, CONTINUED = 3, 0.3
 """How many of the best messages are shown with the user's next one, and their least relevance."""
-
-_OPEN = late_pattern(
-    r"[?？]|\b(?:thinking|consider\w*|wonder\w*|deciding|undecided|unsure|not sure|maybe|perhaps|might|should (?:i|we)"
-    r"|whether|plan(?:ning)?|want to|trying|looking|picking|choosing|überleg\w*|vielleicht|ob|soll(?:te)? ich)\b"
-    r"|考虑|打算|要不要|可能|[想还]",
-    re.IGNORECASE,
-)
-"""A message that leaves something open, which the next one of its author may settle."""
 
 _SEVERAL_SENTENCES = re.compile(r"[.!?:][\"')\]]*\s+\S|[。！？]\S|\n")
 _DERIVED = frozenset({Kind.SUMMARY, Kind.REFLECTION})
@@ -273,7 +266,7 @@ class Filling:
                 continue
             if item.position > 1 and _needs_context(line, self._count):
                 self._take_beside(self._read_beside(item, item.position - 2, 1), known)
-            if line.rank < MOST_CONTINUED and (line.hit.relevance or 0.0) >= CONTINUED and _OPEN.search(item.text):
+            if line.rank < MOST_CONTINUED and (line.hit.relevance or 0.0) >= CONTINUED and leaves_open(item.text):
                 after = [each for each in self._read_beside(item, item.position, 2) if each.role is item.role]
                 self._take_beside([each for each in after[:1] if not _sets_task(each.text)], known)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from mnemic.ranking.extract import is_small_talk
-from mnemic.text.normalise import stored_texts
+from mnemic.text.normalise import stored_pattern, stored_texts
 from mnemic.text.sentences import sentences
 
 CUT = "[...]"  # replaces omitted sentences; ASCII, so that scanning the text for orders is far cheaper
@@ -24,12 +24,18 @@ _OWN_WORDS = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|our)\b")
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
+_OPEN = stored_pattern(__name__, "open")
 
 
 def is_question(text: str) -> bool:
     """True for a text that ends in a question mark, before any quotes and marks."""
     last = next((character for character in reversed(text) if character in "?？" or character.isalnum()), "")
     return last in ("?", "？")
+
+
+def leaves_open(text: str) -> bool:
+    """True for a message that asks, weighs or plans something, which its author's next message may settle."""
+    return _OPEN.search(text) is not None
 
 
 def stems(text: str) -> frozenset[str]:
