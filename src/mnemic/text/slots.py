@@ -122,6 +122,9 @@ def _is_region(place: str) -> bool:
 
 
 def _preference(sentence: str, rules: SlotRules) -> Filled | None:
+    """What the user likes, prefers, or wants the assistant to do."""
+    if (match := rules.order.fullmatch(sentence)) is not None:
+        return Filled(f"{ORDER}{match['thing'].casefold()}", match.groupdict().get("value") or "always")
     if (match := rules.prefers.fullmatch(sentence)) is not None:
         one, other = (" ".join(_words(match[name])) for name in ("one", "other"))
         owner = _owner(match, rules)

@@ -23,7 +23,8 @@ from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prose import machine_spans, prose_parts
 from mnemic.text.sentences import sentences
-from mnemic.text.slots import ORDER, is_for_any_prompt
+from mnemic.text.slots import ORDER, Filled, is_for_any_prompt
+from mnemic.text.slots import slot_of as filled_by
 
 MAX_MESSAGE_CHARS = 8000
 """More than the beginning of a message is not read: who writes so much has pasted it."""
@@ -261,8 +262,14 @@ def read_orders(text: str) -> dict[str, str]:
     """
     if len(text) > MAX_ATTRIBUTE_CHARS or not any(_declares(text, start, end) for start, end in sentences(text)):
         return {}  # most messages: reading all their statements would double the cost
-    said = [_find_slot(each.text, each.language) for each in find_statements(text) if each.is_declared]
-    return {slot: value for slot, value in said if is_for_any_prompt(slot)}
+    orders = (_read_order(each) for each in find_statements(text))
+    return {each.slot: each.value for each in orders if each is not None and is_for_any_prompt(each.slot)}
+
+
+def _read_order(statement: Statement) -> Filled | None:
+    """The slot of a standing order, or None."""
+    filled = filled_by(third_person(statement)) if statement.is_declared else None
+    return filled if filled is not None and filled.slot.startswith(ORDER) else None
 
 
 def _declares(text: str, start: int, end: int) -> bool:
@@ -298,13 +305,7 @@ def slot_of(statement: str, language: Language) -> tuple[str, str]:
     """The slot that a statement in the first person fills, and its value; both "" where it fills none."""
     for slot, value in _read_plain(statement).items():
         return slot, value
-    return _find_slot(statement, language)
-
-
-def _find_slot(statement: str, language: Language) -> tuple[str, str]:
     rules = language.slots
-    if (match := rules.order.fullmatch(language.third_person(statement))) is not None:
-        return f"{ORDER}{match['thing'].casefold()}", match.groupdict().get("value") or "always"
     for slot, rule in rules.loose:
         if (match := rule.search(statement)) is not None and rules.doubt.search(statement, 0, match.end()) is None:
             return slot, match["value"].strip(" .,-")
@@ -527,7 +528,8 @@ def _read_reply(said: Said) -> Iterator[Fact]:
 
 def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fact:
     language = statement.language
-    slot, value = slot_of(statement.text, language)
+    order = _read_order(statement)
+    slot, value = (order.slot, order.value) if order is not None else slot_of(statement.text, language)
     told = (times.find_time(each.text, said.at, each.language.dates) for each in (statement, *further))
     named = next((each for each in told if each is not None), None)
     if slot in _CHANGES and named is not None and named.start > said.at:
