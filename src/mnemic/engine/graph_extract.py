@@ -410,7 +410,9 @@ class _Reading:
         return [_entry(item, found, fallback) for item, found, _, fallback in done]
 
     def _assign_types(self, done: Sequence[_Read]) -> list[_Read]:
-        """What was read, with the types that the shipped embedder tells if it is in use."""
+        """What was read, with types predicted by the shipped embedder if it is in use. If it fails, the items keep the
+        types of the rules until they are read again.
+        """
         embedder = typist(self._engine)
         if embedder is None or not done:
             return [*done]
@@ -422,7 +424,12 @@ class _Reading:
             rows = work.graph.entities(Visibility((self._partition,), None), graph.EntityQuery(keys=keys))
         for row in rows:
             known.setdefault(row.key, Counter())[row.type] += row.mentions
-        found = assign_types([item.text for item, *_ in done], found, embedder, known)
+        try:
+            found = assign_types([item.text for item, *_ in done], found, embedder, known)
+        except (BackendError, ConfigError) as error:
+            _log.error("failed to embed names (%s); their types will be predicted later", type(error).__name__)
+            self._engine.observer.count("mnemic.embedding.failure", operation="graph")
+            return [(item, names, reader.removesuffix(TYPES), why) for item, names, reader, why in done]
         return [(item, typed, reader, why) for (item, _, reader, why), typed in zip(done, found, strict=True)]
 
     def _keep(self, done: Sequence[_Read], size: int) -> None:
@@ -459,7 +466,7 @@ class _Reading:
 
 
 def typist(engine: Engine) -> Embedder | None:
-    """The shipped embedder if it is in use: it tells the types of names."""
+    """The shipped embedder if it is in use: it predicts the types of names."""
     return next((each for each in engine.embedders if each.space.model == shipped_model()), None)
 
 

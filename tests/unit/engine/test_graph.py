@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
@@ -17,9 +18,10 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.engine import graph as graph_walk
 from mnemic.engine.engine import Engine
-from mnemic.errors import InvalidInputError, NotFoundError, UnavailableError
+from mnemic.errors import BackendError, InvalidInputError, NotFoundError, UnavailableError
 from mnemic.model.graph import EntityType, GraphPath, SourceKind
 from mnemic.model.scope import Level, Scope
+from mnemic.ports.models import Vectors
 from tests.unit.engine.document_kit import keep
 from tests.unit.engine.kit import ANNA, BERT, Clock
 
@@ -399,3 +401,20 @@ def test_nothing_of_what_was_said_is_in_the_log(mnemic: Mnemic, caplog: pytest.L
     with caplog.at_level(logging.DEBUG, logger="mnemic"):
         told(mnemic, "Zorblaxon depends on Quuxomatic.")
     assert "orblaxon" not in caplog.text
+
+
+def test_names_keep_the_rules_types_while_the_embedder_fails_and_are_read_again(monkeypatch: pytest.MonkeyPatch):
+    with Mnemic.open("memory://", has_worker=False) as mnemic:
+        mnemic.remember(ANNA, "We adopted another cat named Bramble.")
+
+        def fail(*_: object) -> Vectors:
+            raise BackendError("no model")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(MinilmEmbedder, "embed_documents", fail)
+            mnemic.graph.extract(ANNA)
+        before = [(node.name, node.type.value) for node in mnemic.graph.entities(ANNA).nodes]
+        mnemic.graph.extract(ANNA)
+        after = [(node.name, node.type.value) for node in mnemic.graph.entities(ANNA).nodes]
+    assert before == [("Bramble", "thing")]
+    assert after == [("Bramble", "person")]

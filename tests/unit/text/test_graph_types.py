@@ -52,3 +52,27 @@ class TestTypes:
 
     def test_texts_without_names_need_no_vectors(self):
         assert typed(["nothing here", ""]) == [{}, {}]
+
+    @pytest.mark.parametrize(
+        "text, names",
+        [
+            ("Мы с Анной ездили в Москву и были в Эрмитаже.", {"Анной", "Москву", "Эрмитаже"}),
+            ("Hier j'ai lu Bel-Ami de Maupassant, c'était très bien.", {"Bel-Ami de Maupassant"}),
+        ],
+    )
+    def test_names_in_other_languages_stay_as_the_rules_found_them(self, text: str, names: set[str]):
+        assert typed([text]) == [dict.fromkeys(names, "thing")]
+
+    def test_a_name_that_was_a_mere_thing_gets_its_type(self):
+        text = "We adopted another cat named Bramble."
+        assert typed([text], {"bramble": Counter({EntityType.THING: 9})}) == typed([text])
+
+
+def test_a_long_name_does_not_hide_the_names_of_its_sentence():
+    text = "We adopted a beagle named Biscuit from the Denver Animal Shelter in March."
+    assert [named.name for named in find(text).names] == ["Biscuit", "Denver Animal Shelter"]
+
+
+@pytest.mark.parametrize("text", ["The dentist is on May 12.", "See you on April 15 then."])
+def test_a_date_is_no_name(text: str):
+    assert find(text).names == ()

@@ -24,7 +24,7 @@ from mnemic.text.replies import read_item
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import wording
 
-EXTRACTOR = "rules-5"  # name of the rules as a reader; changes with any rule of this package
+EXTRACTOR = "rules-6"  # name of the rules as a reader; changes with any rule of this package
 STATED, IMPLIED = 3, 2  # evidence for a type: the name or text states it, or a relation implies it
 MOST_CHARACTERS = 20_000  # read of a text: bounds the time of the rules
 MOST_NAMES = 40  # of one text: a text with more is a list

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import Any
 
 from mnemic.model.graph import MAX_NAME_CHARS, EntityType
@@ -58,6 +59,7 @@ class Words:
     no_names: frozenset[str]
     given: frozenset[str]
     greeting: frozenset[str]
+    reading: frozenset[str]
     compounds: tuple[str, ...]
     before: Mapping[str, EntityType]
     speaker: re.Pattern[str]
@@ -78,7 +80,7 @@ _LISTED = [
 ]
 
 
-_ENGLISH = ["alone", "starting", "doubtful", "no_names", "given", "greeting"]
+_ENGLISH = ["alone", "starting", "doubtful", "no_names", "given", "greeting", "reading"]
 
 
 @cache
@@ -175,7 +177,7 @@ _INSIDE = frozenset(("of", "de", "da", "do", "dos", "del", "di", "von", "van", "
 _SPEAKERS = ("i", "user", "assistant")
 _FEW_WORDS = 6  # a sentence of fewer may consist of names ("Anna met Bob.")
 _MOSTLY_NAMES = 0.34
-"""If a larger share of the words inside a sentence is capitalised, capitals mark no names: German, titles, shouting."""
+"""If a larger share of the parts inside a sentence is capitalised, capitals mark no names: German, titles, shouting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +239,10 @@ def type_of(name: str) -> EntityType:
 def names_in(text: str, start: int, end: int) -> list[Name]:
     """The names in one sentence, in order."""
     words = [_Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(text, start, end)]
-    capitals = [word.is_capital for word in words[1:]]
-    tells = not capitals or sum(capitals) <= _MOSTLY_NAMES * len(capitals) or len(capitals) < _FEW_WORDS
+    inside = [word.is_capital for word in words[1:] if word.text.lower().split("'")[0] not in _SPEAKERS]
+    runs = sum(is_capital and not before for before, is_capital in pairwise((False, *inside)))
+    parts = runs + inside.count(False)  # a name counts once, however many words it has
+    tells = runs <= _MOSTLY_NAMES * parts or len(inside) < _FEW_WORDS
     title = _TITLE.match(text, start, end)
     titled = start if title is None else title.end()
     quoted = {match.start("title"): match for match in _QUOTED.finditer(text, start, end) if _is_title(match["title"])}
@@ -248,7 +252,7 @@ def names_in(text: str, start: int, end: int) -> list[Name]:
         length = _run(text, words, place)
         if match := quoted.get(words[place].start):
             length = sum(match.start() < word.start < match.end() for word in words)
-            found.append(_title(match))
+            found.append(_title(match, words[place - 1].text.lower() if place else ""))
         elif length:
             run = words[place : place + length]
             is_telling = tells and run[0].start >= titled
@@ -343,11 +347,13 @@ def _is_title(quoted: str) -> bool:
     return 1 < len(words) <= MOST_NAME_WORDS and all(w[0].isupper() or w[0].isdigit() or w in STOP_WORDS for w in words)
 
 
-def _title(quoted: re.Match[str]) -> Name:
-    """A title as a name: of a product, unless the name tells otherwise."""
-    shown = clean_name(quoted["title"])
-    known = load_words().known.get(name_key(shown), EntityType.PRODUCT)
-    return Name(shown, *quoted.span("title"), known, is_sure=True)
+def _title(quoted: re.Match[str], before: str) -> Name:
+    """A title behind the word `before` as a name. Its type is open, as it may be speech, unless somebody read it or the
+    word is its kind.
+    """
+    table, shown = load_words(), clean_name(quoted["title"])
+    told = EntityType.PRODUCT if before in table.reading else table.kinds.get(before, EntityType.THING)
+    return Name(shown, *quoted.span("title"), table.known.get(name_key(shown), told), is_sure=True)
 
 
 def _is_verb(run: Sequence[_Word]) -> bool:
@@ -366,7 +372,8 @@ def _is_no_name(run: Sequence[_Word]) -> bool:
     """True for numbers, letters, a mere kind, common words, and roles such as "Product Manager"."""
     table, word, last = load_words(), run[0].text.lower(), run[-1].text.lower()
     if len(run) > 1:
-        is_counted = last.isdecimal() and (word in table.alone or word in table.no_names)  # "Step 3", "May 12"
+        is_counted = last.isdecimal() and (word in table.alone or word in table.no_names or run[0].is_stop)
+        # "Step 3", "May 12"
         return word.isdecimal() or is_counted or table.kinds.get(last) is EntityType.PERSON
     is_common = any(
         word in words for words in (table.kinds, table.suffixes, table.alone, table.starting, table.doubtful)

@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 
 from mnemic.model.graph import EntityType, Named
 from mnemic.ports.models import Embedder, Vectors
+from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.graph.find import Found
+from mnemic.text.normalise import key_words
 from mnemic.text.sentences import sentences
 
 NO_NAME = "none"
 USER = "user"  # the key of the user, whose name the rules know
 LABELS = (*(each.value for each in EntityType), NO_NAME)
+_TELLING = frozenset(LABELS) - {NO_NAME, EntityType.THING.value}
+LEAST_ENGLISH = 0.15
+"""English sentences have 0.3 to 0.6 function words. French and German share a few short ones with it."""
+
 SURE = 0.8  # needed to overrule the type that a table of names gives, if the table's is also unlikely
 UNLIKELY = 0.1
 GUESSED = 0.35  # the least share of a type; below it, a name stays a thing
@@ -32,10 +38,14 @@ Votes = Mapping[str, Counter[EntityType]]
 def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Embedder, known: Votes) -> list[Found]:
     """The findings of some texts with the types of their names: guessed for mere things, and corrected if surely wrong.
     A name gets one guess for all texts, which `known` types of its key join. What is probably no name is left out,
-    unless it has relations. The user stays a person.
+    unless it has relations. The user stays a person. Texts in other languages than English stay as they are.
     """
+    english = [is_english(text) for text in texts]
     asked = [
-        (text, named) for text, each in zip(texts, found, strict=True) for named in each.names if named.key != USER
+        (text, named)
+        for text, each, is_read in zip(texts, found, english, strict=True)
+        for named in each.names
+        if is_read and named.key != USER
     ]
     if not asked:
         return [*found]
@@ -47,11 +57,17 @@ def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Embedde
         rows.setdefault(named.key, []).append(each)
     shares = {key: np.sum([*each, _count(known.get(key, Counter()))], axis=0) for key, each in rows.items()}
     wrong = {key: _unlikely_types(each) for key, each in shares.items()}
-    for named in (named for each in found for named in each.names if named.key in rows):
+    for named in (named for _, named in asked):
         if named.type not in wrong[named.key]:
             shares[named.key] += _count(Counter((named.type,)))
     guesses = {key: _guess(each) for key, each in shares.items()}
-    return [_retype(each, wrong, guesses) for each in found]
+    return [_retype(each, wrong, guesses) if is_read else each for each, is_read in zip(found, english, strict=True)]
+
+
+def is_english(text: str) -> bool:
+    """True for a text in the language of the embedder, of which a fair share are English function words."""
+    words = key_words(text)
+    return sum(word in STOP_WORDS for word in words) >= LEAST_ENGLISH * len(words)
 
 
 def _rate(said: Sequence[str], names: Vectors, beside: Vectors) -> NDArray[np.float32]:
@@ -62,8 +78,8 @@ def _rate(said: Sequence[str], names: Vectors, beside: Vectors) -> NDArray[np.fl
 
 
 def _count(types: Counter[EntityType]) -> NDArray[np.float32]:
-    """Known types as shares."""
-    return np.array([0 if each == NO_NAME else types[EntityType(each)] for each in LABELS], dtype=np.float32)
+    """Known types as shares. A thing may be anything, so it is no vote."""
+    return np.array([types[EntityType(each)] if each in _TELLING else 0 for each in LABELS], dtype=np.float32)
 
 
 def _unlikely_types(shares: NDArray[np.float32]) -> list[EntityType]:
