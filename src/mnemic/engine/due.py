@@ -13,7 +13,7 @@ from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
 from mnemic.model.bookkeeping import due_in, is_due
 from mnemic.model.filter import All, Condition, Filter, Not
-from mnemic.model.item import Memory
+from mnemic.model.item import Memory, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Visibility, to_microseconds
 
@@ -38,11 +38,8 @@ def by_day(memories: Sequence[Memory]) -> list[Memory]:
 
 def with_due(engine: Engine, visible: Visibility, question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """The hits, after what is due in the days that the question asks for. Other questions get their hits."""
-    if (days := _asked_days(question, engine)) is None:
-        return tuple(hits)
-    limit = MOST_OPEN if question.limit is None else question.limit
-    others = [hit for hit in hits if due_in(getattr(hit.item, "bookkeeping", {})) is None]
-    return _put_first(_find(engine, visible, question, days, limit), others)[:limit]
+    days = _asked_days(question, engine)
+    return tuple(hits) if days is None else _put_asked(engine, visible, question, hits, days)
 
 
 def with_near(
@@ -52,12 +49,23 @@ def with_near(
     behind the best ones. If no memory `is_shown`, only a question adds any: no prompt gets a context only because a day
     is near.
     """
-    if _asked_days(question, engine) is not None:
-        return with_due(engine, visible, question, hits)
+    if (days := _asked_days(question, engine)) is not None:
+        return _put_asked(engine, visible, question, hits, days)
     today = engine.clock.now().date()
-    near = _find(engine, visible, question, (today, today + NEAR), MOST_NEAR) if is_shown else ()
-    best, others = (hits[:ANSWERS], hits[ANSWERS:]) if near and not hits[0].is_fallback else ((), hits)
-    return (*best, *_put_first([hit for hit in near if hit.id not in {each.id for each in best}], others))
+    near = _find(engine, visible, question, (today, today + NEAR), MOST_NEAR, is_own=True) if is_shown else ()
+    best = [hit for hit in hits[:ANSWERS] if near and not hit.is_fallback]
+    shown = {hit.id for hit in best}
+    return (*best, *_put_first([hit for hit in near if hit.id not in shown], [h for h in hits if h.id not in shown]))
+
+
+def _put_asked(
+    engine: Engine, visible: Visibility, question: Question, hits: Sequence[Hit], days: tuple[date, date]
+) -> tuple[Hit, ...]:
+    """What is due in some days, and then the other hits. One hit that is not due keeps its place within the limit."""
+    limit = MOST_OPEN if question.limit is None else question.limit
+    others = [hit for hit in hits if due_in(getattr(hit.item, "bookkeeping", {})) is None]
+    kept = sum(not hit.is_fallback for hit in others[:1]) if limit > 1 else 0
+    return _put_first(_find(engine, visible, question, days, limit - kept), others)[:limit]
 
 
 def _asked_days(question: Question, engine: Engine) -> tuple[date, date] | None:
@@ -73,8 +81,15 @@ def _put_first(due: Sequence[Hit], hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def _find(
-    engine: Engine, visible: Visibility, question: Question, days: tuple[date, date], limit: int
+    engine: Engine,
+    visible: Visibility,
+    question: Question,
+    days: tuple[date, date],
+    limit: int,
+    *,
+    is_own: bool = False,
 ) -> tuple[Hit, ...]:
+    """What is due, by day. `is_own`: only what the user said, as a text of others may plant a day."""
     if question.is_about_the_past or question.min_similarity is not None or not question.asks_memory:
         return ()
     now, chosen = engine.clock.now(), Selection(replace(question, limits={}, max_results=None))
@@ -82,5 +97,6 @@ def _find(
     query = replace(query, filter=All((query.filter, open_until(now, days[1], days[0]))), limit=MOST_OPEN)
     with engine.store.read() as work:
         found = by_day(work.memories.list(visible, query))
-    shown = [memory for memory in found if chosen.takes(memory, now)][:limit]
+    usable = (memory for memory in found if memory.trust is Trust.USER or not is_own)
+    shown = [memory for memory in usable if chosen.takes(memory, now)][:limit]
     return tuple(Hit(memory, 1.0, None, (BECAUSE_DUE,), relevance=1.0) for memory in shown)

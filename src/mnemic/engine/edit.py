@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
 from mnemic.engine.engine import Engine, new_entry
-from mnemic.engine.fields import differences, with_fields, with_key, with_text
+from mnemic.engine.fields import differences, ended, with_due, with_fields, with_key, with_text
 from mnemic.engine.importance import confirmed
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.lasting_facts import profile_follows
@@ -159,6 +159,8 @@ def merge(
 
 def _changed(memory: Memory, changes: Mapping[str, Any]) -> Memory:
     new = with_text(replace(memory, **{**changes, "text": memory.text}), changes.get("text", memory.text))
+    if not {"text", "kind", "valid_from"}.isdisjoint(changes):
+        new = with_due(new)
     return new if (new.kind, new.valid_from) == (memory.kind, memory.valid_from) else with_key(new)
 
 
@@ -209,9 +211,7 @@ def feedback(
             work.memories.touch(old.partition, {old.id: 1}, editor.now)
             editor.note(old, Action.FEEDBACK, reason or "relevant", {}, {})
             return editor.get(memory_id)
-        start = old.valid_from or old.observed_at
-        ended = replace(old, valid_to=max(editor.now, start + MICROSECOND))
-        return editor.put(old, ended, Action.FEEDBACK, reason or "outdated")
+        return editor.put(old, ended(old, editor.now), Action.FEEDBACK, reason or "outdated")
 
 
 def _pass_gate(engine: Engine, editor: Editor, old: Memory, new: Memory) -> Memory:

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near_text, prepare
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun, new_id
+from mnemic.engine.fields import ended
 from mnemic.engine.indexing import ItemVectors, Layers
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived
@@ -22,7 +24,7 @@ from mnemic.model.bookkeeping import due_in
 from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State, Trust
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Action, Job
-from mnemic.model.scope import MICROSECOND, Level, Partition, Scope, Visibility
+from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
@@ -31,6 +33,9 @@ from mnemic.text.prompts import language_of
 from mnemic.text.sentences import sentences
 from mnemic.text.slots import is_of_project, is_work_order, slot_of
 from mnemic.text.wordings import edition
+
+if TYPE_CHECKING:
+    from mnemic.text.facts.due import Evidence
 
 MODEL_MESSAGES = 20
 """With a model, one job reads so many messages: at 15 s each they are well within its lease."""
@@ -129,28 +134,42 @@ def is_readable(message: Message) -> bool:
     return message.role is Role.USER and message.state is State.ACTIVE and is_long_enough(message.text)
 
 
-def end_done(engine: Engine, work: UnitOfWork, messages: Sequence[Message], actor: str) -> None:
-    """End the validity of what the user's own messages show to be done. `undo` reverts it."""
+Shown = Sequence[tuple[Message, Sequence["Evidence"]]]
+"""Messages with their sentences that may show that something is done."""
+
+
+def read_evidence_in(messages: Sequence[Message]) -> Shown:
+    """What the user's own messages show to be done, read outside a transaction: it takes milliseconds a message."""
+    from mnemic.text.facts.due import read_evidence
+
     told = [each for each in messages if each.role is Role.USER and each.trust is Trust.USER]
-    if not told:
+    read = [(each, read_evidence(each.text, each.observed_at)) for each in told]
+    return [(message, evidence) for message, evidence in read if evidence]
+
+
+def end_done(engine: Engine, work: UnitOfWork, shown: Shown, actor: str) -> None:
+    """End the validity of what messages of one partition show to be done. `undo` reverts it."""
+    if not shown:
         return
     from mnemic.engine.due import MOST_OPEN, open_until
-    from mnemic.text.facts.due import find_evidence
+    from mnemic.text.facts.due import shows_done
 
     now = engine.clock.now()
-    for agent in dict.fromkeys(each.agent for each in told):
-        visible = Visibility((told[0].partition,), agent)
+    for agent in dict.fromkeys(message.agent for message, _ in shown):
+        visible = Visibility((shown[0][0].partition,), agent)
         editor = Editor(engine, work, visible, actor)
         query = MemoryQuery(now=now, filter=open_until(now, date.max), limit=MOST_OPEN)
-        waiting = work.memories.list(visible, query)
-        for message in (each for each in told if waiting and each.agent == agent):
-            for memory in [each for each in waiting if each.observed_at < message.observed_at]:
-                first = date.fromisoformat((due_in(memory.bookkeeping) or ("",))[0])
-                if evidence := find_evidence(message.text, memory.text, first, message.observed_at):
-                    start = memory.valid_from or memory.observed_at
-                    ended = replace(memory, valid_to=max(message.observed_at, start + MICROSECOND))
-                    editor.put(memory, ended, Action.FEEDBACK, f"done: message {message.id} says {evidence!r}")
-                    waiting.remove(memory)
+        for memory in work.memories.list(visible, query):
+            first = date.fromisoformat((due_in(memory.bookkeeping) or ("",))[0])
+            done = (
+                message
+                for message, evidence in shown
+                if message.agent == agent
+                and any(shows_done(e, memory.text, first, memory.observed_at) for e in evidence)
+            )
+            if (message := next(done, None)) is not None:
+                reason = f"done: message {message.id}"  # without its words, which an erasure would leave here
+                editor.put(memory, ended(memory, message.observed_at), Action.FEEDBACK, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +332,7 @@ class Extracting(SessionRun):
         is_known = len(vectors) == len(pairs)
         ready = self._prepare_facts(places, [fact for _, fact in pairs], vectors if is_known else None)
         entries: list[Extracted] = []
+        shown = read_evidence_in([each.message for each in found]) if len(self._names) <= 1 else ()
         with self._engine.store.write() as work:
             ids = {each.message.id for each in found} | {entry.source_id for _, f in pairs for entry in f.provenance}
             if len(work.messages.get(self._visible, [*ids])) < len(ids):
@@ -330,7 +350,7 @@ class Extracting(SessionRun):
                         reason=decision.reason,
                     )
                 )
-            end_done(self._engine, work, [each.message for each in found], self._actor)
+            end_done(self._engine, work, shown, self._actor)
             made = zip(pairs, places, entries, strict=True)
             believed = [f for (_, f), place, entry in made if entry.verdict in _BELIEVED and not place.private_agent]
             self._fill_profile(work, [each.message for each in found], believed)

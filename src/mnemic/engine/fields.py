@@ -124,9 +124,24 @@ def with_text(memory: Memory, text: str) -> Memory:
     if text == memory.text:
         return memory
     has_slot = memory.level in (Level.USER, Level.SESSION) and not key_in(memory.bookkeeping)
-    due = {} if key_in(memory.bookkeeping) else due_notes(text, memory.kind, memory.observed_at, memory.valid_from)
-    notes = {**without_due(without_slot(memory.bookkeeping)), **(slot_notes(text) if has_slot else {}), **due}
-    return with_key(replace(memory, text=text, bookkeeping=notes))
+    notes = {**without_slot(memory.bookkeeping), **(slot_notes(text) if has_slot else {})}
+    return with_due(with_key(replace(memory, text=text, bookkeeping=notes)))
+
+
+def with_due(memory: Memory) -> Memory:
+    """The memory with the days on which it is due by its text, kind and validity now."""
+    due = (
+        {} if key_in(memory.bookkeeping) else due_notes(memory.text, memory.kind, memory.observed_at, memory.valid_from)
+    )
+    return replace(memory, bookkeeping={**without_due(memory.bookkeeping), **due})
+
+
+def ended(memory: Memory, at: datetime) -> Memory:
+    """The memory with its validity ended. What was to begin later is no longer due at all."""
+    start = memory.valid_from or memory.observed_at
+    if start >= at:
+        memory = replace(memory, bookkeeping=without_due(memory.bookkeeping))
+    return replace(memory, valid_to=max(at, start + MICROSECOND))
 
 
 def with_key(memory: Memory) -> Memory:

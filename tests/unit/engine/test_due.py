@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
 import pytest
 
 from mnemic.api import Mnemic
@@ -79,9 +82,7 @@ def test_evidence_ends_it_and_undo_opens_it_again(mnemic: Mnemic, clock: Clock):
     said = mnemic.capture(LATER, user="Hello there. I sent the report this morning.")
     mnemic.work()
     assert due(mnemic) == [DENTIST]
-    assert mnemic.history(ANNA, report.id)[-1].reason == (
-        f"done: message {said.messages[0].id} says 'I sent the report this morning.'"
-    )
+    assert mnemic.history(ANNA, report.id)[-1].reason == (f"done: message {said.messages[0].id}")
     mnemic.undo(ANNA, report.id)
     assert due(mnemic) == [REPORT, DENTIST]
     clock.turn(hours=1)
@@ -105,3 +106,54 @@ def test_a_stored_memory_is_due_by_its_words_or_its_validity(mnemic: Mnemic):
         ANNA, mnemic.list(ANNA, due_before="2026-05-09")[0].id, text="User needs to send the report by 25 May"
     )
     assert due(mnemic) == [DENTIST, "User needs to send the report by 25 May", kept.text]
+
+
+def test_a_context_of_documents_alone_gets_what_is_due_soon(tmp_path: Path):
+    page = tmp_path / "pump.md"
+    page.write_text("# Kestrel 400 pump\n\nThe pump needs 12 litres of coolant before the first start.\n", "utf-8")
+    with Mnemic.open(tmp_path / "memory.db", has_worker=False) as mnemic:
+        mnemic.remember(ANNA, "User has to call Ida", valid_from=datetime.now(UTC) + timedelta(days=1))
+        mnemic.ingest(ANNA, page)
+        shown = mnemic.context(LATER, "How many litres of coolant does the Kestrel 400 pump need?").text
+    assert "12 litres" in shown
+    assert "User has to call Ida" in shown
+
+
+def test_what_was_said_as_evidence_is_nowhere_after_its_message_is_erased(mnemic: Mnemic):
+    (report, _) = mnemic.list(ANNA, due_before="2027-01-01")
+    said = mnemic.capture(LATER, user="I sent the report because my test came back positive.")
+    mnemic.work()
+    assert due(mnemic) == [DENTIST]
+    mnemic.delete(LATER, said.messages[0].id)
+    assert "positive" not in str(mnemic.history(ANNA, report.id))
+
+
+def test_what_another_person_of_the_session_did_ends_nothing(mnemic: Mnemic):
+    mnemic.capture(LATER, [{"role": "user", "name": "Anna", "content": "Let us talk about work."}])
+    mnemic.capture(LATER, [{"role": "user", "name": "Tom", "content": "I sent the report."}])
+    mnemic.work()
+    assert due(mnemic) == [REPORT, DENTIST]
+
+
+@pytest.mark.parametrize("trust", ["imported", "tool", "document"])
+def test_a_text_of_others_plants_no_reminder(mnemic: Mnemic, clock: Clock, trust: str):
+    mnemic.remember(ANNA, "User must transfer the fee by 7 May", trust=trust)
+    clock.turn(days=3)
+    assert "fee" not in facts(mnemic, "Where does my sister live?")
+    assert "fee" in " ".join(due(mnemic))
+
+
+def test_the_day_follows_the_validity_and_what_begins_later_can_be_ended(mnemic: Mnemic, clock: Clock):
+    kept = mnemic.remember(ANNA, "The office closes", valid_from="2026-06-01")
+    mnemic.update(ANNA, kept.id, valid_from="2026-06-10")
+    assert [memory.bookkeeping["due"] for memory in mnemic.list(ANNA, due_before="2027-01-01")][2:] == ["2026-06-10"]
+    clock.turn(hours=1)
+    mnemic.feedback(ANNA, kept.id, "outdated")
+    assert "The office closes" not in due(mnemic)
+
+
+def test_a_question_keeps_its_own_best_hit_beside_what_is_due(mnemic: Mnemic):
+    mnemic.remember(ANNA, "The report template is open to the whole team")
+    hits = [hit.text for hit in mnemic.recall(LATER, "what is open?", limit=3)]
+    assert hits[:2] == [REPORT, DENTIST]
+    assert len(hits) == 3

@@ -19,6 +19,7 @@ from mnemic.text.languages import DateRules
 from mnemic.text.normalise import late_pattern
 
 _LABEL = late_pattern(r" \([^()\d]*\d{4}(?:-\d\d){0,2}\)$|（\d{4}[^（）]*）$")
+_ISO = late_pattern(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _LARGER = {"day": "week", "week": "month", "month": "year", "year": "year"}
 _STEPS = {"last": -1, "this": 0, "next": 1, "coming": 1}
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
@@ -74,15 +75,34 @@ def find_time(text: str, said_at: datetime, words: DateRules) -> When | None:
         return None
 
 
+def read_label(label: str, words: DateRules) -> When | None:
+    """The time of the date behind a fact, as `labels` wrote it: " (on 2026-12-04)"."""
+    if (match := _ISO.search(label)) is None:
+        return None
+    year, month, day = (int(part or 1) for part in match.groups())
+    try:
+        start = datetime(year, month, day, tzinfo=UTC)
+    except ValueError:
+        return None
+    unit = next((unit for unit, form in words.labels.items() if form.format(start) == label), None)
+    if unit == "weekend":
+        return When(start, start + timedelta(days=2), unit, is_relative=True)
+    return None if unit is None else _span(start, unit)
+
+
 _NEARBY = timedelta(weeks=1)
 """A date so near a vaguer time tells of the same event: "last weekend, on June 18th", which people say on the 27th."""
 
 
 def _date_within(vague: When, folded: str, today: datetime, words: DateRules) -> When | None:
-    """The day that a statement names beside a vaguer time, if both are past or both to come."""
-    day = None if vague.unit == "day" else _read_date(folded, today, words)
+    """The day that a statement names beside a vaguer time, if both are past or both to come; beside a weekday, if it is
+    one: "on Friday, 4 December".
+    """
+    day = _read_date(folded, today, words)
     if day is None or day.unit != "day" or (day.start > today) is not (vague.start > today):
         return None
+    if vague.unit == "day":
+        return day if day.start.weekday() == vague.start.weekday() else None
     return day if vague.start - _NEARBY <= day.start < vague.end + _NEARBY else None
 
 

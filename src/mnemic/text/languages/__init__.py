@@ -183,10 +183,11 @@ class DateRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueRules:
-    """Rules for what is due. `asked`: a question for it. `task`: the group `act` is what must be done, without its
-    `tail`. `ends`: something with an end, which can be dealt with earlier; `pending`: due also if it is today. `frame`:
-    words that name no topic. A sentence is evidence if it is past or `is_done`, and not `undone`. In a task's evidence
-    the speaker acts (`own`), or the thing is `finished`. `bases`: past forms with their base forms.
+    """Rules for what is due. `asked`: a whole question for it. `task`: the group `act` is what must be done, without
+    its `tail`, the time. `ends`: something with an end, which can be `dealt` with before its day. `pending`: due also
+    if it is today, and `over` after it. `frame`: words that name no topic. A sentence is evidence if it is past and not
+    `undone`. In a task's evidence the speaker acts (`own`), or the thing is `finished`. `others`: mentions of other
+    people. `bases`: past forms with their base forms.
     """
 
     asked: re.Pattern[str]
@@ -195,9 +196,11 @@ class DueRules:
     ends: re.Pattern[str]
     pending: re.Pattern[str]
     frame: str
-    is_done: re.Pattern[str]
+    over: re.Pattern[str]
+    dealt: re.Pattern[str]
     undone: re.Pattern[str]
     own: re.Pattern[str]
+    others: re.Pattern[str] = NEVER
     finished: re.Pattern[str] = NEVER
     bases: Sequence[tuple[re.Pattern[str], str]] = ()
 
