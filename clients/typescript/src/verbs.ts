@@ -1882,7 +1882,7 @@ export interface ListOptions {
   as_of?: string | undefined;
   /** List memories that were known at this time (ISO 8601), with their wording at the time. */
   known_at?: string | undefined;
-  /** List what is due before this day (ISO 8601) and still open. A page is in order of the days. */
+  /** List what is due before this day (ISO 8601) and still open, by day. `after` cannot be used. */
   due_before?: string | undefined;
 }
 

@@ -306,7 +306,7 @@ def memory_query_of(fields: Fields, now: datetime) -> MemoryQuery:
     if (before := read_time(fields.get("due_before"), "due_before")) is not None:
         from mnemic.engine.due import open_until
 
-        condition = All((condition, open_until(now, (before - MICROSECOND).date())))
+        condition = All((condition, open_until(now, (max(before, now) - MICROSECOND).date())))
     return MemoryQuery(
         now=now,
         states=tuple(check_choice(State, state, "states") for state in states),

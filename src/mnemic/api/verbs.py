@@ -206,16 +206,15 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             after: The `next` value of the previous page.
             as_of: List memories that were true in the world at this time (ISO 8601).
             known_at: List memories that were known at this time (ISO 8601), with their wording at the time.
-            due_before: List what is due before this day (ISO 8601) and still open. A page is in order of the days.
+            due_before: List what is due before this day (ISO 8601) and still open, by day. `after` cannot be used.
         """
         query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
-        page = browse.list_memories(self._engine, scope, query, wanted)
         if due_before is None:
-            return page
-        from mnemic.engine.due import by_day
+            return browse.list_memories(self._engine, scope, query, wanted)
+        from mnemic.engine.due import list_by_day
 
-        return replace(page, memories=tuple(by_day(page.memories)))
+        return list_by_day(self._engine, scope, query, wanted)
 
     def count(self, scope: Scope) -> Counts:
         """Count the scope's memories by state, active memories also by kind, and documents by status."""

@@ -54,7 +54,7 @@ def _find_ending(engine: Engine, scope: Scope, ending: str) -> Item | None:
 def list_memories(engine: Engine, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:
     """One page of the visible memories of these levels (empty: all). `query.limit`: 1..1000."""
     limit = MAX_PAGE if query.limit is None else query.limit
-    _check_limit(limit)
+    check_limit(limit)
     with engine.store.read() as work:
         found = work.memories.list(scope.visibility.at(*levels), replace(query, limit=limit + 1))
         page = tuple(found[:limit])
@@ -63,7 +63,8 @@ def list_memories(engine: Engine, scope: Scope, query: MemoryQuery, levels: tupl
     return Page(page, page[-1].id if len(found) > limit else None)
 
 
-def _check_limit(limit: int) -> None:
+def check_limit(limit: int) -> None:
+    """Refuse a page size out of bounds."""
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
 
@@ -130,7 +131,7 @@ def _is_hidden(scope: Scope, agent: str | None) -> bool:
 
 def list_sessions(engine: Engine, scope: Scope, limit: int) -> list[SessionSummary]:
     """The visible sessions, most recently active first, without other projects. `limit`: 1..1000."""
-    _check_limit(limit)
+    check_limit(limit)
     with engine.store.read() as work:
         found = work.conversations.sessions(scope.visibility, limit if scope.agent is None else MAX_PAGE)
         firsts = ((each, first) for each in found if (first := _find_first(work, scope, each)))
@@ -152,7 +153,7 @@ def _find_first(work: UnitOfWork, scope: Scope, session: Conversation) -> Messag
 
 def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:
     """One page of visible messages, newest first. Drops those of other projects. `query.limit`: 1..1000."""
-    _check_limit(query.limit)
+    check_limit(query.limit)
     with engine.store.read() as work:
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
     page = tuple(found[: query.limit])
@@ -162,7 +163,7 @@ def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessageP
 
 def list_contexts(engine: Engine, scope: Scope, query: ContextQuery) -> ContextPage:
     """One page of visible contexts with their messages, newest first. Drops those of other projects."""
-    _check_limit(query.limit)
+    check_limit(query.limit)
     engine.accesses.flush(engine.store)
     with engine.store.read() as work:
         found = work.contexts.list(scope.visibility, replace(query, limit=query.limit + 1))
@@ -188,7 +189,7 @@ _CAUSES = (Action.QUARANTINED, Action.DISPUTED)
 
 def review(engine: Engine, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
     """The visible memories that need review, including flagged ones, newest first, after the id `after`."""
-    _check_limit(limit)
+    check_limit(limit)
     query = MemoryQuery(now=engine.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
     with engine.store.read() as work:
         found = work.memories.list(scope.visibility, query)

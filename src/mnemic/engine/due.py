@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
+from mnemic.engine.browse import MAX_PAGE, check_limit, list_memories
 from mnemic.engine.context_filling import BECAUSE_DUE
 from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
+from mnemic.errors import InvalidInputError
 from mnemic.model.bookkeeping import due_in, is_due
 from mnemic.model.filter import All, Condition, Filter, Not
 from mnemic.model.item import Memory, Trust
-from mnemic.model.recall import Hit
-from mnemic.model.scope import Visibility, to_microseconds
+from mnemic.model.recall import Hit, MemoryQuery, Page
+from mnemic.model.scope import Level, Scope, Visibility, to_microseconds
 
 NEAR = timedelta(days=2)
 """How long before its day something is in the context of any prompt with memory: today, tomorrow and the day after."""
@@ -34,6 +36,15 @@ def open_until(now: datetime, last: date, first: date | None = None) -> Filter:
 def by_day(memories: Sequence[Memory]) -> list[Memory]:
     """Memories in the order of the days on which they are due."""
     return sorted(memories, key=lambda memory: due_in(memory.bookkeeping) or ())
+
+
+def list_by_day(engine: Engine, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:
+    """The visible memories of a query for what is due, by day, from the newest `MAX_PAGE` at most."""
+    if query.after is not None:
+        raise InvalidInputError("due_before lists by day, so `after` cannot be used; pass a higher limit")
+    found = list_memories(engine, scope, replace(query, limit=MAX_PAGE), levels).memories
+    check_limit(query.limit or MAX_PAGE)
+    return Page(tuple(by_day(found)[: query.limit]), None)
 
 
 def with_due(engine: Engine, visible: Visibility, question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:

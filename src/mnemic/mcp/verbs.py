@@ -142,7 +142,7 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
             limit: Maximum number of memories, 1 to 50.
             kinds: Only these kinds, such as fact, goal, preference or event.
             after: The last id of the previous page.
-            due_before: Only what is due before this day, such as 2026-12-01, and still open.
+            due_before: Only what is due before this day, such as 2026-12-01, and still open, by day. Not with `after`.
         """
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInputError(f"'limit' must be from 1 to {MAX_LISTED}, not {limit}")

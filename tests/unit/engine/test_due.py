@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mnemic.api import Mnemic
+from mnemic.errors import InvalidInputError
 from mnemic.model.item import Kind
 from mnemic.model.scope import Scope
 from mnemic.model.settings import LifeSettings, Settings
@@ -157,3 +158,14 @@ def test_a_question_keeps_its_own_best_hit_beside_what_is_due(mnemic: Mnemic):
     hits = [hit.text for hit in mnemic.recall(LATER, "what is open?", limit=3)]
     assert hits[:2] == [REPORT, DENTIST]
     assert len(hits) == 3
+
+
+def test_a_list_of_what_is_due_is_in_order_of_the_days_and_has_no_pages(mnemic: Mnemic):
+    for day in (9, 7, 12, 6, 10):
+        mnemic.remember(ANNA, f"User has to water plant {day}", valid_from=f"2026-05-{day:02}")
+    page = mnemic.list(ANNA, due_before="2027-01-01", limit=3)
+    assert [memory.text[-2:].strip() for memory in page] == ["6", "7", "8)"]
+    assert page.next is None
+    assert len(mnemic.list(ANNA, due_before="0001-01-01")) == 0
+    with pytest.raises(InvalidInputError, match="higher limit"):
+        mnemic.list(ANNA, due_before="2027-01-01", after=page[0].id)
