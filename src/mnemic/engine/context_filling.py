@@ -80,7 +80,7 @@ BESIDE_TOKENS = 40
 """Longer neighbours are shortened or left out: they explain, they are no evidence."""
 
 MOST_CONTINUED, CONTINUED = 3, 0.3
-"""How many of the best messages are shown with the user's next one, and their least relevance."""
+"""Number of best lines of which messages are shown with their author's next one, and their least relevance."""
 
 _SEVERAL_SENTENCES = re.compile(r"[.!?:][\"')\]]*\s+\S|[。！？]\S|\n")
 _DERIVED = frozenset({Kind.SUMMARY, Kind.REFLECTION})
@@ -260,13 +260,14 @@ class Filling:
         """Add the message before each short one that answers or refers to it, and after the best ones that leave
         something open, what their author says next.
         """
-        for line in sorted(self._taken.values(), key=lambda each: each.rank)[:MOST_BESIDE]:
+        lines = sorted(self._taken.values(), key=lambda each: each.rank)
+        for line in [each for each in lines if _needs_context(each, self._count)][:MOST_BESIDE]:
             item = line.hit.item
-            if not isinstance(item, Message) or self._left < SHORT_TOKENS:
-                continue
-            if item.position > 1 and _needs_context(line, self._count):
+            if isinstance(item, Message) and item.position > 1 and self._left >= SHORT_TOKENS:
                 self._take_beside(self._read_beside(item, item.position - 2, 1), known)
-            if line.rank < MOST_CONTINUED and (line.hit.relevance or 0.0) >= CONTINUED and leaves_open(item.text):
+        for line in lines[:MOST_CONTINUED]:
+            item, is_near = line.hit.item, (line.hit.relevance or 0.0) >= CONTINUED
+            if isinstance(item, Message) and is_near and self._left >= SHORT_TOKENS and leaves_open(item.text):
                 after = [each for each in self._read_beside(item, item.position, 2) if each.role is item.role]
                 self._take_beside([each for each in after[:1] if not _sets_task(each.text)], known)
 
