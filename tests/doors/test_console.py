@@ -139,6 +139,27 @@ def test_a_prompt_is_shown_with_its_sources_and_what_stays_out(site: Site, conso
 
 
 @pytest.mark.requirement("P-27")
+def test_the_conditions_of_a_prompt_are_kept_for_the_next_message(site: Site, console: Console):
+    for text in (SAIL, "Ana keeps her boat in Porto"):
+        site.mnemic.remember(ANA, text, observed_at="2026-05-01T12:00Z")
+    console.open("prompt?q=Where does Ana sail to?")
+    console.write("Budget (tokens)", "300")
+    console.write("Minimum relevance (%)", "5")
+    console.page.locator("#known_at").press("Home")
+    console.write("Message", "Where is the boat of Ana?")
+    console.press("Show the prompt")
+    console.page.wait_for_url("**q=Where+is+the+boat+of+Ana*")
+    console.settle()
+    kept = [console.page.get_by_label(name).input_value() for name in ("Budget (tokens)", "Minimum relevance (%)")]
+    assert kept == ["300", "5"]
+    console.see("What Mnemic knew on Friday, May 1, 2026")
+    console.write("Budget (tokens)", "")
+    console.page.wait_for_url(lambda url: "budget" not in url)
+    assert "floor=5" in console.page.url
+    assert "known_at=2026-05-01" in console.page.url
+
+
+@pytest.mark.requirement("P-27")
 def test_the_bare_address_leads_a_browser_to_the_console(site: Site, console: Console):
     console.page.goto(site.url)
     assert console.page.url.startswith(f"{site.url}/console/")

@@ -2,7 +2,7 @@
 
 import { get, post } from "../api.js";
 import { address, el, link, said } from "../dom.js";
-import { count, dayOf, fromField, moment, number, words } from "../format.js";
+import { count, dayOf, moment, number, words } from "../format.js";
 import { empty, field, fill, form, heading, rank } from "../parts.js";
 import { TIMES, daySlider, endOf } from "../slider.js";
 
@@ -11,8 +11,6 @@ const LARGE_BUDGET = 16_384;
 const MOST_LEFT_OUT = 20;
 const FEW = 6; // items of a reason that are listed at once
 const SETTLES_MS = 250;
-const DAYS = new Set(TIMES.map(([name]) => name));
-const CONDITIONS = ["budget", "floor", ...DAYS];
 const PERSONAL = ["profile", "facts", "documents", "agent", "org", "session"];
 
 export function page({ query, signal, go }) {
@@ -26,8 +24,7 @@ export function page({ query, signal, go }) {
   );
   const rest = el("div", {});
   if (asked) {
-    const keep = (given) => address("prompt", [["q", asked], ...given]);
-    fill(rest, async () => trial(asked, query, signal, { first: await firstDay(signal), keep }), signal);
+    fill(rest, async () => trial(asked, query, signal, { first: await firstDay(signal), place: "prompt" }), signal);
   } else
     rest.append(
       empty(
@@ -44,25 +41,23 @@ export async function firstDay(signal) {
   return dayOf(memories[0]?.observed_at ?? new Date().toISOString());
 }
 
-/** The prompt of a message, and what changes it: each change asks again. `keep(given)` is the address with the changes; the rest as for `replay`. */
-export function trial(asked, query, signal, { first, keep, ...about }) {
+/** The prompt of a message, and what changes it: each change goes into `query` and the address of `place`, and asks again. The rest as for `replay`. */
+export function trial(asked, query, signal, { first, place, ...about }) {
   const answer = el("section", { "aria-label": about.then ? "Rebuilt prompt" : "What the model receives" });
-  const given = Object.fromEntries(CONDITIONS.map((name) => [name, query.get(name)]));
   let timer = 0;
   let asking = new AbortController();
   signal.addEventListener("abort", () => asking.abort(), { once: true });
-  const chosen = () => Object.entries(given).filter(([, value]) => value);
   function ask() {
     asking.abort();
     if (signal.aborted) return;
     asking = new AbortController();
     const own = asking.signal;
-    const sent = chosen().map(([name, value]) => [name, DAYS.has(name) ? endOf(value.slice(0, 10)) : value]);
-    fill(answer, () => replay(asked, new URLSearchParams(sent), own, about), own);
+    fill(answer, () => replay(asked, query, own, about), own);
   }
   function changed(name, value) {
-    given[name] = value;
-    history.replaceState(null, "", keep(chosen()));
+    if (value) query.set(name, value);
+    else query.delete(name);
+    history.replaceState(null, "", address(place, query));
     clearTimeout(timer);
     timer = setTimeout(ask, SETTLES_MS);
   }
@@ -90,11 +85,11 @@ function conditions(query, first, changed) {
 }
 
 /** What a model would get with a message, under the conditions of `query`. `then`: what it got, by id; `session`: where it was said; `level`: of the headings. */
-export async function replay(asked, query, signal, { then = null, session = null, level = 2 } = {}) {
+async function replay(asked, query, signal, { then = null, session = null, level = 2 } = {}) {
   const head = (text) => el(`h${level}`, {}, text);
   const question = { query: asked };
   if (query.get("floor")) question.min_relevance = Number(query.get("floor")) / 100;
-  for (const [name] of TIMES) if (query.get(name)) question[name] = fromField(query.get(name));
+  for (const [name] of TIMES) if (query.get(name)) question[name] = endOf(query.get(name).slice(0, 10));
   const body = { ...question, budget_tokens: Number(query.get("budget")) || BUDGET, is_dry_run: true };
   const options = { signal, query: session ? { session } : {} };
   const [context, roomy, found] = await Promise.all([

@@ -1,7 +1,7 @@
 // Turns: what models were shown, newest first; and each as it was, beside what would be shown now or on another day.
 
 import { get, route } from "../api.js";
-import { address, el, link, put, said } from "../dom.js";
+import { el, link, put, said } from "../dom.js";
 import { count, dayOf, moment, number, words } from "../format.js";
 import { button, empty, entry, fill, heading, rank } from "../parts.js";
 import { bubble, remembered } from "./conversations.js";
@@ -191,7 +191,7 @@ function again(turn, items, oldest, query, signal) {
   if (!query.has("budget")) query.set("budget", turn.settings.budget_tokens);
   const about = {
     first: oldest < dayOf(turn.at) ? oldest : dayOf(turn.at),
-    keep: (given) => address(`turns/${turn.id}`, given),
+    place: `turns/${turn.id}`,
     then: new Map(items.map((each) => [each.id, each])),
     session: turn.session,
     level: 3,
