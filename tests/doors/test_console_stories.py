@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Route
 
 from mnemic.api.doors import acting_as
 from mnemic.model.scope import Scope
@@ -254,6 +255,25 @@ def test_turns_go_with_an_erasure_and_stay_with_their_user(site: Site, console: 
     site.mnemic.erase(Scope(user="ana", session="one"), level="session")
     console.open("turns", Scope(user="ana"))
     console.see("No turns yet")
+
+
+@pytest.mark.requirement("P-27")
+def test_a_prompt_counts_as_loading_until_its_last_request_is_answered(site: Site, console: Console):
+    site.mnemic.remember(ANA, "Ana likes tea")
+    console.open("prompt?q=What does Ana like to drink?")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    console.page.route("**/recall*", hold)
+    for budget in ("300", "400"):
+        with console.page.expect_request("**/recall*"):
+            console.write("Budget (tokens)", budget)
+    answer = console.page.get_by_role("region", name="What the model receives")
+    assert answer.get_attribute("aria-busy") == "true"
+    held[-1].continue_()
+    console.settle()
 
 
 @pytest.mark.requirement("P-27")

@@ -146,7 +146,7 @@ export async function fill(box, make, signal) {
         problemBox(error, () => fill(box, make, signal)),
       );
   }
-  box.removeAttribute("aria-busy");
+  if (!signal?.aborted) box.removeAttribute("aria-busy"); // the next request may be filling the same box
   return box;
 }
 

@@ -159,6 +159,7 @@ async function overview(first, signal, again) {
   const shown = el("div", { "aria-live": "polite" });
   let asking = new AbortController();
   let timer = 0;
+  signal.addEventListener("abort", () => asking.abort(), { once: true });
   for (const { box: slider } of [truth, knowledge]) slider.style.setProperty("--indent", `${indent}px`);
 
   function moved(name, day) {
@@ -167,10 +168,10 @@ async function overview(first, signal, again) {
     clearTimeout(timer);
     asking.abort();
     asking = new AbortController();
-    signal.addEventListener("abort", () => asking.abort(), { once: true });
     const own = asking.signal;
     if (!chosen.as_of && !chosen.known_at) {
       put(shown);
+      shown.removeAttribute("aria-busy"); // of a request that was aborted above
       return;
     }
     timer = setTimeout(() => fill(shown, () => at(chosen, own), own), SETTLES_MS);
