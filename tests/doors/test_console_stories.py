@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Route
+from playwright.sync_api import Browser, Route
 
 from mnemic.api.doors import acting_as
+from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.model.scope import Scope
 from tests.doors.browser import ANA, Console, Site
 
@@ -302,6 +304,17 @@ def test_columns_are_chosen_by_keys_named_for_screen_readers_and_kept(site: Site
     console.page.set_viewport_size({"width": 390, "height": 844})
     assert "stored" in row.inner_text()
     assert console.page.evaluate(LAYOUT) == []
+
+
+@pytest.mark.requirement("P-27")
+def test_hits_without_relevance_have_the_width_of_the_others(tmp_path: Path, browser: Browser):
+    with closing(Site(tmp_path / "other.db", embedder=SyntheticEmbedder())) as site:  # one that is not calibrated
+        site.mnemic.remember(ANA, "Ana likes tea, and her sister likes coffee with a little milk")
+        with closing(Console(browser, site.url)) as console:
+            console.open("search?q=What does Ana like?")
+            hit = console.page.locator(".hits > li")
+            assert "relevant" not in hit.inner_text()
+            assert hit.evaluate("(row) => row.querySelector('.entry').clientWidth > row.clientWidth / 2")
 
 
 @pytest.mark.requirement("P-27")
