@@ -43,7 +43,8 @@ def test_the_overview_counts_and_says_what_needs_attention(site: Site, console: 
     assert "100 of 100" in shown
     assert "1 quarantined" in shown
     assert "1 preference" in shown
-    assert "1 memory\n" in shown
+    assert "1 active memory\n" in shown
+    assert "1 active or disputed memory checked" in shown
     assert "Nothing has been recalled since the server started" in shown
     site.mnemic.recall(ANA, "What does Ana like?")
     console.page.reload()
