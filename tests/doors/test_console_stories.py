@@ -276,6 +276,12 @@ def test_a_prompt_counts_as_loading_until_its_last_request_is_answered(site: Sit
     assert answer.get_attribute("aria-busy") == "true"
     held[-1].continue_()
     console.settle()
+    console.page.unroute("**/recall*")
+    console.page.route("**/memories?*", hold)  # for the first day of the sliders
+    with console.page.expect_request("**/recall*"):
+        console.page.reload()
+    held[-1].continue_()
+    console.settle()
 
 
 @pytest.mark.requirement("P-27")

@@ -405,6 +405,21 @@ export function entry(item, { marked, when = moment(item.observed_at) } = {}) {
   );
 }
 
+/** An item of a prompt in a ranked list, with its relevance; "background" if the message did not find it. */
+export function cited({ id, share, before = null, text, kind, at, tag }) {
+  return el(
+    "li",
+    {},
+    rank(share, "background"),
+    el(
+      "article",
+      { class: "entry" },
+      el("p", {}, before, link(`item/${id}`, {}, said(text, { most: 140 }))),
+      el("p", { class: "about" }, `${kind} · ${moment(at)} `, tag),
+    ),
+  );
+}
+
 const FEATURES = {
   keyword: "words in common",
   keyword_before: "words in common, message before",

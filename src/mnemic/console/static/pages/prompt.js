@@ -1,10 +1,10 @@
 // The context of a message: what a model would get with it, why each item is there, and what was left out.
 
-import { get, post } from "../api.js";
+import { post } from "../api.js";
 import { address, el, link, said } from "../dom.js";
-import { count, dayOf, moment, number, words } from "../format.js";
-import { empty, field, fill, form, heading, rank } from "../parts.js";
-import { TIMES, daySlider, endOf } from "../slider.js";
+import { count, number, words } from "../format.js";
+import { cited, empty, field, fill, form, heading, rank } from "../parts.js";
+import { TIMES, daySlider, endOf, firstDay } from "../slider.js";
 
 const BUDGET = 2048;
 const LARGE_BUDGET = 16_384;
@@ -24,7 +24,7 @@ export function page({ query, signal, go }) {
   );
   const rest = el("div", {});
   if (asked) {
-    fill(rest, async () => trial(asked, query, signal, { first: await firstDay(signal), place: "prompt" }), signal);
+    fill(rest, () => trial(asked, query, signal, { first: firstDay(signal), place: "prompt" }), signal);
   } else
     rest.append(
       empty(
@@ -35,14 +35,8 @@ export function page({ query, signal, go }) {
   return [heading("Prompt"), box, rest];
 }
 
-/** The day of the oldest memory, where the sliders begin. */
-export async function firstDay(signal) {
-  const { memories } = await get("memories", { order: "oldest", limit: 1, states: ["active", "superseded"] }, { signal });
-  return dayOf(memories[0]?.observed_at ?? new Date().toISOString());
-}
-
-/** The prompt of a message, and what changes it: each change goes into `query` and the address of `place`, and asks again. The rest as for `replay`. */
-export function trial(asked, query, signal, { first, place, ...about }) {
+/** The prompt of a message, and what changes it: each change goes into `query` and the address of `place`, and asks again. `first`: the sliders' first day, or its promise; the rest as for `replay`. */
+export async function trial(asked, query, signal, { first, place, ...about }) {
   const answer = el("section", { "aria-label": about.then ? "Rebuilt prompt" : "What the model receives" });
   let timer = 0;
   let asking = new AbortController();
@@ -62,7 +56,7 @@ export function trial(asked, query, signal, { first, place, ...about }) {
     timer = setTimeout(ask, SETTLES_MS);
   }
   ask();
-  return [conditions(query, first, changed), answer];
+  return [conditions(query, await first, changed), answer];
 }
 
 function conditions(query, first, changed) {
@@ -164,27 +158,15 @@ function gone(context, then, head) {
 }
 
 function source(citation, hit, isNew) {
-  return el(
-    "li",
-    {},
-    rank(hit?.contributions.length ? hit.relevance : null, hit?.contributions.length ? null : "with another item"),
-    el(
-      "article",
-      { class: "entry" },
-      el(
-        "p",
-        {},
-        `[${citation.number}] `,
-        link(`item/${citation.item_id}`, {}, said(hit?.item.text ?? citation.title ?? citation.source, { most: 140 })),
-      ),
-      el(
-        "p",
-        { class: "about" },
-        isNew ? [el("span", { class: "tag" }, "not in the original prompt"), " "] : null,
-        `${words(citation.kind)} · ${moment(citation.observed_at)}`,
-      ),
-    ),
-  );
+  return cited({
+    id: citation.item_id,
+    share: hit?.contributions.length ? hit.relevance : null,
+    before: `[${citation.number}] `,
+    text: hit?.item.text ?? citation.title ?? citation.source,
+    kind: words(citation.kind),
+    at: citation.observed_at,
+    tag: isNew ? el("span", { class: "tag" }, "not in the original prompt") : null,
+  });
 }
 
 /** Hits of recall that the prompt does not contain: those that a larger budget would add, and those that are not relevant enough. */

@@ -6,7 +6,7 @@ import { count, dayInBrief, dayInWords, dayOf, number } from "../format.js";
 import { drawLanes, lanesOf } from "../lanes.js";
 import { button, empty, entry, fill, heading, notice, tags } from "../parts.js";
 import { scope } from "../session.js";
-import { TIMES, daySlider, endOf } from "../slider.js";
+import { STATES, TIMES, daySlider, endOf, firstDay } from "../slider.js";
 
 const A_PAGE = 500;
 const MOST_LANED = 4000; // memories whose lanes are drawn
@@ -15,7 +15,6 @@ const CARD_EDGES = 34; // its padding and border, left and right
 const DAYS_AT_ONCE = 14;
 const DAY_MS = 86_400_000;
 const SETTLES_MS = 150;
-const STATES = ["active", "disputed", "superseded", "archived"];
 const PAST_STATES = ["active", "superseded", "archived"]; // as recall has it for questions about the past
 
 export function page({ signal, again }) {
@@ -105,10 +104,9 @@ async function draw(past, signal, again) {
       isMore ? button("Earlier days", earlier, { class: "more" }) : null,
     );
   }
-  await earlier();
-  const oldest = await get("memories", { states: STATES, order: "oldest", limit: 1 }, { signal });
-  const known = [...past.days.keys(), ...oldest.memories.map((each) => dayOf(each.observed_at))];
-  return [await overview(known.sort()[0], signal, again), el("h2", {}, "Day by day"), list];
+  const [oldest] = await Promise.all([firstDay(signal), earlier()]);
+  const [first] = [...past.days.keys(), oldest].sort();
+  return [await overview(first, signal, again), el("h2", {}, "Day by day"), list];
 }
 
 function drawDay(day, { memories, messages }) {
