@@ -285,6 +285,21 @@ def test_a_prompt_counts_as_loading_until_its_last_request_is_answered(site: Sit
 
 
 @pytest.mark.requirement("P-27")
+def test_an_event_in_the_timeline_is_cut_only_where_its_line_ends(site: Site, console: Console):
+    met, signed = "Ana met Bob in the harbour of Porto, because he wanted to see the old boat", "Ana signed the lease"
+    for day, text in (("2026-03-02", met), ("2026-10-01", signed)):
+        site.mnemic.remember(ANA, text, kind="event", observed_at=f"{day}T12:00Z")
+    is_cut = "texts => texts.map((text) => text.scrollWidth > text.clientWidth)"
+    for width, cut in ((1440, [False, False]), (390, [False, True])):
+        console.page.set_viewport_size({"width": width, "height": 900})
+        console.open("timeline")
+        texts = console.page.locator(".events .value")
+        assert texts.all_inner_texts() == [signed, met]
+        assert texts.evaluate_all(is_cut) == cut
+        assert console.page.evaluate(LAYOUT) == []
+
+
+@pytest.mark.requirement("P-27")
 def test_columns_are_chosen_by_keys_named_for_screen_readers_and_kept(site: Site, console: Console):
     site.mnemic.remember(ANA, "Ana likes tea", source="a letter", observed_at="2026-05-01T12:00Z")
     site.mnemic.remember(ANA, "Ana owns a boat", source="a form")
