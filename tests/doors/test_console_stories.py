@@ -300,6 +300,18 @@ def test_an_event_in_the_timeline_is_cut_only_where_its_line_ends(site: Site, co
 
 
 @pytest.mark.requirement("P-27")
+def test_the_history_counts_the_sources_that_a_repeated_fact_gains(site: Site, console: Console):
+    for session in ("one", "two"):
+        site.mnemic.capture(Scope(user="ana", session=session), user="I live in Porto", assistant="Noted.")
+        site.mnemic.work()
+    (memory,) = site.mnemic.list(ANA).memories
+    console.open(f"item/{memory.id}")
+    history = console.page.locator(".history")
+    history.get_by_text("2 sources").wait_for()
+    assert "source_id" not in history.inner_text()
+
+
+@pytest.mark.requirement("P-27")
 def test_columns_are_chosen_by_keys_named_for_screen_readers_and_kept(site: Site, console: Console):
     site.mnemic.remember(ANA, "Ana likes tea", source="a letter", observed_at="2026-05-01T12:00Z")
     site.mnemic.remember(ANA, "Ana owns a boat", source="a form")

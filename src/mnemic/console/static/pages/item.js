@@ -377,5 +377,6 @@ const isTime = (given) => TIME.test(given) && !Number.isNaN(Date.parse(given)); 
 
 function value(given) {
   if (given === null || isTime(given)) return moment(given);
+  if (Array.isArray(given) && given[0]?.source_id) return count(given.length, "source");
   return said(typeof given === "string" ? given : JSON.stringify(given ?? null), { most: 500 });
 }
