@@ -23,16 +23,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import numpy as np
 from playwright.sync_api import FloatRect
 
 from mnemic import Mnemic, Scope
 from mnemic.api.doors import acting_as
 from mnemic.cli.tour import seed_demo
 from tests.doors.browser import Console, Site, chromium
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "shots"
@@ -59,8 +64,9 @@ SHOWN = {
 TALL = 4000
 """The most pixels of a page in a picture; a list goes on for longer."""
 
-COLOURS, GAP = 40, 12
-"""Colours of a window in a sheet, and pixels between two windows."""
+COLOURS, GAP = 128, 12
+"""The commonest colours of a window, which its picture keeps, so that all sheets take 6 MB at most; and pixels between
+two windows."""
 
 
 TURNS_ASKED = (
@@ -211,21 +217,25 @@ def read_axe() -> str:
     return Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8") if found and found.origin else ""
 
 
-def shoot(names: list[str], shown: Mapping[str, str]) -> list[str]:
-    """Make the pictures of these pages (none: of all), and return what is wrong with them."""
+def shoot(names: list[str], shown: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Make the pictures of these pages (none: of all). Returns what is wrong with them, and the pages' names."""
     wrong: list[str] = []
+    taken: list[str] = []
     for store in STORES:
         with closing(Site(open_store(store))) as site, chromium() as browser:
             pages = {"users": "overview"} | pages_of(site.mnemic)
+            chosen = [each for each in pages if not names or each in names]
+            taken += [f"{store}-{name}" for name in chosen]
+            for name in FIRST:  # so that the overview shows usual times, not that of one cold recall
+                site.mnemic.recall(ANA, f"Where does {name} live?")
             for scheme in SCHEMES:
                 console = Console(browser, site.url, color_scheme=scheme)
-                console.open(pages["search"], ANA)  # so that the server has an answer time to show
-                for name in [each for each in pages if not names or each in names]:
+                for name in chosen:
                     scope = Scope() if name == "users" else ANA
                     wrong += shoot_page(console, pages[name], scope, f"{store}-{name}", scheme, shown)
                 wrong += console.complaints + console.violations()
                 console.close()
-    return wrong
+    return wrong, taken
 
 
 def shoot_page(
@@ -251,12 +261,12 @@ def write_sheet(name: str) -> None:
     """Put the windows of a page side by side: light above dark, the widest first."""
     from PIL import Image
 
-    rows: list[list[Image.Image]] = []
+    rows: list[list[Picture]] = []
     for scheme in SCHEMES:
         windows = [Image.open(FOLDER / f"{name}-{width}-{scheme}.png").convert("RGB") for width in WIDTHS]
         high = max(WIDTHS.values())
         cut = [window.crop((0, 0, window.width, min(window.height, high))) for window in windows]
-        rows.append([each.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE) for each in cut])
+        rows.append([keep_colours(each) for each in cut])
     heights = [max(each.height for each in row) + GAP for row in rows]
     sheet = Image.new("RGB", (sum(WIDTHS) + GAP * (len(WIDTHS) + 1), sum(heights) + GAP), "grey")
     top = GAP
@@ -270,13 +280,27 @@ def write_sheet(name: str) -> None:
     sheet.save(SHEETS / f"{name}.webp", lossless=True, quality=90, method=5)
 
 
+def keep_colours(picture: Picture) -> Picture:
+    """A picture in its commonest colours; the others become the nearest of them. Pillow's own ways change tints."""
+    from PIL import Image
+
+    red, green, blue = np.moveaxis(np.asarray(picture).astype(np.int64), -1, 0)
+    colours, places, counts = np.unique(red << 16 | green << 8 | blue, return_inverse=True, return_counts=True)
+    channels = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=-1)
+    kept = channels[np.argsort(-counts)[:COLOURS]]
+    nearest = ((channels[:, None] - kept) ** 2).sum(axis=-1).argmin(axis=1)
+    reduced = Image.fromarray(nearest.astype(np.uint8)[places.reshape(red.shape)])
+    reduced.putpalette(kept.astype(np.uint8).tobytes())
+    return reduced
+
+
 def shrink_shown() -> None:
     """Reduce the colours of the pictures that documents show."""
     from PIL import Image
 
     for name in SHOWN.values():
         picture = Image.open(DOCUMENTS / name).convert("RGB")
-        picture.quantize(4 * COLOURS, dither=Image.Dither.NONE).save(DOCUMENTS / name, optimize=True)
+        keep_colours(picture).save(DOCUMENTS / name, optimize=True)
 
 
 def main() -> int:
@@ -286,12 +310,12 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="refresh the pictures in docs")
     given = parser.parse_args()
     os.chdir(ROOT)  # a page shows the path of its store
-    wrong = sorted(set(shoot(given.pages, SHOWN if given.write else {})))
+    wrong, taken = shoot(given.pages, SHOWN if given.write else {})
     if given.write:
         shrink_shown()
-        for name in sorted({path.name.rsplit("-", 2)[0] for path in FOLDER.glob("*-1440-light.png")}):
-            if not given.pages or name.partition("-")[2] in given.pages:
-                write_sheet(name)
+        for name in taken:
+            write_sheet(name)
+    wrong = sorted(set(wrong))
     print("\n".join(wrong) or "nothing is cut, overlaps or breaks inside a word")
     print("axe-core checked the pages" if read_axe() else "axe-core is not installed, so it checked nothing")
     print(f"pictures are in {FOLDER.relative_to(ROOT)}")

@@ -48,9 +48,9 @@ def chromium() -> Generator[Browser]:
 class Site:
     """A store, and the server before it with the doors of console and REST."""
 
-    def __init__(self, store: Path, limits: Limits | None = None) -> None:
+    def __init__(self, store: Path, limits: Limits | None = None, **parts: Any) -> None:
         observer = PrometheusObserver()
-        self.parts = replace(build(load_config(str(store))), observer=observer)
+        self.parts = replace(build(load_config(str(store))), observer=observer, **parts)
         self.mnemic = Mnemic(self.parts)
         self.gate = Gate(self.mnemic, limits=limits or Limits(rate_per_s=0))
         doors = [console_door(self.mnemic, self.gate), rest_door(self.mnemic, self.gate)]

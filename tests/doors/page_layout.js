@@ -8,6 +8,7 @@
     const tops = [...range.getClientRects()].filter((box) => box.width > 0).map((box) => Math.round(box.top));
     return new Set(tops).size;
   };
+  const isClipped = ({ overflowX, textOverflow }) => ["auto", "scroll"].includes(overflowX) || textOverflow === "ellipsis";
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
@@ -25,7 +26,7 @@
     all.selectNodeContents(text);
     const { left, right } = all.getBoundingClientRect();
     let outer = node;
-    while (outer && !["auto", "scroll"].includes(getComputedStyle(outer).overflowX)) outer = outer.parentElement;
+    while (outer && !isClipped(getComputedStyle(outer))) outer = outer.parentElement;
     if (!outer && (left < -1 || right > innerWidth + 1)) wrong.add(`outside the window: ${short(text.textContent)}`);
     for (let box = node; box && box !== document.body; box = box.parentElement) {
       const style = getComputedStyle(box);

@@ -146,6 +146,18 @@ def test_a_huge_text_is_shown_in_part_until_it_is_asked_for(site: Site, console:
 
 
 @pytest.mark.requirement("P-27")
+def test_a_text_that_begins_like_a_time_is_shown_in_the_history_as_a_text(site: Site, console: Console):
+    memory = site.mnemic.remember(ANA, "Bob will call", context="a letter")
+    texts = ("2026-05-01T10:00, a call with Bob", "2026-99-99T10:00:00Z", "in May")
+    for context in texts:
+        site.mnemic.update(ANA, memory.id, context=context, valid_to="2026-06-01T12:00Z")
+    console.open(f"item/{memory.id}")
+    shown = console.page.locator(".history").inner_text()
+    assert [text for text in texts if text not in shown] == []
+    assert "Jun 1, 2026, 12:00 PM" in shown
+
+
+@pytest.mark.requirement("P-27")
 def test_the_browser_refuses_what_the_policy_does_not_allow(console: Console):
     console.open("overview")
     attempts = """async () => {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Route
 
 from mnemic.api.doors import acting_as
+from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.model.scope import Scope
 from tests.doors.browser import ANA, Console, Site
 
@@ -257,6 +260,58 @@ def test_turns_go_with_an_erasure_and_stay_with_their_user(site: Site, console: 
 
 
 @pytest.mark.requirement("P-27")
+def test_a_prompt_counts_as_loading_until_its_last_request_is_answered(site: Site, console: Console):
+    site.mnemic.remember(ANA, "Ana likes tea")
+    console.open("prompt?q=What does Ana like to drink?")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    console.page.route("**/recall*", hold)
+    for budget in ("300", "400"):
+        with console.page.expect_request("**/recall*"):
+            console.write("Budget (tokens)", budget)
+    answer = console.page.get_by_role("region", name="What the model receives")
+    assert answer.get_attribute("aria-busy") == "true"
+    held[-1].continue_()
+    console.settle()
+    console.page.unroute("**/recall*")
+    console.page.route("**/memories?*", hold)  # for the first day of the sliders
+    with console.page.expect_request("**/recall*"):
+        console.page.reload()
+    held[-1].continue_()
+    console.settle()
+
+
+@pytest.mark.requirement("P-27")
+def test_an_event_in_the_timeline_is_cut_only_where_its_line_ends(site: Site, console: Console):
+    met, signed = "Ana met Bob in the harbour of Porto, because he wanted to see the old boat", "Ana signed the lease"
+    for day, text in (("2026-03-02", met), ("2026-10-01", signed)):
+        site.mnemic.remember(ANA, text, kind="event", observed_at=f"{day}T12:00Z")
+    is_cut = "texts => texts.map((text) => text.scrollWidth > text.clientWidth)"
+    for width, cut in ((1440, [False, False]), (390, [False, True])):
+        console.page.set_viewport_size({"width": width, "height": 900})
+        console.open("timeline")
+        texts = console.page.locator(".events .value")
+        assert texts.all_inner_texts() == [signed, met]
+        assert texts.evaluate_all(is_cut) == cut
+        assert console.page.evaluate(LAYOUT) == []
+
+
+@pytest.mark.requirement("P-27")
+def test_the_history_counts_the_sources_that_a_repeated_fact_gains(site: Site, console: Console):
+    for session in ("one", "two"):
+        site.mnemic.capture(Scope(user="ana", session=session), user="I live in Porto", assistant="Noted.")
+        site.mnemic.work()
+    (memory,) = site.mnemic.list(ANA).memories
+    console.open(f"item/{memory.id}")
+    history = console.page.locator(".history")
+    history.get_by_text("2 sources").wait_for()
+    assert "source_id" not in history.inner_text()
+
+
+@pytest.mark.requirement("P-27")
 def test_columns_are_chosen_by_keys_named_for_screen_readers_and_kept(site: Site, console: Console):
     site.mnemic.remember(ANA, "Ana likes tea", source="a letter", observed_at="2026-05-01T12:00Z")
     site.mnemic.remember(ANA, "Ana owns a boat", source="a form")
@@ -282,6 +337,17 @@ def test_columns_are_chosen_by_keys_named_for_screen_readers_and_kept(site: Site
     console.page.set_viewport_size({"width": 390, "height": 844})
     assert "stored" in row.inner_text()
     assert console.page.evaluate(LAYOUT) == []
+
+
+@pytest.mark.requirement("P-27")
+def test_hits_without_relevance_have_the_width_of_the_others(tmp_path: Path, browser: Browser):
+    with closing(Site(tmp_path / "other.db", embedder=SyntheticEmbedder())) as site:  # one that is not calibrated
+        site.mnemic.remember(ANA, "Ana likes tea, and her sister likes coffee with a little milk")
+        with closing(Console(browser, site.url)) as console:
+            console.open("search?q=What does Ana like?")
+            hit = console.page.locator(".hits > li")
+            assert "relevant" not in hit.inner_text()
+            assert hit.evaluate("(row) => row.querySelector('.entry').clientWidth > row.clientWidth / 2")
 
 
 @pytest.mark.requirement("P-27")

@@ -5,9 +5,14 @@ import { count, dayInWords, dayOf, moment } from "./format.js";
 
 const EDGE = 8; // half of the slider's handle, so that it stands over what it selects
 const FONT = "12.75px system-ui, sans-serif"; // as .validity has it
-const PADDING = 14;
+const PADDING = 14; // around a text: 6 before it in its bar, the rest so that rounding cuts no letter
+const SPACE = 4; // between two texts of a row
+const BESIDE = { in: 10, after: 9, before: 13 }; // what the place of a .value takes, and SPACE where another text may follow
 const ROW = 30;
 const NAME = 128;
+const WANTED = 300; // pixels that a text gets before a row is full, about 44 letters; it grows into what stays free
+const WANTED_NARROW = 185;
+const MOST_LETTERS = 280;
 const LANES_AT_FIRST = 10;
 const EVENT_ROWS = 4;
 const BUCKET = 14; // pixels of a column of the histogram
@@ -112,14 +117,12 @@ function row(name, kind, content, height, ...below) {
 }
 
 function drawLane(lane, { at, inner, start, drawn, resolve }) {
-  const most = inner < 500 ? 28 : 44;
   const rows = pack(
     lane.bars.map((each) => ({ ...each, x: at(each.from), w: Math.max(at(Math.min(each.to, Date.now())) - at(each.from), 6) })),
     inner,
-    most,
   );
   const bars = rows.map((each) => {
-    const { memory, x, w, text, side, level, letters } = each;
+    const { memory, x, w, text, level } = each;
     const holds = `${dayInWords(dayOf(new Date(each.from).toISOString()))} to ${each.to === Infinity ? "now" : dayInWords(dayOf(new Date(each.to).toISOString()))}`;
     const element = el(
       "a",
@@ -129,7 +132,7 @@ function drawLane(lane, { at, inner, start, drawn, resolve }) {
         title: `${memory.text.slice(0, 200)} (${holds})`,
         "aria-label": `${text}: ${holds}${memory.state === "disputed" ? ", disputed" : ""}`,
       },
-      el("span", { class: `value ${side}` }, said(text, { most: letters })),
+      value(each),
     );
     set(element, { left: x, top: level * ROW + 3, width: w });
     drawn.push({ element, from: each.from, to: each.to, since: memory.created_at });
@@ -139,52 +142,63 @@ function drawLane(lane, { at, inner, start, drawn, resolve }) {
   return row(lane.slot, lane.conflicts.length ? "conflict" : "", bars, height, lane.conflicts.map(resolve));
 }
 
-/** Gives each bar a row in which neither it nor its text meets another, and the side of it where its text stands. */
-function pack(bars, inner, most) {
+/** Gives each bar a row in which neither it nor its text meets another, the side of it where its text stands, and the text's room. */
+function pack(bars, inner) {
   const rows = [];
-  return bars.map((each) => {
-    const room = { in: each.w, after: inner - each.x - each.w, before: each.x };
-    const side = ["in", "after", "before"].find((name) => widthOf(each.text, most) <= room[name]) ?? widest(room);
-    const isWhole = widthOf(each.text, most) <= room[side];
-    const letters = isWhole ? most : lettersIn(each.text, room[side]);
-    const wide = widthOf(each.text, letters);
-    const from = side === "before" ? each.x - wide : each.x;
-    const to = each.x + each.w + (side === "after" ? wide : 0);
-    let level = rows.findIndex((taken) => taken.every(([start, end]) => to + 4 <= start || end + 4 <= from));
+  const most = inner < 500 ? WANTED_NARROW : WANTED;
+  const placed = bars.map((each) => {
+    const free = { in: each.w, after: inner - each.x - each.w, before: each.x };
+    const whole = pen.measureText(each.text).width + PADDING;
+    const wanted = Math.min(whole, most);
+    const side = ["in", "after", "before"].find((name) => wanted <= free[name]) ?? widest(free);
+    const wide = Math.min(wanted, free[side]);
+    const span = spanOf({ ...each, side }, wide);
+    const [from, to] = span;
+    let level = rows.findIndex((taken) => taken.every(([start, end]) => to + SPACE <= start || end + SPACE <= from));
     if (level < 0) level = rows.push([]) - 1;
-    rows[level].push([from, to]);
-    return { ...each, side, level, letters, isWhole };
+    rows[level].push(span);
+    return { ...each, whole, span, side, level, isWhole: wanted <= free[side] };
   });
+  for (const each of placed) {
+    const room = roomOf(each, rows[each.level], inner);
+    each.span.splice(0, 2, ...spanOf(each, Math.min(each.whole, room))); // so that the next one leaves it free
+    each.room = room - BESIDE[each.side];
+  }
+  return placed;
 }
+
+/** From where to where a bar and its text reach. */
+const spanOf = ({ x, w, side }, wide) => [side === "before" ? x - wide : x, x + w + (side === "after" ? wide : 0)];
 
 const widest = (room) => Object.keys(room).reduce((one, other) => (room[other] > room[one] ? other : one));
 
-function widthOf(text, most) {
-  const letters = [...text];
-  return pen.measureText(letters.length > most ? `${letters.slice(0, most).join("")}…` : text).width + PADDING;
+/** The pixels from a bar to its neighbour in the row, on the side of its text. */
+function roomOf({ x, w, side }, taken, inner) {
+  if (side === "in") return w;
+  if (side === "before") return x - Math.max(...taken.map(([, end]) => end).filter((end) => end < x), 0);
+  return Math.min(...taken.map(([start]) => start).filter((start) => start > x), inner) - x - w;
 }
 
-/** How many letters of a text have room, before an ellipsis. */
-function lettersIn(text, room) {
-  let letters = [...text].length;
-  while (letters > 0 && widthOf(text, letters) > room) letters -= 1;
-  return letters;
+/** The text of a bar; CSS cuts it where its room ends. */
+function value({ text, side, room }) {
+  const box = el("span", { class: `value ${side}` }, said(text, { most: MOST_LETTERS }));
+  set(box, { "max-width": room });
+  return box;
 }
 
 function drawEvents(events, { at, inner, drawn }) {
-  const most = inner < 500 ? 28 : 48;
   const points = events
     .map((memory) => ({ memory, from: Date.parse(memory.valid_from ?? memory.observed_at), text: memory.text }))
     .sort((a, b) => b.from - a.from)
     .map((each) => ({ ...each, x: at(each.from) - 4, w: 8 }));
-  const all = pack(points, inner, most);
+  const all = pack(points, inner);
   const rows = all.filter((each) => each.level < EVENT_ROWS); // the others are told below, day by day
   const cut = rows.filter((each) => !each.isWhole); // in full below their marks
   const marks = rows.map((each) => {
     const element = el(
       "a",
       { href: address(`item/${each.memory.id}`), class: "validity point", "aria-label": `${each.text}: ${moment(new Date(each.from).toISOString())}` },
-      each.isWhole ? el("span", { class: `value ${each.side}` }, said(each.text, { most: each.letters })) : null,
+      each.isWhole ? value(each) : null,
     );
     set(element, { left: each.x, top: each.level * ROW + 3, width: each.w });
     drawn.push({ element, from: each.from, to: Infinity, since: each.memory.created_at });

@@ -146,7 +146,7 @@ export async function fill(box, make, signal) {
         problemBox(error, () => fill(box, make, signal)),
       );
   }
-  box.removeAttribute("aria-busy");
+  if (!signal?.aborted) box.removeAttribute("aria-busy"); // the next request may be filling the same box
   return box;
 }
 
@@ -401,6 +401,21 @@ export function entry(item, { marked, when = moment(item.observed_at) } = {}) {
       tags(item),
       " ",
       when && el("time", { datetime: item.observed_at }, when),
+    ),
+  );
+}
+
+/** An item of a prompt in a ranked list, with its relevance; "background" if the message did not find it. */
+export function cited({ id, share, before = null, text, kind, at, tag }) {
+  return el(
+    "li",
+    {},
+    rank(share, "background"),
+    el(
+      "article",
+      { class: "entry" },
+      el("p", {}, before, link(`item/${id}`, {}, said(text, { most: 140 }))),
+      el("p", { class: "about" }, `${kind} · ${moment(at)} `, tag),
     ),
   );
 }

@@ -1,15 +1,24 @@
 // A slider over days, for time travel: its last place is now.
 
+import { get } from "./api.js";
 import { el, put } from "./dom.js";
 import { dayInWords, dayOf } from "./format.js";
 
 const DAY_MS = 86_400_000;
+/** States of the memories that may have been true on some day. */
+export const STATES = ["active", "disputed", "superseded", "archived"];
 
 /** The two sorts of time travel: the name on the wire, the words for now, and those before a day. */
 export const TIMES = [
   ["as_of", "What is true now", "What was true on"],
   ["known_at", "What Mnemic knows now", "What Mnemic knew on"],
 ];
+
+/** The day of the oldest memory, where the sliders begin. */
+export async function firstDay(signal) {
+  const { memories } = await get("memories", { order: "oldest", limit: 1, states: STATES }, { signal });
+  return dayOf(memories[0]?.observed_at ?? new Date().toISOString());
+}
 
 /** A slider from the day `first` until now, with words for now and before a day. `moved(day)` hears the chosen day, null for now; `day` is where it begins. */
 export function daySlider([name, now, past], { first, day = null, moved }) {

@@ -372,9 +372,11 @@ function differences({ before, after }) {
   );
 }
 
-const TIME = /^\d{4}-\d\d-\d\dT/;
+const TIME = /^\d{4}-\d\d-\d\dT\S+(Z|[+-]\d\d:\d\d)$/;
+const isTime = (given) => TIME.test(given) && !Number.isNaN(Date.parse(given)); // a text may look like a time and be none
 
 function value(given) {
-  if (given === null || TIME.test(given)) return moment(given);
+  if (given === null || isTime(given)) return moment(given);
+  if (Array.isArray(given) && given[0]?.source_id) return count(given.length, "source");
   return said(typeof given === "string" ? given : JSON.stringify(given ?? null), { most: 500 });
 }

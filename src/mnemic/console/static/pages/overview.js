@@ -91,15 +91,14 @@ async function drawGrowth(ask) {
     el(
       "div",
       { class: "growth" },
-      figure(counts.states.active ?? 0, "memories", "memory", spread(page.memories, span, () => 1)),
-      figure(messages, "conversations", "message", spread(sessions, span, (each) => each.messages)),
-      figure(sessions.length, "conversations", "conversation", spread(sessions, span, () => 1)),
+      figure(counts.states.active ?? 0, "memories", ["active memory", "active memories"], spread(page.memories, span, () => 1)),
+      figure(messages, "conversations", ["message", "messages"], spread(sessions, span, (each) => each.messages)),
+      figure(sessions.length, "conversations", ["conversation", "conversations"], spread(sessions, span, () => 1)),
     ),
   ];
 }
 
-function figure(amount, page, one, sums) {
-  const many = one === "memory" ? "memories" : `${one}s`;
+function figure(amount, page, [one, many], sums) {
   const name = link(page, {}, amount === 1 ? one : many);
   return el("div", {}, el("strong", { class: "big" }, number(amount, 0)), " ", name, sparkline(sums));
 }
@@ -199,7 +198,7 @@ async function drawUsers(choose, signal) {
     ),
     table(
       users.length > MOST_USERS ? `The ${MOST_USERS} most recently active users` : "Users, most recently active first",
-      ["user", "memories", "messages", "documents", "activity", "last active"],
+      ["user", "memories (all states)", "messages", "documents", "activity", "last active"],
       users
         .slice(0, MOST_USERS)
         .map((each, at) => [
@@ -214,7 +213,7 @@ async function drawUsers(choose, signal) {
     agents.length
       ? table(
           "Agents with shared memories",
-          ["agent", "memories", "documents", "last active"],
+          ["agent", "memories (all states)", "documents", "last active"],
           agents
             .slice(0, MOST_USERS)
             .map((each) => [chosen("agent", each.agent), number(each.memories, 0), number(each.documents, 0), moment(each.last_at)]),
@@ -326,7 +325,7 @@ async function drawHealth(signal) {
     el(
       "p",
       {},
-      `${count(memories, "memory", "memories")} checked, `,
+      `${count(memories, "active or disputed memory", "active or disputed memories")} checked, `,
       link(
         "health",
         {},

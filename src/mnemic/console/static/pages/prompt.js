@@ -1,18 +1,16 @@
 // The context of a message: what a model would get with it, why each item is there, and what was left out.
 
-import { get, post } from "../api.js";
+import { post } from "../api.js";
 import { address, el, link, said } from "../dom.js";
-import { count, dayOf, fromField, moment, number, words } from "../format.js";
-import { empty, field, fill, form, heading, rank } from "../parts.js";
-import { TIMES, daySlider, endOf } from "../slider.js";
+import { count, number, words } from "../format.js";
+import { cited, empty, field, fill, form, heading, rank } from "../parts.js";
+import { TIMES, daySlider, endOf, firstDay } from "../slider.js";
 
 const BUDGET = 2048;
 const LARGE_BUDGET = 16_384;
 const MOST_LEFT_OUT = 20;
 const FEW = 6; // items of a reason that are listed at once
 const SETTLES_MS = 250;
-const DAYS = new Set(TIMES.map(([name]) => name));
-const CONDITIONS = ["budget", "floor", ...DAYS];
 const PERSONAL = ["profile", "facts", "documents", "agent", "org", "session"];
 
 export function page({ query, signal, go }) {
@@ -26,8 +24,7 @@ export function page({ query, signal, go }) {
   );
   const rest = el("div", {});
   if (asked) {
-    const keep = (given) => address("prompt", [["q", asked], ...given]);
-    fill(rest, async () => trial(asked, query, signal, { first: await firstDay(signal), keep }), signal);
+    fill(rest, () => trial(asked, query, signal, { first: firstDay(signal), place: "prompt" }), signal);
   } else
     rest.append(
       empty(
@@ -38,36 +35,28 @@ export function page({ query, signal, go }) {
   return [heading("Prompt"), box, rest];
 }
 
-/** The day of the oldest memory, where the sliders begin. */
-export async function firstDay(signal) {
-  const { memories } = await get("memories", { order: "oldest", limit: 1, states: ["active", "superseded"] }, { signal });
-  return dayOf(memories[0]?.observed_at ?? new Date().toISOString());
-}
-
-/** The prompt of a message, and what changes it: each change asks again. `keep(given)` is the address with the changes; the rest as for `replay`. */
-export function trial(asked, query, signal, { first, keep, ...about }) {
+/** The prompt of a message, and what changes it: each change goes into `query` and the address of `place`, and asks again. `first`: the sliders' first day, or its promise; the rest as for `replay`. */
+export async function trial(asked, query, signal, { first, place, ...about }) {
   const answer = el("section", { "aria-label": about.then ? "Rebuilt prompt" : "What the model receives" });
-  const given = Object.fromEntries(CONDITIONS.map((name) => [name, query.get(name)]));
   let timer = 0;
   let asking = new AbortController();
   signal.addEventListener("abort", () => asking.abort(), { once: true });
-  const chosen = () => Object.entries(given).filter(([, value]) => value);
   function ask() {
     asking.abort();
     if (signal.aborted) return;
     asking = new AbortController();
     const own = asking.signal;
-    const sent = chosen().map(([name, value]) => [name, DAYS.has(name) ? endOf(value.slice(0, 10)) : value]);
-    fill(answer, () => replay(asked, new URLSearchParams(sent), own, about), own);
+    fill(answer, () => replay(asked, query, own, about), own);
   }
   function changed(name, value) {
-    given[name] = value;
-    history.replaceState(null, "", keep(chosen()));
+    if (value) query.set(name, value);
+    else query.delete(name);
+    history.replaceState(null, "", address(place, query));
     clearTimeout(timer);
     timer = setTimeout(ask, SETTLES_MS);
   }
   ask();
-  return [conditions(query, first, changed), answer];
+  return [conditions(query, await first, changed), answer];
 }
 
 function conditions(query, first, changed) {
@@ -90,11 +79,11 @@ function conditions(query, first, changed) {
 }
 
 /** What a model would get with a message, under the conditions of `query`. `then`: what it got, by id; `session`: where it was said; `level`: of the headings. */
-export async function replay(asked, query, signal, { then = null, session = null, level = 2 } = {}) {
+async function replay(asked, query, signal, { then = null, session = null, level = 2 } = {}) {
   const head = (text) => el(`h${level}`, {}, text);
   const question = { query: asked };
   if (query.get("floor")) question.min_relevance = Number(query.get("floor")) / 100;
-  for (const [name] of TIMES) if (query.get(name)) question[name] = fromField(query.get(name));
+  for (const [name] of TIMES) if (query.get(name)) question[name] = endOf(query.get(name).slice(0, 10));
   const body = { ...question, budget_tokens: Number(query.get("budget")) || BUDGET, is_dry_run: true };
   const options = { signal, query: session ? { session } : {} };
   const [context, roomy, found] = await Promise.all([
@@ -169,27 +158,15 @@ function gone(context, then, head) {
 }
 
 function source(citation, hit, isNew) {
-  return el(
-    "li",
-    {},
-    rank(hit?.contributions.length ? hit.relevance : null, hit?.contributions.length ? null : "with another item"),
-    el(
-      "article",
-      { class: "entry" },
-      el(
-        "p",
-        {},
-        `[${citation.number}] `,
-        link(`item/${citation.item_id}`, {}, said(hit?.item.text ?? citation.title ?? citation.source, { most: 140 })),
-      ),
-      el(
-        "p",
-        { class: "about" },
-        isNew ? [el("span", { class: "tag" }, "not in the original prompt"), " "] : null,
-        `${words(citation.kind)} · ${moment(citation.observed_at)}`,
-      ),
-    ),
-  );
+  return cited({
+    id: citation.item_id,
+    share: hit?.contributions.length ? hit.relevance : null,
+    before: `[${citation.number}] `,
+    text: hit?.item.text ?? citation.title ?? citation.source,
+    kind: words(citation.kind),
+    at: citation.observed_at,
+    tag: isNew ? el("span", { class: "tag" }, "not in the original prompt") : null,
+  });
 }
 
 /** Hits of recall that the prompt does not contain: those that a larger budget would add, and those that are not relevant enough. */

@@ -1,7 +1,7 @@
 // Memories that need review: quarantined, disputed, and those whose sources changed.
 
 import { get, post, route } from "../api.js";
-import { address, el, link, said, whole } from "../dom.js";
+import { address, el, link, put, said, whole } from "../dom.js";
 import { moment } from "../format.js";
 import { button, empty, fill, heading, notice, tags } from "../parts.js";
 
@@ -19,7 +19,7 @@ export function page({ query, signal }) {
     el(
       "p",
       { class: "hint" },
-      "Quarantined memories are never recalled until you trust them. Many come from strangers and give orders. Disputed memories contradict another memory. Flagged memories come from a source that has been corrected or deleted. Invisible characters are shown as their codes.",
+      "Quarantined memories are never recalled until you trust them. Many contain instructions from an unknown source. Disputed memories contradict another memory. Flagged memories come from a source that has been corrected or deleted. Invisible characters are shown as their codes.",
     ),
     list,
   ];
@@ -29,7 +29,7 @@ function draw(waiting, query, signal) {
   if (!waiting.length)
     return empty(
       query.get("after") ? "No more memories to review" : "Nothing needs review",
-      "Memories that give orders, hide characters or contradict other memories appear here.",
+      "Memories with instructions, hidden characters or contradictions appear here.",
     );
   const last = waiting.at(-1).memory.id;
   return [
@@ -53,16 +53,6 @@ function draw1({ memory, reason, since }, signal) {
     row.remove();
     (next?.querySelector("button") ?? document.querySelector("#main h1")).focus();
   };
-  const other = el("div", {});
-  if (memory.other_id)
-    fill(
-      other,
-      async () => {
-        const found = await get(route`memories/${memory.other_id}`, {}, { signal });
-        return el("p", {}, "Contradicts: ", link(`item/${found.id}`, {}, said(found.text, { most: 280 })));
-      },
-      signal,
-    );
   row.append(
     el("blockquote", { class: "text" }, whole(memory.text, 2000)),
     el(
@@ -73,8 +63,7 @@ function draw1({ memory, reason, since }, signal) {
       moment(since),
       memory.source ? [", source ", said(memory.source, { most: 100 })] : null,
     ),
-    el("p", { class: "sentence" }, reason ? said(reason.replace(memory.other_id, "the memory below")) : "No reason recorded"),
-    other,
+    el("p", { class: "sentence" }, reason ? plain(reason, memory.other_id, signal) : "No reason recorded"),
     el(
       "div",
       { class: "actions" },
@@ -90,4 +79,15 @@ function draw1({ memory, reason, since }, signal) {
     ),
   );
   return row;
+}
+
+/** A reason for people: without the names of the guard's rules, and with the text of the other memory in place of its id. */
+function plain(reason, id, signal) {
+  const [before, after] = reason.replace(/^it gives orders to the model: .*/s, "it contains instructions to the model").split(id ?? undefined);
+  if (after === undefined) return said(before);
+  const other = link(`item/${id}`, {}, "another memory");
+  get(route`memories/${id}`, {}, { signal })
+    .then(({ text }) => put(other, said(text, { most: 280 })))
+    .catch(() => null); // the other memory's own page shows what is wrong
+  return [said(before), "“", other, "”", said(after)];
 }

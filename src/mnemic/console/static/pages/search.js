@@ -111,7 +111,7 @@ function drawHit(hit, at, marked) {
   return el(
     "li",
     {},
-    hit.relevance === null ? null : rank(hit.relevance),
+    rank(hit.relevance),
     entry(hit.item, { marked }),
     hit.contributions.length
       ? el("details", { open: at === 0 }, el("summary", {}, "Why"), contributions(hit.contributions, hit.score))

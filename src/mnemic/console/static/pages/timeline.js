@@ -6,16 +6,16 @@ import { count, dayInBrief, dayInWords, dayOf, number } from "../format.js";
 import { drawLanes, lanesOf } from "../lanes.js";
 import { button, empty, entry, fill, heading, notice, tags } from "../parts.js";
 import { scope } from "../session.js";
-import { TIMES, daySlider, endOf } from "../slider.js";
+import { STATES, TIMES, daySlider, endOf, firstDay } from "../slider.js";
 
-const A_PAGE = 500;
-const MOST_LANED = 4000; // memories whose lanes are drawn
-const AT_ONCE = 1000;
+const A_PAGE = 500; // memories or messages of the days: more than most users have in `DAYS_AT_ONCE`
+const AT_ONCE = 1000; // rows: the most that the server returns
+const MOST_LANED = 4 * AT_ONCE; // memories whose lanes are drawn, so that the page waits for four requests at most
 const CARD_EDGES = 34; // its padding and border, left and right
-const DAYS_AT_ONCE = 14;
+const DAYS_AT_ONCE = 14; // two weeks fill a few windows
+const MOST_MESSAGES = 200; // of a day
 const DAY_MS = 86_400_000;
-const SETTLES_MS = 150;
-const STATES = ["active", "disputed", "superseded", "archived"];
+const SETTLES_MS = 150; // a moving slider tells each day it passes; a request waits until it rests
 const PAST_STATES = ["active", "superseded", "archived"]; // as recall has it for questions about the past
 
 export function page({ signal, again }) {
@@ -105,10 +105,9 @@ async function draw(past, signal, again) {
       isMore ? button("Earlier days", earlier, { class: "more" }) : null,
     );
   }
-  await earlier();
-  const oldest = await get("memories", { states: STATES, order: "oldest", limit: 1 }, { signal });
-  const known = [...past.days.keys(), ...oldest.memories.map((each) => dayOf(each.observed_at))];
-  return [await overview(known.sort()[0], signal, again), el("h2", {}, "Day by day"), list];
+  const [oldest] = await Promise.all([firstDay(signal), earlier()]);
+  const [first] = [...past.days.keys(), oldest].sort();
+  return [await overview(first, signal, again), el("h2", {}, "Day by day"), list];
 }
 
 function drawDay(day, { memories, messages }) {
@@ -123,8 +122,8 @@ function drawDay(day, { memories, messages }) {
           "details",
           {},
           el("summary", {}, count(talk.length, "message")),
-          el("ol", { class: "talk" }, talk.slice(0, 200).map(message)),
-          talk.length > 200 ? el("p", { class: "hint" }, `and ${number(talk.length - 200, 0)} more`) : null,
+          el("ol", { class: "talk" }, talk.slice(0, MOST_MESSAGES).map(message)),
+          talk.length > MOST_MESSAGES ? el("p", { class: "hint" }, `and ${number(talk.length - MOST_MESSAGES, 0)} more`) : null,
         )
       : null,
   );
@@ -159,6 +158,7 @@ async function overview(first, signal, again) {
   const shown = el("div", { "aria-live": "polite" });
   let asking = new AbortController();
   let timer = 0;
+  signal.addEventListener("abort", () => asking.abort(), { once: true });
   for (const { box: slider } of [truth, knowledge]) slider.style.setProperty("--indent", `${indent}px`);
 
   function moved(name, day) {
@@ -167,10 +167,10 @@ async function overview(first, signal, again) {
     clearTimeout(timer);
     asking.abort();
     asking = new AbortController();
-    signal.addEventListener("abort", () => asking.abort(), { once: true });
     const own = asking.signal;
     if (!chosen.as_of && !chosen.known_at) {
       put(shown);
+      shown.removeAttribute("aria-busy"); // of a request that was aborted above
       return;
     }
     timer = setTimeout(() => fill(shown, () => at(chosen, own), own), SETTLES_MS);
@@ -186,7 +186,7 @@ async function overview(first, signal, again) {
   );
 }
 
-/** The newest memories in all states of the timeline, up to `MOST_LANED`. */
+/** The newest memories in all states of the timeline, up to `MOST_LANED`; the days below show older ones too. */
 async function newest(signal) {
   const found = [];
   let after;

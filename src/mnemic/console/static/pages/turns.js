@@ -1,11 +1,12 @@
 // Turns: what models were shown, newest first; and each as it was, beside what would be shown now or on another day.
 
 import { get, route } from "../api.js";
-import { address, el, link, put, said } from "../dom.js";
+import { el, link, put, said } from "../dom.js";
 import { count, dayOf, moment, number, words } from "../format.js";
-import { button, empty, entry, fill, heading, rank } from "../parts.js";
+import { button, cited, empty, entry, fill, heading } from "../parts.js";
+import { firstDay } from "../slider.js";
 import { bubble, remembered } from "./conversations.js";
-import { firstDay, trial } from "./prompt.js";
+import { trial } from "./prompt.js";
 
 const A_PAGE = 50;
 const BEFORE = 6; // messages of the conversation that are shown
@@ -110,7 +111,7 @@ async function drawTurn(id, query, signal) {
         ? kept.map((each) => entry(each))
         : el("p", { class: "hint" }, "Nothing so far. Facts are extracted after the answer."),
     ),
-    again(turn, items, oldest, query, signal),
+    await again(turn, items, oldest, query, signal),
   ];
 }
 
@@ -143,9 +144,9 @@ function blocks(turn, items, signal) {
   return names.map((name) => {
     const own = items.filter((each) => each.block === name);
     const waiting = own.filter((each) => each.isWaiting);
-    const list = el("ol", { class: "list ranked" }, own.filter((each) => !each.isWaiting).map((each) => el("li", {}, shown(each))));
+    const list = el("ol", { class: "list ranked" }, own.filter((each) => !each.isWaiting).map(shown));
     const more = button(`Show ${count(waiting.length, "more item")}`, async () => {
-      list.append(...(await itemsOf(waiting, signal)).map((each) => el("li", {}, shown(each))));
+      list.append(...(await itemsOf(waiting, signal)).map(shown));
       more.remove();
     });
     return [
@@ -167,31 +168,24 @@ const NAMES = {
 };
 
 function shown(item) {
-  if (!item.text) return el("p", { class: "hint" }, "An item that has since been erased.");
+  if (!item.text) return el("li", {}, el("p", { class: "hint" }, "An item that has since been erased."));
   const isOld = item.state === "superseded" || item.state === "archived";
-  return [
-    rank(item.relevance, "background"),
-    el(
-      "article",
-      { class: "entry" },
-      el("p", {}, link(`item/${item.id}`, {}, said(item.text, { most: 140 }))),
-      el(
-        "p",
-        { class: "about" },
-        item.kind ? words(item.kind) : item.role ? "message" : "document",
-        ` · ${moment(item.observed_at)}`,
-        isOld ? [" ", el("span", { class: `tag ${item.state}` }, `now ${item.state}`)] : null,
-      ),
-    ),
-  ];
+  return cited({
+    id: item.id,
+    share: item.relevance,
+    text: item.text,
+    kind: item.kind ? words(item.kind) : item.role ? "message" : "document",
+    at: item.observed_at,
+    tag: isOld ? el("span", { class: `tag ${item.state}` }, `now ${item.state}`) : null,
+  });
 }
 
 /** The prompt of the same message under other conditions, beside what was put into it then. */
-function again(turn, items, oldest, query, signal) {
+async function again(turn, items, oldest, query, signal) {
   if (!query.has("budget")) query.set("budget", turn.settings.budget_tokens);
   const about = {
     first: oldest < dayOf(turn.at) ? oldest : dayOf(turn.at),
-    keep: (given) => address(`turns/${turn.id}`, given),
+    place: `turns/${turn.id}`,
     then: new Map(items.map((each) => [each.id, each])),
     session: turn.session,
     level: 3,
@@ -200,6 +194,6 @@ function again(turn, items, oldest, query, signal) {
     "section",
     { class: "card", "aria-label": "At another time" },
     el("h2", {}, "The same message now, or at another time"),
-    turn.query ? trial(turn.query, query, signal, about) : el("p", { class: "hint" }, "The text of the message is not available."),
+    turn.query ? await trial(turn.query, query, signal, about) : el("p", { class: "hint" }, "The text of the message is not available."),
   );
 }
