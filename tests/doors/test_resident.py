@@ -226,6 +226,18 @@ def test_a_replaced_store_is_opened_again(desk: Desk):
     assert "tea" not in desk.run(["memory", "list"])[1]
 
 
+def test_practice_leaves_the_project_of_its_callers_hook_alone(desk: Desk, tmp_path: Path):
+    project = tmp_path / "project"
+    subprocess.run(["git", "init", "--quiet", str(project)], check=True)
+    desk.environment |= {"CLAUDE_PROJECT_DIR": str(project), "XDG_DATA_HOME": str(tmp_path / "data")}
+    before = sorted(project.rglob("*"))
+    desk.warm()
+    desk.wait_for(lambda: len(desk.processes()) == 2)  # the child of the next call practises too
+    assert desk.run(["recall", "tea"])[0] == 0
+    assert sorted(project.rglob("*")) == before
+    assert not (tmp_path / "data").exists()
+
+
 @pytest.mark.requirement("P-54")
 def test_two_first_calls_start_one_process(desk: Desk):
     several = [desk.start(["recall", "tea"]) for _ in range(3)]
