@@ -38,11 +38,11 @@ def search(
 ) -> Candidates:
     """Search up-to-date partitions for messages and memories, or for passages. Repeats if the bounded index forgets a
     partition in between. Raises `UnavailableError` if that does not end, which only a far too small budget can cause.
-    `versions`: those of a catch-up for the same question.
+    `versions`: those of a catch-up for the same question. Those of other partitions are ignored.
     """
     for _ in range(_ATTEMPTS):
-        wanted = catch_up(engine, query.partitions) if versions is None else {**versions}
-        versions = None
+        versions = catch_up(engine, query.partitions) if versions is None else versions
+        wanted, versions = {p: versions[p] for p in query.partitions if p in versions}, None
         if passages:
             wanted = {_side(p): version for p, version in wanted.items() if engine.passage_places.holds(p)}
         found = engine.index.search(replace(query, partitions=tuple(wanted)))
