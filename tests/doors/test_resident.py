@@ -388,6 +388,19 @@ def test_a_resident_process_that_does_not_begin_is_left(tmp_path: Path, monkeypa
         stream.close()
 
 
+def test_the_rest_of_a_page_is_flushed_before_the_end_also_if_its_reader_has_gone():
+    program = "from mnemic.cli import forward, main; forward.run_there = lambda _: print('a page', end='') or 3; main()"
+    command = [*PROGRAM[:-1], program, "recall", "tea"]
+    environment = {name: os.environ[name] for name in os.environ if name not in (forward.VARIABLE, "PYTHONUNBUFFERED")}
+    ended = subprocess.run(command, check=False, capture_output=True, env=environment)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, b"a page", b"")
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(command, check=False, stdout=write, stderr=subprocess.PIPE, env=environment)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (3, b"")
+
+
 def test_nothing_is_started_where_others_have_access_or_it_is_off(desk: Desk, tmp_path: Path):
     desk.environment[forward.VARIABLE] = "600"
     folder = tmp_path / "run" / f"mnemic-{os.getuid()}"

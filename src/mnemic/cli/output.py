@@ -102,7 +102,7 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row], nothing: str = "") -> No
     if len(shown) < shutil.get_terminal_size().lines or not sys.stdin.isatty():
         write("\n".join(shown))
         return
-    forward.page("\n".join(shown))
+    forward.page("\n".join([*shown, ""]))
 
 
 def wrap_text(text: str, room: int, most: int | None = None) -> list[str]:
