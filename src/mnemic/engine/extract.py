@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near_text, prepare
 from mnemic.engine.edit import Editor
-from mnemic.engine.engine import Engine, SessionRun, new_id
+from mnemic.engine.engine import Engine, SessionRun, new_job
 from mnemic.engine.indexing import ItemVectors, Layers
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived
@@ -106,16 +106,7 @@ def add_if_said(
 
 def extract_job(engine: Engine, partition: Partition, session: str) -> Job:
     """The job that reads what is unread in a conversation when it runs."""
-    now = engine.clock.now()
-    return Job(
-        id=new_id(now),
-        partition=partition,
-        kind=EXTRACT,
-        key=session,
-        created_at=now,
-        run_at=now,
-        payload={"session": session},
-    )
+    return new_job(engine.clock.now(), partition, EXTRACT, session, {"session": session})
 
 
 def unread(work: UnitOfWork, partition: Partition, session: str) -> int:
