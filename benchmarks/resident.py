@@ -55,8 +55,8 @@ def main() -> int:
         rows = [row for name in ("recall", "hook") for row in _measure(name, store, shared, chosen.runs)]
         os.kill(pid, signal.SIGTERM)
     head = ["command", "wall, p50", "wall, p99", "wall, least", "processor, p50"]
-    is_first = hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) == os.SCHED_FIFO
-    size = f"{chosen.size:,} memories, {chosen.runs} rounds{', with real-time priority' if is_first else ''}."
+    is_real_time = hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) == os.SCHED_FIFO
+    size = f"{chosen.size:,} memories, {chosen.runs} rounds{', with real-time priority' if is_real_time else ''}."
     keep("resident.md", f"{ABOUT}\n{provenance('benchmarks/resident.py')} {size}\n\n{table(head, rows)}\n")
     return 0
 

@@ -25,9 +25,7 @@ SMALL_LINES = 80
 """A module below this with a single importer is a candidate for being part of that importer."""
 
 LINES = 85_500
-"""The size when this limit was last set. Since 84,216: what is due, attempts of coding agents, LangChain's middleware,
-a typer of names, inner layers of the embedder, and standing orders. To add more, remove something.
-"""
+"""To add more, remove something."""
 
 LIMITS: Mapping[str, float] = {
     "modules": 520,

@@ -429,6 +429,8 @@ class TestOnATerminal:
         assert "paged: imp." in self.show(home, "memory", "list", *ANA, PAGER="sed 's/^/paged: /'")
         assert "paged" not in self.show(home, "memory", "list", "--limit", "5", *ANA, PAGER="sed 's/^/paged: /'")
         assert "paged" not in self.show(home, "memory", "list", "--json", *ANA, PAGER="sed 's/^/paged: /'")
+        # A terminal without a pager gets whole lines, so that a remark after them begins its own.
+        assert self.show(home, "memory", "list", *ANA, PAGER="", MANPAGER="", TERM="dumb").endswith("\n")
 
     def test_details_are_dim_unless_colour_is_refused(self, home: Path):
         run(["remember", "Ana likes tea", *ANA], [])

@@ -226,6 +226,18 @@ def test_a_replaced_store_is_opened_again(desk: Desk):
     assert "tea" not in desk.run(["memory", "list"])[1]
 
 
+def test_practice_leaves_the_project_of_its_callers_hook_alone(desk: Desk, tmp_path: Path):
+    project = tmp_path / "project"
+    subprocess.run(["git", "init", "--quiet", str(project)], check=True)
+    desk.environment |= {"CLAUDE_PROJECT_DIR": str(project), "XDG_DATA_HOME": str(tmp_path / "data")}
+    before = sorted(project.rglob("*"))
+    desk.warm()
+    desk.wait_for(lambda: len(desk.processes()) == 2)  # the child of the next call practises too
+    assert desk.run(["recall", "tea"])[0] == 0
+    assert sorted(project.rglob("*")) == before
+    assert not (tmp_path / "data").exists()
+
+
 @pytest.mark.requirement("P-54")
 def test_two_first_calls_start_one_process(desk: Desk):
     several = [desk.start(["recall", "tea"]) for _ in range(3)]
@@ -374,6 +386,19 @@ def test_a_resident_process_that_does_not_begin_is_left(tmp_path: Path, monkeypa
                 connection.sendall(forward.BEGUN)
     for stream in streams:
         stream.close()
+
+
+def test_the_rest_of_a_page_is_flushed_before_the_end_also_if_its_reader_has_gone():
+    program = "from mnemic.cli import forward, main; forward.run_there = lambda _: print('a page', end='') or 3; main()"
+    command = [*PROGRAM[:-1], program, "recall", "tea"]
+    environment = {name: os.environ[name] for name in os.environ if name not in (forward.VARIABLE, "PYTHONUNBUFFERED")}
+    ended = subprocess.run(command, check=False, capture_output=True, env=environment)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, b"a page", b"")
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(command, check=False, stdout=write, stderr=subprocess.PIPE, env=environment)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (3, b"")
 
 
 def test_nothing_is_started_where_others_have_access_or_it_is_off(desk: Desk, tmp_path: Path):

@@ -383,14 +383,19 @@ console.log(JSON.stringify({ main, nothing: [group ?? null, cron ?? null, broken
 """
 
 
-def tool(number: int, name: str, output: str, *, fails: bool = False, **given: str) -> list[dict[str, Any]]:
-    """A tool call with its result."""
+def tool(number: int, name: str, output: str, *, fails: bool = False, **given: Any) -> list[dict[str, Any]]:
+    """A tool call in the folder /boat with its result."""
     call = {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
     result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": fails}
-    return [entry("assistant", f"c{number}", [call]), entry("user", f"r{number}", [result])]
+    return [entry("assistant", f"c{number}", [call], cwd="/boat"), entry("user", f"r{number}", [result], cwd="/boat")]
 
 
 ERROR = "ModuleNotFoundError: No module named 'rigging'"
+HIDDEN: list[dict[str, Any]] = [
+    {"command": "npm test 2>&1 | tail -n 20"},
+    {"command": "npm test | head"},
+    {"command": "npm test", "run_in_background": True},
+]
 TESTED = [
     entry("user", "u7", "Run the tests"),
     *tool(1, "Bash", f"Exit code 2\nimport\nE   {ERROR}\n1 error", fails=True, command="cd /boat && pytest -q 2>&1"),
@@ -449,8 +454,46 @@ def test_a_prompt_with_the_error_gets_the_attempt_in_its_project_only(here: Mnem
             *tool(2, "Edit", "no match", fails=True, file_path="/a.py"),
             *tool(3, "Bash", "ok", command="pytest"),
         ],
+        [
+            *tool(1, "Bash", ERROR, fails=True, command="cd api && npm test"),
+            *tool(2, "Edit", "ok", file_path="/a.py"),
+            *tool(3, "Bash", "ok", command="cd web && npm test"),
+            *tool(4, "Bash", "ok", command="npm test"),
+        ],
+        [
+            *tool(1, "Bash", ERROR, fails=True, command="npm test"),
+            *tool(2, "Bash", "ok", command="npm test | tail -5"),
+            *tool(3, "Bash", "ok", command="npm test"),
+        ],
+        *(
+            [
+                *tool(1, "Bash", ERROR, fails=True, command="npm test"),
+                *tool(2, "Edit", "ok", file_path="/a.py"),
+                *tool(3, "Bash", "ok", **hidden),
+            ]
+            for hidden in HIDDEN
+        ),
     ],
-    ids=["nothing changed", "it never passed", "no error is named", "it only looks", "the change failed"],
+    ids=[
+        *("nothing changed", "it never passed", "no error is named", "it only looks", "the change failed"),
+        *("in other folders", "only its output was cut", "its status is hidden", "by head", "by the background"),
+    ],
 )
 def test_no_other_failure_is_an_attempt(steps: list[Any]):
     assert find_attempts(steps, -1) == []
+
+
+def test_a_cut_run_shows_a_failure_and_a_folder_is_the_same_in_both_forms():
+    steps = [
+        *tool(1, "Bash", ERROR, fails=True, command="set -o pipefail; pytest | tail -5"),
+        *tool(2, "Bash", ERROR, fails=True, command="cd ../boat/api && pytest 2>&1 | tail -5"),
+        *tool(3, "Edit", "ok", file_path="/boat/api/a.py"),
+        *tool(4, "Bash", "1 passed", command="cd /boat/api; pytest"),
+    ]
+    assert find_attempts(steps, -1) == [f"`pytest` failed: {ERROR}. It passed after: edit of api/a.py."]
+
+
+def test_an_odd_id_of_a_tool_call_is_no_error():
+    call = {"type": "tool_use", "id": ["t1"], "name": "Bash", "input": {"command": ["pytest"]}}
+    result = {"type": "tool_result", "tool_use_id": ["t1"], "content": ERROR, "is_error": True}
+    assert find_attempts([entry("assistant", "c1", [call]), entry("user", "r1", [result])], -1) == []

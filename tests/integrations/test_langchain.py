@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -101,6 +101,26 @@ def test_a_turn_with_tools_is_captured_once_and_every_request_has_the_memory(mne
     say(agent, "Goodbye then", "monday")
     said = [each.text for each in mnemic.window(Scope(user="ana", session="monday"))]
     assert said == ["Which colour is my boat?", "Blue, and 9 m.", "Goodbye then", "Bye."]
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_a_run_recalls_once_and_the_next_run_recalls_again(mnemic: AnyMnemic, way: str):
+    boat = mnemic.remember(ANA, "User's boat is blue")
+
+    def forget() -> str:
+        """Forget the boat."""
+        mnemic.delete(ANA, boat.id)
+        return "done"
+
+    call = AIMessage("", tool_calls=[{"name": "forget", "args": {}, "id": "1"}])
+    model = script(call, "Blue.", "I do not know.")
+    agent = create_agent(model, [forget], middleware=[MnemicMiddleware(mnemic, ANA, captures=False)])
+    question = HumanMessage("Which colour is my boat?", id="a client's own")
+    for _ in range(2):
+        said: Any = {"messages": [question]}
+        _ = asyncio.run(agent.ainvoke(said)) if way == "ainvoke" else agent.invoke(said)
+    systems = [str(asked[0].text) for asked in model.asked]
+    assert ["User's boat is blue" in system for system in systems] == [True, True, False]
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])

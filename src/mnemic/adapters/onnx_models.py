@@ -335,8 +335,8 @@ def describe(graph: Path, others: Sequence[Path]) -> GraphFile:
     return GraphFile(digest.hexdigest()[:12], is_dynamic)  # 48 bits distinguish models
 
 
-def open_session(graph: str | bytes, threads: int) -> Any:
-    """Load a graph from a file or its content. `threads`: per run. Raises `runtime_errors`."""
+def open_session(graph: str, threads: int) -> Any:
+    """Load a graph from a file. `threads`: per run. Raises `runtime_errors`."""
     runtime = import_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -1,6 +1,4 @@
-"""Reads the named statements of `.sql` files beside their adapters. All SQL is there. And SQLite's switch to WAL, which
-every file of ours needs.
-"""
+"""Reads the named statements of `.sql` files beside their adapters. All SQL is there. Also waits for SQLite's locks."""
 
 import re
 import sqlite3
@@ -8,7 +6,7 @@ import time
 from functools import cache
 from importlib.resources import files
 
-_SWITCH_PAUSE_S = 0.01  # between two attempts: the other process switches within milliseconds
+_PAUSE_S = 0.001  # between two attempts: a commit and a switch to WAL take a few milliseconds
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -27,8 +25,10 @@ def numbered_scripts(package: str, folder: str) -> list[tuple[int, str]]:
     return sorted((int(entry.name[:4]), entry.read_text("utf-8")) for entry in entries)
 
 
-def switch_to_write_ahead(connection: sqlite3.Connection, statement: str, wait_s: float) -> None:
-    """Switch to WAL. That needs exclusive access for a moment and, unlike a transaction, does not wait for it."""
+def execute_when_unlocked(connection: sqlite3.Connection, statement: str, wait_s: float) -> None:
+    """Execute a statement once no other process has the lock that it needs, if that takes at most `wait_s`. The switch
+    to WAL does not wait by itself. Other waits of SQLite grow to 100 ms, and later callers overtake.
+    """
     deadline = time.monotonic() + wait_s
     while True:
         try:
@@ -36,6 +36,6 @@ def switch_to_write_ahead(connection: sqlite3.Connection, statement: str, wait_s
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _LOCKED or time.monotonic() > deadline:
                 raise
-            time.sleep(_SWITCH_PAUSE_S)
+            time.sleep(_PAUSE_S)
         else:
             return

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from mnemic.adapters.indexes.fts5 import token
-from mnemic.adapters.sql_files import named_statements, switch_to_write_ahead
+from mnemic.adapters.sql_files import execute_when_unlocked, named_statements
 from mnemic.adapters.stores.sqlite.session import translated_errors
 from mnemic.backends import primitive
 from mnemic.config.values import own_backend_file
@@ -122,7 +122,7 @@ class SqliteBackend(primitive.MemoryBackend):
             undo.callback(connection.close)
             with _transaction(connection, "begin_read"):
                 self._check(connection)
-            switch_to_write_ahead(connection, SQL["write_ahead"], self._lock_wait_s)
+            execute_when_unlocked(connection, SQL["write_ahead"], self._lock_wait_s)
             for pragma in ("synchronous", "secure_delete"):
                 connection.execute(SQL[pragma])
             with _transaction(connection, "begin_write"):

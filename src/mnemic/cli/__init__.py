@@ -30,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.set_threshold(forward.COLLECTED_OBJECTS)
     try:
         if is_forwarded and (code := forward.run_there(sys.argv[1:])) is not None:
-            os._exit(code)  # the interpreter's clean-up takes 2 ms
+            try:
+                sys.stdout.flush()  # a page may be left in it
+            finally:  # also if its reader has gone
+                os._exit(code)  # the interpreter's clean-up takes 2 ms
         from mnemic.cli.app import run
 
         return run(arguments)

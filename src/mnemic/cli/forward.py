@@ -149,7 +149,6 @@ def page(text: str) -> None:
 
     os.environ.setdefault("LESS", "-R")  # shows dim text instead of its escape sequences
     pager(text)
-    sys.stdout.flush()
 
 
 def may_share(status: str) -> bool:

@@ -81,7 +81,8 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row], nothing: str = "") -> No
     work.
     """
     if not rows:
-        note_all([nothing] if nothing else [])
+        if nothing:
+            note(one_line(nothing))
         return
     rows = [
         Row(tuple(map(one_line, row.lead)), one_line(row.text), tuple(map(one_line, row.about)), one_line(row.why))
@@ -102,7 +103,7 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row], nothing: str = "") -> No
     if len(shown) < shutil.get_terminal_size().lines or not sys.stdin.isatty():
         write("\n".join(shown))
         return
-    forward.page("\n".join(shown))
+    forward.page("\n".join([*shown, ""]))
 
 
 def wrap_text(text: str, room: int, most: int | None = None) -> list[str]:
@@ -336,11 +337,12 @@ def _describe_place(chunk: Chunk) -> str:
 def _describe_owner(item: Item) -> str:
     """The author of a message, or the owner of a memory."""
     from mnemic.model.item import Message
+    from mnemic.model.scope import Level
     from mnemic.wire import to_wire
 
     if isinstance(item, Message):
         return item.author
-    return item.level.value if item.level.value == "org" else f"{item.level.value} {to_wire(item)['owner']}"
+    return item.level.value if item.level is Level.ORG else f"{item.level.value} {to_wire(item)['owner']}"
 
 
 def _encoding() -> str:

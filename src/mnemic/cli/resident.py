@@ -47,8 +47,8 @@ WATCHED = 0xFCE  # inotify's bits for files that are written, renamed, created o
 LOOK_S = 5.0  # between two checks of the socket, the package and the stores while idle
 REQUEST_S = 5.0  # for a caller to send its request
 TEACH_S = 2.0  # for the resident process to read rows after a call
-PAUSE_S = 0.05  # after the last call, before a child is forked for the next one
-COMPARED = 8  # rows of a partition's newest version, to find out whether a file has another store's content
+PAUSE_S = 0.05  # before the next child is forked, whose practice would slow down the call's end or one right after
+COMPARED = 8  # ids of a partition's newest rows. Ids are unique, so a few identify a store; all took 15 ms a call
 MOST_KEPT = 4  # stores with rows in memory
 MOST_BYTES = 150_000_000  # of a store whose rows are kept, some 50,000 memories: other calls wait while they are read
 FREE_FIELDS = (
@@ -63,7 +63,7 @@ CONFINED = ("Uid:", "Gid:", "Groups:", "CapEff:", "NoNewPrivs:", "Seccomp:")
 
 class Kept(NamedTuple):
     """An engine with rows in memory, and what it depends on. `held`: the open file, whose number no other file gets.
-    `newest`: the newest version of each partition in memory, and the ids of its rows.
+    `newest`: the newest version of each partition in memory, and at most `COMPARED` ids of its rows.
     """
 
     config: Config
@@ -427,7 +427,9 @@ def _warm_up(folder: Path) -> None:
 
 
 def _practise(folder: Path, kept: Kept | None) -> None:
-    """Run commands on the store in this folder: all kinds, or those that read, with the model and rows of `kept`."""
+    """Run commands on the store in this folder: all of them, or the later ones with the model and rows of `kept`.
+    These write to that store too, because a hook records its context and counts accesses.
+    """
     first, later, event = json.loads(Path(__file__).with_name("warm_up.json").read_bytes())
     with suppress(MnemicError, OSError):
         engine = own = build(Config(store=str(folder / "memory.db")))

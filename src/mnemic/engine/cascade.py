@@ -15,8 +15,7 @@ from enum import Enum, auto
 from mnemic.engine.access import forget_answers
 from mnemic.engine.assimilate import MIN_SUPPORT, carried, supported
 from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
-from mnemic.engine.dependants import IS_DERIVED, Hand, Place, flag_all, own, told, with_flag
-from mnemic.engine.dependants import said_again as _lost_flags
+from mnemic.engine.dependants import IS_DERIVED, Hand, Place, flag_all, lost_flags, own, told, with_flag
 from mnemic.engine.digest import Derived, derived_memory
 from mnemic.engine.engine import Engine, new_entry, new_job
 from mnemic.engine.fields import derived_key, erase_memories, filled_of
@@ -308,8 +307,8 @@ def _fact(engine: Engine, seen: Seen) -> Outcome:
 
 def is_waiting(work: UnitOfWork, seen: Seen) -> bool:
     """True while a source of the memory has the same loss and is not remade yet."""
-    lost = {flag.entry_id for flag in _lost_flags(seen.memory)}
-    return any(flag.entry_id in lost for source in _memories(work, seen) for flag in _lost_flags(source))
+    lost = {flag.entry_id for flag in lost_flags(seen.memory)}
+    return any(flag.entry_id in lost for source in _memories(work, seen) for flag in lost_flags(source))
 
 
 def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
@@ -362,7 +361,7 @@ class Remaking:
     def is_due(self, work: UnitOfWork) -> bool:
         """True if the memory lost a source and all its remaining sources are remade."""
         seen = self._look_up(work)
-        return seen is not None and bool(_lost_flags(seen.memory)) and not is_waiting(work, seen)
+        return seen is not None and bool(lost_flags(seen.memory)) and not is_waiting(work, seen)
 
     def _hand(self, work: UnitOfWork) -> Hand:
         return Hand(self.engine, work, self.actor, self.engine.clock.now())
@@ -372,11 +371,11 @@ class Remaking:
         if is_locking:
             work.dependants.of(self.partition, ())
         found = work.memories.get(Visibility((self.partition,), self.agent), [self.memory_id])
-        return Seen.of(self._hand(work), found[0]) if found and _lost_flags(found[0]) else None
+        return Seen.of(self._hand(work), found[0]) if found and lost_flags(found[0]) else None
 
     def _write(self, hand: Hand, seen: Seen, outcome: Outcome, vectors: Sequence[ItemVectors] | None) -> None:
         old, new = seen.memory, outcome.memory
-        lost = _lost_flags(old)
+        lost = lost_flags(old)
         if new is None or self._is_duplicate(hand, new):
             _, deleted = erase_memories(
                 hand.work, self.partition, [old.id], actor=self.actor, reason="nothing is left of it", now=hand.now
@@ -405,7 +404,7 @@ def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -
     new = replace(new, updated_at=max(hand.now, old.updated_at + MICROSECOND))
     hand.work.memories.replace(new, hand.engine.terms(indexed_text(new)), old.updated_at)
     hand.work.history.scrub(new.partition, [new.id])
-    is_lost = bool(_lost_flags(new))
+    is_lost = bool(lost_flags(new))
     reason = "the remaining sources do not support it" if is_lost else "remade from the remaining sources"
     sides = (dict[str, object](), {IS_DERIVED: is_derived})
     hand.work.history.add([new_entry(hand.now, (new.partition, new.id), Action.REMADE, hand.actor, reason, sides)])
@@ -421,5 +420,5 @@ def _flag_dependants(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_o
         if flagged is not each:
             reason = f"derived from {memory.id}, which was remade"
             flagged = hand.put(each, flagged, Action.FLAGGED, reason)
-        if _lost_flags(flagged):
+        if lost_flags(flagged):
             hand.work.jobs.add([remake_job(hand, flagged)])

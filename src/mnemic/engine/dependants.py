@@ -108,8 +108,10 @@ def with_flag(memory: Memory, flag: Flag) -> Memory:
     return replace(memory, flags=(*memory.flags[: MAX_FLAGS - 1], flag))
 
 
-def said_again(memory: Memory) -> tuple[Flag, ...]:
-    """Flags that remain when the same is stated again: erased text is still to be removed."""
+def lost_flags(memory: Memory) -> tuple[Flag, ...]:
+    """A memory's flags of erased sources. They stay when the user states the memory again, because its text may still
+    contain erased text.
+    """
     return tuple(flag for flag in memory.flags if flag.cause is Cause.ERASED)
 
 

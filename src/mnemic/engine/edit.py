@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
+from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, lost_flags
 from mnemic.engine.engine import Engine, new_entry
 from mnemic.engine.fields import differences, ended, with_due, with_fields, with_key, with_text
 from mnemic.engine.importance import confirmed
@@ -279,7 +279,7 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
         snippet=held.snippet or memory.snippet,
         importance=confirmed(held, memory),
         confidence=max(held.confidence, memory.confidence),
-        flags=held.flags if memory.state is not State.ACTIVE else said_again(held),
+        flags=held.flags if memory.state is not State.ACTIVE else lost_flags(held),
     )
     if memory.kind is Kind.GEM and held.kind in _BECOME_GEMS:
         notes = {**held.bookkeeping, **memory.bookkeeping}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near_text, prepare
 from mnemic.engine.edit import Editor
-from mnemic.engine.engine import Engine, SessionRun, new_id
+from mnemic.engine.engine import Engine, SessionRun, new_job
 from mnemic.engine.fields import ended
 from mnemic.engine.indexing import ItemVectors, Layers
 from mnemic.engine.kinds import EXTRACT
@@ -111,16 +111,7 @@ def add_if_said(
 
 def extract_job(engine: Engine, partition: Partition, session: str) -> Job:
     """The job that reads what is unread in a conversation when it runs."""
-    now = engine.clock.now()
-    return Job(
-        id=new_id(now),
-        partition=partition,
-        kind=EXTRACT,
-        key=session,
-        created_at=now,
-        run_at=now,
-        payload={"session": session},
-    )
+    return new_job(engine.clock.now(), partition, EXTRACT, session, {"session": session})
 
 
 def unread(work: UnitOfWork, partition: Partition, session: str) -> int:

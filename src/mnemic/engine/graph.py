@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
-from mnemic.engine.engine import Engine, new_id
+from mnemic.engine.engine import Engine, new_entry
 from mnemic.engine.graph_extract import Nodes, read_corrections
 from mnemic.engine.secrets import clean_reason, redact
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model import graph
-from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.records import Action
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.graph.names import name_key, printable_name
@@ -477,16 +477,6 @@ def _note(
 ) -> None:
     """Add an entry to the graph's history."""
     action, actor, reason = what
-    now = engine.clock.now()
-    entry = HistoryEntry(
-        id=new_id(now),
-        partition=scope.partition(scope.default_level),
-        item_id=graph.GRAPH_ITEM,
-        action=action,
-        actor=actor,
-        reason=clean_reason(engine, reason),
-        at=now,
-        before=before,
-        after=after,
-    )
-    work.history.add([entry])
+    place = (scope.partition(scope.default_level), graph.GRAPH_ITEM)
+    reason = clean_reason(engine, reason)
+    work.history.add([new_entry(engine.clock.now(), place, action, actor, reason, (before, after))])

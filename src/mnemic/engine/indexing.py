@@ -38,11 +38,11 @@ def search(
 ) -> Candidates:
     """Search up-to-date partitions for messages and memories, or for passages. Repeats if the bounded index forgets a
     partition in between. Raises `UnavailableError` if that does not end, which only a far too small budget can cause.
-    `versions`: those of a catch-up for the same question.
+    `versions`: those of a catch-up for the same question. Those of other partitions are ignored.
     """
     for _ in range(_ATTEMPTS):
-        wanted = catch_up(engine, query.partitions) if versions is None else {**versions}
-        versions = None
+        versions = catch_up(engine, query.partitions) if versions is None else versions
+        wanted, versions = {p: versions[p] for p in query.partitions if p in versions}, None
         if passages:
             wanted = {_side(p): version for p, version in wanted.items() if engine.passage_places.holds(p)}
         found = engine.index.search(replace(query, partitions=tuple(wanted)))
@@ -217,7 +217,7 @@ space's vector comes last; it is never made later.
 """
 
 Layers = dict[str, NDArray[np.float32]]
-"""What an embedder's inner layers hold of each text."""
+"""Features of an embedder's inner layers, by text."""
 
 SEARCH_MS = 12.0
 """Time kept of a deadline for the search if the embedder may be late."""
@@ -227,8 +227,8 @@ _questions = logging.getLogger("mnemic.recall")
 
 
 def document_vectors(engine: Engine, texts: Sequence[str], layers: Layers | None = None) -> list[ItemVectors] | None:
-    """Vectors of new texts; None if a job must make them. Without an embedder the list is empty. Adds to `layers` the
-    features that an embedder shows.
+    """Vectors of new texts; None if a job must make them. Without an embedder the list is empty. Adds the features of
+    the inner layers to `layers`.
     """
     if not engine.embedders:
         return []
@@ -249,8 +249,8 @@ def _column(engine: Engine, embedder: Embedder, texts: Sequence[str], layers: La
         rows = np.zeros((len(texts), embedder.space.dims), dtype=np.float32)
         read = [texts[place] for place in places]
         if read and layers is not None and isinstance(embedder, LayeredEmbedder):
-            rows[places], shown = embedder.embed_layers(read)
-            layers.update(zip(read, shown, strict=True))
+            rows[places], features = embedder.embed_layers(read)
+            layers.update(zip(read, features, strict=True))
         elif read:
             rows[places] = embedder.embed_documents(read)
         return rows

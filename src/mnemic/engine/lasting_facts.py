@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mnemic.engine.dependants import Hand, is_believed
-from mnemic.engine.engine import PAGE_ROWS, Engine, new_id
+from mnemic.engine.engine import PAGE_ROWS, Engine, new_job
 from mnemic.engine.fields import filled_of
 from mnemic.engine.kinds import REMAKE
 from mnemic.model.bookkeeping import fills_slot
@@ -232,15 +232,7 @@ def _is_same(entry: ProfileEntry, filled: Filled | None) -> bool:
 
 def profile_job(now: datetime, partition: Partition, key: str) -> Job:
     """The job that looks for a profile key in the user's messages."""
-    return Job(
-        id=new_id(now),
-        partition=partition,
-        kind=REMAKE,
-        key=f"profile {key}",
-        created_at=now,
-        run_at=now,
-        payload={"profile": key},
-    )
+    return new_job(now, partition, REMAKE, f"profile {key}", {"profile": key})
 
 
 def _find_last_statement(own: Sequence[Message], value: str) -> datetime | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from mnemic.engine.dependants import said_again
+from mnemic.engine.dependants import lost_flags
 from mnemic.engine.edit import Editor, gives_way, merged, restate
 from mnemic.engine.engine import Engine, new_entry, new_id
 from mnemic.engine.fields import EXPIRED, archive, due_notes, filled_of, held_key, is_lasting, slot_notes
@@ -106,7 +106,7 @@ class Settler:
         """Merge into the known memory; `undo` restores the new one."""
         reason = "it says the same"
         self._editor.supersede(memory, known.id, Action.MERGED, f"merged into {known.id}: {reason}")
-        joined = replace(merged(known, [memory]), flags=said_again(known), importance=confirmed(known, memory))
+        joined = replace(merged(known, [memory]), flags=lost_flags(known), importance=confirmed(known, memory))
         self._editor.put(known, joined, Action.MERGED, f"{memory.id} was merged into it: {reason}")
         return Decision(Verdict.MERGE, known.id, memory.id, reason)
 

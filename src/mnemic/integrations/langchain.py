@@ -1,11 +1,10 @@
 """LangChain: a middleware that gives an agent memory, and a retriever."""
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
-from mnemic.errors import MnemicError
 from mnemic.integrations import memory as shared
 from mnemic.model.item import Role
 from mnemic.model.recall import Hit
@@ -25,16 +24,17 @@ except ModuleNotFoundError as error:
 ScopeOf = Callable[[Runtime[Any]], Scope]
 Request: TypeAlias = ModelRequest[Any]
 Response: TypeAlias = ModelResponse[Any]
-_log = logging.getLogger("mnemic.integrations")
+MOST_RUNS = 100  # at once: with more, some recall again. A recalled text has some 8 kB
 
 
 class MnemicMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Memory for an agent: `create_agent(…, middleware=[MnemicMiddleware(mnemic, scope)])`.
 
     Each request has memory for the user's last message at the end of its system message. Neither the agent's state nor
-    a checkpoint contains it. After the run, the user's message and the final answer are captured. `scope` is the
-    developer's, or a function of LangGraph's runtime. If it has no session, the thread is the session. If the memory
-    fails, that is logged and the run continues without it; an asynchronous run also continues after `timeout_s`.
+    a checkpoint contains it, and a run recalls it once. After the run, the user's message and the final answer are
+    captured. `scope` is the developer's, or a function of LangGraph's runtime. If it has no session, the thread is the
+    session. If the memory fails, that is logged and the run continues without it; an asynchronous run also continues
+    after `timeout_s`.
     """
 
     def __init__(
@@ -49,29 +49,33 @@ class MnemicMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         super().__init__()
         self._mnemic, self._scope, self._captures = mnemic, scope, captures
         self._limits = (budget_tokens, timeout_s)
+        self._recall = lru_cache(MOST_RUNS)(partial(_recall, mnemic, budget_tokens))
 
     def wrap_model_call(self, request: Request, handler: Callable[[Request], Response]) -> Response:
         """Call the model with memory in the system message."""
-        scope, (question, known) = self._scope_of(request.runtime), _last_question(request.messages)
-        recall = shared.recall_block
-        return handler(_add(request, _try(lambda: recall(self._mnemic, scope, question, self._limits[0], known=known))))
+        return handler(_add(request, self._recall(*self._find_question(request))))
 
     async def awrap_model_call(self, request: Request, handler: Callable[[Request], Awaitable[Response]]) -> Response:
         """Call the model with memory in the system message."""
-        question, known = _last_question(request.messages)
-        told = await self._conversation(request.runtime).recall(question, known=known)
+        recall = partial(self._recall, *self._find_question(request))
+        told = await shared.try_in_time(recall, "", timeout_s=self._limits[1], what="nothing was recalled")
         return await handler(_add(request, told))
 
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """Capture the user's message and the answer."""
         scope, said = self._scope_of(runtime), _exchange(state["messages"])
         if self._captures and said:
-            _try(lambda: self._mnemic.capture(scope, said))
+            shared.try_verb(lambda: self._mnemic.capture(scope, said), None, what="messages were not captured")
 
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """Capture the user's message and the answer."""
         if self._captures:
             await self._conversation(runtime).capture(_exchange(state["messages"]))
+
+    def _find_question(self, request: Request) -> tuple[object, Scope, tuple[str, int]]:
+        """The run (LangGraph makes a `RunControl` for each), its scope, and the question."""
+        runtime = request.runtime
+        return runtime.control or object(), self._scope_of(runtime), _last_question(request.messages)
 
     def _conversation(self, runtime: Runtime[Any]) -> shared.Conversation:
         return shared.Conversation(self._mnemic, self._scope_of(runtime), *self._limits)
@@ -101,6 +105,13 @@ class MnemicRetriever(BaseRetriever):
         return [_document(hit) for hit in found.hits if not hit.is_fallback]
 
 
+def _recall(mnemic: shared.AnyMnemic, budget_tokens: int, run: object, scope: Scope, last: tuple[str, int]) -> str:
+    """The memory for the question `last`. `run` only keeps it apart from other runs' in a cache."""
+    del run
+    recall = partial(shared.recall_block, mnemic, scope, last[0], budget_tokens, known=last[1])
+    return shared.try_verb(recall, "", what="nothing was recalled")
+
+
 def _document(hit: Hit) -> Document:
     known = {"kind": hit.kind, "source": hit.source, "observed_at": hit.item.observed_at.isoformat()}
     further = {"relevance": hit.relevance, "page": hit.page}
@@ -108,7 +119,7 @@ def _document(hit: Hit) -> Document:
     return Document(id=hit.id, page_content=sanitise(hit.text), metadata=known)
 
 
-def _add(request: Request, told: str | None) -> Request:
+def _add(request: Request, told: str) -> Request:
     """The request with a text at the end of its system message."""
     if not told:
         return request
@@ -132,11 +143,3 @@ def _exchange(messages: Sequence[AnyMessage]) -> list[dict[str, object]]:
             role = Role.USER if isinstance(each, HumanMessage) else Role.ASSISTANT
             said += shared.draft_message(role, str(each.text), *(("langchain", each.id) if each.id else ()))
     return said
-
-
-def _try(verb: Callable[[], Any]) -> Any:
-    try:
-        return verb()
-    except MnemicError as error:
-        _log.warning("continuing the run without memory (%s)", type(error).__name__)
-        return None

@@ -66,8 +66,17 @@ def recall_block(
     return "\n\n".join(message.content for message in shown.messages if message.role is Role.SYSTEM)
 
 
+def try_verb(verb: Callable[[], _Answer], otherwise: _Answer, *, what: str) -> _Answer:
+    """A verb's result, or `otherwise` if it fails, which is logged."""
+    try:
+        return verb()
+    except MnemicError as error:
+        _log.warning("continuing the chat without memory: %s (%s)", what, type(error).__name__)
+        return otherwise
+
+
 async def try_in_time(verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: float, what: str) -> _Answer:
-    """A verb's result, or `otherwise` if it fails or takes too long, which is logged. Runs on a thread."""
+    """Like `try_verb`, but runs on a thread, and also fails if it takes too long."""
     try:
         return await asyncio.wait_for(asyncio.to_thread(verb), timeout_s)
     except (MnemicError, TimeoutError) as error:

@@ -62,10 +62,10 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class LayeredEmbedder(Protocol):
-    """Optional: an embedder that also shows its inner layers, which hold more about tense, person and completeness."""
+    """Optional: also returns features of the model's inner layers, which hold more about tense and person."""
 
     def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
-        """`embed_documents`, and from the same run features of each text, `(n, f)`; `f` may be 0."""
+        """The vectors of `embed_documents`, and the texts' features from the same run, `(n, f)`. `f` may be 0."""
         ...
 
 

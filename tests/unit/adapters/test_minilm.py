@@ -15,7 +15,16 @@ import onnx
 import pytest
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import DIMS, LAYERS, MAX_TOKENS, TOKENS, MinilmEmbedder
+from mnemic.adapters.embedders import minilm
+from mnemic.adapters.embedders.minilm import (
+    DIMS,
+    LAYERS,
+    MAX_TOKENS,
+    SUMMARY_DIMS,
+    TOKENS,
+    MinilmEmbedder,
+    TokenVectors,
+)
 from mnemic.errors import BackendError, ConfigError
 
 TEXTS = [
@@ -137,13 +146,13 @@ def test_what_lies_beyond_the_limit_of_tokens_is_cut(embedder: MinilmEmbedder) -
 def test_inner_layers_come_with_the_same_vectors_and_do_not_depend_on_the_other_texts(embedder: MinilmEmbedder) -> None:
     vectors, layers = embedder.embed_layers(TEXTS)
     np.testing.assert_allclose(vectors, embedder.embed_documents(TEXTS), atol=0.01)
-    assert layers.shape == (len(TEXTS), 3 * DIMS)
+    assert layers.shape == (len(TEXTS), SUMMARY_DIMS)
     alone = np.vstack([embedder.embed_layers([text])[1] for text in TEXTS])
     np.testing.assert_allclose(layers, alone, atol=0.05)
     blank = embedder.embed_layers(["", TEXTS[0]])[1]
     assert not blank[0].any()
     assert blank[1].any()
-    assert embedder.embed_layers([])[1].shape == (0, 3 * DIMS)
+    assert embedder.embed_layers([])[1].shape == (0, SUMMARY_DIMS)
 
 
 def test_inner_layers_are_the_third_and_fifth_of_the_graph() -> None:
@@ -196,6 +205,19 @@ def test_a_failing_model_is_a_backend_error() -> None:
     # The position table ends at 512, so the graph itself refuses what a wrong limit lets through.
     with pytest.raises(BackendError):
         MinilmEmbedder(max_tokens=600).embed_documents(["word " * 600])
+
+
+def test_token_vectors_have_the_errors_of_the_embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    damaged, missing = tmp_path / "model.onnx", tmp_path / "missing.txt"
+    damaged.write_bytes(mnemic_minilm.model_path().read_bytes()[:1000])
+    for name, path in (("model_path", damaged), ("model_path", missing), ("vocab_path", missing)):
+        with monkeypatch.context() as patch:
+            patch.setattr(mnemic_minilm, name, lambda path=path: path)
+            with pytest.raises(ConfigError, match="pip install"):
+                TokenVectors(1).of(["tea"])
+    monkeypatch.setattr(minilm, "MAX_TOKENS", 600)
+    with pytest.raises(BackendError):
+        TokenVectors(1).of(["word " * 600])
 
 
 def test_importing_the_embedder_does_not_import_onnxruntime() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mnemic_minilm
 from mnemic.adapters.rerankers.cross_encoder import CrossEncoderReranker
 from mnemic.adapters.rerankers.maxsim import MaxSimReranker
 from mnemic.adapters.rerankers.registry import open_reranker
@@ -35,6 +36,14 @@ def test_maxsim_of_a_text_with_itself_is_the_number_of_its_word_pieces():
     (score,) = reranker.rerank("soup and salt", ["soup and salt"])
     assert score == pytest.approx(3.0, abs=1e-3)
     reranker.close()
+
+
+def test_maxsim_explains_a_damaged_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    damaged = tmp_path / "model.onnx"
+    damaged.write_bytes(b"damaged")
+    monkeypatch.setattr(mnemic_minilm, "model_path", lambda: damaged)
+    with pytest.raises(ConfigError, match="pip install"):
+        MaxSimReranker(threads=1).rerank(QUERY, TEXTS)
 
 
 def test_a_cross_encoder_reads_query_and_text_in_their_places(tmp_path: Path):

@@ -39,6 +39,14 @@ def test_catching_up_answers_the_versions_of_the_store_and_brings_the_index_ther
     assert versions[HERS] == parts.index.version(HERS) == 1
 
 
+def test_versions_of_other_partitions_do_not_widen_a_search(mnemic: Mnemic, parts: Engine):
+    mnemic.remember(ANNA, "tea")
+    mnemic.remember(ANNA, "tea of all", level="org")
+    versions = catch_up(parts, ANNA.visibility.partitions)
+    assert search(parts, replace(a_query("tea"), partitions=(HERS,)), versions=versions).items == 1
+    assert search(parts, a_query("tea"), versions=versions).items == 2
+
+
 def test_rows_of_an_older_analyser_are_analysed_anew(parts: Engine, make_parts: PartsOf):
     class Older:
         """The analyser of another time: it knew only one word."""

@@ -40,6 +40,8 @@ PADDING_ID = 0  # of `[PAD]` in the model's vocabulary
 LAYERS = ("SkipLayerNormalization.164", "SkipLayerNormalization.268")
 """The token vectors of two inner layers in the shipped graph, `(n, tokens, 384) float32`: the third and the fifth."""
 
+SUMMARY_DIMS = 3 * DIMS  # of `_summarise_layers`
+
 TOKENS = "SkipLayerNormalization.320"
 """The token vectors of the last layer, before pooling."""
 
@@ -96,12 +98,12 @@ class MinilmEmbedder:
         return self._embed(texts, ())
 
     def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
-        """Vectors, and what `_pool` makes of `LAYERS`, `(n, 1152)`; `(n, 0)` with another graph."""
+        """Vectors, and a summary of each text's `LAYERS`: `(n, SUMMARY_DIMS)`, or `(n, 0)` with another graph."""
         found = self._embed(texts, self._layers)
         return found[:, :DIMS], found[:, DIMS:]
 
     def _embed(self, texts: Sequence[str], layers: Sequence[str]) -> Vectors:
-        vectors = np.zeros((len(texts), DIMS * (4 if layers else 1)), dtype=np.float32)
+        vectors = np.zeros((len(texts), DIMS + (SUMMARY_DIMS if layers else 0)), dtype=np.float32)
         if all(not text or text.isspace() for text in texts):
             return vectors
         tokenizer = self._load_tokenizer()
@@ -125,12 +127,8 @@ class MinilmEmbedder:
             pool.shutdown()
 
     def _run(self, layers: Sequence[str], input_ids: NDArray[np.int32]) -> Vectors:
-        session = self._session or self._load_session()
-        try:
-            found = session.run(["embedding", *layers], {"input_ids": input_ids})
-        except onnx_models.runtime_errors() as error:
-            raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)} texts: {error}") from error
-        return _pool(found, (input_ids != PADDING_ID)[:, :, None]) if layers else found[0]
+        found = _run(self._session or self._load_session(), ["embedding", *layers], input_ids)
+        return _summarise_layers(found, (input_ids != PADDING_ID)[:, :, None]) if layers else found[0]
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:
@@ -141,12 +139,7 @@ class MinilmEmbedder:
     def _load_session(self) -> Session:
         with self._lock:
             if self._session is None:
-                try:
-                    session: Session = onnx_models.open_session(str(self._model), 1)
-                except onnx_models.runtime_errors() as error:
-                    message = f"{self._model} is damaged or not the offline model: {_REPAIR}"
-                    raise ConfigError(message) from error
-                self._session = session
+                self._session = _open(self._model, 1)
             return self._session
 
     def _runners(self) -> ThreadPoolExecutor:
@@ -156,7 +149,7 @@ class MinilmEmbedder:
             return self._pool
 
 
-def _pool(found: Sequence[Vectors], is_token: NDArray[np.bool_]) -> Vectors:
+def _summarise_layers(found: Sequence[Vectors], is_token: NDArray[np.bool_]) -> Vectors:
     """Each text's vector, its tokens' mean and standard deviation in the third layer, and their mean in the fifth."""
     vectors, third, fifth = found
     mean = np.mean(third, axis=1, keepdims=True, where=is_token)
@@ -173,12 +166,14 @@ class TokenVectors:
         self._loaded: tuple[WordPiece, Session] | None = None
 
     def of(self, texts: Sequence[str]) -> list[Vectors]:
-        """The vectors of each text's first 254 word pieces, `(pieces, 384)`, without its start and end."""
+        """The vectors of each text's first 254 word pieces, `(pieces, 384)`, without its start and end. Raises
+        `ConfigError` for a missing or damaged model, and `BackendError` if it fails.
+        """
         tokenizer, session = self._load()
         tokens = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
         found = [np.zeros((0, 0), dtype=np.float32)] * len(texts)
         for rows in onnx_models.batches([len(ids) for ids in tokens], BATCH_TOKENS):
-            (states,) = session.run([TOKENS], {"input_ids": padded([tokens[row] for row in rows])})
+            (states,) = _run(session, [TOKENS], padded([tokens[row] for row in rows]))
             for row, state in zip(rows, states, strict=True):
                 found[row] = state[1 : len(tokens[row]) - 1]
         return found
@@ -191,9 +186,23 @@ class TokenVectors:
     def _load(self) -> tuple[WordPiece, Session]:
         with self._lock:
             if self._loaded is None:
-                words = _read_words(mnemic_minilm.vocab_path())
-                self._loaded = words, onnx_models.open_session(str(mnemic_minilm.model_path()), self._threads)
+                words = _read_words(_check_file(mnemic_minilm.vocab_path()))
+                self._loaded = words, _open(mnemic_minilm.model_path(), self._threads)
             return self._loaded
+
+
+def _open(model: Path, threads: int) -> Session:
+    try:
+        return onnx_models.open_session(str(model), threads)
+    except onnx_models.runtime_errors() as error:
+        raise ConfigError(f"{model} is missing, damaged or not the offline model: {_REPAIR}") from error
+
+
+def _run(session: Session, outputs: Sequence[str], input_ids: NDArray[np.int32]) -> list[Vectors]:
+    try:
+        return session.run(outputs, {"input_ids": input_ids})
+    except onnx_models.runtime_errors() as error:
+        raise BackendError(f"the offline embedder failed on a batch of {len(input_ids)} texts: {error}") from error
 
 
 def _read_words(vocabulary: Path) -> WordPiece:

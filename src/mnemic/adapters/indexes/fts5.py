@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from mnemic.adapters.indexes.views import Evidence, joined, nothing
-from mnemic.adapters.sql_files import named_statements, switch_to_write_ahead
+from mnemic.adapters.sql_files import execute_when_unlocked, named_statements
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.candidates import MESSAGE, Candidates, Change, IndexQuery
 from mnemic.model.scope import Partition
@@ -104,7 +104,7 @@ class IndexFile:
         with ExitStack() as undo:
             undo.callback(connection.close)
             self._check(connection)
-            switch_to_write_ahead(connection, SQL["write_ahead"], self._lock_wait_s)
+            execute_when_unlocked(connection, SQL["write_ahead"], self._lock_wait_s)
             for pragma in ("synchronous", "cache_size", "secure_delete"):
                 connection.execute(SQL[pragma])
             connection.execute(SQL["begin_write"])

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mnemic.adapters.embedders.minilm import TokenVectors
-from mnemic.adapters.onnx_models import runtime_errors
 from mnemic.adapters.rerankers.scores import scores_of
-from mnemic.errors import BackendError
 from mnemic.ports.models import Reranker, RerankerCapabilities, Scores, Vectors
 
 THREADS = 2
@@ -43,10 +41,7 @@ class MaxSimReranker:
         self._tokens.close()
 
     def _judge_texts(self, query: str, texts: list[str]) -> list[float]:
-        try:
-            found = self._tokens.of([query, *texts])
-        except runtime_errors() as error:
-            raise BackendError(f"maxsim failed to score {len(texts)} texts ({type(error).__name__})") from error
+        found = self._tokens.of([query, *texts])
         asked, *said = (each / np.linalg.norm(each, axis=1, keepdims=True) if each.size else each for each in found)
         return [max_sim(asked, each) for each in said]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -30,10 +33,10 @@ STEPS = 100  # of SQLite's virtual machine, between two calls of the handler
 class WatchedStore(SqliteStore):
     """Notes every statement, with its values."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lock_wait_s: float = 10.0) -> None:
         self.seen: list[str] = []
         self.steps = 0
-        super().__init__(path)
+        super().__init__(path, lock_wait_s=lock_wait_s)
 
     def _connect(self) -> Connection:
         connection = super()._connect()
@@ -153,19 +156,38 @@ def test_threads_that_write_at_once_take_turns_and_all_are_done(store: WatchedSt
         assert work.partitions.count([HERS])["memories"] == len(texts)
 
 
-def test_a_thread_that_waits_too_long_for_its_turn_is_told_so_and_the_next_one_can_write(tmp_path: Path):
-    store, errors = SqliteStore(tmp_path / "memory.db", lock_wait_s=0.01), list[Exception]()
-
-    def write() -> None:
-        try:
-            add_memories(store, a_memory("second"))
-        except UnavailableError as error:
-            errors.append(error)
-
+def test_a_write_that_waits_too_long_for_its_turn_names_this_process_and_the_next_one_succeeds(tmp_path: Path):
+    store = SqliteStore(tmp_path / "memory.db", lock_wait_s=0.01)
+    reason = "another write of this process has not ended"
     with store.write():
-        thread = threading.Thread(target=write)
-        thread.start()
-        thread.join()
-    assert [str(error).partition(" (")[0] for error in errors] == ["the store is locked by another process"]
+        with pytest.raises(UnavailableError, match=reason):
+            add_memories(store, a_memory("second"))
+        found = [finding.message for finding in store.diagnose() if finding.part == "writing"]
+    assert [message.partition(";")[0] for message in found] == [reason]
     assert add_memories(store, a_memory("third")) == [True]
+    assert not [finding for finding in store.diagnose() if finding.part == "writing"]
+    store.close()
+
+
+class SlowLock:
+    """A lock that is free only after the whole time that a write may wait."""
+
+    def acquire(self, timeout: float) -> bool:
+        time.sleep(timeout)
+        return True
+
+    def release(self) -> None:
+        pass
+
+
+def test_a_write_that_has_waited_for_its_turn_does_not_wait_as_long_for_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = WatchedStore(tmp_path / "memory.db", lock_wait_s=0.05)
+    monkeypatch.setattr(store, "_writing", SlowLock())
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UnavailableError, match="another process"):
+            add_memories(store, a_memory("tea"))
+    assert store.seen.count("BEGIN IMMEDIATE") == 1
     store.close()

@@ -73,11 +73,11 @@ def _translate_error(error: Exception, doing: str) -> BackendError:
     return kind(message.format(doing=doing, error=error))
 
 
-LOCKED = "the store is locked by another process ({doing}); try again later"
+_LOCKED = "the store is locked by another process ({doing}); try again later"
 _DISK = "the disk cannot be read or written ({doing}): {error}; nothing was changed"
 _MESSAGES: dict[int, tuple[type[BackendError], str]] = {
-    sqlite3.SQLITE_BUSY: (UnavailableError, LOCKED),
-    sqlite3.SQLITE_LOCKED: (UnavailableError, LOCKED),
+    sqlite3.SQLITE_BUSY: (UnavailableError, _LOCKED),
+    sqlite3.SQLITE_LOCKED: (UnavailableError, _LOCKED),
     sqlite3.SQLITE_FULL: (
         UnavailableError,
         "the disk is full ({doing}); nothing was changed. Free some space and try again",

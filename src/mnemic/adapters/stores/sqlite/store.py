@@ -10,10 +10,10 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from mnemic.adapters.sql_files import switch_to_write_ahead
+from mnemic.adapters.sql_files import execute_when_unlocked
 from mnemic.adapters.stores.sql.former import part_bookkeeping
 from mnemic.adapters.stores.sql.moving import SqlTransfer, find_absent_orgs, list_placements
 from mnemic.adapters.stores.sql.session import Erased
@@ -35,8 +35,6 @@ _LOOK_STEPS = 2000  # SQLite instructions between two checks of the time: far le
 _CHECK_EVERY_S = 600.0
 """A full check takes 80 ms a megabyte, too much for each of frequent exports."""
 _REMEDY = "stop every process that uses it and restore a backup, or save what is left with `mnemic rescue`"
-_POLL_S = 0.001
-"""How often a writer checks the lock of another process. SQLite's own waits grow to 100 ms, and others overtake."""
 
 _PARTS_METADATA = 16
 """The migration that moves bookkeeping from earlier versions' metadata to its own column."""
@@ -158,8 +156,9 @@ class SqliteStore:
     def _try_to_write(self) -> None:
         """Rewrite the schema's version and roll back: taking the lock alone would not detect problems."""
         sql = session.statements("connection")
-        with self._borrow_connection() as connection, session.translated_errors("trying to write"):
-            connection.execute(sql["begin_write"])
+        translated = session.translated_errors("trying to write")
+        with self._turn() as until, self._borrow_connection() as connection, translated:
+            self._begin_write(connection, until)
             connection.execute(sql["mark"].format(version=self._schema_version(connection)))
 
     def scrub(self) -> tuple[str, ...]:
@@ -233,11 +232,13 @@ class SqliteStore:
         sql = session.statements("connection")
         if is_writing and self._damage:
             raise DamagedError(f"{self.path} is damaged, so writing has stopped: {self._damage}; {_REMEDY}")
-        with self._turn(is_writing=is_writing), self._borrow_connection() as connection:
+        turn = self._turn() if is_writing else nullcontext(0.0)
+        with turn as until, self._borrow_connection() as connection:
             try:
                 with session.translated_errors("starting a transaction"):
                     if is_writing:
-                        self._wait_for_lock(connection)
+                        connection.execute(sql["cache_to_write"])  # a reader of a partition needs no page twice
+                        self._begin_write(connection, until)
                     else:
                         connection.execute(sql["begin_read"])
                 with session.translated_errors("reading or writing rows"):
@@ -256,29 +257,23 @@ class SqliteStore:
                 raise
 
     @contextmanager
-    def _turn(self, *, is_writing: bool) -> Generator[None]:
-        """Let one thread of this process write at a time, so that the others do not look for the lock."""
-        if is_writing and not self._writing.acquire(timeout=self._lock_wait_s):
-            raise UnavailableError(session.LOCKED.format(doing="starting a transaction"))
+    def _turn(self) -> Generator[float]:
+        """Let one thread of this process write at a time, so that the others do not look for the lock. Yields the
+        moment at which the wait for that and for the lock ends.
+        """
+        until = time.monotonic() + self._lock_wait_s
+        if not self._writing.acquire(timeout=self._lock_wait_s):
+            raise UnavailableError("another write of this process has not ended; try again later")
         try:
-            yield
+            yield until
         finally:
-            if is_writing:
-                self._writing.release()
+            self._writing.release()
 
-    def _wait_for_lock(self, connection: Connection) -> None:
-        """Start a write transaction. While another process writes, look again every `_POLL_S`."""
-        sql, until = session.statements("connection"), time.monotonic() + self._lock_wait_s
-        connection.execute(sql["cache_to_write"])  # a reader of a whole partition does not need its pages again
+    def _begin_write(self, connection: Connection, until: float) -> None:
+        sql = session.statements("connection")
         connection.execute(sql["wait"].format(ms=0))
         try:
-            while not connection.in_transaction:
-                try:
-                    connection.execute(sql["begin_write"])
-                except sqlite3.OperationalError as error:
-                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                        raise
-                    time.sleep(_POLL_S)
+            execute_when_unlocked(connection, sql["begin_write"], until - time.monotonic())
         finally:
             connection.execute(sql["wait"].format(ms=round(self._lock_wait_s * 1e3)))
 
@@ -360,7 +355,7 @@ class SqliteStore:
                     self._run_migrations(connection)
             with session.translated_errors(f"opening {self.path}"):
                 statement = session.statements("connection")["write_ahead"]
-                switch_to_write_ahead(connection, statement, self._lock_wait_s)
+                execute_when_unlocked(connection, statement, self._lock_wait_s)
             self._check_while_opening(connection)
 
     def _check_while_opening(self, connection: sqlite3.Connection) -> None:

@@ -62,6 +62,8 @@ WHERE pid = :pid AND id = :id AND NOT EXISTS (
         AND o.id != :id
 );
 -- name: touch
+-- Without LIMIT, SQLite compares every memory of the partition with every access (0.8 s instead of 12 ms for 1,000
+-- accesses in 10,000 memories).
 UPDATE memories SET access_count = access_count + accesses.value, faded = NULL,
     last_accessed_at = greatest(coalesce(last_accessed_at, :at), :at)
 FROM [[(SELECT key, value FROM json_each(:counts) LIMIT -1) AS accesses|
