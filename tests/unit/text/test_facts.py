@@ -564,3 +564,18 @@ def test_an_order_with_a_condition_is_recalled_and_not_in_every_prompt():
     assert fact.text == "User wants the assistant to always include dates when they ask about events"
     assert fact.slot.startswith(ORDER)
     assert read_attributes(said) == {}
+
+
+@pytest.mark.parametrize(
+    "said, told",
+    [
+        (
+            "Since I've been living in Oslo on a work visa, I'm not sure if I need a vaccination.",
+            ["User has been living in Oslo on a work visa"],
+        ),
+        ("But anyway, back to housing - I rent two rooms in Bergen.", ["User rents two rooms in Bergen"]),
+        ("I've been into that genre lately.", []),
+    ],
+)
+def test_a_fact_has_no_unsure_main_clause_no_link_to_the_talk_and_names_its_subject(said: str, told: list[str]):
+    assert [fact.text for fact in find_candidates(Said("m1", said, AT))] == told
