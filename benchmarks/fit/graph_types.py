@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -23,13 +22,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
+from mnemic.ports.models import LayeredEmbedder
 from mnemic.text.graph import types
 
 SET = Path(__file__).with_name("graph_types.toml")
 HEAD = Path(types.__file__).with_name("types_head.npy")
 SENTENCES_A_NAME = 8
 FOLDS = 5
-RIDGE = 1.0
+RIDGE = 2.0
+BLOCKS = 5
+"""Of features, scaled to the same length: vectors of the name and of the words beside it, and three of inner layers."""
 STEPS, RATE = 200, 0.1
 Doubles = NDArray[np.float32]
 
@@ -41,17 +43,18 @@ def main() -> int:
     is_kept = arguments.parse_args().keep
     rows = read_rows()
     embedder = build(Config(store=MEMORY_URL, embedder="minilm")).embedders[0]
-
-    def embed(texts: Sequence[str]) -> Doubles:
-        each = sorted({*texts})
-        pages = [embedder.embed_documents(each[start : start + 64]) for start in range(0, len(each), 64)]
-        places = {text: place for place, text in enumerate(each)}
-        return np.vstack(pages)[[places[text] for text in texts]]
-
+    if not isinstance(embedder, LayeredEmbedder):
+        raise SystemExit("minilm shows no layers")
     beside = [
         types.near(said.replace("{}", name), said.index("{}"), said.index("{}") + len(name)) for _, name, said in rows
     ]
-    features = types.features(embed([name for _, name, _ in rows]), embed(beside))
+    features = types.measure(embedder, [name for _, name, _ in rows], beside)
+    sizes = np.repeat(
+        [np.sqrt(np.square(block).sum(axis=1).mean()) for block in np.split(features[:, :-1], BLOCKS, axis=1)],
+        features.shape[1] // BLOCKS,
+    )
+    sizes = np.append(sizes, 1).astype(np.float32)
+    features /= sizes
     wanted = np.array([types.LABELS.index(kind) for kind, _, _ in rows])
     names, told = (sorted({row[place] for row in rows}) for place in (1, 2))
     for group in (names, told):
@@ -68,7 +71,7 @@ def main() -> int:
         print(f"{right.sum() / asked.sum():.3f} of {asked.sum():.0f}")
         print(", ".join(f"{label} {a / b:.2f}" for label, a, b in zip(types.LABELS, right, asked, strict=True)))
         return 0
-    np.save(HEAD, fit(features, wanted).astype(np.float16))
+    np.save(HEAD, (fit(features, wanted) / sizes[:, None]).astype(np.float16))
     print(f"wrote {HEAD}, fitted on {len(rows)} sentences")
     return 0
 

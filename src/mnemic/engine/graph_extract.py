@@ -19,7 +19,7 @@ from mnemic.errors import BackendError, ConfigError, MnemicError
 from mnemic.model import graph
 from mnemic.model.records import HistoryEntry
 from mnemic.model.scope import Level, Partition, Scope, Visibility
-from mnemic.ports.models import Embedder
+from mnemic.ports.models import Embedder, LayeredEmbedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
 from mnemic.text.facts.worth import shipped_model
@@ -465,9 +465,10 @@ class _Reading:
         return item.author or self._speaker
 
 
-def typist(engine: Engine) -> Embedder | None:
+def typist(engine: Engine) -> LayeredEmbedder | None:
     """The shipped embedder if it is in use: it predicts the types of names."""
-    return next((each for each in engine.embedders if each.space.model == shipped_model()), None)
+    shipped = (each for each in engine.embedders if each.space.model == shipped_model())
+    return next((each for each in shipped if isinstance(each, LayeredEmbedder)), None)
 
 
 def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:

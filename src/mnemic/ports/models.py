@@ -64,8 +64,12 @@ class Embedder(Protocol):
 class LayeredEmbedder(Protocol):
     """Optional: also returns features of the model's inner layers, which hold more about tense and person."""
 
-    def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
-        """The vectors of `embed_documents`, and the texts' features from the same run, `(n, f)`. `f` may be 0."""
+    def embed_layers(
+        self, texts: Sequence[str], spans: Sequence[tuple[int, int]] | None = None
+    ) -> tuple[Vectors, Vectors]:
+        """The vectors of `embed_documents`, and features from the same run of the texts, or of a span of characters in
+        each, `(n, f)`. `f` may be 0.
+        """
         ...
 
 

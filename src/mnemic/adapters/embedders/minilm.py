@@ -95,14 +95,18 @@ class MinilmEmbedder:
         return self._session is not None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return self._embed(texts, ())
+        return self._embed(texts, (), None)
 
-    def embed_layers(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
-        """Vectors, and a summary of each text's `LAYERS`: `(n, SUMMARY_DIMS)`, or `(n, 0)` with another graph."""
-        found = self._embed(texts, self._layers)
+    def embed_layers(
+        self, texts: Sequence[str], spans: Sequence[tuple[int, int]] | None = None
+    ) -> tuple[Vectors, Vectors]:
+        """Vectors, and a summary of the `LAYERS` of each text or span: `(n, SUMMARY_DIMS)`, or `(n, 0)` with another
+        graph.
+        """
+        found = self._embed(texts, self._layers, spans)
         return found[:, :DIMS], found[:, DIMS:]
 
-    def _embed(self, texts: Sequence[str], layers: Sequence[str]) -> Vectors:
+    def _embed(self, texts: Sequence[str], layers: Sequence[str], spans: Sequence[tuple[int, int]] | None) -> Vectors:
         vectors = np.zeros((len(texts), DIMS + (SUMMARY_DIMS if layers else 0)), dtype=np.float32)
         if all(not text or text.isspace() for text in texts):
             return vectors
@@ -110,8 +114,13 @@ class MinilmEmbedder:
         tokens = [tokenizer.encode(text, self.space.max_tokens) for text in texts]
         batches = list(onnx_models.batches([len(ids) for ids in tokens], BATCH_TOKENS))
         inputs = [padded([tokens[row] for row in rows]) for rows in batches]
+        marks = [self._find_pieces(*each) for each in zip(texts, spans or (), tokens, strict=bool(spans))]
+        masks = [
+            _mask([marks[row] for row in rows], ids.shape[1]) if marks else ids != PADDING_ID
+            for rows, ids in zip(batches, inputs, strict=True)
+        ]
         run = partial(self._run, layers)
-        found = map(run, inputs) if len(inputs) == 1 else self._runners().map(run, inputs)
+        found = map(run, inputs, masks) if len(inputs) == 1 else self._runners().map(run, inputs, masks)
         for rows, values in zip(batches, found, strict=True):
             vectors[rows] = values
         return vectors
@@ -126,9 +135,15 @@ class MinilmEmbedder:
         if pool is not None:
             pool.shutdown()
 
-    def _run(self, layers: Sequence[str], input_ids: NDArray[np.int32]) -> Vectors:
+    def _find_pieces(self, text: str, span: tuple[int, int], ids: Sequence[int]) -> tuple[int, int]:
+        """The first and the last word piece of a span, at least one."""
+        first, last = (len(self._load_tokenizer().encode(text[:end], self.space.max_tokens)) - 1 for end in span)
+        first = min(first, len(ids) - 1)
+        return first, max(last, first + 1)
+
+    def _run(self, layers: Sequence[str], input_ids: NDArray[np.int32], is_read: NDArray[np.bool_]) -> Vectors:
         found = _run(self._session or self._load_session(), ["embedding", *layers], input_ids)
-        return _summarise_layers(found, (input_ids != PADDING_ID)[:, :, None]) if layers else found[0]
+        return _summarise_layers(found, is_read[:, :, None]) if layers else found[0]
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:
@@ -149,8 +164,14 @@ class MinilmEmbedder:
             return self._pool
 
 
+def _mask(marks: Sequence[tuple[int, int]], width: int) -> NDArray[np.bool_]:
+    """Which word pieces each mark covers, `(n, width)`."""
+    first, last = np.array(marks).T[:, :, None]
+    return (first <= np.arange(width)) & (np.arange(width) < last)
+
+
 def _summarise_layers(found: Sequence[Vectors], is_token: NDArray[np.bool_]) -> Vectors:
-    """Each text's vector, its tokens' mean and standard deviation in the third layer, and their mean in the fifth."""
+    """Vectors of texts; mean and standard deviation of some tokens in the third layer, and their mean in the fifth."""
     vectors, third, fifth = found
     mean = np.mean(third, axis=1, keepdims=True, where=is_token)
     spread = np.sqrt(np.mean(np.square(third - mean), axis=1, where=is_token))

@@ -1,11 +1,12 @@
-"""Tells what a name stands for, from vectors of the shipped embedder: of the name, and of the words beside it.
+"""Tells what a name stands for, from the shipped embedder: vectors of the name and of the words beside it, and what its
+inner layers hold of the name among these words.
 `benchmarks/fit/graph_types.py` fits the weights, `types_head.npy`, to names and sentences of our own.
 """
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.model.graph import EntityType, Named
-from mnemic.ports.models import Embedder, Vectors
+from mnemic.ports.models import LayeredEmbedder, Vectors
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.graph.find import Found
 from mnemic.text.normalise import key_words
@@ -31,11 +32,21 @@ UNLIKELY = 0.1
 GUESSED = 0.35  # the least share of a type; below it, a name stays a thing
 AROUND = 80  # characters on each side of a name among which the words beside it are looked for
 _BEFORE, _BEHIND = re.compile(r"(?:\S+\s+){0,4}\S*\Z"), re.compile(r"\S*(?:\s+\S+){0,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A name among the words beside it, and its span of characters in them."""
+
+    text: str
+    span: tuple[int, int]
+
+
 Votes = Mapping[str, Counter[EntityType]]
 """How often each key has each type."""
 
 
-def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Embedder, known: Votes) -> list[Found]:
+def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: LayeredEmbedder, known: Votes) -> list[Found]:
     """The findings of some texts with the types of their names: guessed for mere things, and corrected if surely wrong.
     A name gets one guess for all texts, which `known` types of its key join. What is probably no name is left out,
     unless it has relations. The user stays a person. Texts in other languages than English stay as they are.
@@ -51,9 +62,11 @@ def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Embedde
         return [*found]
     names = [named.name for _, named in asked]
     beside = [near(text, named.start, named.end) for text, named in asked]
+    measured = measure(embedder, names, beside)
+    if measured.shape[1] != _head().shape[0]:  # the user's own graph of this model shows no layers
+        return [*found]
     rows: dict[str, list[NDArray[np.float32]]] = {}
-    rated = _rate(names, _embed(embedder, names), _embed(embedder, beside))
-    for (_, named), each in zip(asked, rated, strict=True):
+    for (_, named), each in zip(asked, _rate(names, measured), strict=True):
         rows.setdefault(named.key, []).append(each)
     shares = {key: np.sum([*each, _count(known.get(key, Counter()))], axis=0) for key, each in rows.items()}
     wrong = {key: _unlikely_types(each) for key, each in shares.items()}
@@ -70,10 +83,10 @@ def is_english(text: str) -> bool:
     return sum(word in STOP_WORDS for word in words) >= LEAST_ENGLISH * len(words)
 
 
-def _rate(said: Sequence[str], names: Vectors, beside: Vectors) -> NDArray[np.float32]:
+def _rate(names: Sequence[str], measured: Vectors) -> NDArray[np.float32]:
     """The share of each type for names. The embedder ignores case, but an abbreviation is no person."""
-    shares = probabilities(features(names, beside) @ _head())
-    shares[[name.isupper() for name in said], LABELS.index(EntityType.PERSON)] = 0
+    shares = probabilities(measured @ _head())
+    shares[[name.isupper() for name in names], LABELS.index(EntityType.PERSON)] = 0
     return shares
 
 
@@ -99,17 +112,13 @@ def _guess(shares: NDArray[np.float32]) -> EntityType | None:
     return EntityType(best) if shares.max() >= GUESSED * shares.sum() else EntityType.THING
 
 
-def _embed(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Vectors of texts, each text embedded once."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    each, size = [*places], embedder.capabilities.batch_size
-    pages = [embedder.embed_documents(each[start : start + size]) for start in range(0, len(each), size)]
-    return np.vstack(pages)[[places[text] for text in texts]]
-
-
-def features(names: Vectors, beside: Vectors) -> NDArray[np.float32]:
-    """The rows of the head, `(n, 2 * dims + 1)`."""
-    return np.hstack([names, beside, np.ones((len(names), 1), dtype=np.float32)]).astype(np.float32)
+def measure(embedder: LayeredEmbedder, names: Sequence[str], beside: Sequence[Near]) -> Vectors:
+    """The rows of the head for names and what is near them, `(n, features)`. Equal pairs are measured once."""
+    places = {pair: place for place, pair in enumerate(dict.fromkeys(zip(names, beside, strict=True)))}
+    vectors, _ = embedder.embed_layers([name for name, _ in places])
+    near_vectors, layers = embedder.embed_layers([each.text for _, each in places], [each.span for _, each in places])
+    rows = np.hstack([vectors, near_vectors, layers, np.ones((len(places), 1))]).astype(np.float32)
+    return rows[[places[pair] for pair in zip(names, beside, strict=True)]]
 
 
 def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -124,11 +133,13 @@ def _head() -> NDArray[np.float32]:
         return np.load(file).astype(np.float32)
 
 
-def near(text: str, start: int, end: int) -> str:
+def near(text: str, start: int, end: int) -> Near:
     """A name with the few words right beside it in its sentence."""
     first, last = next((each for each in sentences(text) if each[0] <= start < each[1]), (0, len(text)))
     before, behind = _BEFORE.search(text[first:start][-AROUND:]), _BEHIND.match(text[end:last][:AROUND])
-    return "".join((before.group() if before else "", text[start:end], behind.group() if behind else "")).strip()
+    left, name = (before.group() if before else "").lstrip(), text[start:end]
+    said = "".join((left, name, behind.group() if behind else "")).rstrip()
+    return Near(said, (len(left), len(left) + len(name)))
 
 
 def _retype(found: Found, wrong: Mapping[str, Sequence[EntityType]], guesses: Mapping[str, EntityType | None]) -> Found:
