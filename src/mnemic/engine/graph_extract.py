@@ -310,7 +310,7 @@ PAGES_A_JOB = 30  # 3,000 items with rules, 10 ms each with types by the embedde
 PARSER_PAGES_A_JOB = 3  # 300 items with a parser, which takes about a tenth of a second for each
 MODEL_PAGES_A_JOB = 4  # one job reads twenty memories with a model: well within its lease
 SHOWN = 200  # items listed in the report, which counts all
-TYPES = " types-1"  # ends the name of a reader whose names get types by the shipped embedder
+TYPES = " types-2"  # ends the name of a reader whose names get types by the shipped embedder
 _Read = tuple[graph.Unread, Found, str, str]  # an item, what it states, its reader, and why rules read it
 SPEAKER = "User"  # the speaker's name if it is unknown
 
