@@ -61,8 +61,8 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class LayeredEmbedder(Protocol):
-    """Optional: also returns features of the model's inner layers, which hold more about tense and person."""
+class LayeredEmbedder(Embedder, Protocol):
+    """Also returns features of the model's inner layers, which hold more about tense and person."""
 
     def embed_layers(
         self, texts: Sequence[str], spans: Sequence[tuple[int, int]] | None = None

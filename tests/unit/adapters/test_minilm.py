@@ -155,6 +155,24 @@ def test_inner_layers_come_with_the_same_vectors_and_do_not_depend_on_the_other_
     assert embedder.embed_layers([])[1].shape == (0, SUMMARY_DIMS)
 
 
+def test_inner_layers_of_a_span_are_those_of_its_own_words(embedder: MinilmEmbedder) -> None:
+    text = "Jordan flew to Jordan"
+    texts, spans = (
+        [text, text, text, "", "garden " * MAX_TOKENS + "Jordan"],
+        [(0, 6), (15, 21), (6, 15), (0, 0), (0, 0)],
+    )
+    spans[-1] = (len(texts[-1]) - 6, len(texts[-1]))  # beyond the limit of tokens
+    vectors, layers = embedder.embed_layers(texts, spans)
+    np.testing.assert_allclose(vectors, embedder.embed_documents(texts), atol=0.01)
+    person, country, between, blank, beyond = layers
+    alike = [float(np.corrcoef(one, other)[0, 1]) for one, other in ((person, country), (person, between))]
+    assert alike[0] > alike[1]
+    assert not np.allclose(person, country, atol=0.1)
+    np.testing.assert_allclose(person, embedder.embed_layers([text], [(0, 6)])[1][0], atol=0.05)
+    assert not blank.any()
+    assert np.isfinite(beyond).all()
+
+
 def test_inner_layers_are_the_third_and_fifth_of_the_graph() -> None:
     loaded = onnx.ModelProto()
     loaded.ParseFromString(mnemic_minilm.model_path().read_bytes())

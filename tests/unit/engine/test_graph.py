@@ -411,7 +411,7 @@ def test_names_keep_the_rules_types_while_the_embedder_fails_and_are_read_again(
             raise BackendError("no model")
 
         with monkeypatch.context() as patch:
-            patch.setattr(MinilmEmbedder, "_embed", fail)
+            patch.setattr(MinilmEmbedder, "embed_documents", fail)
             mnemic.graph.extract(ANNA)
         before = [(node.name, node.type.value) for node in mnemic.graph.entities(ANNA).nodes]
         mnemic.graph.extract(ANNA)

@@ -115,12 +115,9 @@ class MinilmEmbedder:
         batches = list(onnx_models.batches([len(ids) for ids in tokens], BATCH_TOKENS))
         inputs = [padded([tokens[row] for row in rows]) for rows in batches]
         marks = [self._find_pieces(*each) for each in zip(texts, spans or (), tokens, strict=bool(spans))]
-        masks = [
-            _mask([marks[row] for row in rows], ids.shape[1]) if marks else ids != PADDING_ID
-            for rows, ids in zip(batches, inputs, strict=True)
-        ]
+        read = [[marks[row] for row in rows] if marks else [] for rows in batches]
         run = partial(self._run, layers)
-        found = map(run, inputs, masks) if len(inputs) == 1 else self._runners().map(run, inputs, masks)
+        found = map(run, inputs, read) if len(inputs) == 1 else self._runners().map(run, inputs, read)
         for rows, values in zip(batches, found, strict=True):
             vectors[rows] = values
         return vectors
@@ -136,14 +133,17 @@ class MinilmEmbedder:
             pool.shutdown()
 
     def _find_pieces(self, text: str, span: tuple[int, int], ids: Sequence[int]) -> tuple[int, int]:
-        """The first and the last word piece of a span, at least one."""
+        """Where the word pieces of a span begin and end, at least one."""
         first, last = (len(self._load_tokenizer().encode(text[:end], self.space.max_tokens)) - 1 for end in span)
         first = min(first, len(ids) - 1)
         return first, max(last, first + 1)
 
-    def _run(self, layers: Sequence[str], input_ids: NDArray[np.int32], is_read: NDArray[np.bool_]) -> Vectors:
+    def _run(self, layers: Sequence[str], input_ids: NDArray[np.int32], marks: Sequence[tuple[int, int]]) -> Vectors:
         found = _run(self._session or self._load_session(), ["embedding", *layers], input_ids)
-        return _summarise_layers(found, is_read[:, :, None]) if layers else found[0]
+        if not layers:
+            return found[0]
+        is_read = _mask(marks, input_ids.shape[1]) if marks else input_ids != PADDING_ID
+        return _summarise_layers(found, is_read[:, :, None])
 
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:

@@ -113,12 +113,13 @@ def _guess(shares: NDArray[np.float32]) -> EntityType | None:
 
 
 def measure(embedder: LayeredEmbedder, names: Sequence[str], beside: Sequence[Near]) -> Vectors:
-    """The rows of the head for names and what is near them, `(n, features)`. Equal pairs are measured once."""
-    places = {pair: place for place, pair in enumerate(dict.fromkeys(zip(names, beside, strict=True)))}
-    vectors, _ = embedder.embed_layers([name for name, _ in places])
-    near_vectors, layers = embedder.embed_layers([each.text for _, each in places], [each.span for _, each in places])
-    rows = np.hstack([vectors, near_vectors, layers, np.ones((len(places), 1))]).astype(np.float32)
-    return rows[[places[pair] for pair in zip(names, beside, strict=True)]]
+    """The rows of the head for names and what is near them, `(n, features)`. Equal texts are embedded once."""
+    said = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    around = {each: place for place, each in enumerate(dict.fromkeys(beside))}
+    vectors = embedder.embed_documents([*said])
+    near_rows = np.hstack(embedder.embed_layers([each.text for each in around], [each.span for each in around]))
+    rows = [vectors[[said[name] for name in names]], near_rows[[around[each] for each in beside]]]
+    return np.hstack([*rows, np.ones((len(names), 1))]).astype(np.float32)
 
 
 def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float32]:
