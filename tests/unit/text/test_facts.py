@@ -277,7 +277,7 @@ def test_facts_are_as_trusted_as_their_message():
 
 def test_what_asks_for_something_counts_less_than_what_tells():
     assert found("I'm not sure which tent would suit.") == []
-    assert len(found("My tent is a Korvo that I bought in March.")) == 1
+    assert len(found("My tent is a Korvo for two.")) == 1
 
 
 @pytest.mark.parametrize(
