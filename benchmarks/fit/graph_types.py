@@ -31,7 +31,7 @@ SENTENCES_A_NAME = 8
 FOLDS = 5
 RIDGE = 2.0
 BLOCKS = 5
-"""Of features, scaled to the same length: vectors of the name and of the words beside it, and three of inner layers."""
+"""Groups of features, each scaled to the same mean length: two vectors, and three summaries of inner layers."""
 STEPS, RATE = 200, 0.1
 Doubles = NDArray[np.float32]
 
@@ -44,7 +44,7 @@ def main() -> int:
     rows = read_rows()
     embedder = build(Config(store=MEMORY_URL, embedder="minilm")).embedders[0]
     if not isinstance(embedder, LayeredEmbedder):
-        raise SystemExit("minilm shows no layers")
+        raise SystemExit("minilm exposes no inner layers")
     beside = [
         types.near(said.replace("{}", name), said.index("{}"), said.index("{}") + len(name)) for _, name, said in rows
     ]

@@ -67,8 +67,8 @@ class LayeredEmbedder(Embedder, Protocol):
     def embed_layers(
         self, texts: Sequence[str], spans: Sequence[tuple[int, int]] | None = None
     ) -> tuple[Vectors, Vectors]:
-        """The vectors of `embed_documents`, and features from the same run of the texts, or of a span of characters in
-        each, `(n, f)`. `f` may be 0.
+        """The vectors of `embed_documents`, and features from the same run, `(n, f)`: of the texts or, with `spans`, of
+        one character span in each. `f` may be 0.
         """
         ...
 

@@ -100,8 +100,8 @@ class MinilmEmbedder:
     def embed_layers(
         self, texts: Sequence[str], spans: Sequence[tuple[int, int]] | None = None
     ) -> tuple[Vectors, Vectors]:
-        """Vectors, and a summary of the `LAYERS` of each text or span: `(n, SUMMARY_DIMS)`, or `(n, 0)` with another
-        graph.
+        """Vectors of the texts, and features of the texts or spans from `LAYERS`: `(n, SUMMARY_DIMS)`, or `(n, 0)`
+        with a custom graph.
         """
         found = self._embed(texts, self._layers, spans)
         return found[:, :DIMS], found[:, DIMS:]
@@ -133,7 +133,7 @@ class MinilmEmbedder:
             pool.shutdown()
 
     def _find_pieces(self, text: str, span: tuple[int, int], ids: Sequence[int]) -> tuple[int, int]:
-        """Where the word pieces of a span begin and end, at least one."""
+        """Start and end of the word pieces of a span. Contains at least one."""
         first, last = (len(self._load_tokenizer().encode(text[:end], self.space.max_tokens)) - 1 for end in span)
         first = min(first, len(ids) - 1)
         return first, max(last, first + 1)
@@ -165,7 +165,7 @@ class MinilmEmbedder:
 
 
 def _mask(marks: Sequence[tuple[int, int]], width: int) -> NDArray[np.bool_]:
-    """Which word pieces each mark covers, `(n, width)`."""
+    """Word pieces within each `(start, end)`, `(n, width)`."""
     first, last = np.array(marks).T[:, :, None]
     return (first <= np.arange(width)) & (np.arange(width) < last)
 

@@ -1,5 +1,5 @@
-"""Tells what a name stands for, from the shipped embedder: vectors of the name and of the words beside it, and what its
-inner layers hold of the name among these words.
+"""Predicts the types of names with the shipped embedder, from the vectors of a name and of the words next to it, and
+from the inner layers' features of the name in this context.
 `benchmarks/fit/graph_types.py` fits the weights, `types_head.npy`, to names and sentences of our own.
 """
 
@@ -36,7 +36,7 @@ _BEFORE, _BEHIND = re.compile(r"(?:\S+\s+){0,4}\S*\Z"), re.compile(r"\S*(?:\s+\S
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A name among the words beside it, and its span of characters in them."""
+    """A name with the words next to it, and its character span in this text."""
 
     text: str
     span: tuple[int, int]
@@ -63,7 +63,7 @@ def assign_types(texts: Sequence[str], found: Sequence[Found], embedder: Layered
     names = [named.name for _, named in asked]
     beside = [near(text, named.start, named.end) for text, named in asked]
     measured = measure(embedder, names, beside)
-    if measured.shape[1] != _head().shape[0]:  # the user's own graph of this model shows no layers
+    if measured.shape[1] != _head().shape[0]:  # a custom ONNX graph exposes no inner layers
         return [*found]
     rows: dict[str, list[NDArray[np.float32]]] = {}
     for (_, named), each in zip(asked, _rate(names, measured), strict=True):
@@ -113,7 +113,7 @@ def _guess(shares: NDArray[np.float32]) -> EntityType | None:
 
 
 def measure(embedder: LayeredEmbedder, names: Sequence[str], beside: Sequence[Near]) -> Vectors:
-    """The rows of the head for names and what is near them, `(n, features)`. Equal texts are embedded once."""
+    """Features of names in their context, `(n, features)`. Each distinct text is embedded once."""
     said = {name: place for place, name in enumerate(dict.fromkeys(names))}
     around = {each: place for place, each in enumerate(dict.fromkeys(beside))}
     vectors = embedder.embed_documents([*said])
