@@ -27,7 +27,7 @@ GRAPH = (
                 save="page",
             ),
             Step("graph.entities", {"after": Ref("page", "next")}, expect={"nodes.#": 1, "nodes.0.type": "project"}),
-            Step("graph.entities", {"query": "billing", "types": ["thing"]}, expect={"nodes.#": 1}),
+            Step("graph.entities", {"query": "billing", "types": ["technology"]}, expect={"nodes.#": 1}),
             Step("graph.entities", {"query": "billing", "types": ["person"]}, expect={"nodes.#": 0}),
             Step(
                 "graph.neighbours",
@@ -159,10 +159,10 @@ GRAPH = (
             Step("graph.extract"),
             Step(
                 "graph.correct",
-                {"name": "Billing Service", "rename": "<b>Ledger</b>", "type": "technology"},
-                expect={"name": "<b>Ledger</b>", "type": "technology", "other_names.0": "Billing Service"},
+                {"name": "Billing Service", "rename": "<b>Ledger</b>", "type": "organisation"},
+                expect={"name": "<b>Ledger</b>", "type": "organisation", "other_names.0": "Billing Service"},
             ),
-            Step("graph.entities", {"query": "ledger", "types": ["technology"]}, expect={"nodes.#": 1}),
+            Step("graph.entities", {"query": "ledger", "types": ["organisation"]}, expect={"nodes.#": 1}),
             Step(
                 "graph.correct",
                 {"name": "Project X", "relation": "depends_on", "target": "Billing Service", "is_removed": True},
@@ -181,7 +181,8 @@ GRAPH = (
                     "#": 3,
                     "0.action": "updated",
                     "0.before.name": "Billing Service",
-                    "0.after.type": "technology",
+                    "0.before.type": "technology",
+                    "0.after.type": "organisation",
                     "2.action": "deleted",
                 },
             ),

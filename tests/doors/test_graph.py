@@ -45,7 +45,7 @@ class TestTheCommandLine:
         assert code == 0
         assert out.splitlines() == [
             "Project X (project)",
-            "└─ depends on → Billing Service (thing)",
+            "└─ depends on → Billing Service (technology)",
             "   └─ governed by → Policy Y (policy)",
         ]
 
