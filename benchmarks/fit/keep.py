@@ -54,7 +54,7 @@ EMBEDDER = "minilm"
 LIKE = 0.4
 """Token F1 from which two facts are alike; below it, a reader finds most pairs to say different things."""
 
-RECALL = {"by_words": 0.875, "by_vector": 0.875, "by_layers": 0.85}
+RECALL = {"by_words": 0.875, "by_vector": 0.875, "by_layers": 0.86}
 """The thresholds keep so many of the messages that hold something, of LongMemEval in the folds that were left out. With
 inner layers it is lower: the second readers found something in more messages than those of the set `keep`.
 """

@@ -28,7 +28,7 @@ from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.bm25 import products
 from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, key_words, writing_of
-from mnemic.text.sameness import MAX_PAIRS, judge_prompt, names_same_things, read_judgements, same_statement
+from mnemic.text.sameness import MAX_PAIRS, has_names_of, judge_prompt, read_judgements, same_statement
 from mnemic.text.slots import ORDER
 
 NEAREST = 8
@@ -38,8 +38,9 @@ OPEN_COSINE = 0.75
 """Two statements less near than this are not the same and do not contradict each other."""
 
 RESTATED_COSINE = 0.75
-"""A statement as near as this to another adds nothing if all its words stand in it, in that order. Of plans and
-interests the order and small words do not count; of facts and events they do ("to", "from").
+LONG_WORDS, NEW_WORDS = 8, 0.1
+"""A statement as near as this to another adds nothing if all its words stand in it, in that order. Of plans, interests
+and long statements only the order of names counts ("from Rome to Oslo"), and one new word in ten makes no difference.
 """
 
 _WANTING = (
@@ -359,10 +360,11 @@ class _Writer:
 
     def _adds_nothing(self, memory: Memory, known: Memory) -> bool:
         said, heard = cut_label(memory.text), cut_label(known.text)
-        if memory.kind in _PASSING and _terms(self._engine, said) <= _terms(self._engine, f"{heard} {_WANTING}"):
-            return names_same_things(said, heard)
+        is_passing = memory.kind in _PASSING
+        words, more = _terms(self._engine, said), _terms(self._engine, f"{heard} {_WANTING}" if is_passing else heard)
+        is_told = (is_passing or len(words) >= LONG_WORDS) and len(words - more) <= len(words) * NEW_WORDS
         rest = iter(key_words(heard))
-        return names_same_things(said, heard) and all(word in rest for word in key_words(said))
+        return has_names_of(heard, said) and (is_told or all(word in rest for word in key_words(said)))
 
     def _repeat(self, memory: Memory) -> Decision:
         """The known one in the same words takes in where else it was said."""

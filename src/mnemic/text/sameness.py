@@ -76,6 +76,12 @@ def names_same_things(one: str, other: str) -> bool:
     return not (lacking[0] - lacking[1] and lacking[1] - lacking[0]) and negations[0] == negations[1]
 
 
+def has_names_of(known: str, told: str) -> bool:
+    """True if `known` is of the same person ("User", "User's sister") and things as `told`, its names in order."""
+    names, is_of_one = iter(_NAME.findall(known)), known.split()[:1] == told.split()[:1]
+    return is_of_one and names_same_things(known, told) and all(name in names for name in _NAME.findall(told))
+
+
 def may_be_same(one: str, other: str) -> bool:
     """False if a number, a date or the number of negations differs. Then no judgement can merge them."""
     first, second = " ".join(_content(one)), " ".join(_content(other))

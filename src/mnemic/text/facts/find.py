@@ -27,7 +27,7 @@ from mnemic.text.slots import ORDER, Filled, is_for_any_prompt
 from mnemic.text.slots import slot_of as filled_by
 
 MAX_MESSAGE_CHARS = 8000
-"""More than the beginning of a message is not read: who writes so much has pasted it."""
+"""More than the beginning of a message or a reply is not read: who writes so much has pasted it."""
 
 MAX_STATEMENT_CHARS = 400
 """A longer sentence is no single fact."""
@@ -147,11 +147,11 @@ def _find_edges(sentence: str, language: Language) -> list[tuple[int, int]]:
         if not language.statements.keeps_together(sentence[begin : cut.start()], sentence, cut):
             edges.append((begin, cut.start()))
             begin = cut.end()
+    reason = language.statements.find_reason(sentence) if edges else None
+    if reason is not None and reason[1] >= edges[0][1] and " " not in sentence[: reason[0]].rstrip():
+        edges[0] = (reason[0], edges[0][1])  # "Since I work nights, can you …?"
     return [*edges, (begin, len(sentence))]
 
-
-MAX_REPLY_CHARS = 8000
-"""More than the beginning of a reply is not read."""
 
 TAKEN_UP = 0.15
 """So much of a sentence's words must come back in the user's answer."""
@@ -192,9 +192,9 @@ def find_restated(
         return []
     has_assent = rules.assent.match(answer) is not None
     heard, denied = set(terms_of(answer)), _denied_terms(answer, terms_of)
-    hostile = [finding.span for finding in sanitise.findings(reply[:MAX_REPLY_CHARS])]
+    hostile = [finding.span for finding in sanitise.findings(reply[:MAX_MESSAGE_CHARS])]
     found: list[Restated] = []
-    for start, end in sentences(reply[:MAX_REPLY_CHARS]):
+    for start, end in sentences(reply[:MAX_MESSAGE_CHARS]):
         if any(left < end and start < right for left, right in hostile):
             continue
         for statement in _read_sentence(reply[start:end]):
@@ -324,7 +324,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-7"
+VERSION = "rules-8"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -496,8 +496,8 @@ def _find_thoughts(text: str) -> list[list[Statement]]:
             continue
         if len(statement.text) < _SHORTEST_CHARS or not is_told(statement):
             continue
-        rules = statement.language.statements
-        if not rules.goes_on(statement.text) and not rules.is_hanging(statement.text):
+        rules, words = statement.language.statements, _plain_words(statement)
+        if not rules.goes_on(words) and not rules.is_hanging(words):
             thoughts.append([statement])
         elif thoughts and _follows(thoughts[-1], statement, text):
             thoughts[-1].append(statement)
