@@ -90,6 +90,10 @@ class TestRepetition:
             less: State.SUPERSEDED,
             more: State.ACTIVE,
         }
+        write(parts, fact("User's sister plans a week-long trip to Miami", kind=Kind.GOAL))
+        assert "User's sister plans a week-long trip to Miami" in by_text(mnemic)
+        write(parts, fact("User plans to cycle from Rome to Oslo", kind=Kind.GOAL))
+        assert write(parts, fact("User plans to cycle from Oslo to Rome", kind=Kind.GOAL))[0].action is Verdict.ADD
         write(parts, fact("User flew from Rome to Oslo", kind=Kind.EVENT))
         assert write(parts, fact("User flew to Rome from Oslo", kind=Kind.EVENT))[0].action is Verdict.ADD
 

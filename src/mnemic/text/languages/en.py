@@ -69,8 +69,9 @@ def _add_subject(clause: str) -> str:
     match = _NO_SUBJECT.match(clause)
     if match is None:
         return clause
-    word = match.group().lower().split()[0]
-    subject = "I'm" if word.endswith("ing") or word in ("gonna", "allergic") else "I've" if word == "been" else "I"
+    word, verb, *_ = clause.lower().split()
+    has_been = word == "been" or (word == "never" and verb in PARTICIPLES - {"had", "read"})
+    subject = "I'm" if word.endswith("ing") or word in ("gonna", "allergic") else "I've" if has_been else "I"
     return f"{subject} {clause[:1].lower()}{clause[1:]}"
 
 
