@@ -10,10 +10,13 @@ A pair is the `same` if a careful person would delete the first statement becaus
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.machine import keep, provenance, table
 from mnemic import Scope
