@@ -4,7 +4,7 @@ then the first, both through the code that stores facts.
 
     python benchmarks/restated.py
 
-A pair is the `same` if a careful person would delete the first statement because the second is there.
+A pair is `same` if a careful person would delete the first statement because the second is there.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ def main() -> int:
     """Measure, and write the table."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     wrong: list[str] = []
+    engine = build(Config(store=MEMORY_URL, embedder="minilm"))  # each pair belongs to a user of its own
     for number, line in enumerate(PAIRS.read_text(encoding="utf-8").splitlines()):
         pair: dict[str, Any] = json.loads(line)
         is_same = sum(pair["same"]) * 2 >= len(pair["same"])
-        has_merged = merges(pair, Place(Scope(user=f"user-{number}").partition(Level.USER)))
+        has_merged = merges(engine, Place(Scope(user=f"user-{number}").partition(Level.USER)), pair)
         count = counts["our own" if pair["source"] == "own" else "of one conversation"]
         for place, is_so in enumerate((True, is_same, has_merged, has_merged and is_same)):
             count[place] += is_so
@@ -63,28 +64,17 @@ def main() -> int:
     return 0
 
 
-def merges(pair: dict[str, Any], place: Place) -> bool:
+def merges(engine: Engine, place: Place, pair: dict[str, Any]) -> bool:
     """True if the first statement is not stored beside the second."""
     first, second = (
         Fact(text=text, kind=Kind(kind), observed_at=SAID)
         for text, kind in zip((pair["a"], pair["b"]), pair["kinds"], strict=True)
     )
-    engine = _engine()
     for fact in (second, first):
         ready = prepare(engine, place, [fact])
         with engine.store.write() as work:
             [decision] = assimilate(engine, work, place, ready, actor="benchmark")
     return decision.action is Verdict.MERGE
-
-
-_ENGINES: list[Engine] = []
-
-
-def _engine() -> Engine:
-    """One engine for all pairs, each of a user of its own."""
-    if not _ENGINES:
-        _ENGINES.append(build(Config(store=MEMORY_URL, embedder="minilm")))
-    return _ENGINES[0]
 
 
 if __name__ == "__main__":

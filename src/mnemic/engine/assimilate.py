@@ -28,7 +28,7 @@ from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.bm25 import products
 from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, key_words, writing_of
-from mnemic.text.sameness import MAX_PAIRS, has_names_of, judge_prompt, read_judgements, same_statement
+from mnemic.text.sameness import MAX_PAIRS, covers_names, judge_prompt, read_judgements, same_statement
 from mnemic.text.slots import ORDER
 
 NEAREST = 8
@@ -38,8 +38,8 @@ OPEN_COSINE = 0.75
 """Two statements less near than this are not the same and do not contradict each other."""
 
 RESTATED_COSINE = 0.75
-"""A statement as near as this to another adds nothing if all its words stand in the other, in that order. Of plans and
-interests only the order of names counts. `benchmarks/results/restated.md` tells how often statements merge.
+"""A statement this near to another adds nothing if the other contains all its words in the same order. For plans and
+interests, only the order of names counts. `benchmarks/results/restated.md` shows how often statements merge.
 """
 
 _WANTING = (
@@ -360,10 +360,10 @@ class _Writer:
     def _adds_nothing(self, memory: Memory, known: Memory) -> bool:
         said, heard = cut_label(memory.text), cut_label(known.text)
         rest = iter(key_words(heard))
-        is_told = all(word in rest for word in key_words(said)) or (
+        is_covered = all(word in rest for word in key_words(said)) or (
             memory.kind in _PASSING and _terms(self._engine, said) <= _terms(self._engine, f"{heard} {_WANTING}")
         )
-        return is_told and has_names_of(heard, said)
+        return is_covered and covers_names(heard, said)
 
     def _repeat(self, memory: Memory) -> Decision:
         """The known one in the same words takes in where else it was said."""

@@ -76,10 +76,10 @@ def names_same_things(one: str, other: str) -> bool:
     return not (lacking[0] - lacking[1] and lacking[1] - lacking[0]) and negations[0] == negations[1]
 
 
-def has_names_of(known: str, told: str) -> bool:
-    """True if `known` is of the same person ("User", "User's sister") and things as `told`, its names in order."""
-    names, is_of_one = iter(_NAME.findall(known)), known.split()[:1] == told.split()[:1]
-    return is_of_one and names_same_things(known, told) and all(name in names for name in _NAME.findall(told))
+def covers_names(known: str, text: str) -> bool:
+    """True if `known` is about the same person ("User", "User's sister") and has the names of `text` in that order."""
+    names, is_of_one = iter(_NAME.findall(known)), known.startswith("User ") == text.startswith("User ")
+    return is_of_one and names_same_things(known, text) and all(name in names for name in _NAME.findall(text))
 
 
 def may_be_same(one: str, other: str) -> bool:

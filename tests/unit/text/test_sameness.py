@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.text.sameness import denials, may_be_same, same_statement
+from mnemic.text.sameness import covers_names, denials, may_be_same, same_statement
 
 
 @pytest.mark.requirement("R-14")
@@ -77,3 +77,16 @@ def test_no_judgement_makes_one_of_statements_with_other_numbers_or_negations():
     assert not may_be_same("User ran 5 km", "User ran 10 km")
     assert not may_be_same("User eats meat", "User never eats meat")
     assert may_be_same("User enjoys hiking", "User is fond of hiking")
+
+
+@pytest.mark.parametrize(
+    "known, text, is_covered",
+    [
+        ("User plans a week-long trip to Miami", "User plans a trip to Miami", True),
+        ("User's sister plans a week-long trip to Miami", "User plans a trip to Miami", False),
+        ("User plans to cycle from Oslo to Rome", "User plans to cycle from Rome to Oslo", False),
+        ("用户打算元旦去成都旅行，坐高铁去", "用户打算元旦去成都旅行", True),
+    ],
+)
+def test_a_sentence_covers_the_names_of_another_about_the_same_person(known: str, text: str, is_covered: bool):
+    assert covers_names(known, text) is is_covered
