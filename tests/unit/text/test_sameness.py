@@ -88,5 +88,5 @@ def test_no_judgement_makes_one_of_statements_with_other_numbers_or_negations():
         ("用户打算元旦去成都旅行，坐高铁去", "用户打算元旦去成都旅行", True),
     ],
 )
-def test_a_sentence_covers_the_names_of_another_about_the_same_person(known: str, text: str, is_covered: bool):
+def test_a_sentence_covers_the_names_of_another_about_the_same_person(known: str, text: str, *, is_covered: bool):
     assert covers_names(known, text) is is_covered
