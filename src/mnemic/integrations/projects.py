@@ -35,7 +35,7 @@ MAX_REMOTE_CHARS = 200  # ids have at most 255 characters, including the prefix
 _ATTRIBUTE = "user.mnemic.project"
 _MARK = re.compile(r"[\w.-]{1,40}-[0-9a-f]{32}")  # also a file name
 _UNSAFE = re.compile(r"[^\w.-]+")
-_SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_SECTION = re.compile(r'\[\s*([\w.-]+)\s*+(?:"((?:[^"\\]|\\.)*+)"\s*+)?\]')
 _SCP = re.compile(r"(?:([^@/]+)@)?([^:/@]{2,}):(?!//)(.*)")  # a host of one character is a Windows drive
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 

@@ -5,10 +5,10 @@ import re
 MAX_ERROR_CHARS = 240
 _QUOTED = re.compile(r".*['\"`’](?=\W|$)")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_EXCEPTION = re.compile(r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b: ?\S.*")
+_EXCEPTION = re.compile(r"(?<![\w.])(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b: ?\S.*")
 _ERROR = re.compile(
     r"(?i)(?:^|(?<=[\s:)]))(?:(?:fatal )?error(?:\[\w+\]| \w+\d+)?|fatal|panic): ?\S.*|npm (?:ERR!|error) (?!code )\w.*"
-    r"|.*\b(?:command not found|no such file or directory|permission denied|undefined reference)\b.*"
+    r"|^.*\b(?:command not found|no such file or directory|permission denied|undefined reference)\b.*"
 )
 """The line of an uncaught exception, and those of compilers, tools and shells."""
 

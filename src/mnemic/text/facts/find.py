@@ -348,7 +348,7 @@ SPAN_SUPPORT = 1.0
 
 _HAN = late_pattern(f"[{scripts.HAN}]")
 _QUOTED = late_pattern(r"\"[^\"]*\"|[“„][^“”]*[”“]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|《[^》]*》")
-_EMOTICON = late_pattern(r"\s*(?<!\w)[:;]['’]?-?[()DPp]+(?!\w)")
+_EMOTICON = late_pattern(r"(?<!\s)\s*+(?<!\w)[:;]['’]?-?[()DPp]+(?!\w)")
 _CONFIDENCE = 0.7
 _SLOT_CONFIDENCE = 0.85
 _RESTATED_CONFIDENCE = 0.6

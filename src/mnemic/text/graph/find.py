@@ -41,7 +41,7 @@ _GAP_WORD = re.compile(
     r"[^\W\d_](?:[^\W\d_]|[.-](?=[^\W\d_]))*+(?:['\u2019][^\W\d_]+)?|['\u2019][^\W\d_]+|[,&;:()?!\u2026\u2014]|\d+"
 )
 _DESCRIPTION = late_pattern(r"[^.,;:!?()\n]{2,80}")  # what a text says of a name: "a company based in Oslo"
-_LISTED_KIND = late_pattern(r"(?P<noun>[a-z]+),? (?:like|such as|including|called|named) (?:[A-Z][\w' ]*, )?(?:the )?$")
+_LISTED_KIND = late_pattern(r"\b([a-z]+),? (?:like|such as|including|called|named) (?:[A-Z][\w' ]*, )?(?:the )?$")
 _ENDS_KIND = frozenset(("in", "of", "who", "that", "which", "from", "with", "for", "at", "and", "by", "to"))
 _FENCES = ("```", "~~~")  # code names no things
 _BRACKETED = re.compile(r"\s*\((?P<short>[A-Z][A-Za-z0-9&.-]{1,11})\)")
@@ -320,7 +320,7 @@ def _with_kinds(
         ):
             findings.descriptions.setdefault(name.key, said.group().strip())
         if kind is EntityType.THING and (listed := _LISTED_KIND.search(text, max(start, name.start - 40), name.start)):
-            kind = _kind_of_several(listed["noun"])
+            kind = _kind_of_several(listed[1])
         if kind is not EntityType.THING and name.type is EntityType.THING:
             name = replace(name, type=kind)
             findings.see(name)

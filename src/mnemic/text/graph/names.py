@@ -154,7 +154,8 @@ _EDGES = (
     "\u300a\u300b\u300c\u300d\u3001\u3002\uff0c\u2013\u2014"
 )
 _ARTICLE = "the "
-_BEGIN = late_pattern(r"(?:^|[.!?\u2026:;\n\"\u201c|\u2022])[\s\d.)*_#>\u2013\u2014\"\u201c\u2022(\[+-]*\Z")
+_LEAD = r"[\s\d.)*_#>\u2013\u2014\"\u201c\u2022(\[+-]"  # marks, digits and white space
+_BEGIN = late_pattern(rf"(?:^|[!?\u2026:;|]){_LEAD}*+\Z|(?<!{_LEAD})(?={_LEAD}*+\Z){_LEAD}*?[.\n\"\u201c\u2022]")
 """What stands before a word with a capital by its place: the start of a sentence, a list item or a quotation."""
 
 _QUOTED = late_pattern(

@@ -70,7 +70,7 @@ def _add_subject(clause: str) -> str:
     if match is None:
         return clause
     word, verb, *_ = clause.lower().split()
-    has_been = word == "been" or (word == "never" and verb in PARTICIPLES - {"had", "read"})  # these are past forms too
+    has_been = word == "been" or (word == "never" and verb in PARTICIPLES - {"had", "read"})  # also past forms
     subject = "I'm" if word.endswith("ing") or word in ("gonna", "allergic") else "I've" if has_been else "I"
     return f"{subject} {clause[:1].lower()}{clause[1:]}"
 
