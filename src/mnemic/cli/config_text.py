@@ -17,7 +17,7 @@ _VALUE = re.compile(  # or a comment, or a key with what follows it
 )
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
-_REST_OF_LINE = re.compile(r"[^\S\n]*(,?)[^\S\n]*(?=\n)")
+_REST_OF_LINE = re.compile(r"[^\S\n]*+(,?)[^\S\n]*+(?=\n)")
 _INDENT = re.compile(r"^[ \t]+(?=[\"\[{])", re.MULTILINE)
 _END = re.compile(r"[\]}]|\"\"\"|'''")  # of a multi-line TOML statement
 _DECODER = json.JSONDecoder()
