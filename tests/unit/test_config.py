@@ -106,6 +106,15 @@ class TestOrder:
 
 
 class TestSections:
+    def test_the_sqlite_name_for_memory_makes_no_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.chdir(tmp_path)
+        file = tmp_path / "config.toml"
+        file.write_text('store = ":memory:"\n[embedder]\nname = "none"\n', encoding="utf-8")
+        for config in (Config(store=":memory:", embedder="none"), load_config(file=file, environment={})):
+            with Mnemic.open(config) as mnemic:
+                mnemic.remember(Scope(user="ana"), "I live in Oslo")
+        assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
     @pytest.mark.requirement("N-35")
     def test_the_model_its_dimensions_and_its_query_prefix(self, file: Path, environment: dict[str, str]):
         write(

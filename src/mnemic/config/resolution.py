@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from mnemic.config import keys
 from mnemic.config.values import (
     MEMORY_URL,
+    SQLITE_MEMORY,
     BackendSettings,
     Config,
     one_id,
@@ -356,9 +357,7 @@ def _db_path(said: Value, variables: Mapping[str, str], path: Path | None) -> Va
 
 def _qdrant(said: Value, path: Path | None) -> Value:
     """The location of Qdrant. A local folder resolves like a store's path."""
-    if said.value in (None, ":memory:"):
-        return said
-    return replace(said, value=_place(str(said.value), said.rank, path))
+    return said if said.value is None else replace(said, value=_place(str(said.value), said.rank, path))
 
 
 def _fits(kind: Value, url: str) -> None:
@@ -369,7 +368,7 @@ def _fits(kind: Value, url: str) -> None:
 
 def _place(store: str, rank: Rank, path: Path | None) -> str:
     """Resolve a path in a file relative to the file's folder, and a leading ~ to the home folder."""
-    if "://" in store or rank is Rank.ARGUMENT:
+    if "://" in store or store == SQLITE_MEMORY or rank is Rank.ARGUMENT:
         return store
     place = Path(store).expanduser()
     return str(path.parent / place if path and rank is Rank.FILE else place)

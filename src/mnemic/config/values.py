@@ -20,6 +20,7 @@ from mnemic.model.settings import Caps, Quarantine, Settings
 from mnemic.text.chunking import DEFAULT_CHUNK_OVERLAP, DEFAULT_CHUNK_SIZE
 
 MEMORY_URL = "memory://"
+SQLITE_MEMORY = ":memory:"  # what SQLite calls it
 MIN_COSINE = 0.1
 """Minimum score for context from a memory backend whose scores are cosines."""
 
@@ -218,7 +219,7 @@ class Config:
     @property
     def sqlite_path(self) -> Path | None:
         """The file of an embedded store, None for another kind. Raises `ConfigError` for an unknown URL."""
-        if self.store == MEMORY_URL or self.postgres_url is not None:
+        if self.store in (MEMORY_URL, SQLITE_MEMORY) or self.postgres_url is not None:
             return None
         if "://" not in self.store:
             return Path(self.store)
