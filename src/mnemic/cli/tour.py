@@ -23,7 +23,6 @@ from mnemic.cli.failures import UNEXPECTED
 from mnemic.cli.options import ACTOR, AsJson
 from mnemic.cli.output import format_count, note, show_json, write
 from mnemic.model.item import Memory, State, Trust
-from mnemic.model.recall import Hit
 from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -175,7 +174,8 @@ def _find_by_meaning(mnemic: Mnemic) -> Step:
     hits = [hit for hit in mnemic.recall(TODAY, QUESTION, min_relevance=0.2).hits if isinstance(hit.item, Memory)]
     failed = _unless(bool(hits) and hits[0].text == PROJECT, f"{PROJECT!r} is not the first memory found")
     failed += _unless(not shared, "question and answer share a word, so the step shows nothing")
-    lines = (QUESTION, *map(_hit_line, hits[:2]), f"Words shared by question and answer: {', '.join(shared) or 'none'}")
+    found = (f"{hit.relevance or 0:4.0%}  {hit.text}" for hit in hits[:2])
+    lines = (QUESTION, *found, f"Words shared by question and answer: {', '.join(shared) or 'none'}")
     return Step("A question finds its answer by meaning, with the relevance of each hit:", lines, failed)
 
 
@@ -267,7 +267,3 @@ def list_shared_words() -> list[str]:
 
 def _unless(holds: bool, failure: str) -> tuple[str, ...]:
     return () if holds else (failure,)
-
-
-def _hit_line(hit: Hit) -> str:
-    return f"{hit.relevance or 0:4.0%}  {hit.text}"

@@ -91,7 +91,11 @@ def _note(engine: Engine, scope: Scope, query: str, hits: Sequence[Hit], parts: 
             session=scope.session,
             agent=scope.agent,
             query=_clip(redact(engine, query).text),
-            settings={name: _plain(value) for name, value in settings.items() if value is not None},
+            settings={
+                name: value.isoformat() if isinstance(value, datetime) else value
+                for name, value in settings.items()
+                if value is not None
+            },
             blocks=blocks,
             items=tuple(items),
             tokens=tokens,
@@ -123,7 +127,3 @@ def _shown(hit: Hit, block: str) -> ShownItem:
 def _clip(text: str) -> str:
     """The beginning of a text, without lone surrogates, which no store takes."""
     return text.strip()[:MAX_QUERY_CHARS].encode(errors="replace").decode()
-
-
-def _plain(value: object) -> object:
-    return value.isoformat() if isinstance(value, datetime) else value

@@ -193,15 +193,11 @@ def glance(engine: Engine) -> Diagnosis:
             work.partitions.all()
     except BackendError as error:
         return Diagnosis((Finding("store", Condition.BROKEN, str(error), "run `mnemic doctor`"),))
-    told = [finding for finding in engine.store.diagnose(is_quick=True) if _is_fault(finding, engine)]
+    is_durable = engine.store.capabilities.is_durable  # only the doctor reports one that is not
+    told = [each for each in engine.store.diagnose(is_quick=True) if is_durable and each.condition is not Condition.OK]
     if all(finding.part != "store" for finding in told):
         told.insert(0, Finding("store", Condition.OK, "the store is responding"))
     return Diagnosis(tuple(told))
-
-
-def _is_fault(finding: Finding, engine: Engine) -> bool:
-    """True for a fault, except a store that is not durable by configuration. Only the doctor reports that."""
-    return finding.condition is not Condition.OK and engine.store.capabilities.is_durable
 
 
 def doctor(engine: Engine) -> Diagnosis:

@@ -381,14 +381,8 @@ class Selection:
         if item.partition.level is Level.USER and item.importance < question.min_importance:
             return False
         at = question.as_of or now
-        return question.known_at is not None or (
-            (item.valid_to is None or item.valid_to > at) and not _is_ahead(item, at)
-        )
-
-
-def _is_ahead(memory: nouns.Memory, at: datetime) -> bool:
-    """True for a user's attribute that starts later, such as a home from next year on. Plans are shown."""
-    return memory.valid_from is not None and memory.valid_from > at and slot_in(memory.bookkeeping) is not None
+        is_ahead = item.valid_from is not None and item.valid_from > at and slot_in(item.bookkeeping) is not None
+        return question.known_at is not None or ((item.valid_to is None or item.valid_to > at) and not is_ahead)
 
 
 class Watch:

@@ -268,7 +268,8 @@ class Pairs:
 
     def page(self, work: UnitOfWork, partition: Partition, memories: Sequence[Memory]) -> None:
         """Collect the live memories of one page."""
-        live = [m for m in memories if m.state is State.ACTIVE and is_live(m, self.now) and _holds(m, self.now)]
+        live = [m for m in memories if m.state is State.ACTIVE and is_live(m, self.now)]
+        live = [m for m in live if m.valid_to is None or m.valid_to > self.now]
         for memory in live:
             place = (partition, memory.private_agent)
             if memory.kind not in _DERIVED:
@@ -391,10 +392,6 @@ class Pairs:
             with self.engine.store.read() as work:
                 found |= {m.id: m for m in work.memories.get(self.visible, ids[start : start + _IDS_AT_ONCE])}
         return {id_: memory for id_, memory in found.items() if memory.state is State.ACTIVE}
-
-
-def _holds(memory: Memory, now: datetime) -> bool:
-    return memory.valid_to is None or memory.valid_to > now
 
 
 def _statement_time(memory: Memory) -> tuple[datetime, datetime]:

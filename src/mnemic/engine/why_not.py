@@ -13,7 +13,7 @@ from mnemic.engine.recall import hits_of, ranked, refined, relevances_of, rows_o
 from mnemic.errors import NotFoundError
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.filter import EVERYTHING
-from mnemic.model.item import Chunk, Item, Memory, Message, State
+from mnemic.model.item import Chunk, Item, Memory, Message
 from mnemic.model.recall import Contribution, MemoryQuery
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import MAIN_VIEW
@@ -64,7 +64,8 @@ def _before_scoring(
 ) -> WhyNot | None:
     if item.state not in query.states:
         other = f" by {item.other_id}" if isinstance(item, Memory) and item.other_id else ""
-        return WhyNot("state", f"it is {item.state.value}{other}; only {_names(query.states)} items are recalled")
+        states = " and ".join(state.value for state in query.states)
+        return WhyNot("state", f"it is {item.state.value}{other}; only {states} items are recalled")
     if item.partition not in visible.at(*question.levels).partitions:
         return WhyNot("level", f"it belongs to the {item.partition.level.value} level, which was not requested")
     if not Selection(Question(text="", as_of=question.as_of, known_at=question.known_at)).takes(item, query.now):
@@ -118,7 +119,3 @@ def _has_vector(engine: Engine, item: Item) -> bool:
     spaces = [embedder.space.id for embedder in engine.known_embedders]
     with engine.store.read() as work:
         return any(work.vectors.get(item.partition, [item.id], MAIN_VIEW, space) for space in spaces)
-
-
-def _names(states: tuple[State, ...]) -> str:
-    return " and ".join(state.value for state in states)

@@ -353,10 +353,6 @@ REFRESHED_AFTER = 0.05
 """The share of the time to live after which a read restarts it, so that not every read writes."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class MnemicStore(BaseStore):
     """A thread-safe `BaseStore` whose items are memories of Mnemic, for one graph or many.
 
@@ -387,7 +383,7 @@ class MnemicStore(BaseStore):
         self._rows = Rows(mnemic, Trust(trust))
         self._layouts = parse_layouts(layouts, scope or Scope())
         self._fields, self.ttl_config = fields, ttl
-        self.clock: Callable[[], datetime] = _now
+        self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self._lock = threading.RLock()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:

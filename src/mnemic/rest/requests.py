@@ -147,7 +147,7 @@ def parameters(verb: Verb) -> list[inspect.Parameter]:
     found: list[inspect.Parameter] = []
     for name, parameter in _sent_parameters(verb).items():
         if f"{{{name}}}" in verb.path:
-            found.append(_make_parameter(name, Annotated[str, IDS.get(_group_of(verb), IDS[""])]))
+            found.append(_make_parameter(name, Annotated[str, IDS.get(verb.name.rpartition(".")[0], IDS[""])]))
         elif not verb.has_body or verb.in_query:
             found.append(_make_query_parameter(verb, parameter))
     if verb.name in CONTENTS:
@@ -188,10 +188,6 @@ def readers(verb: Verb) -> Mapping[str, Callable[[str], object]]:
 def _sent_parameters(verb: Verb) -> Mapping[str, inspect.Parameter]:
     left = {"scope", "progress", *verb.here}
     return {name: each for name, each in parameters_of(verb.name).items() if name not in left}
-
-
-def _group_of(verb: Verb) -> str:
-    return verb.name.rpartition(".")[0]
 
 
 def _make_parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

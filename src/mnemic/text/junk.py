@@ -38,7 +38,8 @@ def junk_reason(text: str) -> str:
         return "it is a placeholder"
     if len(words) <= MAX_COURTESY_WORDS and set(words) <= _courtesies() and not set(words) <= _BESIDE_OTHERS:
         return "it is a courtesy"
-    if max(letters, len(text.strip().rstrip(_ENDS))) < (MIN_CHARS if not _is_dense(text) else MIN_CHARS - 1):
+    is_dense = any(unicodedata.category(character) == "Lo" for character in text)  # a letter may be a word, in Chinese
+    if max(letters, len(text.strip().rstrip(_ENDS))) < MIN_CHARS - is_dense:
         return "it is too short to be meaningful"
     return _form_reason(text, words, letters)
 
@@ -59,8 +60,3 @@ def _form_reason(text: str, words: list[str], letters: int) -> str:
     if _EMPTY_PHRASES.fullmatch(text.strip().rstrip(_ENDS)):
         return "it is an empty phrase of an assistant"
     return ""
-
-
-def _is_dense(text: str) -> bool:
-    """True if a letter may be a word, as in Chinese."""
-    return any(unicodedata.category(character) == "Lo" for character in text)

@@ -324,16 +324,11 @@ def title_key(title: str) -> str:
     """
     if len(title) > MOST_TITLE_CHARACTERS:
         return ""
-    words = _TOKEN.findall(normalise(_unqualified(title)))
+    words = _TOKEN.findall(normalise(_QUALIFIER.sub("", title) or title))
     says_nothing = all(word in STOP_WORDS or word.isdecimal() for word in words)
     if says_nothing or len(words) > MOST_WORDS or sum(map(len, words)) < LEAST_CHARACTERS:
         return ""
     return " ".join(words)
-
-
-def _unqualified(title: str) -> str:
-    """The title without a qualifier at its end, unless that is everything."""
-    return _QUALIFIER.sub("", title) or title
 
 
 def names_in(text: str) -> frozenset[str]:

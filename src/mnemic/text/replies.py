@@ -461,17 +461,14 @@ def _groups(values: Sequence[object], schema: Schema) -> Iterator[list[object]]:
             yield cast("list[object]", value)
         elif isinstance(value, dict):
             fields = cast("dict[str, object]", value)
-            inner = None if _is_whole_item(fields, schema) else _inside(fields, schema, _NESTING)
+            is_whole = set(_required(schema)) <= set(fields_of(fields, schema))
+            inner = None if is_whole else _inside(fields, schema, _NESTING)
             if inner is None:
                 single.append(fields)
             else:
                 yield inner
     if single:
         yield single
-
-
-def _is_whole_item(fields: Item, schema: Schema) -> bool:
-    return set(_required(schema)) <= set(fields_of(fields, schema))
 
 
 def _inside(fields: Item, schema: Schema, nesting: int) -> list[object] | None:

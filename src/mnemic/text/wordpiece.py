@@ -97,13 +97,10 @@ def _replace(character: str) -> str:
         return ""
     if category.startswith("Z"):
         return " "
-    if category.startswith("P") or character in string.punctuation or _is_cjk(character):
+    is_cjk = any(ord(character) in block for block in _CJK_RANGES)
+    if category.startswith("P") or character in string.punctuation or is_cjk:
         return f" {character} "
     return character.lower()
-
-
-def _is_cjk(character: str) -> bool:
-    return any(ord(character) in block for block in _CJK_RANGES)
 
 
 _replacements = _Replacements()

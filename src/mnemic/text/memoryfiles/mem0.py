@@ -132,8 +132,8 @@ def _is_wrapper(text: str, at: int) -> bool:
 
 def _select_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owner: Owner) -> Iterator[tuple[str, Json]]:
     """The records of one user, or without a user of one agent. Owners are never mixed."""
-    for part, wanted, is_asked in (("user", owner.user, _always), ("agent", owner.agent, _has_no_user)):
-        own = [record for _, record in memories if is_asked(record)]
+    for part, wanted in (("user", owner.user), ("agent", owner.agent)):
+        own = [record for _, record in memories if part == "user" or not record.get("user_id")]
         held = {str(record[f"{part}_id"]) for record in own if record.get(f"{part}_id")}
         if len(held) > 1 and wanted not in held:
             raise InvalidInputError(
@@ -145,14 +145,6 @@ def _select_owner(memories: list[tuple[str, Json]], reading: MemoryReading, owne
             reading.skipped[f"memories of other {part}s"] += len(others)
             memories = [(place, record) for place, record in memories if id(record) not in others]
     yield from memories
-
-
-def _always(_record: Json) -> bool:
-    return True
-
-
-def _has_no_user(record: Json) -> bool:
-    return not record.get("user_id")
 
 
 def _add(reading: MemoryReading, place: str, record: Json, earlier: tuple[Mapping[str, object], ...]) -> None:
