@@ -25,11 +25,11 @@ _LIST_MARKER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])$")
 _ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
-_TITLES = words("mr mrs ms dr prof st gen col lt sgt capt rev hon gov sen rep mt")
+_TITLES = words("mr mrs ms dr prof fr gen col lt sgt capt rev hon gov sen rep mt")
 """Never the end of a sentence: a name follows."""
 
 _ABBREVIATIONS = words(
-    "etc vs cf al approx dept est inc ltd co corp jr sr ave blvd ph.d "
+    "etc vs cf al approx dept est st inc ltd co corp jr sr ave blvd ph.d "
     "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu"
 )
 """The end of a sentence only if a new one clearly starts."""

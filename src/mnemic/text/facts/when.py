@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from itertools import pairwise
 
 from mnemic.text.asking import Date, find_dates
 from mnemic.text.languages import DateRules
@@ -90,6 +91,8 @@ def read_label(label: str, words: DateRules) -> When | None:
     return None if unit is None else _span(start, unit)
 
 
+_ARTICLES = ("the", "den", "dem")
+_SAME_YEAR = timedelta(days=300)  # farther away, the weekday or the day is a mistake
 _NEARBY = timedelta(weeks=1)
 """A date so near a vaguer time tells of the same event: "last weekend, on June 18th", which people say on the 27th."""
 
@@ -209,7 +212,8 @@ def _read_day_of_week(match: re.Match[str], today: datetime, words: DateRules) -
 
 def _read_in_year(match: re.Match[str], today: datetime, _words: DateRules) -> When | None:
     year = int(match["year"])
-    return _span(today.replace(year=year, month=1, day=1), "year", is_relative=False) if _is_year(year) else None
+    is_read = _FIRST_YEAR <= year <= _LAST_YEAR
+    return _span(today.replace(year=year, month=1, day=1), "year", is_relative=False) if is_read else None
 
 
 def _read_date(folded: str, today: datetime, words: DateRules) -> When | None:
@@ -232,12 +236,25 @@ def _read_date(folded: str, today: datetime, words: DateRules) -> When | None:
         tense = _tense(folded, words)
     years = [year for year in range(today.year - _LEAP, today.year + _LEAP + 1) if _has_day(date, year)]
     spans = [_span(_of_date(date, year, unit), unit) for year in years]
+    weekday = _find_weekday(folded, words)
+    if near := [span for span in spans if span.start.weekday() == weekday and abs(span.start - today) < _SAME_YEAR]:
+        tense, spans = _Tense.OPEN, near
     if tense is _Tense.PAST:
         return max((span for span in spans if span.start <= today), key=lambda span: span.start, default=None)
     if tense is _Tense.COMING:
         return min((span for span in spans if span.end > today), key=lambda span: span.start, default=None)
     reach = _REACH_UNDECIDED if words.undecided.search(folded) is not None else _REACH
     return min(spans, key=lambda span: abs(span.start - today - (reach - _REACH)), default=None)
+
+
+def _find_weekday(folded: str, words: DateRules) -> int | None:
+    """The weekday right before a date, also cut ("Sat Oct 17")."""
+    months = set(words.months.replace(",", " ").split())
+    found = [word for word in re.findall(r"\w+", folded) if word not in _ARTICLES]
+    before = [one for one, other in pairwise(found) if other[0].isdecimal() or other in months]
+    return next(
+        (day for one in before for name, day in words.weekdays.items() if one[2:] and name.startswith(one)), None
+    )
 
 
 def _has_day(date: Date, year: int) -> bool:
@@ -267,10 +284,6 @@ def _span(start: datetime, unit: str, *, is_relative: bool = True) -> When:
         return When(start, start + timedelta(days=1 if unit == "day" else 7), unit, is_relative)
     months = start.year * _MONTHS + start.month - 1 + (1 if unit == "month" else _MONTHS)
     return When(start, start.replace(year=months // _MONTHS, month=months % _MONTHS + 1), unit, is_relative)
-
-
-def _is_year(year: int) -> bool:
-    return _FIRST_YEAR <= year <= _LAST_YEAR
 
 
 _READERS: Mapping[str, Callable[[re.Match[str], datetime, DateRules], When | None]] = {

@@ -72,7 +72,8 @@ def _add_subject(clause: str) -> str:
     word, verb, *_ = clause.lower().split()
     has_been = word == "been" or (word == "never" and verb in PARTICIPLES - {"had", "read"})  # also past forms
     subject = "I'm" if word.endswith("ing") or word in ("gonna", "allergic") else "I've" if has_been else "I"
-    return f"{subject} {clause[:1].lower()}{clause[1:]}"
+    start = clause[: len(word) if clause[:2].isupper() else 1].lower()
+    return f"{subject} {start}{clause[len(start) :]}"
 
 
 _FIRST_PERSON = _OWN.pattern("first_person")  # after a word such as "War", the "I" is a number
