@@ -83,8 +83,11 @@ def fitting(
     return kept, gone
 
 
+_OF_FOOD = ("diet", "allergy to ")  # a recipe must not go wrong because nobody asked
+
+
 def _is_lasting(slot: str) -> bool:
-    return slot in STABLE_KEYS or is_for_any_prompt(slot)
+    return slot in STABLE_KEYS or slot.startswith(_OF_FOOD) or is_for_any_prompt(slot)
 
 
 def _is_derived(entry: ProfileEntry) -> bool:
@@ -128,7 +131,7 @@ def attributes_of(facts: Sequence[Fact]) -> dict[str, tuple[str, datetime]]:
         if filled is None or not _is_lasting(filled.slot) or fact.trust not in _OWN_TRUST or not holds:
             continue
         if value := _LEADING.sub("", filled.value).strip():
-            found[filled.slot] = (value, fact.observed_at)
+            found[filled.slot] = ("yes" if _says_value(filled) else value, fact.observed_at)
     return found
 
 
@@ -227,7 +230,14 @@ def _supporters(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> list[Me
 
 
 def _is_same(entry: ProfileEntry, filled: Filled | None) -> bool:
-    return filled is not None and relation(filled.slot, entry.value, filled.value) is Relation.SAME
+    if filled is None or _says_value(filled):
+        return filled is not None
+    return relation(filled.slot, entry.value, filled.value) is Relation.SAME
+
+
+def _says_value(filled: Filled) -> bool:
+    """True for a slot whose name ends with its value, such as "allergy to nuts"."""
+    return filled.slot.endswith(f" {filled.value.casefold()}")
 
 
 def profile_job(now: datetime, partition: Partition, key: str) -> Job:

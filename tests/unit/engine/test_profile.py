@@ -246,3 +246,15 @@ def test_a_deleted_fact_leaves_the_profile_unless_another_one_or_a_person_states
         mnemic.profile.set(ANNA, {"home": "Oslo"})
         mnemic.delete(ANNA, mnemic.remember(ANNA, "User lives in Oslo").id)
         assert mnemic.profile.get(ANNA) == {"home": "Oslo"}
+
+
+@pytest.mark.requirement("D-30")
+def test_a_diet_and_allergies_stand_in_the_profile_until_their_memory_is_deleted(mnemic: Mnemic):
+    for text in ("I have a severe milk allergy, by the way.", "I'm allergic to eggs.", "I'm vegan now."):
+        mnemic.capture(ANNA, user=text, assistant="Noted.")
+        mnemic.work()
+    assert mnemic.profile.get(ANNA) == {"allergy to eggs": "yes", "allergy to milk": "yes", "diet": "vegan"}
+    assert "allergy to milk: yes" in mnemic.context(ANNA, "Suggest a dinner, please").text
+    (milk,) = [memory for memory in mnemic.list(ANNA) if "milk" in memory.text]
+    mnemic.delete(ANNA, milk.id)
+    assert mnemic.profile.get(ANNA) == {"allergy to eggs": "yes", "diet": "vegan"}
