@@ -406,11 +406,11 @@ def test_a_key_of_one_agent_writes_no_files_that_others_share(home: Path):
         made = client.post("/v1/files", json={"command": "create", "path": "/memories/a.md", "file_text": "x"})
         other = client.post("/v1/files?user=bob", json={"command": "view"})
     served.gate.audit.flush()
-    audited = [entry.verb for entry in served.mnemic.keys.audit(Scope()).entries]
+    audited = [(entry.verb, entry.outcome) for entry in served.mnemic.keys.audit(Scope()).entries]
     served.close()
     assert made.status_code == 200
     assert other.status_code == 403
-    assert "run_file_command" in audited
+    assert sorted(audited) == [("keys.create", "ok"), ("run_file_command", "403"), ("run_file_command", "ok")]
 
 
 def test_a_comment_that_never_ends_is_read_at_once():

@@ -16,7 +16,9 @@ import pytest
 
 from mnemic import Scope
 from mnemic.model.records import Right
+from mnemic.proxy.app import NOT_TAKEN
 from mnemic.testing.chat_server import ChatReply, ChatServer, whole
+from mnemic.verbs import VERBS
 from tests.doors.test_proxy import Proxied
 
 QUESTION = {"model": "m", "messages": [{"role": "user", "content": "Where do I sail?"}]}
@@ -224,3 +226,9 @@ def test_what_the_upstream_was_shown_is_recorded_with_the_message(home: Path):
         assert (shown.door, [each.id for each in shown.items]) == ("proxy", [kept.id])
         assert shown.message_id in [each.id for each in running.mnemic.messages(ana).messages]
         running.close()
+
+
+def test_no_refused_route_of_the_proxy_hides_a_verb_of_rest():
+    paths = [f"/v1{verb.path}" for verb in VERBS if verb.path]
+    assert "/v1/files" in paths
+    assert not [path for path in paths if path.startswith(NOT_TAKEN)]

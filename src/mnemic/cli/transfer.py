@@ -127,6 +127,8 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
     """Replace everything in the store with a backup, in one step. Erasures made since the backup are applied again.
     Existing keys and the audit log are kept. Other processes can keep the store open.
     """
+    if not Path(arguments["path"]).is_file():  # before a store is made for it
+        raise InvalidInputError(f"the file {arguments['path']} does not exist")
     whole = "the store has either all its old rows or all rows from the backup"
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
         report = mnemic.restore(**arguments, progress=tell)

@@ -106,8 +106,7 @@ class Scope:
             if value is not None:
                 return level
         raise InvalidInputError(
-            "this scope has no user, agent or session; "
-            "add one of them, or pass level='org' to share it with the whole org"
+            "this scope has no user, agent or session; add one of them, or pass level='org' for everyone in the org"
         )
 
     def partition(self, level: Level) -> Partition:

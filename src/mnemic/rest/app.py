@@ -103,10 +103,17 @@ def _handlers(router: APIRouter) -> dict[Any, Any]:
     return {**dict.fromkeys(kinds, told), RequestValidationError: misread}
 
 
+BODY_ERRORS = {
+    "model_attributes_type": "must be a JSON object, with the header Content-Type: application/json",
+    "json_invalid": "is not JSON from here on",
+}
+
+
 def validation_problem(error: RequestValidationError) -> Problem:
     """The problem for an invalid request: where and what is wrong, never the values."""
     found = [
-        {"where": ".".join(str(part) for part in each["loc"]), "what": str(each["msg"])} for each in error.errors()
+        {"where": ".".join(map(str, each["loc"])), "what": BODY_ERRORS.get(each["type"], str(each["msg"]))}
+        for each in error.errors()
     ]
     detail = "; ".join(f"{each['where']}: {each['what']}" for each in found[:3])
     return Problem(

@@ -20,7 +20,7 @@ from fastapi.params import ParamTypes
 from starlette.responses import Response
 
 from mnemic.api import Mnemic
-from mnemic.errors import InvalidInputError
+from mnemic.errors import ForbiddenError, InvalidInputError
 from mnemic.model.records import Right
 from mnemic.model.scope import MAX_ID_CHARS, Scope
 from mnemic.verbs import Lane
@@ -53,7 +53,11 @@ async def _asked(
     unknown = sorted(set(request.query_params) - known)
     if unknown:
         raise InvalidInputError(unknown_name(unknown[0], known, "parameter"))
-    return Asked(caller_of(request), scope_of(request))
+    try:
+        return Asked(caller_of(request), scope_of(request))
+    except ForbiddenError:
+        request.state.is_audited = True  # somebody else's data
+        raise
 
 
 async def _reads(asked: Annotated[Asked, Depends(_asked)]) -> Asked:
