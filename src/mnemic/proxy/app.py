@@ -115,7 +115,7 @@ PASSED = {
 """Routes that are passed through, and their methods."""
 
 NOT_TAKEN = (
-    *(f"/v1/{name}" for name in ("audio", "images", "moderations", "batches", "assistants", "threads")),
+    *(f"/v1/{name}" for name in ("audio", "images", "moderations", "files/", "batches", "assistants", "threads")),
     "/anthropic",
 )
 """Routes of the same interface that have no memory. A client that uses one is told so, not asked for a key."""
