@@ -69,6 +69,11 @@ CUE_RIDGE = 0.3
 PLAIN, PLAIN_WEIGHT = "plain", 2.0
 """What people say in five words is rare in the talks and common in use, so it counts twice."""
 
+UNSEEN = "talks_c"
+"""Talks that no fit sees, so that their rows stay comparable between heads."""
+
+TALKS = ("talks_a", "talks_b", UNSEEN)
+
 CUE_SIZE = 0.999
 """A column that reaches this is a cue, or a word that is a text by itself; no component of a vector does."""
 
@@ -134,6 +139,11 @@ class Examples:
         return np.array([self.message_of(row).is_first for row in range(len(self.message))])
 
     @property
+    def is_taught(self) -> NDArray[np.bool_]:
+        """Which candidates are fitted to."""
+        return np.array([self.message_of(row).source != UNSEEN for row in range(len(self.message))])
+
+    @property
     def taught(self) -> Doubles:
         """The label of each candidate, 0..1: the mean of its readings."""
         return np.where(np.isnan(self.seen_alone), self.is_right, (self.is_right + self.seen_alone) / 2)
@@ -189,7 +199,7 @@ def draw_sample(data: Examples, seed: int) -> list[Row]:
     shifted = likely - find_threshold(data, likely, RECALL["by_layers"])
     chance = Random(seed)  # noqa: S311 - draws a sample
     sample: list[Row] = []
-    for source in ("longmemeval", "talks_a", "talks_b"):
+    for source in ("longmemeval", *TALKS[:2]):
         kept: list[str] = []
         for place in np.unique(data.message):
             message, rows = data.messages[int(place)], np.flatnonzero(data.message == place)
@@ -245,7 +255,7 @@ def read_messages(pool: Path) -> Iterator[Labelled]:
         if any(row["id"] in facts for row in rows)
     ]
     yield from _of_sessions("longmemeval", sessions, facts, first)
-    for name in ("talks_a", "talks_b"):
+    for name in TALKS:
         rows = read_labels(name)
         labels = {str(row["id"]): _gold(row) for row in rows if row["role"] == "user"}
         yield from _of_sessions(name, group_sessions(rows), labels)
@@ -373,6 +383,7 @@ def penalties(features: Doubles) -> Doubles:
 
 def fit_readings(features: Doubles, data: Examples, used: NDArray[np.bool_]) -> Doubles:
     """The mean of a fit to the labels of the first readers, and of one to all readings."""
+    used = used & data.is_taught
     penalty, first = penalties(features), used & data.is_first
     strict = fit(features[first], data.is_right[first], penalty, data.weights[first])
     return (strict + fit(features[used], data.taught[used], penalty, data.weights[used])) / 2
