@@ -115,7 +115,7 @@ class TestWording:
         assert [phrase for phrase in PHRASES if phrase not in source] == []
 
     def test_an_error_names_options_instead_of_arguments(self):
-        assert "pass --level org to share it" in run(["remember", "x", "--org", "acme"], [])[2]
+        assert "pass --level org for everyone" in run(["remember", "x", "--org", "acme"], [])[2]
         assert "; pass --user and --session" in run(["extract", *ANA], [])[2]
         assert (
             "--as-of 'yesterday' is not an ISO 8601 time" in run(["recall", "x", "--as-of", "yesterday", *ANA], [])[2]
