@@ -72,7 +72,7 @@ PLAIN, PLAIN_WEIGHT = "plain", 2.0
 UNSEEN = "talks_c"
 """Talks that no fit sees, so that their rows stay comparable between heads."""
 
-TALKS = ("talks_a", "talks_b", UNSEEN)
+TALKS = ("talks_a", "talks_b")
 
 CUE_SIZE = 0.999
 """A column that reaches this is a cue, or a word that is a text by itself; no component of a vector does."""
@@ -199,7 +199,7 @@ def draw_sample(data: Examples, seed: int) -> list[Row]:
     shifted = likely - find_threshold(data, likely, RECALL["by_layers"])
     chance = Random(seed)  # noqa: S311 - draws a sample
     sample: list[Row] = []
-    for source in ("longmemeval", *TALKS[:2]):
+    for source in ("longmemeval", *TALKS):
         kept: list[str] = []
         for place in np.unique(data.message):
             message, rows = data.messages[int(place)], np.flatnonzero(data.message == place)
@@ -255,7 +255,7 @@ def read_messages(pool: Path) -> Iterator[Labelled]:
         if any(row["id"] in facts for row in rows)
     ]
     yield from _of_sessions("longmemeval", sessions, facts, first)
-    for name in TALKS:
+    for name in (*TALKS, UNSEEN):
         rows = read_labels(name)
         labels = {str(row["id"]): _gold(row) for row in rows if row["role"] == "user"}
         yield from _of_sessions(name, group_sessions(rows), labels)

@@ -14,14 +14,14 @@ def told(tmp_path: Path, *command: str) -> str:
 
 
 def test_options_of_a_text_that_is_stored_already_are_named(tmp_path: Path):
-    assert "ignored" not in told(tmp_path, "The door is green", "--pin")
+    assert "not changed" not in told(tmp_path, "The door is green", "--pin")
     again = told(tmp_path, "The door is green", "--pin", "--expires-at", "2040-01-01")
-    assert "--pin and --expires-at ignored; change the stored memory with `mnemic memory edit` or `pin`" in again
+    assert "not changed: pinned, expires_at; use `mnemic memory edit` or `mnemic memory pin`" in again
 
 
 def test_an_end_in_the_past_is_told(tmp_path: Path):
-    assert "in the past" in told(tmp_path, "The guarantee is in the folder", "--expires-at", "2020-01-01")
-    assert "in the past" in told(tmp_path, "Bo worked in Lund", "--valid-to", "2020-01-01")
+    assert "already ended" in told(tmp_path, "The guarantee is in the folder", "--expires-at", "2020-01-01")
+    assert "already ended" in told(tmp_path, "Bo worked in Lund", "--valid-to", "2020-01-01")
     past = told(tmp_path, "Bo worked in Bath", "--valid-from", "2018-01-01", "--valid-to", "2020-01-01")
-    assert "in the past" not in past
-    assert "in the past" not in told(tmp_path, "The guarantee is on the shelf", "--expires-at", "2040-01-01")
+    assert "already ended" not in past
+    assert "already ended" not in told(tmp_path, "The guarantee is on the shelf", "--expires-at", "2040-01-01")

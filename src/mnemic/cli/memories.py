@@ -57,14 +57,8 @@ TECHNICAL = frozenset(
 
 _REDACTED = re.compile(r"\[REDACTED: ([^\]\n]{1,40})\]")
 
-_SET_ONCE = {
-    "metadata": "--metadata",
-    "is_pinned": "--pin",
-    "expires_at": "--expires-at",
-    "valid_from": "--valid-from",
-    "valid_to": "--valid-to",
-}
-"""Options that a memory takes when it is stored, not when its text is stored again."""
+_SET_ONCE = ("metadata", "is_pinned", "expires_at", "valid_from", "valid_to", "source", "kind")
+"""Arguments that have no effect when the same text is stored again."""
 
 _NOTHING = "use --user, --agent or --session to choose whose memory to search"
 
@@ -127,11 +121,11 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
     owner = output.one_line(memory.partition.owner) if memory.partition.owner else ""
     done = "already stored" if is_known else "stored"
     output.note(f"{done} as {memory.kind.value} of {memory.level.value} {owner}".rstrip())
-    if ignored := [option for name, option in _SET_ONCE.items() if name in arguments and is_known]:
-        output.note(f"{' and '.join(ignored)} ignored; change the stored memory with `mnemic memory edit` or `pin`")
+    if ignored := [name.removeprefix("is_") for name in _SET_ONCE if name in arguments and is_known]:
+        output.note(f"not changed: {', '.join(ignored)}; use `mnemic memory edit` or `mnemic memory pin`")
     ends = [memory.expires_at, None if memory.valid_from else memory.valid_to]
     if any(end is not None and end <= memory.updated_at for end in ends):
-        output.note("its end is in the past, so nothing finds it; check the date, and pass --valid-from for the past")
+        output.note("it has already ended, so no search finds it; check the date, or add --valid-from")
     if hidden := sorted(set(_REDACTED.findall(memory.text))):
         output.note(f"redacted before storage: {', '.join(hidden)}")
     for each in gone:

@@ -381,6 +381,7 @@ class Selection:
         if item.partition.level is Level.USER and item.importance < question.min_importance:
             return False
         at = question.as_of or now
+        # A user's attribute that starts later, such as a home from next year on. Plans are shown.
         is_ahead = item.valid_from is not None and item.valid_from > at and slot_in(item.bookkeeping) is not None
         return question.known_at is not None or ((item.valid_to is None or item.valid_to > at) and not is_ahead)
 

@@ -83,11 +83,11 @@ def fitting(
     return kept, gone
 
 
-_OF_FOOD = ("diet", "allergy to ")  # a recipe must not go wrong because nobody asked
+_OF_HEALTH = ("diet", "allergy to ")  # an answer about food must respect them even if nobody mentions them
 
 
 def _is_lasting(slot: str) -> bool:
-    return slot in STABLE_KEYS or slot.startswith(_OF_FOOD) or is_for_any_prompt(slot)
+    return slot in STABLE_KEYS or slot.startswith(_OF_HEALTH) or is_for_any_prompt(slot)
 
 
 def _is_derived(entry: ProfileEntry) -> bool:

@@ -30,6 +30,7 @@ def told(text: str, day: str = "2026-10-12") -> list[str]:
         ("2026-11-05", "We close on Dec 14 at the bank", "on 2026-12-14"),
         ("2026-10-03", "I have a baby, Fia, born in August", "in 2026-08"),
         ("2026-10-20", "I was promoted on 3 November", "on 2025-11-03"),
+        ("2026-05-21", "I went to St. Ann's Church on January 2nd, and the choir moved me", "on 2026-01-02"),
         ("2026-11-05", "We got married on 14 December", "on 2025-12-14"),
     ],
 )
@@ -74,7 +75,10 @@ def test_an_order_about_everything_is_a_standing_one(text: str, order: str):
     assert told(text) == [f"User wants the assistant to {order}"]
 
 
-@pytest.mark.parametrize("text", ["Please explain everything about tides.", "don't use the red one please"])
+@pytest.mark.parametrize(
+    "text",
+    ["Please explain everything about tides.", "don't use the red one please", "use tabs everywhere, I got used to it"],
+)
 def test_an_order_for_once_is_not(text: str):
     assert not any("wants the assistant" in fact for fact in told(text))
 

@@ -91,7 +91,7 @@ def read_label(label: str, words: DateRules) -> When | None:
     return None if unit is None else _span(start, unit)
 
 
-_ARTICLES = ("the", "den", "dem")
+_ARTICLES = ("the", "den", "dem")  # between a weekday and its date
 _SAME_YEAR = timedelta(days=300)  # farther away, the weekday or the day is a mistake
 _NEARBY = timedelta(weeks=1)
 """A date so near a vaguer time tells of the same event: "last weekend, on June 18th", which people say on the 27th."""
