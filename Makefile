@@ -5,6 +5,8 @@ BIN := .venv/bin
 WORKERS ?= auto
 export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# With it, each of the processes that tests start would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run serve test quick style prose types layers proof house check fix requirements surface reference bench drill docs ts site site-check shots constraints clean
