@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from mnemic.adapters.readers.registry import all_readers, joined
 from mnemic.adapters.readers.text import is_binary
@@ -21,6 +20,9 @@ from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.model.document import MEBIBYTE
 from mnemic.ports.files import Files, FoundFile, LeftOut, Place
 from mnemic.text.normalise import stored_texts
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 NAME = ".gitignore"
 MAX_BYTES = MEBIBYTE  # of a `.gitignore`: longer is not a list of patterns, and is skipped
@@ -79,7 +81,13 @@ def read_rules(folder: str) -> GitIgnoreSpec | None:
     except OSError:
         return None
     lines = [line.removesuffix("\r").removeprefix("\ufeff") for line in lines]
-    return GitIgnoreSpec.from_lines([line for line in lines if _is_obeyed(line)])
+    return _read_patterns([line for line in lines if _is_obeyed(line)])
+
+
+def _read_patterns(lines: list[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(lines)
 
 
 def _is_obeyed(pattern: str) -> bool:
@@ -89,7 +97,7 @@ def _is_obeyed(pattern: str) -> bool:
         _log.warning("ignoring a .gitignore pattern with more than %d asterisks", MAX_STARS)
         return False
     try:
-        GitIgnoreSpec.from_lines([pattern])
+        _read_patterns([pattern])
     except (ValueError, re.error):
         return False
     return True
