@@ -6,6 +6,7 @@ from mnemic.model.scope import Scope
 from tests.doors.scenarios import ANA, Scenario, Step
 
 MARCH, APRIL = "2026-03-02T09:00:00Z", "2026-04-06T09:00:00Z"
+TO_THE_DENTIST = "User's dentist appointment is on 14 May (on 2026-05-14)"
 THEN, NOW = "2026-03-20T00:00:00Z", "2026-05-01T00:00:00Z"
 
 
@@ -133,6 +134,17 @@ CHANGES = (
             ("I prefer dark mode and I use Windows 11.", "prefers dark mode", "uses Windows 11"),
             ("I'm on Windows 11. I like dark mode.", "likes dark mode", "is on Windows 11"),
         )
+    ),
+    Scenario(
+        "a correction changes what was said before, and the profile",
+        (
+            *tell("My name is Dona. My dentist appointment is on 12 May.", MARCH),
+            *tell("its Dana not Dona", "2026-03-02T09:01:00Z"),
+            *tell("Sorry, I meant 14 May.", "2026-03-02T09:02:00Z"),
+            Step("list", expect={"memories.#": 2, "memories.0.text": TO_THE_DENTIST}),
+            Step("list", expect={"memories.1.text": "User's name is Dana"}),
+            Step("profile.all", expect={"static.#": 1, "static.0.value": "Dana"}),
+        ),
     ),
     Scenario(
         "a name is kept however short the message",

@@ -121,8 +121,9 @@ def unread(work: UnitOfWork, partition: Partition, session: str) -> int:
 
 
 def is_readable(message: Message) -> bool:
-    """True for what a user said at some length and nobody distrusts."""
-    return message.role is Role.USER and message.state is State.ACTIVE and is_long_enough(message.text)
+    """True for what a user said at some length, or takes back, and nobody distrusts."""
+    is_told = message.role is Role.USER and message.state is State.ACTIVE
+    return is_told and (is_long_enough(message.text) or _may_take_back(message))
 
 
 Shown = Sequence[tuple[Message, Sequence["Evidence"]]]
@@ -192,6 +193,7 @@ class Extracting(SessionRun):
         self._before: set[str] = set()
         self._names: set[str] = set()
         self._replies: dict[str, Message] = {}
+        self._corrected: dict[str, list[tuple[int, int]]] = {}
 
     def left(self) -> int:
         """How many messages are unread."""
@@ -214,6 +216,7 @@ class Extracting(SessionRun):
         after = self._begin()
         read, entries = 0, list[Extracted]()
         while (most is None or read < most) and (batch := self._next(after)).until > after:
+            self._take_back(batch.messages)
             found = self._find_facts(batch.messages)
             written = self._commit(after, batch.until, found)
             if written is None:
@@ -256,12 +259,25 @@ class Extracting(SessionRun):
             last = work.conversations.messages(self._partition, self._session, after - 1, 1) if after else []
         self._note_replies([*last, *found])
         taken = [message for message in found if is_readable(message)]
+        # What is taken back must be stored, so such a message begins a batch.
+        limit = next((place for place, message in enumerate(taken[:limit]) if place and _may_take_back(message)), limit)
         if len(taken) > limit:
             return _Batch(taken[:limit], taken[limit].position - 1)
         end = (
             talk.messages if talk is not None and len(found) < RULE_MESSAGES else found[-1].position if found else after
         )
         return _Batch(taken, end)
+
+    def _take_back(self, messages: Sequence[Message]) -> None:
+        """Apply what the first message takes back, unless several people speak as the user."""
+        first = next(iter(messages), None)
+        if first is None or len(self._names.union([first.name] if first.name else [])) > 1 or not _may_take_back(first):
+            return
+        from mnemic.engine.corrections import TakingBack
+
+        reply = self._replies.get(first.id)
+        taking = TakingBack(self._engine, self._partition, self._session, self._actor)
+        self._corrected = {first.id: taking.run(first, reply.text if reply else "")}
 
     def _find_facts(self, messages: Sequence[Message]) -> list[_Found]:
         """The facts of some messages. The candidates of the rules are embedded together."""
@@ -288,6 +304,8 @@ class Extracting(SessionRun):
                 raise
             facts = find_candidates(said)
         self._note(message)
+        spans = self._corrected.get(message.id, ())
+        facts = [fact for fact in facts if not any(_is_said_in(fact, message, span) for span in spans)]
         return _Found(message, facts, fallback, is_open=llm is None or bool(fallback))
 
     def _reply(self, message: Message) -> Reply | None:
@@ -377,6 +395,18 @@ class Extracting(SessionRun):
             known = None if vectors is None else [vectors[index] for index in mine]
             ready |= zip(mine, prepare(self._engine, place, [facts[index] for index in mine], known), strict=True)
         return [ready[index] for index in range(len(facts))]
+
+
+def _is_said_in(fact: Fact, message: Message, span: tuple[int, int]) -> bool:
+    first, *_ = fact.provenance
+    return first.source_id == message.id and span[0] <= first.start < span[1]
+
+
+def _may_take_back(message: Message) -> bool:
+    """True if the user's own message may correct or take back something said before."""
+    from mnemic.text.facts.corrections import takes_back
+
+    return message.trust is Trust.USER and takes_back(message.text)
 
 
 def _is_known(earlier: Message, message: Message) -> bool:

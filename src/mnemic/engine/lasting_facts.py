@@ -130,8 +130,8 @@ def attributes_of(facts: Sequence[Fact]) -> dict[str, tuple[str, datetime]]:
         holds = fact.valid_to is None and (fact.valid_from is None or fact.valid_from <= fact.observed_at)
         if filled is None or not _is_lasting(filled.slot) or fact.trust not in _OWN_TRUST or not holds:
             continue
-        if value := _LEADING.sub("", filled.value).strip():
-            found[filled.slot] = ("yes" if _says_value(filled) else value, fact.observed_at)
+        if value := _value_of(filled):
+            found[filled.slot] = (value, fact.observed_at)
     return found
 
 
@@ -153,15 +153,31 @@ def put_derived(engine: Engine, work: UnitOfWork, partition: Partition, facts: F
 
 def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
     """Update the user's profile after a memory's change. Entries set by hand stay."""
-    filled, was, is_ = filled_of(new), is_believed(old, hand.now), is_believed(new, hand.now)
-    if filled is None or not _is_lasting(filled.slot) or was == is_ or new.level not in (Level.USER, Level.SESSION):
+    was, is_ = _lasting_slot(old, hand.now), _lasting_slot(new, hand.now)
+    if was == is_:
         return
-    if is_:
-        hand.work.jobs.add([profile_job(hand.now, new.partition, filled.slot)])
-        return
-    entries = [e for e in hand.work.profiles.of(new.partition) if e.key == filled.slot and e.source in DERIVED_SOURCES]
-    if any(_is_same(entry, filled) and _is_refuted(hand.work, entry, hand.now) for entry in entries):
-        hand.work.profiles.remove(new.partition, [filled.slot])
+    entries = [] if was is None else [e for e in hand.work.profiles.of(new.partition) if e.key == was.slot]
+    for entry in entries:
+        supporters = _supporters(hand.work, entry, hand.now)
+        is_carried = any(is_believed(memory, hand.now) for memory in supporters)
+        if entry.source in DERIVED_SOURCES and _is_same(entry, was) and not is_carried:
+            hand.work.profiles.remove(new.partition, [entry.key])
+    if is_ is not None and was is not None and new.trust in _OWN_TRUST:  # its text was corrected
+        corrected = {is_.slot: (_value_of(is_), hand.now)}
+        put_derived(hand.engine, hand.work, new.partition, corrected, source=EXTRACTION)
+    elif is_ is not None:
+        hand.work.jobs.add([profile_job(hand.now, new.partition, is_.slot)])
+
+
+def _lasting_slot(memory: Memory, now: datetime) -> Filled | None:
+    """What a believed memory of a user says for the profile, if anything."""
+    filled = filled_of(memory)
+    is_there = memory.level in (Level.USER, Level.SESSION) and is_believed(memory, now)
+    return filled if filled is not None and is_there and _is_lasting(filled.slot) else None
+
+
+def _value_of(filled: Filled) -> str:
+    return "yes" if _says_value(filled) else _LEADING.sub("", filled.value).strip()
 
 
 def forget_deleted(hand: Hand, memories: Sequence[Memory]) -> int:

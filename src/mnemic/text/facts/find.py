@@ -324,7 +324,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-9"
+VERSION = "rules-10"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -535,7 +535,7 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fac
     if slot in _CHANGES and named is not None and named.start > said.at:
         slot, value = "", ""  # it is to come: what holds today stays
     return Fact(
-        text=_join_thought(statement, further) + ("" if slot == "birthday" else _label_time(named, language)),
+        text=_join_thought(statement, further) + ("" if slot == "birthday" else label_time(named, language)),
         kind=_kind_of(statement, slot),
         observed_at=said.at,
         confidence=_SLOT_CONFIDENCE if slot or statement.is_declared else _CONFIDENCE,
@@ -567,6 +567,6 @@ def _kind_of(statement: Statement, slot: str) -> Kind:
     return next((kind for kind, rule in statement.language.kinds if rule.search(statement.text)), Kind.FACT)
 
 
-def _label_time(named: times.When | None, language: Language) -> str:
+def label_time(named: times.When | None, language: Language) -> str:
     """The date of a time that is told by the words of that day alone, as it stands behind a fact."""
     return language.dates.labels[named.unit].format(named.start) if named is not None and named.is_relative else ""

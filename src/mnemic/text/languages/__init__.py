@@ -206,6 +206,34 @@ class DueRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectionRules:
+    """How a user takes back what they said.
+
+    `slip`: words that admit a mistake; `answer`: a denial at the start of a sentence, which may also answer a question;
+    `negated`: the "not" before a wrong value. `kinds`: values of which one can replace another. `name`: a word that may
+    be a misspelt name; `named` has the group `right`, a name. `filler`: words beside a value that are no part of it.
+    `withdrawn`: sentences with the group `topic`, by what they end: a standing order ("always", "never", or "order" for
+    both), "partner" or "job". `over`: words that end any other plan or habit, unless the sentence is `unsure`. `ties`:
+    what a memory says that may end so, by "over", "partner" and "job". `forbids`: words of orders to never do
+    something. `frame`: words that name no topic.
+    """
+
+    slip: re.Pattern[str]
+    answer: re.Pattern[str]
+    negated: re.Pattern[str]
+    kinds: Rules
+    name: re.Pattern[str] = NEVER
+    named: re.Pattern[str] = NEVER
+    filler: re.Pattern[str]
+    withdrawn: Rules
+    over: re.Pattern[str]
+    unsure: re.Pattern[str]
+    ties: Rules
+    forbids: re.Pattern[str]
+    frame: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestatingRules:
     """How an assistant restates the user's words, and how the user answers. `assent` and `denial` open the user's
     answer; `negation` is anywhere in it. `frame` and `vocative` are cut from the assistant's sentence. A sentence
@@ -352,6 +380,7 @@ class Language:
     slots: SlotRules
     dates: DateRules
     due: DueRules
+    corrections: CorrectionRules
     restating: RestatingRules
     gems: GemRules
     choices: ChoiceRules
@@ -370,6 +399,7 @@ _TABLES = {
     "slots": SlotRules,
     "dates": DateRules,
     "due": DueRules,
+    "corrections": CorrectionRules,
     "restating": RestatingRules,
     "gems": GemRules,
     "choices": ChoiceRules,

@@ -1,0 +1,122 @@
+"""Applies what a message of the user takes back. A corrected value is changed in what was made of earlier messages. A
+standing order, plan or tie that was taken back ends. The history records it, and `undo` reverts it. Doing it twice
+changes nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mnemic.engine.assimilate import Place, near_text
+from mnemic.engine.edit import Editor, gives_way
+from mnemic.engine.engine import SessionRun
+from mnemic.engine.fields import ended, filled_of, slot_notes, with_text
+from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
+from mnemic.model.item import Memory, Message, Provenance, Role, State, Trust
+from mnemic.model.records import Action
+from mnemic.model.scope import Visibility
+from mnemic.text.facts.corrections import Correction, Withdrawal, correct, find_corrections, find_over, read_withdrawal
+from mnemic.text.facts.find import EXTRACTOR, SPAN_SUPPORT, VERSION, label_time
+from mnemic.text.facts.when import cut_label, find_time
+from mnemic.text.languages import detect
+
+LOOK_BACK = 12
+"""Messages of anybody before a correction, in which the wrong value was said."""
+
+NEAR = 3
+"""Messages of the user before a correction that need not name the wrong value."""
+
+
+class TakingBack(SessionRun):
+    """Applies what messages of one conversation take back."""
+
+    def run(self, message: Message, reply: str) -> list[tuple[int, int]]:
+        """Apply one message of the user; `reply`: what the assistant said right before it. Returns the spans of the
+        sentences that corrected a value. Raises `ConflictError` on a concurrent change; run it again then.
+        """
+        visible = Place(self._partition, message.agent).visibility
+        changes, spans = self._correct(message, reply)
+        self._write(visible, changes, f"corrected: message {message.id}")
+        withdrawal = None if changes else read_withdrawal(message.text)
+        if withdrawal is not None:
+            over = [(m, ended(m, message.observed_at)) for m in self._find_over(visible, message, withdrawal)]
+            self._write(visible, over, f"taken back: message {message.id}")
+        return spans
+
+    def _write(self, visible: Visibility, changes: Sequence[tuple[Memory, Memory]], reason: str) -> None:
+        """Put the changes, without the message's words, which an erasure would leave in the reasons."""
+        if not changes:
+            return
+        vectors = document_vectors(self._engine, [indexed_text(new) for _, new in changes])
+        with self._engine.store.write() as work:
+            editor = Editor(self._engine, work, visible, self._actor)
+            for place, (old, new) in enumerate(changes):
+                holder = work.memories.holder(new.partition, new.private_agent, new.dedup_key)
+                if holder is not None and holder.id != old.id and not gives_way(work, editor, new):
+                    editor.supersede(old, holder.id, Action.MERGED, reason)
+                elif indexed_text(old) == indexed_text(new):
+                    editor.put(old, new, Action.FEEDBACK, reason)
+                else:
+                    kept = editor.put(old, new, Action.UPDATED, reason)
+                    ready = [vectors[place]] if vectors else vectors
+                    put_vectors(self._engine, work, [(kept.partition, kept.id)], ready, kept.updated_at)
+        self._engine.observer.count("mnemic.extract.taken_back", len(changes))
+
+    def _correct(self, message: Message, reply: str) -> tuple[list[tuple[Memory, Memory]], list[tuple[int, int]]]:
+        """The memories with a wrong value, and as they are with the right one: those of the latest message that has it.
+        And the spans of the sentences that say it.
+        """
+        for place, (earlier, made) in enumerate(self._list_earlier(message)):
+            found = find_corrections(message.text, earlier.text, reply, is_near=place < NEAR)
+            own = [memory for memory in made if _is_own(memory, message)]
+            changes = [(memory, new) for memory in own if (new := _corrected(memory, found, message)) is not None]
+            if changes:
+                return changes, [(each.start, each.end) for each in found]
+        return [], []
+
+    def _list_earlier(self, message: Message) -> Iterator[tuple[Message, Sequence[Memory]]]:
+        """The user's messages before this one, the latest first, and what was made of them."""
+        start = max(0, message.position - 1 - LOOK_BACK)
+        with self._engine.store.read() as work:
+            known = work.conversations.messages(self._partition, self._session, start, LOOK_BACK)
+            for earlier in reversed(known):
+                if earlier.position < message.position and earlier.role is Role.USER and earlier.state is State.ACTIVE:
+                    yield earlier, work.dependants.of(self._partition, [earlier.id])
+
+    def _find_over(self, visible: Visibility, message: Message, withdrawal: Withdrawal) -> list[Memory]:
+        """The orders, plans or ties that a message takes back."""
+        now = message.observed_at
+        near = near_text(self._engine, visible, withdrawal.text)
+        own = [memory for memory in near if _is_own(memory, message) and memory.observed_at <= now]
+        live = [memory for memory in own if memory.valid_to is None or memory.valid_to > now]
+        return find_over(withdrawal, [(memory, filled_of(memory)) for memory in live])
+
+
+def _is_own(memory: Memory, message: Message) -> bool:
+    """True for what the user said, where this message was said."""
+    is_here = memory.private_agent in (None, message.private_agent) and memory.partition == message.partition
+    return is_here and memory.state is State.ACTIVE and memory.trust in (Trust.USER, Trust.IMPORTED)
+
+
+def _corrected(memory: Memory, corrections: Sequence[Correction], message: Message) -> Memory | None:
+    """The memory with the right values in its text, its slot and its date, and the message as a further source. None if
+    it has none of the wrong ones.
+    """
+    said, filled = cut_label(memory.text), filled_of(memory)
+    slot, value = (filled.slot, filled.value) if filled is not None else ("", "")
+    for each in corrections:
+        said = correct(said, each.wrong, each.right) or said
+        value = correct(value, each.wrong, each.right) or value
+        slot = correct(slot, each.wrong, each.right) or slot  # "allergy to nuts"
+    if said == cut_label(memory.text):
+        return None
+    language, start = detect(said), memory.valid_from
+    if cut_label(memory.text) != memory.text:
+        named = find_time(said, memory.observed_at, language.dates)
+        said += "" if named is None else label_time(named, language)
+        start = named.start if named is not None and named.start <= memory.observed_at else None
+    sources = [Provenance(message.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT) for each in corrections]
+    provenance = tuple(dict.fromkeys((*memory.provenance, *sources)))
+    new = with_text(replace(memory, valid_from=start, provenance=provenance), said)
+    return new if filled is None else replace(new, bookkeeping={**new.bookkeeping, **slot_notes(said, slot, value)})

@@ -1,0 +1,323 @@
+"""Reads what a message takes back: a wrong value ("No, it's Thursday", "it's Dana, not Dona"), a standing order ("you
+can use emojis again"), a plan ("the Berlin trip is off") or a tie ("we split up"). By rules alone, in every language
+that has some. Where it is unclear what was wrong, nothing is taken back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+
+from mnemic.model.item import Memory
+from mnemic.text.analyser import STOP_WORDS
+from mnemic.text.facts.find import terms_of
+from mnemic.text.facts.when import cut_label
+from mnemic.text.languages import CorrectionRules, Language, detect, languages, lookup
+from mnemic.text.normalise import late_pattern
+from mnemic.text.sentences import sentences
+from mnemic.text.slots import ORDER, Filled
+
+MAX_CHARS = 200
+"""A longer message says more than what was wrong."""
+
+MAX_WORDS = 14  # of a sentence that corrects a value
+
+ALIKE = 0.6
+"""Two words so alike may be spellings of one name: "Dona" and "Dana" (the ratio of `difflib`)."""
+
+NAMED = 0.5
+"""The share of a topic's terms that an order, a plan or a tie must contain."""
+
+_FEWEST_TERMS = 2  # that a plan shares with what is over, unless nothing else can be meant
+_MOST_WORDS = 4  # of a wrong value
+_MOST_HAN = 8
+_FEWEST_LETTERS = 3  # of a name that may be misspelt
+_MOST_LETTERS = 2  # that a misspelt name may be longer or shorter
+_MOST_TIMES = 5  # that a number may be larger or smaller than the wrong one
+_HAN = late_pattern("[\u4e00-\u9fff]")
+_CLAUSE = late_pattern(r"(?:[^,;:，；：.]|[.:](?!\s))+[,;:，；：.]?")
+_WORD = late_pattern(r"[^\s,;:!?()\"“”]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A wrong value, as it was said, and the right one; `start` and `end`: the sentence of the message."""
+
+    wrong: str
+    right: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """What no longer holds: the `text` that says so and its terms, and the `clause` that says it is over. `ends`:
+    "over", "partner" or "job"; or the value of a standing order ("always", "never", or "order" for any).
+    """
+
+    text: str
+    ends: str
+    terms: frozenset[str]
+    clause: str = ""
+
+
+def takes_back(message: str) -> bool:
+    """True for a short message that may correct a value, or takes back an order, a plan or a tie."""
+    return any(_is_cue(sentence, language.corrections) for _, sentence, language in _read_sentences(message))
+
+
+def find_corrections(message: str, said: str, reply: str, *, is_near: bool = True) -> list[Correction]:
+    """The values of what the user `said` before that the message corrects. `reply`: what the assistant said in between.
+    It tells which of several values is meant, and a question in it what "No, Tuesday" may answer. Unless what was said
+    `is_near`, the message must name the wrong value.
+    """
+    found: list[Correction] = []
+    for start, sentence, language in _read_sentences(message):
+        rules = language.corrections
+        if len(sentence.split()) > MAX_WORDS:
+            continue
+        pairs = [*_find_named(sentence, said, language)]
+        is_meant = rules.slip.search(sentence) or _is_starred(sentence)
+        if not pairs and is_near and (is_meant or _is_answer(sentence, reply, rules)):
+            pairs = [*_find_values(sentence, said, reply, rules)]
+        known = {each.wrong.casefold() for each in found}
+        found += [Correction(a, b, start, start + len(sentence)) for a, b in pairs if a.casefold() not in known]
+    return found
+
+
+def _is_answer(sentence: str, reply: str, rules: CorrectionRules) -> bool:
+    """True for "No, it's Thursday" if the assistant asked nothing that this may answer."""
+    denial = rules.answer.match(sentence)
+    if denial is None or reply.rstrip().endswith(("?", "？")):
+        return False
+    return len(rules.filler.sub("", sentence[denial.end() :]).split()) <= _MOST_WORDS
+
+
+def correct(text: str, wrong: str, right: str) -> str | None:
+    """The text with the right value in place of the wrong one. None if it does not have that, or has both."""
+    said = cut_label(text)
+    match = _pattern(wrong).search(said)
+    if match is None or _pattern(right).search(said) is not None:
+        return None
+    is_name = match.group()[:1].isupper() and right.islower()
+    rest, right = said[match.end() :], right.title() if is_name else right
+    if _HAN.search(right):  # "crab allergy" for the shrimp of a "shrimp allergy"
+        right = next((right[:cut] for cut in range(1, len(right)) if rest.startswith(right[cut:])), right)
+    return said[: match.start()] + right + rest
+
+
+def _is_alike(one: str, other: str) -> bool:
+    """True for two words that may be spellings of one name."""
+    ratio = SequenceMatcher(None, one.casefold(), other.casefold()).ratio()
+    is_near = one[:1].casefold() == other[:1].casefold() or len(one) == len(other)
+    is_long = min(len(one), len(other)) >= _FEWEST_LETTERS and abs(len(one) - len(other)) <= _MOST_LETTERS
+    return ALIKE <= ratio < 1 and is_near and is_long
+
+
+def read_withdrawal(message: str) -> Withdrawal | None:
+    """The standing order, plan or tie that a message takes back."""
+    for _, sentence, language in _read_sentences(message):
+        rules = language.corrections
+        for name, rule in rules.withdrawn:
+            if (match := rule.search(sentence)) is not None:
+                topic = match.groupdict().get("topic") or ""
+                terms = _topic_terms(topic, language)
+                return Withdrawal(topic or sentence, name, terms) if terms or name in ("partner", "job") else None
+        if (match := rules.over.search(sentence)) is not None and rules.unsure.search(sentence) is None:
+            clause = next(each for each in _CLAUSE.finditer(sentence) if match.start() < each.end()).group()
+            return Withdrawal(message, "over", _topic_terms(message, language), rules.over.sub("", clause))
+    return None
+
+
+def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | None]]) -> list[Memory]:
+    """Which of the known memories, with the slots that they fill, are what was taken back."""
+    if withdrawal.ends in ("always", "never", "order"):
+        return [memory for memory, filled in known if filled is not None and _is_order(withdrawal, filled)]
+    told = [memory for memory, filled in known if filled is None or not filled.slot.startswith(ORDER)]
+    if withdrawal.ends != "over":
+        ties = [(m, dict(detect(m.text).corrections.ties)[withdrawal.ends]) for m in told]
+        return [m for m, tie in ties if tie.search(m.text) and withdrawal.terms <= {*terms_of(m.text)}]
+    shares = [(m, _topic_terms(cut_label(m.text), detect(m.text))) for m in told if _may_end(withdrawal, m)]
+    most = max((len(withdrawal.terms & terms) for _, terms in shares), default=0)
+    best = [memory for memory, terms in shares if len(withdrawal.terms & terms) == most]
+    named = _topic_terms(withdrawal.clause, detect(withdrawal.clause))
+    is_clear = most >= _FEWEST_TERMS or (len(named) <= _FEWEST_TERMS and _is_alone(named or withdrawal.terms, best))
+    return best if most and len(best) == 1 and is_clear else []
+
+
+def _is_order(withdrawal: Withdrawal, filled: Filled) -> bool:
+    if not filled.slot.startswith(ORDER):
+        return False
+    shared = len(withdrawal.terms & {*terms_of(filled.slot.removeprefix(ORDER))})
+    said = f"{filled.value} {filled.slot}"
+    value = "never" if any(each.corrections.forbids.search(said) for each in languages()) else "always"
+    return withdrawal.ends in ("order", value) and shared >= NAMED * len(withdrawal.terms)
+
+
+def _may_end(withdrawal: Withdrawal, memory: Memory) -> bool:
+    """True for a plan or a habit, if nobody else is named who may have given up theirs."""
+    language, said = detect(memory.text), cut_label(memory.text)
+    others = {match.group().split()[-1].casefold() for match in language.due.others.finditer(withdrawal.clause)}
+    is_lasting = dict(language.corrections.ties)["over"].search(said) is not None
+    return is_lasting and all(each in said.casefold() for each in others)
+
+
+def _is_alone(terms: frozenset[str], memories: Sequence[Memory]) -> bool:
+    """True if a term stands in a memory as a word of its own, not as part of another thing: "sugar cookies"."""
+    for memory in memories:
+        words = cut_label(memory.text).split()
+        for word, behind in zip(words, [*words[1:], ""], strict=True):
+            if terms & {*terms_of(word)}:
+                is_last = word[-1:] in ",;." or not _topic_terms(behind, detect(memory.text))
+                return is_last or not word.islower()
+    return any(_HAN.search(memory.text) for memory in memories)
+
+
+def _topic_terms(text: str, language: Language) -> frozenset[str]:
+    """The terms of a text that name a topic."""
+    return frozenset(terms_of(text)) - _frame_of(language.code)
+
+
+@cache
+def _frame_of(code: str) -> frozenset[str]:
+    language = lookup(code)
+    words = (language.corrections.frame, *language.common, *STOP_WORDS)
+    return frozenset(term for word in words for term in terms_of(word))  # a text of stop words alone has terms
+
+
+def _read_sentences(message: str) -> Iterator[tuple[int, str, Language]]:
+    """The sentences of a short message with their starts, with every language that may be theirs. One that begins with
+    "not" belongs to a short one before it, as in "Peonies! Not dahlias".
+    """
+    if len(message) > MAX_CHARS or message.rstrip().endswith(("?", "？")):
+        return
+    found: list[tuple[int, int]] = []
+    for start, end in sentences(message):
+        rest = message[start:end].lstrip()
+        is_part = bool(found) and any(each.corrections.negated.match(rest) for each in languages())
+        is_joined = is_part and len(message[slice(*found[-1])].split()) < _MOST_WORDS
+        found.append((found.pop()[0] if is_joined else start, end))
+    for start, end in found:
+        text = message[start:end].strip()
+        for language in languages():
+            if (_HAN.search(text) is None) is language.is_cased:
+                yield start, text, language
+
+
+def _is_cue(sentence: str, rules: CorrectionRules) -> bool:
+    cues = (rules.slip, rules.answer, rules.negated, rules.over, *(rule for _, rule in rules.withdrawn))
+    return _is_starred(sentence) or any(cue.search(sentence) for cue in cues)
+
+
+def _is_starred(sentence: str) -> bool:
+    return sentence.startswith("*") or sentence.endswith("*")
+
+
+def _find_named(sentence: str, said: str, language: Language) -> Iterator[tuple[str, str]]:
+    """The wrong value that the sentence names, and the right one beside it: "Dana, not Dona", "not Dona but Dana"."""
+    rules = language.corrections
+    for match in rules.negated.finditer(sentence):
+        rest = sentence[match.end() :]
+        wrong = _longest_said(rest, said)
+        if not wrong or not (right := _find_right(sentence[: match.start()], rest[len(wrong) :], wrong, rules)):
+            continue
+        others = rules.answer.sub("", rules.slip.sub("", _last_clause(sentence[: match.start()]).replace(right, " ")))
+        about = _topic_terms(others, language)
+        if rules.unsure.search(sentence) or not (_is_content(wrong, language) and _is_content(right, language)):
+            continue
+        is_about = about <= {*terms_of(said)} or _is_alike(right, wrong) or rules.slip.search(sentence) is not None
+        if right.casefold() != wrong.casefold() and is_about:
+            yield wrong, right
+
+
+def _is_content(text: str, language: Language) -> bool:
+    """True unless all words are function words."""
+    is_value = any(kind.fullmatch(text) for _, kind in language.corrections.kinds)
+    return is_value or any(word not in STOP_WORDS and word not in language.common for word in text.casefold().split())
+
+
+def _last_clause(before: str) -> str:
+    clauses = [match.group() for match in _CLAUSE.finditer(before.rstrip(" ,;:.!，"))]
+    return clauses[-1] if clauses else ""
+
+
+def _longest_said(rest: str, said: str) -> str:
+    """The longest beginning of a text that was said before."""
+    if _HAN.match(rest):
+        return next((rest[:size] for size in range(_MOST_HAN, 0, -1) if len(rest) >= size and rest[:size] in said), "")
+    ends = [match.end() for match in _WORD.finditer(rest)][:_MOST_WORDS]
+    texts = (rest[:end].rstrip(".!*") for end in reversed(ends) if not re.search(r"[,;:!?]", rest[:end]))
+    return next((text for text in texts if _pattern(text).search(said)), "")
+
+
+def _find_right(before: str, behind: str, wrong: str, rules: CorrectionRules) -> str:
+    """The value of the same kind; else as many words before "not" as the wrong value has, or behind it."""
+    before = _last_clause(before)
+    for _, kind in rules.kinds:
+        if kind.fullmatch(wrong):
+            found = {match.group() for match in kind.finditer(f"{before} ; {behind}")}
+            return found.pop() if len(found) == 1 else ""
+    before = rules.slip.sub("", rules.answer.sub("", before)).strip(" ,;:–—-，")
+    if _HAN.search(wrong):
+        words = re.split(r"[，,。；;\s]+", rules.filler.sub("", behind.strip(" ,，。") or before))
+        return words[0].strip() if words else ""
+    words, count = [match.group() for match in _WORD.finditer(before.removesuffix(" and"))], len(wrong.split())
+    if len(alike := [word for word in words if _is_alike(word, wrong)]) == 1:
+        return alike[0]
+    plain = rules.filler.sub("", before + " ").strip()
+    if plain and len(words) >= count:
+        return " ".join(words[-count:]).strip(".!*")
+    words = [match.group() for match in _WORD.finditer(rules.filler.sub("", behind.lstrip(" ,;:.–—-")))]
+    is_last = {*" ".join(words[-count:]).casefold().split()} & {*wrong.casefold().split()}
+    return " ".join(words[-count:] if is_last else words[:count]).strip(".!*")
+
+
+def _find_values(sentence: str, said: str, reply: str, rules: CorrectionRules) -> Iterator[tuple[str, str]]:
+    """The only value of a kind that was said, and the only one in the sentence; else the only name that was said, and a
+    word that may be its spelling.
+    """
+    rest, is_found = sentence, False
+    for _, kind in rules.kinds:
+        values = {match.group() for match in kind.finditer(rest)}
+        if len(values) > 1 and (slip := rules.slip.search(rest)) is not None:  # "1.9. And sorry, 2034"
+            values = {match.group() for match in kind.finditer(rest, slip.end())}
+        value, wrong = next(iter(values), ""), _only(kind, said, reply)
+        if len(values) == 1 and wrong and wrong.casefold() != value.casefold() and _is_plausible(wrong, value):
+            is_found = True
+            yield wrong, value
+        rest = kind.sub(" ; ", rest)
+    rest = rules.answer.sub("", rules.slip.sub(" ", sentence)).strip(" *.!")
+    if is_found or not rest:
+        return
+    named = rules.named.search(sentence)
+    words = [named["right"]] if named else _WORD.findall(rest) if len(rest.split()) <= _MOST_WORDS else []
+    names = list(dict.fromkeys(rules.name.findall(said)))
+    pairs = [(name, word) for word in words for name in names if _is_alike(name, word)]
+    if not pairs and named and len(names) == 1:
+        pairs = [(names[0], named["right"])]
+    if len(pairs) == 1:
+        yield pairs[0]
+
+
+def _is_plausible(wrong: str, right: str) -> bool:
+    """False for two plain numbers that differ so much that they count different things."""
+    one, other = (each.replace(",", "") for each in (wrong, right))
+    is_number = one.isdecimal() and other.isdecimal()
+    return not is_number or max(int(one), int(other)) <= _MOST_TIMES * max(min(int(one), int(other)), 1)
+
+
+def _only(kind: re.Pattern[str], said: str, reply: str) -> str:
+    """The only value of a kind that was said, or the only one of them that the reply repeats; else ""."""
+    values = {match.group().casefold(): match.group() for match in kind.finditer(said)}
+    heard = {match.group().casefold() for match in kind.finditer(reply)} & values.keys()
+    chosen = values if len(values) == 1 else {key: values[key] for key in heard}
+    return next(iter(chosen.values())) if len(chosen) == 1 else ""
+
+
+def _pattern(words: str) -> re.Pattern[str]:
+    """These words, not as part of others in scripts with spaces."""
+    border = ("", "") if _HAN.search(words) else (r"(?<!\w)", r"(?!\w)")
+    return re.compile(re.escape(words).join(border), re.IGNORECASE)

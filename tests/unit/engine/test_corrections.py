@@ -1,0 +1,170 @@
+"""What a user corrects or takes back changes the memories made of what they said before, and can be undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from mnemic.api import Mnemic
+from mnemic.model.item import Cause, Memory
+from mnemic.model.records import Action
+from mnemic.model.scope import Scope
+from mnemic.model.settings import LifeSettings, Settings
+from mnemic.ports.store import Store
+from tests.unit.engine.kit import ANNA, BERT, Clock
+from tests.unit.engine.life_kit import opened
+
+ON = Settings(life=LifeSettings(extracts=True))
+
+
+@dataclass
+class Talk:
+    """A conversation, and what is kept of it."""
+
+    memory: Mnemic
+    clock: Clock
+
+    def say(self, *messages: str, reply: str = "OK.", scope: Scope = ANNA) -> None:
+        """Messages of a user, each answered and read a minute after the one before."""
+        for text in messages:
+            self.clock.turn(minutes=1)
+            self.memory.capture(scope, user=text, assistant=reply)
+            self.memory.work()
+
+    def current(self) -> list[Memory]:
+        """What holds now, by its words."""
+        return sorted((each for each in self.memory.list(ANNA) if each.valid_to is None), key=lambda each: each.text)
+
+    def texts(self) -> list[str]:
+        return [each.text for each in self.current()]
+
+
+@pytest.fixture
+def talk(store: Store, clock: Clock) -> Talk:
+    return Talk(opened(store, clock, settings=ON)[0], clock)
+
+
+def test_a_corrected_day_changes_text_date_and_slot(talk: Talk):
+    talk.say("My dentist appointment is on 12 May 2027.", "No, it's 14 May 2027")
+    (fact,) = talk.current()
+    assert fact.text == "User's dentist appointment is on 14 May 2027"
+    assert fact.bookkeeping["value"] == "14 May 2027"
+    talk.say("My dentist appointment was moved to 19 May 2027.")
+    assert talk.texts() == ["User's dentist appointment was moved to 19 May 2027"]
+
+
+def test_a_correction_is_in_the_history_and_can_be_undone(talk: Talk):
+    talk.say("I live in Leeds.", "Not Leeds, Hull.")
+    (fact,) = talk.current()
+    entry = talk.memory.history(ANNA, fact.id)[-1]
+    assert (fact.text, entry.action) == ("User lives in Hull", Action.UPDATED)
+    assert entry.reason.startswith("corrected: message ")
+    assert talk.memory.undo(ANNA, fact.id).text == "User lives in Leeds"
+
+
+def test_the_profile_follows_a_correction(talk: Talk):
+    talk.say("My name is Dona. I live in Lyon.", "its Dana not Dona")
+    assert talk.memory.profile.get(ANNA) == {"name": "Dana", "home": "Lyon"}
+    (home,) = (each for each in talk.current() if "Lyon" in each.text)
+    talk.memory.update(ANNA, home.id, text="User lives in Lille")
+    assert talk.memory.profile.get(ANNA) == {"name": "Dana", "home": "Lille"}
+
+
+def test_what_an_erased_correction_left_waits_for_review(talk: Talk):
+    talk.say("I live in Leeds.", "Not Leeds, Hull.")
+    (message,) = (each for each in talk.memory.messages(ANNA) if "Hull" in each.text)
+    talk.memory.delete(ANNA, message.id)
+    talk.memory.work()
+    (fact,) = talk.current()
+    assert [flag.cause for flag in fact.flags] == [Cause.ERASED]
+
+
+def test_messages_that_are_read_together_are_corrected_too(talk: Talk):
+    for text in ("I live in Leeds.", "I like tea.", "oops, not Leeds, Hull", "I have a cat."):
+        talk.memory.capture(ANNA, user=text, assistant="OK.")
+    talk.memory.work()
+    assert talk.texts() == ["User has a cat", "User likes tea", "User lives in Hull"]
+
+
+def test_a_very_short_message_corrects(talk: Talk):
+    talk.say("I live on the third floor.", "*fourth")
+    assert talk.texts() == ["User lives on the fourth floor"]
+
+
+def test_what_says_the_right_value_already_takes_the_wrong_one_in(talk: Talk):
+    talk.say("I live in Hull.", scope=Scope(user="anna", session="other"))
+    talk.say("I live in Leeds, I think.", "I live in Leeds.", "Not Leeds, Hull.")
+    assert "User lives in Leeds" not in talk.texts()
+
+
+def test_a_question_is_not_corrected_by_its_answer(talk: Talk):
+    talk.say("I fly to Oslo on Monday.", reply="Shall I look for hotels from Monday?")
+    before = talk.texts()
+    talk.say("No, Tuesday")
+    assert talk.texts() == before
+
+
+def test_an_order_ends_and_leaves_the_profile(talk: Talk):
+    talk.say("Never use emojis.")
+    assert any("emojis" in key for key in talk.memory.profile.get(ANNA))
+    talk.say("ok you can use emojis again")
+    assert talk.texts() == []
+    assert talk.memory.profile.get(ANNA) == {}
+    talk.say("Never use emojis.")
+    assert talk.texts() == ["User wants the assistant to never use emojis"]
+
+
+def test_another_order_stays(talk: Talk):
+    talk.say("Never use emojis.", "Always answer in German.", "Forget what I said about the emojis.")
+    assert talk.texts() == ["User wants the assistant to always answer in German"]
+
+
+@pytest.mark.parametrize(
+    "told, message",
+    [
+        ("I'm going to move to Bristol in May.", "thanks, but we're not moving to Bristol after all"),
+        ("I'm training for the Cardiff marathon.", "I gave up on the Cardiff marathon"),
+        ("I sing in the Bach choir.", "I quit the Bach choir last week"),
+        ("My boyfriend Callum is a chef.", "me and callum split up"),
+    ],
+)
+def test_a_plan_or_a_tie_ends(talk: Talk, told: str, message: str):
+    talk.say(told)
+    before = set(talk.texts())
+    talk.say(message)
+    assert before
+    assert not before & set(talk.texts())
+
+
+@pytest.mark.parametrize(
+    "told, message",
+    [
+        ("I'm going to bake sugar cookies for Christmas.", "I gave up sugar"),
+        ("Our wedding is in May.", "My sister cancelled her wedding"),
+        ("I'm going to move to Bristol in May.", "the meeting today was cancelled so i have time"),
+        ("I sing in the Bach choir.", "Should I quit the choir?"),
+    ],
+)
+def test_something_else_that_is_over_ends_nothing(talk: Talk, told: str, message: str):
+    talk.say(told)
+    before = set(talk.texts())
+    talk.say(message)
+    assert before
+    assert before <= set(talk.texts())
+
+
+def test_nobody_corrects_what_another_said(talk: Talk):
+    talk.say("I live in Leeds.")
+    talk.say("Not Leeds, Hull.", "you can use emojis again", scope=BERT)
+    assert talk.texts() == ["User lives in Leeds"]
+
+
+def test_several_speakers_correct_nothing(talk: Talk):
+    turn = [
+        {"role": "user", "name": "Ana", "content": "I live in Leeds."},
+        {"role": "user", "name": "Ben", "content": "Not Leeds, Hull."},
+    ]
+    talk.memory.capture(ANNA, turn)
+    talk.memory.work()
+    assert all("Hull" not in text or "Leeds" in text for text in talk.texts())
