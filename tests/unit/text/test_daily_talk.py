@@ -69,6 +69,14 @@ def test_greetings_and_requests_beside_a_fact_are_cut(text: str, facts: list[str
         ("pls explain me everything with examples", "always explain them everything with examples"),
         ("don't use british spellings please", "never use british spellings"),
         ("Please use type hints everywhere.", "always use type hints everywhere"),
+        ("keep every reply under 3 lines pls, im on my phone", "always keep every reply under 3 lines"),
+        ("dont mention prices when you suggest hotels, its stressful", "never mention prices when it suggests hotels"),
+        (
+            "Use Irish spelling in everything you write for me.",
+            "always use Irish spelling in everything it writes for them",
+        ),
+        ("Always call me Chief from now on haha", "always call them Chief"),
+        ("Whenever I ask about Go, always show tests.", "always show tests whenever they ask about Go"),
     ],
 )
 def test_an_order_about_everything_is_a_standing_one(text: str, order: str):
@@ -77,7 +85,12 @@ def test_an_order_about_everything_is_a_standing_one(text: str, order: str):
 
 @pytest.mark.parametrize(
     "text",
-    ["Please explain everything about tides.", "don't use the red one please", "use tabs everywhere, I got used to it"],
+    [
+        "Please explain everything about tides.",
+        "don't use the red one please",
+        "use tabs everywhere, I got used to it",
+        "Give every answer a mark from 1 to 5.",
+    ],
 )
 def test_an_order_for_once_is_not(text: str):
     assert not any("wants the assistant" in fact for fact in told(text))

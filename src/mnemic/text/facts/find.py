@@ -125,6 +125,7 @@ def _declare(text: str, start: int, end: int, language: Language) -> Statement |
             if len(text) > MAX_ATTRIBUTE_CHARS or rules.one_task.search(text):
                 return None
             groups["order"] = rules.tell_order(groups["order"])
+        groups |= {"when": groups["when"][:1].lower() + groups["when"][1:]} if "when" in groups else {}
         said = template.format(**groups)
         return Statement(start + shift, start + shift + len(clause), said, language, is_declared=True)
     return None

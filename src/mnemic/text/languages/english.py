@@ -207,8 +207,9 @@ class _Rewriting:
 
 def tell_order(order: str) -> str:
     """An order with the assistant as "it": "write short lines when you answer me" as "… when it answers me". A verb in
-    -ing takes its base form.
+    -ing takes its base form. Reasons and courtesies behind the order are left out.
     """
+    order = _BEHIND.sub("", order)
     verb, blank, rest = order.partition(" ")
     if verb.lower().endswith("ing"):
         order = f"{_BASES.get(verb.lower(), verb[:-3])}{blank}{rest}"
@@ -218,7 +219,11 @@ def tell_order(order: str) -> str:
 
 
 _BASES = {word: f"{word[:-3]}e" for word in words("using writing giving apologizing apologising")}
-_DOING = any_case(r"\b(?P<when>when(?:ever)?|if|unless|before|after) you (?P<verb>\w+)")
+_BEHIND = any_case(
+    r"(?:,? (?:please|pls|plz|haha+|lol|thx|thanks|from now on)|[,;] (?:i|im|i['’]m|my|it['’]?s|its|they|our|we|the) .*"
+    r"|,? (?:because|since|bc|cos|so (?=i |my |we )).*)+$"
+)
+_DOING = any_case(r"\b(?P<when>when(?:ever)?|if|unless|before|after|everything) you (?P<verb>\w+)")
 _ASSISTANT = any_case(r"\byour?\b")
 
 
