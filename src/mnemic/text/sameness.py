@@ -37,6 +37,8 @@ _NEGATION = _pattern("negation")
 _DENIALS = (
     (_pattern("is_not"), ("{subject} is{rest}",)),
     (_pattern("can_not"), ("{subject} can{rest}",)),
+    (_pattern("always"), ("{subject} wants the assistant to never{rest}",)),
+    (_pattern("never"), ("{subject} wants the assistant to always{rest}",)),
     (_pattern("does_not"), ("{subject} {third}{rest}",)),
     (_pattern("no_longer"), ("{subject} {verb}{rest}",)),
     (_pattern("stopped"), ("{subject} {ing_s}{rest}", "{subject} {ing_es}{rest}", "{subject} {ing_short}{rest}")),

@@ -26,7 +26,12 @@ _SINGLE = frozenset(
     ("home", "job", "employer", "relationship", "birthday", "name", "email", "phone", "timezone", "age")
 ) | {"partner", "car", "manager", "diet", "handedness"}
 ORDER = "wants the assistant to "
-"""Slots of this beginning name a standing order to the assistant; the value is "always" or "never"."""
+"""Slots of this beginning name a standing order to the assistant. The value is "always", "never" or a choice."""
+
+ORDER_VALUES = ("always", "never", "始终", "不要")
+"""The values of orders that choose nothing."""
+
+_NEVER = ("never", "不要")
 
 _SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ", "how long ", "when ", "own ", ORDER)
 _AGAINST = frozenset(("dislike", "hate", "no longer"))
@@ -73,6 +78,15 @@ def slot_of(text: str) -> Filled | None:
                 return None
             return Filled(name + owner, value, is_change=rules.change.search(sentence) is not None)
     return _preference(sentence, rules)
+
+
+def read_alternative(order: str) -> Filled | None:
+    """What an order chooses where only one can hold: "answer in German", "call them Max". None for other orders."""
+    for language in languages():
+        for key, rule in language.slots.alternatives:
+            if (match := rule.fullmatch(order.strip())) is not None:
+                return Filled(ORDER + key.format(**match.groupdict()).casefold(), match["value"].strip())
+    return None
 
 
 def is_of_project(sentence: str) -> bool:
@@ -124,7 +138,9 @@ def _is_region(place: str) -> bool:
 def _preference(sentence: str, rules: SlotRules) -> Filled | None:
     """What the user likes, prefers, or wants the assistant to do."""
     if (match := rules.order.fullmatch(sentence)) is not None:
-        return Filled(f"{ORDER}{match['thing'].casefold()}", match.groupdict().get("value") or "always")
+        value = match.groupdict().get("value") or ORDER_VALUES[0]
+        chosen = read_alternative(match["thing"]) if value not in _NEVER else None
+        return chosen or Filled(f"{ORDER}{match['thing'].casefold()}", value)
     if (match := rules.prefers.fullmatch(sentence)) is not None:
         one, other = (" ".join(_words(match[name])) for name in ("one", "other"))
         owner = _owner(match, rules)

@@ -115,6 +115,52 @@ def test_an_order_ends_and_leaves_the_profile(talk: Talk):
     assert talk.texts() == ["User wants the assistant to never use emojis"]
 
 
+@pytest.mark.parametrize(
+    "first, second, slot, value",
+    [
+        ("Always answer in German.", "From now on answer in English.", "answer in", "English"),
+        ("From now on call me Max.", "From now on call me Chief.", "call them", "Chief"),
+        (
+            "Keep your answers short from now on.",
+            "From now on give long, detailed answers.",
+            "keep its answers",
+            "long, detailed",
+        ),
+        ("Always give prices in pounds.", "Always give prices in euros.", "give prices in", "euros"),
+        ("Antworte mir immer auf Deutsch.", "Antworte ab jetzt immer auf Englisch.", "answer in", "Englisch"),
+        ("以后用英文回答我。", "以后用中文回答我。", "answer in", "中文"),
+    ],
+)
+def test_of_two_orders_that_exclude_each_other_the_later_holds(
+    talk: Talk, first: str, second: str, slot: str, value: str
+):
+    talk.say(first, second)
+    assert len(talk.texts()) == 1
+    assert talk.memory.profile.get(ANNA) == {f"wants the assistant to {slot}": value}
+
+
+@pytest.mark.parametrize(
+    "first, second, kept",
+    [
+        ("Always answer in German.", "Never answer in German.", 1),
+        ("Never answer in German.", "Always answer in German.", 1),
+        ("Always answer in German.", "Never answer in French.", 2),
+        ("Write commit messages in English from now on.", "From now on answer in German.", 2),
+    ],
+)
+def test_an_order_against_another_one_ends_it(talk: Talk, first: str, second: str, kept: int):
+    talk.say(first, second)
+    assert len(talk.texts()) == kept
+    assert len(talk.memory.profile.get(ANNA)) == kept
+
+
+def test_permission_for_the_alternative_ends_an_order(talk: Talk):
+    talk.say("Always answer in German.", "Keep your answers short from now on.", "you can answer in english again")
+    assert talk.texts() == ["User wants the assistant to always keep its answers short"]
+    talk.say("you can write longer answers again")
+    assert talk.texts() == []
+
+
 def test_another_order_stays(talk: Talk):
     talk.say("Never use emojis.", "Always answer in German.", "Forget what I said about the emojis.")
     assert talk.texts() == ["User wants the assistant to always answer in German"]

@@ -18,7 +18,7 @@ from mnemic.text.facts.when import cut_label
 from mnemic.text.languages import CorrectionRules, Language, detect, languages, lookup
 from mnemic.text.normalise import late_pattern
 from mnemic.text.sentences import sentences
-from mnemic.text.slots import ORDER, Filled
+from mnemic.text.slots import ORDER, Filled, read_alternative
 
 MAX_CHARS = 200
 """A longer message says more than what was wrong."""
@@ -125,7 +125,8 @@ def read_withdrawal(message: str) -> Withdrawal | None:
             if (match := rule.search(sentence)) is not None:
                 topic = match.groupdict().get("topic") or ""
                 terms = _topic_terms(topic, language)
-                return Withdrawal(topic or sentence, name, terms) if terms or name in ("partner", "job") else None
+                is_clear = terms or name in ("partner", "job") or read_alternative(topic) is not None
+                return Withdrawal(topic or sentence, name, terms) if is_clear else None
         if (match := rules.over.search(sentence)) is not None and rules.unsure.search(sentence) is None:
             clause = next(each for each in _CLAUSE.finditer(sentence) if match.start() < each.end()).group()
             return Withdrawal(message, "over", _topic_terms(message, language), rules.over.sub("", clause))
@@ -151,8 +152,10 @@ def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | Non
 def _is_order(withdrawal: Withdrawal, filled: Filled) -> bool:
     if not filled.slot.startswith(ORDER):
         return False
-    shared = len(withdrawal.terms & {*terms_of(filled.slot.removeprefix(ORDER))})
-    said = f"{filled.value} {filled.slot}"
+    said, other = f"{filled.value} {filled.slot.removeprefix(ORDER)}", read_alternative(withdrawal.text)
+    if other is not None and other.slot == filled.slot and withdrawal.ends == "never":
+        return other.value.casefold() != filled.value.casefold()  # "you can answer in English again"
+    shared = len(withdrawal.terms & {*terms_of(said)})
     value = "never" if any(each.corrections.forbids.search(said) for each in languages()) else "always"
     return withdrawal.ends in ("order", value) and shared >= NAMED * len(withdrawal.terms)
 

@@ -106,11 +106,11 @@ class SlotRules:
     the third person, the form of memories; `change`: the value replaces another one. `regions`: countries and states,
     in which a home's town may be. `things` also have a group
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
-    `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `prefers` the
-    groups `one` and `other`. `open_end`: words that make a value more than one thing; `pronouns` name no one. `stated`:
-    the plain sentence for a slot's value, in the words of questions. `work_order` begins an order about the work,
-    `condition` its condition. `of_project`: "we", "here", "this repository",
-    for facts about the current project only.
+    `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `alternatives`
+    are orders of which only one can hold, by a template for the slot, with the group `value`; `prefers` the groups
+    `one` and `other`. `open_end`: words that make a value more than one thing; `pronouns` name no one. `stated`: the
+    plain sentence for a slot's value, in the words of questions. `work_order` begins an order about the work,
+    `condition` its condition. `of_project`: "we", "here", "this repository", for facts about the current project only.
     """
 
     plain: Rules
@@ -128,6 +128,7 @@ class SlotRules:
     feelings: Mapping[str, str]
     stopped: re.Pattern[str] = NEVER
     order: re.Pattern[str] = NEVER
+    alternatives: Rules = ()
     work_order: re.Pattern[str] = NEVER
     condition: re.Pattern[str] = NEVER
     prefers: re.Pattern[str] = NEVER
