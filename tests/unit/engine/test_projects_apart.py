@@ -128,7 +128,7 @@ def test_a_session_of_two_projects_gives_a_summary_of_each(clock: Clock):
 def test_an_order_about_the_work_stays_in_its_project_and_one_about_the_talk_holds_everywhere(mnemic: Mnemic):
     say(mnemic, APOLLO, "Never push to main without a review.", "Please always answer in German.")
     mnemic.work()
-    german = {"wants the assistant to answer in german": "always"}
+    german = {"wants the assistant to answer in": "German"}
     assert mnemic.profile.get(BOATS) == german
     assert [each.text for each in mnemic.list(BOATS)] == ["User wants the assistant to always answer in German"]
     assert {each.text for each in mnemic.list(APOLLO)} == {

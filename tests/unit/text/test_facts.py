@@ -513,11 +513,11 @@ def test_a_choice_among_what_was_just_shown_is_no_decision(said: str):
             "never",
         ),
         ("Stop calling me Bob.", "User wants the assistant to never call them Bob", "never"),
-        ("以后请用中文回答我", "用户希望助手始终用中文回答用户", "始终"),
+        ("以后请用中文回答我", "用户希望助手始终用中文回答用户", "中文"),
         (
             "Antworte bitte immer auf Deutsch.",
             "User bittet den Assistenten: „Antworte bitte immer auf Deutsch“",
-            "always",
+            "Deutsch",
         ),
     ],
 )
