@@ -50,6 +50,8 @@ def test_the_start_of_a_state_is_no_day_ahead():
     [
         ("hi I'm Bo and I live in Lund", ["User is Bo", "User lives in Lund"]),
         ("hey there my name is Bo", ["User's name is Bo"]),
+        ("hey im Berta, i drive trams", ["User is Berta", "User drives trams"]),
+        ("Me and Ida split up.", ["User and Ida split up"]),
         ("my son Ib has a milk allergy so what can i bake for him", ["User's son Ib has a milk allergy"]),
         ("my dad has gout, can u give me a dinner idea", ["User's dad has gout"]),
         ("GOT THE FLAT IN LUND", ["User got THE FLAT IN LUND"]),
@@ -103,6 +105,8 @@ def test_an_order_for_once_is_not(text: str):
         ("I've got an allergy to cats and dogs", "allergy to cats and dogs", "cats and dogs"),
         ("I'm allergic to eggs and cashews", "allergy to eggs and cashews", "eggs and cashews"),
         ("I'm allergic to nuts and I hate mint", "allergy to nuts", "nuts"),
+        ("We're vegan at home.", "diet", "vegan"),
+        ("Bo and I broke up in May.", "relationship", "broke up"),
         ("My new flatmate is Ida, Bo moved out.", "own flatmate", "Ida"),
         ("Choir has been changed to Mondays.", "when choir", "Mondays"),
     ],

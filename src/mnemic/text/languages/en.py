@@ -87,7 +87,7 @@ def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
             r"(?:my|our)\s+[\w'’-]+(?:\s+[\w'’-]+)?\s+(?:is|are|was|were|has|have|had|will|can)\b", after
         )
     return (
-        not re.search(r"\b(?:I|we)\b|['’](?:m|ve|s)\b|\b(?:is|are|was|were|has|had|have)\b", left)
+        not re.search(r"\b(?:[Ii]|we|im|ive)\b|['’](?:m|ve|s)\b|\b(?:is|are|was|were|has|had|have)\b", left)
         and len(left.split()) <= _PAIR_WORDS
     )
 
