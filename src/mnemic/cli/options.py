@@ -72,7 +72,7 @@ User = Annotated[
         "--user",
         "-u",
         envvar="MNEMIC_USER",
-        help="The user. Default: the configured user, or your login name.",
+        help="The user. Default, except for erase and memory clear: the configured user, or your login name.",
         metavar="ID",
         autocompletion=list_users,
     ),
