@@ -13,19 +13,25 @@ from mnemic.engine.edit import Editor, gives_way
 from mnemic.engine.engine import SessionRun
 from mnemic.engine.fields import ended, filled_of, slot_notes, with_text
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
+from mnemic.engine.lasting_facts import remove_derived
 from mnemic.model.item import Memory, Message, Provenance, Role, State, Trust
 from mnemic.model.records import Action
 from mnemic.model.scope import Visibility
-from mnemic.text.facts.corrections import Correction, Withdrawal, correct, find_corrections, find_over, read_withdrawal
+from mnemic.text.facts.corrections import (
+    Correction,
+    Withdrawal,
+    correct,
+    cut_half,
+    find_corrections,
+    find_over,
+    read_withdrawal,
+)
 from mnemic.text.facts.find import EXTRACTOR, SPAN_SUPPORT, VERSION, label_time
 from mnemic.text.facts.when import cut_label, find_time
 from mnemic.text.languages import detect
 
 LOOK_BACK = 12
 """Messages of anybody before a correction, in which the wrong value was said."""
-
-NEAR = 3
-"""Messages of the user before a correction that need not name the wrong value."""
 
 
 class TakingBack(SessionRun):
@@ -39,9 +45,20 @@ class TakingBack(SessionRun):
         changes, spans = self._correct(message, reply)
         self._write(visible, changes, f"corrected: message {message.id}")
         withdrawal = None if changes else read_withdrawal(message.text)
+        if withdrawal is not None and withdrawal.ends == "name":
+            with self._engine.store.write() as work:
+                remove_derived(work, self._partition, "name", withdrawal.text)
         if withdrawal is not None:
-            over = [(m, ended(m, message.observed_at)) for m in self._find_over(visible, message, withdrawal)]
-            self._write(visible, over, f"taken back: message {message.id}")
+            over = self._find_over(visible, message, withdrawal)
+            left = [
+                cut_half(memory.text, withdrawal) if withdrawal.ends in ("over", "job") else None for memory in over
+            ]
+            changed = [
+                (memory, ended(memory, message.observed_at) if half is None else with_text(memory, half))
+                for memory, half in zip(over, left, strict=True)
+                if half != ""
+            ]
+            self._write(visible, changed, f"taken back: message {message.id}")
         return spans
 
     def _write(self, visible: Visibility, changes: Sequence[tuple[Memory, Memory]], reason: str) -> None:
@@ -68,7 +85,7 @@ class TakingBack(SessionRun):
         And the spans of the sentences that say it.
         """
         for place, (earlier, made) in enumerate(self._list_earlier(message)):
-            found = find_corrections(message.text, earlier.text, reply, is_near=place < NEAR)
+            found = find_corrections(message.text, earlier.text, reply, place=place)
             own = [memory for memory in made if _is_own(memory, message)]
             changes = [(memory, new) for memory in own if (new := _corrected(memory, found, message)) is not None]
             if changes:

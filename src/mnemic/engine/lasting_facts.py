@@ -180,6 +180,13 @@ def _value_of(filled: Filled) -> str:
     return "yes" if _says_value(filled) else _LEADING.sub("", filled.value).strip()
 
 
+def remove_derived(work: UnitOfWork, partition: Partition, key: str, value: str) -> None:
+    """Remove a profile entry with this value, unless it was set by hand."""
+    for entry in work.profiles.of(partition):
+        if entry.key == key and entry.source in DERIVED_SOURCES and entry.value.casefold() == value.casefold():
+            work.profiles.remove(partition, [key])
+
+
 def forget_deleted(hand: Hand, memories: Sequence[Memory]) -> int:
     """Remove derived profile entries with the values of deleted memories, unless another one supports them. Returns
     their number.

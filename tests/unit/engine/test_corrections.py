@@ -200,6 +200,85 @@ def test_something_else_that_is_over_ends_nothing(talk: Talk, told: str, message
     assert before <= set(talk.texts())
 
 
+@pytest.mark.parametrize(
+    "told, asked, reply, message",
+    [
+        ("my birthday is on march 3rd", "when was Darwin's birthday?", "February 12.", "no its march 15 isnt it"),
+        ("my son Ib is 7", "how many moons does mars have", "It has 4.", "no, 2"),
+        ("my dog is called Rex", "whats the dog of Garfield called", "Bello.", "no its Odie"),
+        ("我的生日是5月3日。", "牛顿生日是哪天?", "2月15日。", "不对,是1月4日"),
+    ],
+)
+def test_a_denial_of_what_the_assistant_said_of_something_else_corrects_nothing(
+    talk: Talk, told: str, asked: str, reply: str, message: str
+):
+    talk.say(told)
+    before = talk.texts()
+    talk.say(asked, reply=reply)
+    talk.say(message)
+    assert set(before) <= set(talk.texts())
+
+
+@pytest.mark.parametrize(
+    "told, message",
+    [
+        ("I'm training for the Cardiff marathon.", "not training today, legs are dead"),
+        ("im going to peru in april", "not going to the office today"),
+        ("i work at Aldi", "i dont just work at aldi, i also drive a taxi"),
+        ("i play guitar in a band", "what's that line, 'i don't play guitar anymore', who wrote that"),
+        ("i work at Aldi", "my colleague says: 'i'm not working for aldi anymore, im done'"),
+        ("i work at Aldi", "note to summarise: I stopped working at Aldi in March."),
+        ("i have a cat called Miso", "my roommate: i no longer have a cat :("),
+        ("i have a meeting with sarah on tuesday", "sarah cancelled her other meeting"),
+    ],
+)
+def test_other_words_and_other_things_end_nothing(talk: Talk, told: str, message: str):
+    talk.say(told)
+    before = talk.texts()
+    talk.say(message)
+    assert before
+    assert set(before) <= set(talk.texts())
+
+
+@pytest.mark.parametrize(
+    "told, message, left",
+    [
+        ("works at aldi and teaches yoga on weekends", "i quit my yoga job", "User works at aldi"),
+        ("plays chess and tennis", "i dont play tennis anymore", "User plays chess"),
+        ("has netflix and disney plus", "i cancelled netflix", "User has disney plus"),
+    ],
+)
+def test_of_two_things_the_other_one_stays(talk: Talk, told: str, message: str, left: str):
+    talk.memory.remember(ANNA, f"User {told}")
+    talk.say(message)
+    assert left in talk.texts()
+
+
+@pytest.mark.parametrize(
+    "told, message",
+    [
+        ("My girlfriend is called Lena.", "i broke up with lena yesterday"),
+        ("I have a dog called Rex.", "rex died last night"),
+        ("I take ibuprofen every morning.", "i stopped taking ibuprofen"),
+        ("My rent is 1200.", "my rent is 1350 now"),
+        ("Meine Frau heißt Sabine.", "Sabine und ich sind seit März geschieden."),
+        ("我喜欢吃辣", "我现在不吃辣了,医生说不行"),
+    ],
+)
+def test_what_daily_talk_ends_is_over(talk: Talk, told: str, message: str):
+    talk.say(told)
+    before = talk.texts()
+    talk.say(message)
+    assert before
+    assert not set(before) & set(talk.texts())
+
+
+def test_a_name_that_is_not_wanted_leaves_the_profile(talk: Talk):
+    talk.say("Call me Captain.", "stop calling me captain its cringe")
+    assert talk.texts() == ["User wants the assistant to never call them captain"]
+    assert talk.memory.profile.get(ANNA) == {"wants the assistant to call them captain": "never"}
+
+
 def test_nobody_corrects_what_another_said(talk: Talk):
     talk.say("I live in Leeds.")
     talk.say("Not Leeds, Hull.", "you can use emojis again", scope=BERT)

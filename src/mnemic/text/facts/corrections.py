@@ -13,7 +13,7 @@ from functools import cache
 
 from mnemic.model.item import Memory
 from mnemic.text.analyser import STOP_WORDS
-from mnemic.text.facts.find import terms_of
+from mnemic.text.facts.find import is_anothers, is_speech, terms_of
 from mnemic.text.facts.when import cut_label
 from mnemic.text.languages import CorrectionRules, Language, detect, languages, lookup
 from mnemic.text.normalise import late_pattern
@@ -22,6 +22,9 @@ from mnemic.text.slots import ORDER, Filled, read_alternative
 
 MAX_CHARS = 200
 """A longer message says more than what was wrong."""
+
+NEAR = 3
+"""Messages of the user before a correction that need not name the wrong value."""
 
 MAX_WORDS = 14  # of a sentence that corrects a value
 
@@ -34,9 +37,11 @@ NAMED = 0.5
 _FEWEST_TERMS = 2  # that a plan shares with what is over, unless nothing else can be meant
 _MOST_WORDS = 4  # of a wrong value
 _MOST_HAN = 8
+_MOST_BESIDE = 5  # words beside "cancelled" that tell what is
 _FEWEST_LETTERS = 3  # of a name that may be misspelt
 _MOST_LETTERS = 2  # that a misspelt name may be longer or shorter
 _MOST_TIMES = 5  # that a number may be larger or smaller than the wrong one
+_NAMES = ("name", f"{ORDER}call them")
 _HAN = late_pattern("[\u4e00-\u9fff]")
 _CLAUSE = late_pattern(r"(?:[^,;:，；：.]|[.:](?!\s))+[,;:，；：.]?")
 _WORD = late_pattern(r"[^\s,;:!?()\"“”]+")
@@ -69,10 +74,10 @@ def takes_back(message: str) -> bool:
     return any(_is_cue(sentence, language.corrections) for _, sentence, language in _read_sentences(message))
 
 
-def find_corrections(message: str, said: str, reply: str, *, is_near: bool = True) -> list[Correction]:
-    """The values of what the user `said` before that the message corrects. `reply`: what the assistant said in between.
-    It tells which of several values is meant, and a question in it what "No, Tuesday" may answer. Unless what was said
-    `is_near`, the message must name the wrong value.
+def find_corrections(message: str, said: str, reply: str, *, place: int = 0) -> list[Correction]:
+    """The values of what the user `said` that the message corrects. `place`: how many messages of the user are between.
+    Before the last `NEAR` ones, the message must name the wrong value. `reply`: what the assistant said right before
+    the message. It tells which of several values is meant, and what "No, Tuesday" is about.
     """
     found: list[Correction] = []
     for start, sentence, language in _read_sentences(message):
@@ -80,9 +85,10 @@ def find_corrections(message: str, said: str, reply: str, *, is_near: bool = Tru
         if len(sentence.split()) > MAX_WORDS:
             continue
         pairs = [*_find_named(sentence, said, language)]
-        is_meant = rules.slip.search(sentence) or _is_starred(sentence)
-        if not pairs and is_near and (is_meant or _is_answer(sentence, reply, rules)):
-            pairs = [*_find_values(sentence, said, reply, rules)]
+        is_meant = rules.slip.search(sentence) is not None or _is_starred(sentence)
+        if not pairs and place < NEAR and (is_meant or _is_answer(sentence, reply, rules)):
+            values = _find_values(sentence, said, reply, rules)
+            pairs = [pair for pair in values if is_meant or _is_about(pair[0], reply, rules, place)]
         known = {each.wrong.casefold() for each in found}
         found += [Correction(a, b, start, start + len(sentence)) for a, b in pairs if a.casefold() not in known]
     return found
@@ -94,6 +100,16 @@ def _is_answer(sentence: str, reply: str, rules: CorrectionRules) -> bool:
     if denial is None or reply.rstrip().endswith(("?", "？")):
         return False
     return len(rules.filler.sub("", sentence[denial.end() :]).split()) <= _MOST_WORDS
+
+
+def _is_about(wrong: str, reply: str, rules: CorrectionRules, place: int) -> bool:
+    """False if "No, June 20" corrects what the assistant said of something else: the reply has another value of this
+    kind, or neither the reply nor the user's last message has this one.
+    """
+    if _pattern(wrong).search(reply):
+        return True
+    kinds = [kind for _, kind in rules.kinds if kind.fullmatch(wrong)] or [rules.name]
+    return place == 0 and not any(kind.search(reply) for kind in kinds)
 
 
 def correct(text: str, wrong: str, right: str) -> str | None:
@@ -125,11 +141,13 @@ def read_withdrawal(message: str) -> Withdrawal | None:
             if (match := rule.search(sentence)) is not None:
                 topic = match.groupdict().get("topic") or ""
                 terms = _topic_terms(topic, language)
-                is_clear = terms or name in ("partner", "job") or read_alternative(topic) is not None
+                is_clear = terms or name in ("partner", "job", "name") or read_alternative(topic) is not None
                 return Withdrawal(topic or sentence, name, terms) if is_clear else None
         if (match := rules.over.search(sentence)) is not None and rules.unsure.search(sentence) is None:
-            clause = next(each for each in _CLAUSE.finditer(sentence) if match.start() < each.end()).group()
-            return Withdrawal(message, "over", _topic_terms(message, language), rules.over.sub("", clause))
+            clause = next(each for each in _CLAUSE.finditer(sentence) if match.start() < each.end())
+            before = sentence[clause.start() : match.start()].split()[-_MOST_BESIDE:]
+            behind = sentence[match.end() : max(clause.end(), match.end())].split()[:_MOST_BESIDE]
+            return Withdrawal(message, "over", _topic_terms(message, language), " ".join([*before, *behind]))
     return None
 
 
@@ -137,6 +155,9 @@ def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | Non
     """Which of the known memories, with the slots that they fill, are what was taken back."""
     if withdrawal.ends in ("always", "never", "order"):
         return [memory for memory, filled in known if filled is not None and _is_order(withdrawal, filled)]
+    if withdrawal.ends == "name":
+        named = [(memory, filled.value.casefold()) for memory, filled in known if filled and filled.slot in _NAMES]
+        return [memory for memory, value in named if value == withdrawal.text.casefold()]
     told = [memory for memory, filled in known if filled is None or not filled.slot.startswith(ORDER)]
     if withdrawal.ends != "over":
         ties = [(m, dict(detect(m.text).corrections.ties)[withdrawal.ends]) for m in told]
@@ -145,8 +166,24 @@ def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | Non
     most = max((len(withdrawal.terms & terms) for _, terms in shares), default=0)
     best = [memory for memory, terms in shares if len(withdrawal.terms & terms) == most]
     named = _topic_terms(withdrawal.clause, detect(withdrawal.clause))
-    is_clear = most >= _FEWEST_TERMS or (len(named) <= _FEWEST_TERMS and _is_alone(named or withdrawal.terms, best))
+    is_named = len(named) <= _FEWEST_TERMS and _is_alone(named or withdrawal.terms, best)
+    is_clear = most >= _FEWEST_TERMS or is_named or any(cut_half(m.text, withdrawal) for m in best)
     return best if most and len(best) == 1 and is_clear else []
+
+
+def cut_half(text: str, withdrawal: Withdrawal) -> str | None:
+    """A text of two things without the one that is over: "plays chess" for "plays chess and tennis". Empty if it cannot
+    be cut, and None if it is about one thing.
+    """
+    said = cut_label(text)
+    halves = detect(said).corrections.halves.split(said)
+    if len(halves) != 2 or len(said.split()) > MAX_WORDS:  # noqa: PLR2004 -- one "and"
+        return None
+    *before, word = halves[0].split()
+    if withdrawal.terms & {*terms_of(word)}:
+        return " ".join([*before, halves[1]])
+    is_last = bool(withdrawal.terms & {*terms_of(halves[1])})
+    return halves[0] if is_last else "" if withdrawal.terms & {*terms_of(halves[0])} else None
 
 
 def _is_order(withdrawal: Withdrawal, filled: Filled) -> bool:
@@ -199,6 +236,8 @@ def _read_sentences(message: str) -> Iterator[tuple[int, str, Language]]:
         return
     found: list[tuple[int, int]] = []
     for start, end in sentences(message):
+        if any(each.statements.material.search(message[start:end]) for each in languages()):
+            return
         rest = message[start:end].lstrip()
         is_part = bool(found) and any(each.corrections.negated.match(rest) for each in languages())
         is_joined = is_part and len(message[slice(*found[-1])].split()) < _MOST_WORDS
@@ -206,7 +245,8 @@ def _read_sentences(message: str) -> Iterator[tuple[int, str, Language]]:
     for start, end in found:
         text = message[start:end].strip()
         for language in languages():
-            if (_HAN.search(text) is None) is language.is_cased:
+            is_foreign = language.corrections.foreign.search(text) is not None or is_anothers(text, language)
+            if (_HAN.search(text) is None) is language.is_cased and not is_foreign and not is_speech(text):
                 yield start, text, language
 
 
@@ -273,6 +313,8 @@ def _find_right(before: str, behind: str, wrong: str, rules: CorrectionRules) ->
     plain = rules.filler.sub("", before + " ").strip()
     if plain and len(words) >= count:
         return " ".join(words[-count:]).strip(".!*")
+    if not rules.joint.match(behind):
+        return ""  # "not training today"
     words = [match.group() for match in _WORD.finditer(rules.filler.sub("", behind.lstrip(" ,;:.–—-")))]
     is_last = {*" ".join(words[-count:]).casefold().split()} & {*wrong.casefold().split()}
     return " ".join(words[-count:] if is_last else words[:count]).strip(".!*")

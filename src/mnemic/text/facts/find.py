@@ -40,6 +40,7 @@ _SPEAKER = late_pattern(
     r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
     re.IGNORECASE,
 )
+_SPEECH = late_pattern(r"(?<!\w)['‘](?:i|im|my|we|our|ich|mein\w*|wir)\b.*['’](?!\w)", re.IGNORECASE)
 _CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$])|^\s{4,}\S.*[;{}()=]\s*$")
 
 
@@ -65,18 +66,24 @@ def find_statements(text: str) -> list[Statement]:
     found: list[Statement] = []
     for start, end in sentences(text):
         sentence = text[start:end]
-        if _CODE.match(sentence):
+        if _CODE.match(sentence) or is_speech(sentence):
             continue
         language = detect(sentence)
         if language.statements.material.search(sentence):
             break
         is_hostile = any(left < end and start < right for left, right in hostile)
-        if not is_hostile and not _is_anothers(sentence, language):
+        if not is_hostile and not is_anothers(sentence, language):
             found.extend(_find_clauses(text, start, end, language))
     return found
 
 
-def _is_anothers(sentence: str, language: Language) -> bool:
+def is_speech(sentence: str) -> bool:
+    """True for a sentence that quotes somebody in the first person: "he texted 'i quit'"."""
+    return _SPEECH.search(sentence) is not None
+
+
+def is_anothers(sentence: str, language: Language) -> bool:
+    """True for a line with its speaker before it, as in a transcript."""
     return _SPEAKER.match(sentence) is not None and language.statements.own_label.match(sentence) is None
 
 

@@ -212,7 +212,9 @@ class CorrectionRules:
 
     `slip`: words that admit a mistake; `answer`: a denial at the start of a sentence, which may also answer a question;
     `negated`: the "not" before a wrong value. `kinds`: values of which one can replace another. `name`: a word that may
-    be a misspelt name; `named` has the group `right`, a name. `filler`: words beside a value that are no part of it.
+    be a misspelt name; `named` has the group `right`, a name. `filler`: words beside a value that are no part of it;
+    `joint`: what stands between a wrong value and the right one behind it. `foreign`: a sentence with words of others.
+    `halves`: the "and" of a memory about two things.
     `withdrawn`: sentences with the group `topic`, by what they end: a standing order ("always", "never", or "order" for
     both), "partner" or "job". `over`: words that end any other plan or habit, unless the sentence is `unsure`. `ties`:
     what a memory says that may end so, by "over", "partner" and "job". `forbids`: words of orders to never do
@@ -226,6 +228,9 @@ class CorrectionRules:
     name: re.Pattern[str] = NEVER
     named: re.Pattern[str] = NEVER
     filler: re.Pattern[str]
+    joint: re.Pattern[str]
+    foreign: re.Pattern[str] = NEVER
+    halves: re.Pattern[str]
     withdrawn: Rules
     over: re.Pattern[str]
     unsure: re.Pattern[str]

@@ -220,7 +220,8 @@ def tell_order(order: str) -> str:
 
 _BASES = {word: f"{word[:-3]}e" for word in words("using writing giving apologizing apologising")}
 _BEHIND = any_case(
-    r"(?:,? (?:please|pls|plz|haha+|lol|thx|thanks|from now on)|[,;] (?:i|im|i['’]m|my|it['’]?s|its|they|our|we|the) .*"
+    r"(?:,? (?:please|pls|plz|haha+|lol|thx|thanks|from now on|any ?more|any longer|it['’]?s \w+(?: \w+)?)"
+    r"|[,;] (?:i|im|i['’]m|my|it['’]?s|its|they|our|we|the) .*"
     r"|,? (?:because|since|bc|cos|so (?=i |my |we )).*)+$"
 )
 _DOING = any_case(r"\b(?P<when>when(?:ever)?|if|unless|before|after|everything) you (?P<verb>\w+)")
