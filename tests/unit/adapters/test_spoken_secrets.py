@@ -42,6 +42,8 @@ SAID = [
     ("我的卡的密码是{}", "4417"),
     ("门禁密码 {}", "88213"),
     ("The alarm code is {}", "4417"),
+    ("my locker code changed to {}", "4417"),
+    ("my card pin was changed to {}", "4417"),
     ("the code of the safe is {}", "88213"),
     ("my unlock code is {}", "135790"),
     ("my 2FA backup code is {}", "8842-1190"),
