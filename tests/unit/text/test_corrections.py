@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mnemic.text.facts.corrections import correct, find_corrections, read_withdrawal, takes_back
+from mnemic.text.facts.corrections import correct, cut_half, find_corrections, read_withdrawal, takes_back
 
 
 def corrected(message: str, said: str, reply: str = "Noted.") -> str | None:
@@ -102,3 +104,40 @@ def test_what_no_longer_holds_is_read(message: str, ends: str):
 )
 def test_what_only_looks_like_it_takes_nothing_back(message: str):
     assert read_withdrawal(message) is None
+
+
+PIECES = (
+    *("not", "no", "sorry", "*", "I", "quit", "the", "and", "it's", "Dana", "Dona", "12", "May", "cancelled", "over"),
+    *(
+        "nicht",
+        "sondern",
+        "abgesagt",
+        "不是",
+        "是",
+        "取消了",
+        "，",
+        ",",
+        ".",
+        ":",
+        "?",
+        "\n",
+        "'",
+        "off",
+        "again",
+        "you can",
+    ),
+)
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=20), st.lists(st.sampled_from(PIECES), max_size=12), st.text(max_size=40)
+)
+def test_no_text_raises(words: list[str], said: list[str], odd: str):
+    message, before = " ".join(words), " ".join(said)
+    for text in (message, odd, f"{message}{odd}"):
+        takes_back(text)
+        for each in find_corrections(text, before, odd):
+            correct(before, each.wrong, each.right)
+        withdrawal = read_withdrawal(text)
+        if withdrawal is not None:
+            cut_half(f"User likes {before or odd}", withdrawal)
