@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemic.text.facts.corrections import correct, cut_half, find_corrections, read_withdrawal, takes_back
