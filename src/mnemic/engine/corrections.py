@@ -51,7 +51,8 @@ class TakingBack(SessionRun):
         if withdrawal is not None:
             over = self._find_over(visible, message, withdrawal)
             left = [
-                cut_half(memory.text, withdrawal) if withdrawal.ends in ("over", "job") else None for memory in over
+                cut_half(memory.text, withdrawal) if withdrawal.ends in ("over", "job", "partner") else None
+                for memory in over
             ]
             changed = [
                 (memory, ended(memory, message.observed_at) if half is None else with_text(memory, half))
@@ -84,8 +85,10 @@ class TakingBack(SessionRun):
         """The memories with a wrong value, and as they are with the right one: those of the latest message that has it.
         And the spans of the sentences that say it.
         """
-        for place, (earlier, made) in enumerate(self._list_earlier(message)):
-            found = find_corrections(message.text, earlier.text, reply, place=place)
+        between: list[str] = []
+        for earlier, made in self._list_earlier(message):
+            found = find_corrections(message.text, earlier.text, reply, between)
+            between.append(earlier.text)
             own = [memory for memory in made if _is_own(memory, message)]
             changes = [(memory, new) for memory in own if (new := _corrected(memory, found, message)) is not None]
             if changes:

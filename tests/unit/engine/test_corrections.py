@@ -105,6 +105,13 @@ def test_a_question_is_not_corrected_by_its_answer(talk: Talk):
     assert talk.texts() == before
 
 
+def test_a_value_said_in_between_is_what_a_slip_corrects(talk: Talk):
+    talk.say(
+        "My shift starts at 9.", "homework: a train leaves at 3pm, when does it arrive", "oh wait it leaves at 4pm"
+    )
+    assert "User's shift starts at 9" in talk.texts()
+
+
 def test_an_order_ends_and_leaves_the_profile(talk: Talk):
     talk.say("Never use emojis.")
     assert any("emojis" in key for key in talk.memory.profile.get(ANNA))
@@ -230,6 +237,11 @@ def test_a_denial_of_what_the_assistant_said_of_something_else_corrects_nothing(
         ("i work at Aldi", "note to summarise: I stopped working at Aldi in March."),
         ("i have a cat called Miso", "my roommate: i no longer have a cat :("),
         ("i have a meeting with sarah on tuesday", "sarah cancelled her other meeting"),
+        ("My wedding is in June.", "my cousins wedding is cancelled"),
+        ("i work at Aldi", "i got laid off from my first job in 2009"),
+        ("i work at Aldi", "i had a dream where i quit aldi"),
+        ("My girlfriend is called Ana.", "ana and i broke up for a week in 2019 but thats old news"),
+        ("I drink coffee every morning.", '"i quit coffee" is such a cliche title'),
     ],
 )
 def test_other_words_and_other_things_end_nothing(talk: Talk, told: str, message: str):

@@ -38,6 +38,7 @@ _FEWEST_TERMS = 2  # that a plan shares with what is over, unless nothing else c
 _MOST_WORDS = 4  # of a wrong value
 _MOST_HAN = 8
 _MOST_BESIDE = 5  # words beside "cancelled" that tell what is
+_MOST_PARTS = 2  # of a memory that may be cut: one that says more keeps what it says
 _FEWEST_LETTERS = 3  # of a name that may be misspelt
 _MOST_LETTERS = 2  # that a misspelt name may be longer or shorter
 _MOST_TIMES = 5  # that a number may be larger or smaller than the wrong one
@@ -74,10 +75,10 @@ def takes_back(message: str) -> bool:
     return any(_is_cue(sentence, language.corrections) for _, sentence, language in _read_sentences(message))
 
 
-def find_corrections(message: str, said: str, reply: str, *, place: int = 0) -> list[Correction]:
-    """The values of what the user `said` that the message corrects. `place`: how many messages of the user are between.
-    Before the last `NEAR` ones, the message must name the wrong value. `reply`: what the assistant said right before
-    the message. It tells which of several values is meant, and what "No, Tuesday" is about.
+def find_corrections(message: str, said: str, reply: str, between: Sequence[str] = ()) -> list[Correction]:
+    """The values of what the user `said` that the message corrects. `between`: the user's messages since then. After
+    `NEAR` of them, the message must name the wrong value. `reply`: what the assistant said right before the message. It
+    tells which of several values is meant, and what "No, Tuesday" is about.
     """
     found: list[Correction] = []
     for start, sentence, language in _read_sentences(message):
@@ -86,9 +87,10 @@ def find_corrections(message: str, said: str, reply: str, *, place: int = 0) -> 
             continue
         pairs = [*_find_named(sentence, said, language)]
         is_meant = rules.slip.search(sentence) is not None or _is_starred(sentence)
-        if not pairs and place < NEAR and (is_meant or _is_answer(sentence, reply, rules)):
+        if not pairs and len(between) < NEAR and (is_meant or _is_answer(sentence, reply, rules)):
+            later = between if rules.explicit.search(sentence) or _is_starred(sentence) else [*between, reply]
             values = _find_values(sentence, said, reply, rules)
-            pairs = [pair for pair in values if is_meant or _is_about(pair[0], reply, rules, place)]
+            pairs = [pair for pair in values if _is_about(pair[0], reply, rules, later)]
         known = {each.wrong.casefold() for each in found}
         found += [Correction(a, b, start, start + len(sentence)) for a, b in pairs if a.casefold() not in known]
     return found
@@ -102,14 +104,15 @@ def _is_answer(sentence: str, reply: str, rules: CorrectionRules) -> bool:
     return len(rules.filler.sub("", sentence[denial.end() :]).split()) <= _MOST_WORDS
 
 
-def _is_about(wrong: str, reply: str, rules: CorrectionRules, place: int) -> bool:
-    """False if "No, June 20" corrects what the assistant said of something else: the reply has another value of this
-    kind, or neither the reply nor the user's last message has this one.
+def _is_about(wrong: str, reply: str, rules: CorrectionRules, later: Sequence[str]) -> bool:
+    """False if a value that was said `later` may be meant instead: "No, June 20", after the assistant named a day. What
+    was not said last must be in the reply, unless the user says that it was a mistake of theirs.
     """
     if _pattern(wrong).search(reply):
         return True
     kinds = [kind for _, kind in rules.kinds if kind.fullmatch(wrong)] or [rules.name]
-    return place == 0 and not any(kind.search(reply) for kind in kinds)
+    is_last = not later or (len(later) == 1 and later[0] is reply) or reply not in later
+    return is_last and not any(kind.search(text) for kind in kinds for text in later)
 
 
 def correct(text: str, wrong: str, right: str) -> str | None:
@@ -137,13 +140,15 @@ def read_withdrawal(message: str) -> Withdrawal | None:
     """The standing order, plan or tie that a message takes back."""
     for _, sentence, language in _read_sentences(message):
         rules = language.corrections
+        if rules.unsure.search(sentence) is not None:
+            continue
         for name, rule in rules.withdrawn:
             if (match := rule.search(sentence)) is not None:
                 topic = match.groupdict().get("topic") or ""
                 terms = _topic_terms(topic, language)
                 is_clear = terms or name in ("partner", "job", "name") or read_alternative(topic) is not None
                 return Withdrawal(topic or sentence, name, terms) if is_clear else None
-        if (match := rules.over.search(sentence)) is not None and rules.unsure.search(sentence) is None:
+        if (match := rules.over.search(sentence)) is not None:
             clause = next(each for each in _CLAUSE.finditer(sentence) if match.start() < each.end())
             before = sentence[clause.start() : match.start()].split()[-_MOST_BESIDE:]
             behind = sentence[match.end() : max(clause.end(), match.end())].split()[:_MOST_BESIDE]
@@ -177,7 +182,9 @@ def cut_half(text: str, withdrawal: Withdrawal) -> str | None:
     """
     said = cut_label(text)
     halves = detect(said).corrections.halves.split(said)
-    if len(halves) != 2 or len(said.split()) > MAX_WORDS:  # noqa: PLR2004 -- one "and"
+    if len(halves) + len(re.findall(r"[,;，；]", said)) > _MOST_PARTS:
+        return ""
+    if len(halves) != _MOST_PARTS or len(said.split()) > MAX_WORDS:
         return None
     *before, word = halves[0].split()
     if withdrawal.terms & {*terms_of(word)}:
@@ -279,7 +286,8 @@ def _find_named(sentence: str, said: str, language: Language) -> Iterator[tuple[
 def _is_content(text: str, language: Language) -> bool:
     """True unless all words are function words."""
     is_value = any(kind.fullmatch(text) for _, kind in language.corrections.kinds)
-    return is_value or any(word not in STOP_WORDS and word not in language.common for word in text.casefold().split())
+    words = [re.split("['’]", word)[0] for word in text.casefold().split()]
+    return is_value or any(word not in STOP_WORDS and word not in language.common for word in words)
 
 
 def _last_clause(before: str) -> str:

@@ -210,18 +210,19 @@ class DueRules:
 class CorrectionRules:
     """How a user takes back what they said.
 
-    `slip`: words that admit a mistake; `answer`: a denial at the start of a sentence, which may also answer a question;
-    `negated`: the "not" before a wrong value. `kinds`: values of which one can replace another. `name`: a word that may
-    be a misspelt name; `named` has the group `right`, a name. `filler`: words beside a value that are no part of it;
-    `joint`: what stands between a wrong value and the right one behind it. `foreign`: a sentence with words of others.
-    `halves`: the "and" of a memory about two things.
-    `withdrawn`: sentences with the group `topic`, by what they end: a standing order ("always", "never", or "order" for
-    both), "partner" or "job". `over`: words that end any other plan or habit, unless the sentence is `unsure`. `ties`:
-    what a memory says that may end so, by "over", "partner" and "job". `forbids`: words of orders to never do
-    something. `frame`: words that name no topic.
+    `slip`: words that admit a mistake, `explicit` if they mean nothing else; `answer`: a denial at the start of a
+    sentence, which may also answer a question; `negated`: the "not" before a wrong value. `kinds`: values of which one
+    can replace another. `name`: a word that may be a misspelt name; `named` has the group `right`, a name. `filler`:
+    words beside a value that are no part of it; `joint`: what stands between a wrong value and the right one behind it.
+    `foreign`: a sentence with words of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences
+    with the group `topic`, by what they end: a standing order ("always", "never", or "order" for both), a "name" for
+    the user, "partner" or "job". `over`: words that end any other plan or habit. Sentences that are `unsure` end
+    nothing. `ties`: what a memory says that may end so, by "over", "partner" and "job". `forbids`: words of orders to
+    never do something. `frame`: words that name no topic.
     """
 
     slip: re.Pattern[str]
+    explicit: re.Pattern[str]
     answer: re.Pattern[str]
     negated: re.Pattern[str]
     kinds: Rules
