@@ -8,7 +8,7 @@ rules: messages, a reply, and a message that corrects a value without naming the
 looks like it ("nothing"). Counted are the talks of which the wrong words (for "nothing", the right ones) had been
 stored. One is right if no memory and no line of the profile has the wrong words afterwards, and the right ones are
 there. Of a plan, an order or a tie, only earlier memories count: "User is not moving to Bristol after all" may stay.
-The rules were written with the talks a, b and c in view. Nobody looked at those of d.
+The rules were written with the talks a, b and c in view. Of the talks d, only the counts were seen.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def holds(text: str, words: str) -> bool:
 
 
 def is_held_out(talk: dict[str, Any]) -> bool:
-    """True for a talk that nobody looked at."""
+    """True for a talk of which only the count was seen."""
     return talk["id"].startswith(HELD_OUT)
 
 

@@ -25,7 +25,7 @@ from typer.models import OptionInfo
 
 from mnemic.cli.input import parse_json_object
 from mnemic.cli.menu import GROUPS, Entry, Menu
-from mnemic.cli.options import FLAGS, ScopeOptions, find_row, number_or_word, read_level_limits
+from mnemic.cli.options import FLAGS, ScopeOptions, StatedUser, find_row, number_or_word, read_level_limits
 from mnemic.cli.output import show_json
 from mnemic.model.scope import check_unicode
 from mnemic.verbs import BY_NAME, Access
@@ -80,11 +80,11 @@ COMMANDS: dict[str, Command] = {}
 """Every command whose module is imported."""
 
 
-def command(name: str, *, like: str = "") -> Callable[[Function], Function]:
+def command(name: str, *, like: str = "", is_stated: bool = False) -> Callable[[Function], Function]:
     """Registers a function as a command. `Arguments` are those of the verb of this command, or of the one `like` it."""
 
     def register(function: Function) -> Function:
-        COMMANDS[name] = Command(name, function, like)
+        COMMANDS[name] = Command(name, function, like, is_stated=is_stated)
         return function
 
     return register
@@ -146,6 +146,7 @@ def build_callback(known: Command) -> Function:
             parameters += _list_parameters(known)
         else:
             parameters.append(parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY))
+    parameters = _describe_user(parameters, is_stated=known.is_stated)
     _name_values(parameters)
 
     def run(**given: Any) -> None:
@@ -166,6 +167,11 @@ def build_callback(known: Command) -> Function:
     run.__name__, run.__doc__ = known.function.__name__, known.function.__doc__
     run.__signature__ = inspect.Signature(parameters)
     return run
+
+
+def _describe_user(parameters: Sequence[inspect.Parameter], *, is_stated: bool) -> list[inspect.Parameter]:
+    """The parameters, with help on `--user` that fits a command without a default user."""
+    return [each.replace(annotation=StatedUser) if is_stated and each.name == "user" else each for each in parameters]
 
 
 def _name_values(parameters: Sequence[inspect.Parameter]) -> None:

@@ -233,10 +233,10 @@ def why_not(found: WhyNot) -> None:
         output.note(f"score {found.score:.2f} = {parts}")
 
 
-@command("memory clear")
+@command("memory clear", is_stated=True)
 def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
     """Permanently delete all memories at the given levels of the scope. Messages are kept. Choose the user with --user
-    or MNEMIC_USER. The command ignores the configured user.
+    or MNEMIC_USER.
     """
     scope = options.stated_scope
     levels: list[Level] = arguments.setdefault("levels", [scope.default_level])

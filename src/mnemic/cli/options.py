@@ -66,17 +66,16 @@ def complete_from(read: Callable[[Mnemic, Scope], Candidates]) -> Callable[..., 
 list_users = complete_from(lambda mnemic, _: [(u.user, f"{u.memories} memories") for u in mnemic.users()])
 list_sessions = complete_from(lambda mnemic, scope: [(s.session, s.text) for s in mnemic.sessions(scope)])
 list_ids = complete_from(lambda mnemic, scope: [(m.id[-SHORT_ID_CHARS:], m.text) for m in mnemic.list(scope)])
-User = Annotated[
-    str | None,
-    typer.Option(
-        "--user",
-        "-u",
-        envvar="MNEMIC_USER",
-        help="The user. Default, except for erase and memory clear: the configured user, or your login name.",
-        metavar="ID",
-        autocompletion=list_users,
-    ),
-]
+
+
+def _user_option(default: str) -> Any:
+    return typer.Option(
+        "--user", "-u", envvar="MNEMIC_USER", help=f"The user. {default}", metavar="ID", autocompletion=list_users
+    )
+
+
+User = Annotated[str | None, _user_option("Default: the configured user, or your login name.")]
+StatedUser = Annotated[str | None, _user_option("The configured user is ignored.")]
 Agent = Annotated[str | None, typer.Option("--agent", envvar="MNEMIC_AGENT", help="The assistant.", metavar="ID")]
 Session = Annotated[
     str | None,

@@ -149,11 +149,10 @@ def rescue(
     output.show_answer(rescue_store(store, new), _show_rescue, as_json=as_json)
 
 
-@command("erase")
+@command("erase", is_stated=True)
 def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
     """Permanently erase all data of a user (or session, agent or org): messages, memories, documents, profile, history,
-    jobs, indexes and all derived data. A receipt without names is kept. Choose the user with --user or MNEMIC_USER. The
-    command ignores the configured user.
+    jobs, indexes and all derived data. A receipt without names is kept. Choose the user with --user or MNEMIC_USER.
     """
     is_sure = is_sure or "is_dry_run" in arguments
     output.require_answer("erase", is_sure=is_sure)

@@ -29,7 +29,7 @@ from mnemic.ranking.bm25 import products
 from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, key_words, writing_of
 from mnemic.text.sameness import MAX_PAIRS, covers_names, judge_prompt, read_judgements, same_statement
-from mnemic.text.slots import ORDER, ORDER_VALUES
+from mnemic.text.slots import ORDER, Filled, words_of
 
 NEAREST = 8
 """Memories that are looked at by vector, and as many by words."""
@@ -195,8 +195,8 @@ def _wanted_terms(engine: Engine, fact: Fact) -> set[str]:
     """The words and numbers that somebody must have said: no function words, not the user, no name of the slot."""
     free = _terms(engine, _USER) | _terms(engine, " ".join(_dates(fact)))
     if fact.slot.startswith(ORDER):
-        said = fact.slot.removeprefix(ORDER) if fact.value in ORDER_VALUES else fact.value
-        return _terms(engine, said) - free  # the words around it are those of the fact's form
+        said = words_of(Filled(fact.slot, fact.value))  # the words around it are those of the fact's form
+        return _terms(engine, said) - free
     if fact.slot:
         free |= _terms(engine, f"{fact.slot} {_LABELS}".replace("_", " "))
     words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(cut_label(fact.text))}

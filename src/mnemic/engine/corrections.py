@@ -30,11 +30,10 @@ from mnemic.text.facts.find import EXTRACTOR, SPAN_SUPPORT, VERSION, label_time
 from mnemic.text.facts.when import cut_label, find_time
 from mnemic.text.languages import detect
 
-LOOK_BACK = 12
-"""Messages of anybody before a correction, in which the wrong value was said."""
+LOOK_BACK = 12  # messages before a correction that may have the wrong value: six turns, as far as people point back
 
 
-class TakingBack(SessionRun):
+class Correcting(SessionRun):
     """Applies what messages of one conversation take back."""
 
     def run(self, message: Message, reply: str) -> list[tuple[int, int]]:
@@ -45,31 +44,24 @@ class TakingBack(SessionRun):
         changes, spans = self._correct(message, reply)
         self._write(visible, changes, f"corrected: message {message.id}")
         withdrawal = None if changes else read_withdrawal(message.text)
-        if withdrawal is not None and withdrawal.ends == "name":
-            with self._engine.store.write() as work:
-                remove_derived(work, self._partition, "name", withdrawal.text)
         if withdrawal is not None:
             over = self._find_over(visible, message, withdrawal)
-            left = [
-                cut_half(memory.text, withdrawal) if withdrawal.ends in ("over", "job", "partner") else None
-                for memory in over
-            ]
-            changed = [
-                (memory, ended(memory, message.observed_at) if half is None else with_text(memory, half))
-                for memory, half in zip(over, left, strict=True)
-                if half != ""
-            ]
-            self._write(visible, changed, f"taken back: message {message.id}")
+            self._write(visible, [*_end(over, withdrawal, message)], f"taken back: message {message.id}")
+            if withdrawal.ends == "name":  # the profile may have it without a memory
+                with self._engine.store.write() as work:
+                    remove_derived(work, self._partition, "name", withdrawal.text)
         return spans
 
     def _write(self, visible: Visibility, changes: Sequence[tuple[Memory, Memory]], reason: str) -> None:
         """Put the changes, without the message's words, which an erasure would leave in the reasons."""
         if not changes:
             return
-        vectors = document_vectors(self._engine, [indexed_text(new) for _, new in changes])
+        texts = {indexed_text(new) for old, new in changes if indexed_text(new) != indexed_text(old)}
+        made = document_vectors(self._engine, [*texts]) if texts else ()
+        vectors = dict(zip(texts, made, strict=True)) if made else {}
         with self._engine.store.write() as work:
             editor = Editor(self._engine, work, visible, self._actor)
-            for place, (old, new) in enumerate(changes):
+            for old, new in changes:
                 holder = work.memories.holder(new.partition, new.private_agent, new.dedup_key)
                 if holder is not None and holder.id != old.id and not gives_way(work, editor, new):
                     editor.supersede(old, holder.id, Action.MERGED, reason)
@@ -77,7 +69,7 @@ class TakingBack(SessionRun):
                     editor.put(old, new, Action.FEEDBACK, reason)
                 else:
                     kept = editor.put(old, new, Action.UPDATED, reason)
-                    ready = [vectors[place]] if vectors else vectors
+                    ready = [vectors[indexed_text(new)]] if vectors else made
                     put_vectors(self._engine, work, [(kept.partition, kept.id)], ready, kept.updated_at)
         self._engine.observer.count("mnemic.extract.taken_back", len(changes))
 
@@ -85,24 +77,23 @@ class TakingBack(SessionRun):
         """The memories with a wrong value, and as they are with the right one: those of the latest message that has it.
         And the spans of the sentences that say it.
         """
-        between: list[str] = []
-        for earlier, made in self._list_earlier(message):
-            found = find_corrections(message.text, earlier.text, reply, between)
-            between.append(earlier.text)
-            own = [memory for memory in made if _is_own(memory, message)]
+        earlier, made = self._list_earlier(message)
+        for place, said in enumerate(earlier):
+            found = find_corrections(message.text, said.text, reply, [each.text for each in earlier[:place]])
+            own = [memory for memory in made if said.id in memory.source_ids and _is_own(memory, message)]
             changes = [(memory, new) for memory in own if (new := _corrected(memory, found, message)) is not None]
             if changes:
                 return changes, [(each.start, each.end) for each in found]
         return [], []
 
-    def _list_earlier(self, message: Message) -> Iterator[tuple[Message, Sequence[Memory]]]:
+    def _list_earlier(self, message: Message) -> tuple[list[Message], Sequence[Memory]]:
         """The user's messages before this one, the latest first, and what was made of them."""
         start = max(0, message.position - 1 - LOOK_BACK)
         with self._engine.store.read() as work:
             known = work.conversations.messages(self._partition, self._session, start, LOOK_BACK)
-            for earlier in reversed(known):
-                if earlier.position < message.position and earlier.role is Role.USER and earlier.state is State.ACTIVE:
-                    yield earlier, work.dependants.of(self._partition, [earlier.id])
+            told = [each for each in reversed(known) if each.role is Role.USER and each.state is State.ACTIVE]
+            earlier = [each for each in told if each.position < message.position]
+            return earlier, work.dependants.of(self._partition, [each.id for each in earlier]) if earlier else ()
 
     def _find_over(self, visible: Visibility, message: Message, withdrawal: Withdrawal) -> list[Memory]:
         """The orders, plans or ties that a message takes back."""
@@ -111,6 +102,16 @@ class TakingBack(SessionRun):
         own = [memory for memory in near if _is_own(memory, message) and memory.observed_at <= now]
         live = [memory for memory in own if memory.valid_to is None or memory.valid_to > now]
         return find_over(withdrawal, [(memory, filled_of(memory)) for memory in live])
+
+
+def _end(over: Sequence[Memory], withdrawal: Withdrawal, message: Message) -> Iterator[tuple[Memory, Memory]]:
+    """Each memory as it was and with its end. Of two things in a memory, only one ends; a longer list stays."""
+    for memory in over:
+        rest = cut_half(memory.text, withdrawal) if withdrawal.ends in ("over", "job", "partner") else None
+        if rest is None:
+            yield memory, ended(memory, message.observed_at)
+        elif rest:
+            yield memory, with_text(memory, rest)
 
 
 def _is_own(memory: Memory, message: Message) -> bool:

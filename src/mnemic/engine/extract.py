@@ -273,11 +273,11 @@ class Extracting(SessionRun):
         first = next(iter(messages), None)
         if first is None or len(self._names.union([first.name] if first.name else [])) > 1 or not _may_take_back(first):
             return
-        from mnemic.engine.corrections import TakingBack
+        from mnemic.engine.corrections import Correcting
 
         reply = self._replies.get(first.id)
-        taking = TakingBack(self._engine, self._partition, self._session, self._actor)
-        self._corrected = {first.id: taking.run(first, reply.text if reply else "")}
+        correcting = Correcting(self._engine, self._partition, self._session, self._actor)
+        self._corrected = {first.id: correcting.run(first, reply.text if reply else "")}
 
     def _find_facts(self, messages: Sequence[Message]) -> list[_Found]:
         """The facts of some messages. The candidates of the rules are embedded together."""

@@ -162,7 +162,7 @@ def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
         is_carried = any(is_believed(memory, hand.now) for memory in supporters)
         if entry.source in DERIVED_SOURCES and _is_same(entry, was) and not is_carried:
             hand.work.profiles.remove(new.partition, [entry.key])
-    if is_ is not None and was is not None and new.trust in _OWN_TRUST:  # its text was corrected
+    if is_ and was and new.trust in _OWN_TRUST and not new.private_agent:  # its text was corrected
         corrected = {is_.slot: (_value_of(is_), hand.now)}
         put_derived(hand.engine, hand.work, new.partition, corrected, source=EXTRACTION)
     elif is_ is not None:

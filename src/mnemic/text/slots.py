@@ -26,12 +26,7 @@ _SINGLE = frozenset(
     ("home", "job", "employer", "relationship", "birthday", "name", "email", "phone", "timezone", "age")
 ) | {"partner", "car", "manager", "diet", "handedness"}
 ORDER = "wants the assistant to "
-"""Slots of this beginning name a standing order to the assistant. The value is "always", "never" or a choice."""
-
-ORDER_VALUES = ("always", "never", "始终", "不要")
-"""The values of orders that choose nothing."""
-
-_NEVER = ("never", "不要")
+"""Slots of this beginning name a standing order to the assistant. The value is "always", "never" or an alternative."""
 
 _SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ", "how long ", "when ", "own ", ORDER)
 _AGAINST = frozenset(("dislike", "hate", "no longer"))
@@ -89,6 +84,18 @@ def read_alternative(order: str) -> Filled | None:
     return None
 
 
+def forbids(order: Filled) -> bool:
+    """True for a standing order to never do something."""
+    said = f"{order.value} {order.slot.removeprefix(ORDER)}"
+    return any(language.slots.forbids.search(said) for language in languages())
+
+
+def words_of(order: Filled) -> str:
+    """The words that an order was given in: what to do always or never, or the alternative."""
+    is_plain = any(order.value in language.slots.order_values for language in languages())
+    return order.slot.removeprefix(ORDER) if is_plain else order.value
+
+
 def is_of_project(sentence: str) -> bool:
     """True for a sentence about the current project, such as "Here we use tabs"."""
     return detect(sentence).slots.of_project.search(sentence) is not None
@@ -138,9 +145,8 @@ def _is_region(place: str) -> bool:
 def _preference(sentence: str, rules: SlotRules) -> Filled | None:
     """What the user likes, prefers, or wants the assistant to do."""
     if (match := rules.order.fullmatch(sentence)) is not None:
-        value = match.groupdict().get("value") or ORDER_VALUES[0]
-        chosen = read_alternative(match["thing"]) if value not in _NEVER else None
-        return chosen or Filled(f"{ORDER}{match['thing'].casefold()}", value)
+        order = Filled(f"{ORDER}{match['thing'].casefold()}", match.groupdict().get("value") or "always")
+        return order if forbids(order) else read_alternative(match["thing"]) or order
     if (match := rules.prefers.fullmatch(sentence)) is not None:
         one, other = (" ".join(_words(match[name])) for name in ("one", "other"))
         owner = _owner(match, rules)

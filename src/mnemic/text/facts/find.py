@@ -40,7 +40,8 @@ _SPEAKER = late_pattern(
     r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
     re.IGNORECASE,
 )
-_SPEECH = late_pattern(r"(?<!\w)['‘](?:i|im|my|we|our|ich|mein\w*|wir)\b.*['’](?!\w)", re.IGNORECASE)
+SPEECH = late_pattern(r"(?<!\w)['‘](?:i|im|my|we|our|ich|mein\w*|wir)\b.{0,200}?['’](?!\w)", re.IGNORECASE)
+"""Somebody quoted in the first person: "he texted 'i quit'"."""
 _CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$])|^\s{4,}\S.*[;{}()=]\s*$")
 
 
@@ -66,7 +67,7 @@ def find_statements(text: str) -> list[Statement]:
     found: list[Statement] = []
     for start, end in sentences(text):
         sentence = text[start:end]
-        if _CODE.match(sentence) or is_speech(sentence):
+        if _CODE.match(sentence) or SPEECH.search(sentence):
             continue
         language = detect(sentence)
         if language.statements.material.search(sentence):
@@ -75,11 +76,6 @@ def find_statements(text: str) -> list[Statement]:
         if not is_hostile and not is_anothers(sentence, language):
             found.extend(_find_clauses(text, start, end, language))
     return found
-
-
-def is_speech(sentence: str) -> bool:
-    """True for a sentence that quotes somebody in the first person: "he texted 'i quit'"."""
-    return _SPEECH.search(sentence) is not None
 
 
 def is_anothers(sentence: str, language: Language) -> bool:
@@ -132,7 +128,8 @@ def _declare(text: str, start: int, end: int, language: Language) -> Statement |
             if len(text) > MAX_ATTRIBUTE_CHARS or rules.one_task.search(text):
                 return None
             groups["order"] = rules.tell_order(groups["order"])
-        groups |= {"when": groups["when"][:1].lower() + groups["when"][1:]} if "when" in groups else {}
+        if "when" in groups:  # it began the sentence
+            groups["when"] = groups["when"][:1].lower() + groups["when"][1:]
         said = template.format(**groups)
         return Statement(start + shift, start + shift + len(clause), said, language, is_declared=True)
     return None

@@ -106,8 +106,9 @@ class SlotRules:
     the third person, the form of memories; `change`: the value replaces another one. `regions`: countries and states,
     in which a home's town may be. `things` also have a group
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
-    `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `alternatives`
-    are orders of which only one can hold, by a template for the slot, with the group `value`; `prefers` the groups
+    `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `order_values`
+    are what that value may be, and `forbids` words of orders to never do something; `alternatives` are orders of which
+    only one can hold, by a template for the slot, with the group `value`; `prefers` the groups
     `one` and `other`. `open_end`: words that make a value more than one thing; `pronouns` name no one. `stated`: the
     plain sentence for a slot's value, in the words of questions. `work_order` begins an order about the work,
     `condition` its condition. `of_project`: "we", "here", "this repository", for facts about the current project only.
@@ -128,6 +129,8 @@ class SlotRules:
     feelings: Mapping[str, str]
     stopped: re.Pattern[str] = NEVER
     order: re.Pattern[str] = NEVER
+    order_values: tuple[str, ...] = ()
+    forbids: re.Pattern[str] = NEVER
     alternatives: Rules = ()
     work_order: re.Pattern[str] = NEVER
     condition: re.Pattern[str] = NEVER
@@ -217,8 +220,8 @@ class CorrectionRules:
     `foreign`: a sentence with words of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences
     with the group `topic`, by what they end: a standing order ("always", "never", or "order" for both), a "name" for
     the user, "partner" or "job". `over`: words that end any other plan or habit. Sentences that are `unsure` end
-    nothing. `ties`: what a memory says that may end so, by "over", "partner" and "job". `forbids`: words of orders to
-    never do something. `frame`: words that name no topic.
+    nothing. `ties`: what a memory says that may end so, by "over", "partner" and "job". `frame`: words that name no
+    topic.
     """
 
     slip: re.Pattern[str]
@@ -236,7 +239,6 @@ class CorrectionRules:
     over: re.Pattern[str]
     unsure: re.Pattern[str]
     ties: Rules
-    forbids: re.Pattern[str]
     frame: str
 
 

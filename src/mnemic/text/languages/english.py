@@ -209,7 +209,7 @@ def tell_order(order: str) -> str:
     """An order with the assistant as "it": "write short lines when you answer me" as "… when it answers me". A verb in
     -ing takes its base form. Reasons and courtesies behind the order are left out.
     """
-    order = _BEHIND.sub("", order)
+    order = _COURTESY.sub("", _REASON.sub("", order))
     verb, blank, rest = order.partition(" ")
     if verb.lower().endswith("ing"):
         order = f"{_BASES.get(verb.lower(), verb[:-3])}{blank}{rest}"
@@ -219,10 +219,11 @@ def tell_order(order: str) -> str:
 
 
 _BASES = {word: f"{word[:-3]}e" for word in words("using writing giving apologizing apologising")}
-_BEHIND = any_case(
-    r"(?:,? (?:please|pls|plz|haha+|lol|thx|thanks|from now on|any ?more|any longer|it['’]?s \w+(?: \w+)?)"
-    r"|[,;] (?:i|im|i['’]m|my|it['’]?s|its|they|our|we|the) .*"
-    r"|,? (?:because|since|bc|cos|so (?=i |my |we )).*)+$"
+_REASON = any_case(
+    r"[,;] (?:i|im|i['’]m|my|it['’]?s|they|our|we|the) .*|,? (?:because|since|bc|cos|so (?=i |my |we )).*"
+)
+_COURTESY = any_case(
+    r"(?:,? (?:please|pls|plz|haha+|lol|thx|thanks|from now on|any ?more|any longer|it['’]?s \w+(?: \w+)?))+$"
 )
 _DOING = any_case(r"\b(?P<when>when(?:ever)?|if|unless|before|after|everything) you (?P<verb>\w+)")
 _ASSISTANT = any_case(r"\byour?\b")
