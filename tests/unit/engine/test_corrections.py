@@ -152,6 +152,7 @@ def test_of_two_orders_that_exclude_each_other_the_later_holds(
         ("Always answer in German.", "Never answer in German.", 1),
         ("Never answer in German.", "Always answer in German.", 1),
         ("Always answer in German.", "Never answer in French.", 2),
+        ("Antworte immer kurz und auf Deutsch.", "Antworte ab jetzt immer auf Englisch.", 2),
         ("Write commit messages in English from now on.", "From now on answer in German.", 2),
     ],
 )

@@ -53,6 +53,7 @@ def test_a_wrong_value_is_replaced(said: str, message: str, right: str):
         ("I ran six kilometres.", "Well done!", "No beer for eight days, sadly"),
         ("I have a cat called Biscuit.", "Sweet!", "make it a tiny bit firmer"),
         ("I lent her 2,100 pounds.", "That was kind.", "it would be stupid not to"),
+        ("9" * 5000, "Noted.", "sorry, 12"),
         ("I'm six weeks without meat.", "Congratulations!", "make it 150"),
     ],
 )

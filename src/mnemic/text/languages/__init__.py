@@ -104,14 +104,14 @@ class SlotRules:
     `unsure` (questions, negations, the past, reports), sentences without `first_person`, and values that match
     `no_value`. `loose` rules accept more wordings, unless `doubt` precedes their end. `told` match whole sentences in
     the third person, the form of memories; `change`: the value replaces another one. `regions`: countries and states,
-    in which a home's town may be. `things` also have a group
-    `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
-    `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `order_values`
-    are what that value may be, and `forbids` words of orders to never do something; `alternatives` are orders of which
-    only one can hold, by a template for the slot, with the group `value`; `prefers` the groups
-    `one` and `other`. `open_end`: words that make a value more than one thing; `pronouns` name no one. `stated`: the
-    plain sentence for a slot's value, in the words of questions. `work_order` begins an order about the work,
-    `condition` its condition. `of_project`: "we", "here", "this repository", for facts about the current project only.
+    in which a home's town may be. `things` also have a group `thing`, which becomes part of the slot's name. `feels`
+    has the groups `feeling` (by `feelings`) and `object`; `stopped` the group `rest`; `order`, a standing order to the
+    assistant, `thing` and perhaps `value`; `order_values` are what that value may be, and `forbids` words of orders to
+    never do something; `alternatives` are orders of which only one can hold, by a template for the slot, with the group
+    `value`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than one thing; `pronouns`
+    name no one. `stated`: the plain sentence for a slot's value, in the words of questions. `work_order` begins an
+    order about the work, `condition` its condition. `of_project`: "we", "here", "this repository", for facts about the
+    current project only.
     """
 
     plain: Rules

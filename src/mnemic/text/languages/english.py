@@ -209,7 +209,9 @@ def tell_order(order: str) -> str:
     """An order with the assistant as "it": "write short lines when you answer me" as "… when it answers me". A verb in
     -ing takes its base form. Reasons and courtesies behind the order are left out.
     """
-    order = _COURTESY.sub("", _REASON.sub("", order))
+    order = _REASON.sub("", order)
+    while (ending := _COURTESY.search(order)) is not None:
+        order = order[: ending.start()]
     verb, blank, rest = order.partition(" ")
     if verb.lower().endswith("ing"):
         order = f"{_BASES.get(verb.lower(), verb[:-3])}{blank}{rest}"
@@ -223,7 +225,7 @@ _REASON = any_case(
     r"[,;] (?:i|im|i['’]m|my|it['’]?s|they|our|we|the) .*|,? (?:because|since|bc|cos|so (?=i |my |we )).*"
 )
 _COURTESY = any_case(
-    r"(?:,? (?:please|pls|plz|haha+|lol|thx|thanks|from now on|any ?more|any longer|it['’]?s \w+(?: \w+)?))+$"
+    r",? (?:please|pls|plz|haha+|lol|thx|thanks|from now on|any ?more|any longer|it['’]?s \w+(?: \w+)?)$"
 )
 _DOING = any_case(r"\b(?P<when>when(?:ever)?|if|unless|before|after|everything) you (?P<verb>\w+)")
 _ASSISTANT = any_case(r"\byour?\b")
