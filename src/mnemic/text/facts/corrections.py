@@ -284,8 +284,7 @@ def _is_content(text: str, language: Language) -> bool:
 
 
 def _last_clause(before: str) -> str:
-    clauses = [match.group() for match in _CLAUSE.finditer(before.rstrip(" ,;:.!，"))]
-    return clauses[-1] if clauses else ""
+    return next(iter(_CLAUSE.findall(before.rstrip(" ,;:.!，"))[::-1]), "")
 
 
 def _longest_said(rest: str, said: str) -> str:
@@ -308,7 +307,7 @@ def _find_right(before: str, behind: str, wrong: str, rules: CorrectionRules) ->
     if _HAN.search(wrong):
         words = re.split(r"[，,。；;\s]+", rules.filler.sub("", behind.strip(" ,，。") or before))
         return words[0].strip() if words else ""
-    words, count = [match.group() for match in _WORD.finditer(before.removesuffix(" and"))], len(wrong.split())
+    words, count = _WORD.findall(before.removesuffix(" and")), len(wrong.split())
     if len(alike := [word for word in words if _is_alike(word, wrong)]) == 1:
         return alike[0]
     plain = rules.filler.sub("", before + " ").strip()
@@ -316,7 +315,7 @@ def _find_right(before: str, behind: str, wrong: str, rules: CorrectionRules) ->
         return " ".join(words[-count:]).strip(".!*")
     if not rules.joint.match(behind):
         return ""  # "not training today"
-    words = [match.group() for match in _WORD.finditer(rules.filler.sub("", behind.lstrip(" ,;:.–—-")))]
+    words = _WORD.findall(rules.filler.sub("", behind.lstrip(" ,;:.–—-")))
     is_last = {*" ".join(words[-count:]).casefold().split()} & {*wrong.casefold().split()}
     return " ".join(words[-count:] if is_last else words[:count]).strip(".!*")
 
