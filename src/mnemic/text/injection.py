@@ -330,6 +330,7 @@ def _split(alternatives: str) -> list[str]:
 
 
 @cache
+@cache
 def _load_data() -> dict[str, Any]:
     return tomllib.loads(resources.files(__package__ or "").joinpath("injection.toml").read_text(encoding="utf-8"))
 
@@ -399,54 +400,14 @@ _SENTENCE_END = re.compile(r"[.!?;:\n\"()\[\]{}<>|•]")
 _CLAUSE_END = re.compile(r" ?[.!?;:,。、\n\"()\[\]{}<>|•] ?")
 
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
+@cache
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_join(_load_data()["words"][name]).split())
 
 
-_ORDER_OPENERS = _words(
-    "please now then and or so just also first but you must should shall may can will have to need kindly simply "
-    "always ok okay hey hi hello assistant ai chatgpt gpt claude gemini llama model bot dear stop important "
-    "attention note system from on want would like your task is immediately before anything else next for this "
-    "request conversation user admin urgent override new instruction instructions remember warning therefore "
-    "instead completely totally d ll re are "
-)
-_OTHERS = _words(
-    "i he she we they who people everyone nobody somebody someone it kids children users employees students players "
-    "my his her our their"
-)
-_QUESTIONS = _words("do did does don didn doesn if when why how have has had whenever because since while")
-_REPORTS = _words("that me us him her them said says means since because so if when told hear heard think believe")
-_LIFE = re.compile(
-    r" (?:(?:an?|the|my|our|officially|proud|happy) ){0,3}"
-    r"(?:father|mother|dad|mum|mom|parent|grand\w*|uncle|aunt|godfather|godmother|brother|sister|husband|wife"
-    r"|widow\w*|couple|member|citizen|resident|home ?owner|owner|subscriber|customer|graduate|teenager|adult|certified"
-    r"|licensed|registered|qualified|part of|vegetarian|vegan|senior citizen|student|pensioner|retiree|guest|friend"
-    r"|team|family|\w+(?:ed|ing)\b|\d+|able|ready|free to|in (?:the|your|my|a)\b|at\b|on\b|off\b|out\b|aware|welcome"
-    r"|safe|eligible|good|too|so|very|much|more|less|all set|set\b|online|offline|old|done|here|there|back|home|live"
-    r"|pregnant|well)"
-)
-_ROLE_WORDS = re.compile(
-    r"\b(?:ai|assistant|chatbot|bot|llm|gpt\w*|chatgpt|language model|dan|jailbr\w+|unrestricted|uncensored|unfiltered"
-    r"|unlimited|liberated|(?:developer|god|admin|debug|sudo|root|maintenance|dan|unrestricted|evil|test) mode"
-    r"|no restrictions|no rules|no limits|free from|without restrictions|persona|role ?play\w*|admin\w*|root|hacker)\b"
-)
-
-
-_FOR_A_THING = re.compile(
-    r" for (?:the|my|our|his|her|their) (?:old|former|broken|other|new|last) "
-    r"(?!model|system|prompt|assistant|agent|chat|conversation|session|task|request|ai\b|bot)"
-    r"| (?:on|in|inside|from) (?:the|its|this|that|their) (?:back )?(?:box|packet|packag(?:e|ing)|pack|label|bottle"
-    r"|leaflet|tin|jar|tube|bag|carton|wrapper|sachet|recipe|cookbook|kit)\b"
-)
-"""Whose instructions they were: "for the old dishwasher", "on the box"."""
-
-
-_RULES_OF_A_MODEL = re.compile(
-    r"(?:ignor|disregard|overrid|bypass|missacht|umgeh|игнорир|忽略|无视|無視)[^.]{0,60}?"
-    r"(?:instruc|anweisung|consigne|istruzion|инструкци|指令|指示|prompt)\w*+"
-    r"(?! ?(?:of|from|by|for|on|in|about|von|vom|mein|unser|de|del|des|du|di|da|от|的))"
-)
-"""Instructions to the model: "ignore the instructions", but not "ignore the instructions of my doctor"."""
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(_join(_load_data()["patterns"][name]))
 
 
 def is_own_wish(clause: str, rest: str | None = None) -> bool:
@@ -456,7 +417,7 @@ def is_own_wish(clause: str, rest: str | None = None) -> bool:
     whole, cut, you = _load_wishes()
     told = whole.match(clause) if rest is None else cut.search(clause)
     about = clause if rest is None else rest
-    return told is not None and you.search(clause) is None and _RULES_OF_A_MODEL.search(about) is None
+    return told is not None and you.search(clause) is None and _pattern("rules of a model").search(about) is None
 
 
 @cache
@@ -471,7 +432,7 @@ def addresses_model(text: str, start: int, end: int, address: Address) -> bool:
     if address == "any":
         return True
     before = _words_before(text, start)
-    if address != "role" and _FOR_A_THING.match(text, end):
+    if address != "role" and _pattern("for a thing").match(text, end):
         return False
     around = text[max(0, start - REACH_CHARACTERS) : start], text[start : end + REACH_CHARACTERS]
     if address == "unreported" and is_own_wish(_CLAUSE_END.split(around[0])[-1], _CLAUSE_END.split(around[1])[0]):
@@ -480,7 +441,7 @@ def addresses_model(text: str, start: int, end: int, address: Address) -> bool:
         return _is_order(before)
     if address == "role":
         return _is_role(before, _SENTENCE_END.split(text[end : end + REACH_CHARACTERS], maxsplit=1)[0])
-    return "you" in before or "your" in before or not _OTHERS.intersection(before)
+    return "you" in before or "your" in before or not _words("others").intersection(before)
 
 
 def _words_before(text: str, start: int) -> list[str]:
@@ -490,16 +451,16 @@ def _words_before(text: str, start: int) -> list[str]:
 def _is_order(before: list[str]) -> bool:
     if not before:
         return True
-    if before[0] in _QUESTIONS:
+    if before[0] in _words("questions"):
         return False
     if "you" in before[-5:]:
         return True
-    return not _OTHERS.intersection(before) and _ORDER_OPENERS.issuperset(before)
+    return not _words("others").intersection(before) and _words("openers").issuperset(before)
 
 
 def _is_role(before: list[str], after: str) -> bool:
-    if _ROLE_WORDS.search(after):
+    if _pattern("role").search(after):
         return True
-    if before and before[-1] in _REPORTS:
+    if before and before[-1] in _words("reports"):
         return False
-    return not _LIFE.match(after)
+    return not _pattern("life").match(after)

@@ -6,8 +6,8 @@ pairs go to a model; missing or garbled answers count as "other", so a failing m
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 
 from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.item import Judgement, Role
@@ -18,36 +18,15 @@ from mnemic.text.sanitise import one_line, sanitise
 MAX_CHARS = 1000  # longer texts are compared by their key alone
 MAX_DENIAL_CHARS = 160  # a longer text is no plain sentence
 _FILLERS = frozenset(("a", "an", "the", "that", "also", "currently", "now", "presently"))
-_SPELLINGS = {
-    **dict(zip(("two", "three", "four", "five", "six", "seven"), "234567", strict=True)),
-    **dict(zip(("eight", "nine", "ten", "eleven", "twelve"), ("8", "9", "10", "11", "12"), strict=True)),
-    "favorite": "favourite",
-    "color": "colour",
-    "cannot": "can not",
-    "can't": "can not",
-    "won't": "will not",
-    "shan't": "shall not",
-}
 _ENDINGS = (("n't", " not"), ("'re", " are"), ("'ve", " have"), ("'ll", " will"), ("'m", " am"))
 _GROUPED = late_pattern(r"\d{1,3}(?:,\d{3})+")
 _HYPHEN = late_pattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _NUMBER = late_pattern(r"\d+(?:[.:/,-]\d+)*")
 _pattern = partial(stored_pattern, __name__)
 _NEGATION = _pattern("negation")
-_DENIALS = (
-    (_pattern("is_not"), ("{subject} is{rest}",)),
-    (_pattern("can_not"), ("{subject} can{rest}",)),
-    (_pattern("always"), ("{subject} wants the assistant to never{rest}",)),
-    (_pattern("never"), ("{subject} wants the assistant to always{rest}",)),
-    (_pattern("does_not"), ("{subject} {third}{rest}",)),
-    (_pattern("no_longer"), ("{subject} {verb}{rest}",)),
-    (_pattern("stopped"), ("{subject} {ing_s}{rest}", "{subject} {ing_es}{rest}", "{subject} {ing_short}{rest}")),
-    (_pattern("is"), ("{subject} is not {rest}", "{subject} isn't {rest}", "{subject} is no longer {rest}")),
-    (_pattern("can"), ("{subject} cannot {rest}", "{subject} can't {rest}")),
-    (
-        _pattern("does"),
-        ("{subject} does not {base}{rest}", "{subject} doesn't {base}{rest}", "{subject} no longer {verb}{rest}"),
-    ),
+_DENIALS = tuple(
+    (_pattern(name), f"{name}_denied")
+    for name in ["is_not", "can_not", "always", "never", "does_not", "no_longer", "stopped", "is", "can", "does"]
 )
 _AFTERWARDS = late_pattern(r" (?:any ?more|any longer)$")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "be": "is"}
@@ -100,13 +79,13 @@ def denials(text: str) -> list[str]:
         return []
     key = " ".join(key_words(text))
     said = _AFTERWARDS.sub("", key)
-    for pattern, forms in _DENIALS:
+    for pattern, denied in _DENIALS:
         if (match := pattern.fullmatch(said)) is not None:
-            return [form for form in _forms(match, forms) if form != key]
+            return [form for form in _forms(match, stored_texts(__name__)[denied].split("|")) if form != key]
     return []
 
 
-def _forms(match: re.Match[str], forms: tuple[str, ...]) -> Iterator[str]:
+def _forms(match: re.Match[str], forms: Sequence[str]) -> Iterator[str]:
     fields = match.groupdict()
     verb = fields.get("verb") or ""
     stem = verb.removesuffix("ing")
@@ -146,9 +125,14 @@ def _content(text: str) -> list[str]:
     return [word for word in words if word not in _FILLERS]
 
 
+@cache
+def _load_spellings() -> Mapping[str, str]:
+    return dict(pair.split("=") for pair in stored_texts(__name__)["spellings"].split("|"))
+
+
 def _spelled(word: str) -> str:
-    if word in _SPELLINGS:
-        return _SPELLINGS[word]
+    if word in (spellings := _load_spellings()):
+        return spellings[word]
     if _GROUPED.fullmatch(word):
         return word.replace(",", "")
     for ending, whole in _ENDINGS:

@@ -59,6 +59,8 @@ def slot_of(text: str) -> Filled | None:
         return None
     language = detect(sentence)
     rules = language.slots
+    if sentence[:1].islower() and not sentence.startswith(rules.begins_lower):
+        sentence = language.restore_capitals(sentence)
     if not (sentence[:1].isupper() or sentence.startswith(rules.begins_lower)):
         return None
     if sentence.startswith(rules.begins_first_person):

@@ -69,7 +69,7 @@ def test_greetings_and_requests_beside_a_fact_are_cut(text: str, facts: list[str
     [
         ("Please explain everything to me in plain English.", "always explain everything to them in plain English"),
         ("pls explain me everything with examples", "always explain them everything with examples"),
-        ("don't use british spellings please", "never use british spellings"),
+        ("don't use british spellings please", "never use British spellings"),
         ("Please use type hints everywhere.", "always use type hints everywhere"),
         ("keep every reply under 3 lines pls, im on my phone", "always keep every reply under 3 lines"),
         ("dont mention prices when you suggest hotels, its stressful", "never mention prices when it suggests hotels"),

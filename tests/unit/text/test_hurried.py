@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemic.text.facts.find import Said, find_candidates
+from mnemic.text.facts.find import Said, find_candidates, find_statements, read_attributes
+from mnemic.text.languages import detect, lookup
 
 AT = datetime(2026, 5, 6, 12, tzinfo=UTC)
 
@@ -16,12 +17,12 @@ AT = datetime(2026, 5, 6, 12, tzinfo=UTC)
     [
         ("work at the harbour office in Genoa, night desk", "User works at the harbour office in Genoa, night desk"),
         ("living on a boat near Arnhem", "User is living on a boat near Arnhem"),
-        ("teaching myself arabic, an hour every night", "User is teaching themselves arabic, an hour every night"),
+        ("teaching myself arabic, an hour every night", "User is teaching themselves Arabic, an hour every night"),
         ("been on metformin for two years", "User has been on metformin for two years"),
         ("never been to Peru", "User has never been to Peru"),
         ("dont eat pork", "User does not eat pork"),
         ("can't have gluten, found out as a kid", "User cannot have gluten, found out as a kid"),
-        ("getting my hip replaced in october", "User is getting their hip replaced in october (in 2026-10)"),
+        ("getting my hip replaced in october", "User is getting their hip replaced in October (in 2026-10)"),
         ("using a cane since 2021", "User is using a cane since 2021"),
         ("Since I work nights, can you find me a late gym?", "User works nights"),
     ],
@@ -47,3 +48,81 @@ def test_what_is_typed_in_a_hurry_is_told_of_the_user(text: str, told: str):
 )
 def test_orders_and_things_are_no_acts_of_the_user(text: str):
     assert not [fact for fact in find_candidates(Said("m1", text, AT)) if fact.text.startswith("User ")]
+
+
+@pytest.mark.parametrize(
+    "text, told, slot, value",
+    [
+        ("i live in york", "User lives in York", "home", "York"),
+        ("Moved to leeds last week", "User moved to Leeds last week (in the week of 2026-04-27)", "home", "Leeds"),
+        ("we live in a flat in newport pagnell", "User lives in a flat in Newport Pagnell", "home", "Newport Pagnell"),
+        ("i live in the us", "User lives in the US", "home", "US"),
+        ("just moved to newcastle upon tyne and dont know a soul any tips",
+         "User moved to Newcastle upon Tyne and doesn't know a soul", "home", "Newcastle upon Tyne"),
+        ("i work for the nhs", "User works for the NHS", "employer", "NHS"),
+        ("work at kwik fit whats a good excuse for being late", "User works at Kwik Fit", "employer", "Kwik Fit"),
+        ("im a midwife so sleep is rare", "User is a midwife so sleep is rare", "job", "midwife"),
+        ("my wifes called anna", "User's wife's called Anna", "partner", "Anna"),
+        ("my new boss is called gareth", "User's new boss is called Gareth", "manager", "Gareth"),
+        ("i drive an old skoda octavia", "User drives an old Skoda Octavia", "car", "Skoda Octavia"),
+        ("my birthday is on 3 may", "User's birthday is on 3 May", "birthday", "3 May"),
+        ("ich wohne jetzt in köln", "User wohnt jetzt in Köln", "home", "Köln"),
+        ("hab bei siemens angefangen", "User hat bei Siemens angefangen", "employer", "Siemens"),
+    ],
+)  # fmt: skip
+def test_names_get_their_capitals_and_fill_what_the_user_is(text: str, told: str, slot: str, value: str):
+    (fact,) = find_candidates(Said("m1", text, AT))
+    assert (fact.text, fact.slot, fact.value) == (told, slot, value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i live in fear of spiders",
+        "i live in student halls",
+        "i moved to vim",
+        "I moved to Slack",
+        "i moved to nights",
+        "moved to tuesday now",
+        "my sister moved to toronto whats the time there",
+        "my boss is nice today",
+        "i work at night and sleep at noon",
+        "call me later when youre done",
+        "explain it to me like im five",
+        "she goes im 25 and i live in london and im like ok",
+        "Let's play. You are the innkeeper and I am Sir Aldous, a knight.",
+    ],
+)
+def test_what_only_looks_like_it_fills_nothing(text: str):
+    filled = {fact.slot for fact in find_candidates(Said("m1", text, AT))} | read_attributes(text).keys()
+    assert not filled & {"home", "employer", "job", "name", "partner", "manager", "age", "car"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the café im Park",
+        "an orange and a nice bath",
+        "I wonder what can be done in a mobile home",
+        "import adams; print(may_be)",
+        "see leeds.ac.uk and bath.py",
+        "we split the bill in march or may not",
+    ],
+)
+def test_other_words_keep_their_small_letters(text: str):
+    assert detect(text).restore_capitals(text) == text
+
+
+def test_restoring_capitals_keeps_the_length_so_that_spans_still_hold():
+    text = "i live in st ives, see straße 5, my boss is priya and on monday im in são paulo"
+    restored = lookup("en").restore_capitals(text)
+    assert restored == "I live in St Ives, see straße 5, my boss is Priya and on Monday im in São Paulo"
+    assert len(restored) == len(text)
+
+
+def test_a_question_behind_a_statement_without_a_comma_is_cut_off():
+    told = [each.text for each in find_statements("ive got a puppy how do i stop him biting")]
+    assert told == ["Ive got a puppy"]
+    assert [each.text for each in find_statements("i know how to bake and what can go wrong")] == [
+        "I know how to bake and what can go wrong"
+    ]

@@ -247,7 +247,7 @@ def _read_sentences(message: str) -> Iterator[tuple[int, str, Language]]:
         for language in languages():
             is_foreign = language.corrections.foreign.search(text) is not None or is_anothers(text, language)
             if (_HAN.search(text) is None) is language.is_cased and not is_foreign and not SPEECH.search(text):
-                yield start, text, language
+                yield start, language.restore_capitals(text), language
 
 
 def _is_cue(sentence: str, rules: CorrectionRules) -> bool:
@@ -302,7 +302,8 @@ def _find_right(before: str, behind: str, wrong: str, rules: CorrectionRules) ->
     for _, kind in rules.kinds:
         if kind.fullmatch(wrong):
             found = {match.group() for match in kind.finditer(f"{before} ; {behind}")}
-            return found.pop() if len(found) == 1 else ""
+            if found or not wrong[:1].isupper():  # a name may be of no kind
+                return found.pop() if len(found) == 1 else ""
     before = rules.slip.sub("", rules.answer.sub("", before)).strip(" ,;:–—-，")
     if _HAN.search(wrong):
         words = re.split(r"[，,。；;\s]+", rules.filler.sub("", behind.strip(" ,，。") or before))

@@ -29,19 +29,20 @@ from mnemic.text.slots import slot_of as filled_by
 MAX_MESSAGE_CHARS = 8000
 """More than the beginning of a message or a reply is not read: who writes so much has pasted it."""
 
-MAX_STATEMENT_CHARS = 400
-"""A longer sentence is no single fact."""
-
-MAX_DECLARED_CHARS = 200
-"""A longer sentence declares no single decision or order."""
+MAX_STATEMENT_CHARS = 400  # a longer sentence is no single fact
+MAX_DECLARED_CHARS = 200  # a longer sentence declares no single decision or order
 
 _SPEAKER = late_pattern(
     r"(?:\[[\d:. ]+\]\s*)?(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
     r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
     re.IGNORECASE,
 )
-SPEECH = late_pattern(r"(?<!\w)['‘](?:i|im|my|we|our|ich|mein\w*|wir)\b.{0,200}?['’](?!\w)", re.IGNORECASE)
-"""Somebody quoted in the first person: "he texted 'i quit'"."""
+SPEECH = late_pattern(
+    r"(?<!\w)['‘](?:i|im|my|we|our|ich|mein\w*|wir)\b.{0,200}?['’](?!\w)"
+    r"|\b(?:she|he|they|who) (?:goes|go|went|(?:was|were|is|are) (?:all )?like),? (?:i|im|i['’]m|my|we)\b",
+    re.IGNORECASE,
+)
+"""Somebody quoted in the first person: "he texted 'i quit'", "she goes im 25"."""
 _CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$])|^\s{4,}\S.*[;{}()=]\s*$")
 
 
@@ -63,6 +64,8 @@ class Statement:
 def find_statements(text: str) -> list[Statement]:
     """The statements of a message in order, without overlap. No string raises."""
     text = text[:MAX_MESSAGE_CHARS]
+    is_hasty = text[1:].islower() and not text.rstrip().endswith((".", "!", "?"))
+    text = detect(text).restore_capitals(text)
     hostile = [*(finding.span for finding in sanitise.findings(text)), *machine_spans(text)]
     found: list[Statement] = []
     for start, end in sentences(text):
@@ -74,7 +77,7 @@ def find_statements(text: str) -> list[Statement]:
             break
         is_hostile = any(left < end and start < right for left, right in hostile)
         if not is_hostile and not is_anothers(sentence, language):
-            found.extend(_find_clauses(text, start, end, language))
+            found.extend(_find_clauses(text, start, end, language, is_hasty=is_hasty))
     return found
 
 
@@ -83,7 +86,7 @@ def is_anothers(sentence: str, language: Language) -> bool:
     return _SPEAKER.match(sentence) is not None and language.statements.own_label.match(sentence) is None
 
 
-def _find_clauses(text: str, start: int, end: int, language: Language) -> Iterator[Statement]:
+def _find_clauses(text: str, start: int, end: int, language: Language, *, is_hasty: bool) -> Iterator[Statement]:
     rules = language.statements
     sentence = text[start:end]
     if (greeting := rules.opening.match(sentence)) is not None and greeting.end() < len(sentence):
@@ -91,7 +94,7 @@ def _find_clauses(text: str, start: int, end: int, language: Language) -> Iterat
     sentence = text[start:end]
     if rules.condition.search(sentence):
         return
-    edges = _find_edges(sentence, language)
+    edges = _find_edges(sentence, language, is_hasty=is_hasty)
     if len(edges) == 1 and rules.refused.search(sentence) and _declare(text, start, end, language) is None:
         # A question or a thanks may follow a statement in one sentence: "I moved to Rome, can you …?" keeps its start.
         if (span := rules.find_reason(sentence)) is not None:
@@ -144,12 +147,13 @@ def _trim(piece: str, opening: re.Pattern[str] | None) -> tuple[str, int]:
     return piece.rstrip(" \t\r\n.,;:!。，；！…~～–—-"), left
 
 
-def _find_edges(sentence: str, language: Language) -> list[tuple[int, int]]:
+def _find_edges(sentence: str, language: Language, *, is_hasty: bool = False) -> list[tuple[int, int]]:
     """Where the clauses of a sentence with subjects of their own begin and end."""
     edges: list[tuple[int, int]] = []
     begin = 0
-    for cut in language.statements.cut.finditer(sentence):
-        if not language.statements.keeps_together(sentence[begin : cut.start()], sentence, cut):
+    rules = (language.statements.cut, *([language.statements.run_on] if is_hasty else ()))
+    for cut in sorted((cut for rule in rules for cut in rule.finditer(sentence)), key=lambda cut: cut.start()):
+        if cut.start() > begin and not language.statements.keeps_together(sentence[begin : cut.start()], sentence, cut):
             edges.append((begin, cut.start()))
             begin = cut.end()
     reason = language.statements.find_reason(sentence) if edges else None
@@ -293,6 +297,7 @@ def plain_statements(text: str) -> list[str]:
 def _plain_sentences(text: str) -> list[tuple[str, Language]]:
     if len(text) > MAX_ATTRIBUTE_CHARS:
         return []
+    text = detect(text).restore_capitals(text)
     parts = [text[start:end] for start, end in prose_parts(text)]
     found = [(part[start:end], detect(part[start:end])) for part in parts for start, end in sentences(part)]
     if any(language.slots.commission.search(text) for language in {id(each): each for _, each in found}.values()):
@@ -329,7 +334,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-10"
+VERSION = "rules-11"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -534,7 +539,7 @@ def _read_reply(said: Said) -> Iterator[Fact]:
 def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fact:
     language = statement.language
     order = _read_order(statement)
-    slot, value = (order.slot, order.value) if order is not None else slot_of(statement.text, language)
+    slot, value = (order.slot, order.value) if order is not None else slot_of(_plain_words(statement), language)
     told = (times.find_time(each.text, said.at, each.language.dates) for each in (statement, *further))
     named = next((each for each in told if each is not None), None)
     if slot in _CHANGES and named is not None and named.start > said.at:

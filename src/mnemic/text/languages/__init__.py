@@ -62,13 +62,13 @@ class StatementRules:
     `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition` starts
     a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
     words ("Note:"). `cut`: a possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects
-    it. `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment in a clause.
-    `impersonal` and `of_it` match a clause that depends on the previous one; `is_hanging` finds pronouns without a
-    noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're
-    eleven", which is not true of one person. `first_person`: words that must not remain in the third person outside
-    quotations. `wishes`: standing orders to the assistant, with the group `order`, by "always" or "never". `wished`:
-    the fact for each. `tell_order` puts an order into the third person. `no_wish`: a text whose orders are for one
-    task. `declared`: decisions and lessons, as templates for their groups and patterns.
+    it. `run_on`: a further possible end in a text typed without capitals. `find_reason`: span of a reason within a
+    question. `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it` match a clause that depends
+    on the previous one; `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the
+    clause's third person is a true sentence; false for "we're eleven", which is not true of one person. `first_person`:
+    words that must not remain in the third person outside quotations. `declared`: decisions, lessons and standing
+    orders, as templates for their groups and patterns. `tell_order` puts an order into the third person. `one_task`: a
+    text whose orders are for one task.
     """
 
     opening: re.Pattern[str]
@@ -78,6 +78,7 @@ class StatementRules:
     impersonal: re.Pattern[str]
     of_it: re.Pattern[str] = NEVER
     cut: re.Pattern[str]
+    run_on: re.Pattern[str] = NEVER
     own_label: re.Pattern[str] = NEVER
     keeps_together: Callable[[str, str, re.Match[str]], bool] = lambda _left, _sentence, _cut: False
     find_reason: Callable[[str], tuple[int, int] | None] = lambda _sentence: None
@@ -370,8 +371,9 @@ class Language:
     one with most of its `common` words. `third_person` rewrites a clause of the speaker as about `user`; `intensifier`
     words are removed before. `joint` joins two clauses to one sentence. `is_cased`: a sentence starts with a capital, a
     clause after the joint does not. `asks_assistant`: a lower-case question about the assistant's earlier words.
-    `courtesies`: words of texts without content. `cues`: signals that a sentence is self-contained and lasting, for the
-    head that estimates worth; a cue's name means the same in every language.
+    `courtesies`: words of texts without content. `lowered`: names typed without capitals, in the group `name`. Each
+    word of a "name" gets one, each letter of an "acronym". `cues`: signals that a sentence is self-contained and
+    lasting, for the head that estimates worth; a cue's name means the same in every language.
     """
 
     code: str
@@ -397,10 +399,29 @@ class Language:
     clauses: ClauseRules | None = None
     asks_assistant: re.Pattern[str] = NEVER
     courtesies: str = ""
+    lowered: Rules = ()
+
+    def restore_capitals(self, text: str) -> str:
+        """The text with the capitals of names that were typed without, as long as before."""
+        for how, rule in self.lowered:
+            for match in rule.finditer(text):
+                start, end = match.span("name")
+                name = text[start:end].upper() if how == "acronym" else _NAME_WORD.sub(_capitalise, text[start:end])
+                text = text[:start] + name + text[end:]
+        return text
 
     def begin(self, text: str) -> str:
         """The text as the start of a sentence."""
         return text[:1].upper() + text[1:] if self.is_cased else text
+
+
+def _capitalise(word: re.Match[str]) -> str:
+    return word[0][:1].upper() + word[0][1:]
+
+
+_NAME_WORD = late_pattern(
+    r"(?:^|\b(?!(?:and|of|on|upon|de|del|la|le|am|an|der|im|in|und)\b))[^\W\d_]+"
+)  # gets a capital
 
 
 _TABLES = {

@@ -167,7 +167,9 @@ def _is_told(clause: str) -> bool:
     return _OF_MANY.search(clause) is None and all(_find_verbs(tokens, place) for place in subjects)
 
 
-_NO_SUBJECT = any_case(r"(?:hab|habe|bin|werde)\b(?!.*\b(?:ich|wir)\b)(?= \w+ \w+)")
+_NO_SUBJECT = any_case(
+    r"(?:(?:hi|hallo|hey) )?(?:hab|habe|bin|werde|wohne?|arbeite|lebe)\b(?!.*\b(?:ich|wir)\b)(?= \w+ \w+)"
+)
 
 
 def _add_subject(clause: str) -> str:

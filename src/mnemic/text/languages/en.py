@@ -4,7 +4,15 @@ import re
 
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.languages import OwnRules, read_language
-from mnemic.text.languages.english import PARTICIPLES, first_person, is_of_one, is_past, tell_order, third_person
+from mnemic.text.languages.english import (
+    PARTICIPLES,
+    first_person,
+    is_of_one,
+    is_past,
+    spell_out,
+    tell_order,
+    third_person,
+)
 from mnemic.text.normalise import late_pattern
 
 _OWN = OwnRules("en")
@@ -17,15 +25,28 @@ _TELLING = late_pattern(r"\d|(?<=[a-z,] )(?!I\b)[A-Z][a-z]|\b(?:since|because|as
 
 _NO_OBJECT = _OWN.pattern("no_object")
 _VERB = _OWN.pattern("verb")
+_GOVERNS = _OWN.pattern("governs")  # words that take a question as their object
+_ASKS = _OWN.pattern("asks")
+_SELF_TOLD = _OWN.pattern("self_told")
+_RELATIVE = _OWN.pattern("relative")  # a noun, of which "im in" may tell more
 _PAIR_WORDS = 4  # more words before "and I" are a clause, no person's name
 
 
 def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
     """True unless the cut separates two clauses: after a verb, outside a subordinate clause and a pair of nouns."""
     opened = _SUBORDINATE.search(left)
-    is_tied = opened is not None and (cut.group().strip() == "," or opened.start() == 0)
-    has_verb = _VERB.search(left) is not None
-    return not has_verb or is_tied or _is_pair(left, sentence, cut) or bool(_NO_OBJECT.match(sentence, cut.end()))
+    is_comma = cut.group().strip() == "," and not _ASKS.match(sentence, cut.end())
+    is_tied = opened is not None and (is_comma or opened.start() == 0)
+    if cut.group().isspace():
+        is_own = _SELF_TOLD.match(sentence, cut.end()) is not None
+        is_tied = is_own and (_RELATIVE.search(left) is not None or not _VERB.search(left))
+        return is_tied or _GOVERNS.search(left) is not None or (opened is not None and opened.start() == 0)
+    return (
+        not _VERB.search(left)
+        or is_tied
+        or _is_pair(left, sentence, cut)
+        or bool(_NO_OBJECT.match(sentence, cut.end()))
+    )
 
 
 _POINTING = _OWN.pattern("pointing")
@@ -65,7 +86,7 @@ _NO_SUBJECT = _OWN.pattern("no_subject")  # starts of a clause whose "I" was lef
 
 def _add_subject(clause: str) -> str:
     """The clause with its subject: "sold the camper" as "I sold the camper", "remind me to" as "I have to"."""
-    clause = _REMINDER.sub("I have to ", clause)
+    clause = _REMINDER.sub("I have to ", spell_out(clause))
     match = _NO_SUBJECT.match(clause)
     if match is None:
         return clause
@@ -87,7 +108,7 @@ def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
             r"(?:my|our)\s+[\w'’-]+(?:\s+[\w'’-]+)?\s+(?:is|are|was|were|has|have|had|will|can)\b", after
         )
     return (
-        not re.search(r"\b(?:[Ii]|we|im|ive)\b|['’](?:m|ve|s)\b|\b(?:is|are|was|were|has|had|have)\b", left)
+        not re.search(r"\b(?:[Ii](?:m|ve)?|we)\b|['’](?:m|ve|s)\b|\b(?:is|are|was|were|has|had|have)\b", left)
         and len(left.split()) <= _PAIR_WORDS
     )
 

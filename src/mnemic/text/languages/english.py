@@ -72,9 +72,14 @@ _COMPOUND = _OWN.pattern("compound")
 
 def third_person(clause: str) -> str:
     """The clause with the speaker as "User". No string raises."""
-    clause = _HASTY.sub(lambda match: f"I'{match['ending']}", clause)
-    clause = _MEMBERS.sub(r"\g<being> part of \g<group>", clause)
-    return _Rewriting(_FRIEND.sub(r"I and \1", _PAIR.sub(r"I and my \1", clause))).done()
+    clause = _MEMBERS.sub(r"\g<being> part of \g<group>", spell_out(clause))
+    told = _Rewriting(_FRIEND.sub(r"I and \1", _PAIR.sub(r"I and my \1", clause))).done()
+    return _NEGATED.sub("doesn't", told) if _ALONE.match(clause) else told
+
+
+def spell_out(clause: str) -> str:
+    """The clause with the apostrophes that are left out in a hurry: "im", "ive", "dont"."""
+    return _HASTY.sub(lambda match: "'".join(filter(None, match.groups())).replace("i'", "I'"), clause)
 
 
 def is_of_one(clause: str) -> bool:
@@ -82,6 +87,8 @@ def is_of_one(clause: str) -> bool:
     return _OF_MANY.search(_MEMBERS.sub(" ", clause)) is None
 
 
+_ALONE = any_case(r"(?:i|we)\b(?!.*\b(?:they|who|which|that|i don't|we don't)\b)")
+_NEGATED = any_case(r"(?<=\b(?:and|but) )don't\b")
 _HASTY = _OWN.pattern("hasty")  # hasty "I'm"; elsewhere "im" is German, as in the name of a café
 _MEMBERS = _OWN.pattern("members")  # one person of a group is part of it
 _OF_MANY = _OWN.pattern("of_many")
@@ -221,13 +228,9 @@ def tell_order(order: str) -> str:
 
 
 _BASES = {word: f"{word[:-3]}e" for word in words("using writing giving apologizing apologising")}
-_REASON = any_case(
-    r"[,;] (?:i|im|i['’]m|my|it['’]?s|they|our|we|the) .*|,? (?:because|since|bc|cos|so (?=i |my |we )).*"
-)
-_COURTESY = any_case(
-    r",? (?:please|pls|plz|haha+|lol|thx|thanks|from now on|any ?more|any longer|it['’]?s \w+(?: \w+)?)$"
-)
-_DOING = any_case(r"\b(?P<when>when(?:ever)?|if|unless|before|after|everything) you (?P<verb>\w+)")
+_REASON = _OWN.pattern("order_reason")
+_COURTESY = _OWN.pattern("order_courtesy")
+_DOING = _OWN.pattern("order_doing")
 _ASSISTANT = any_case(r"\byour?\b")
 
 
@@ -246,5 +249,5 @@ _CONTRACTED = any_case(r"\byou['’](re|ve|d|ll)\b")
 _OBJECT = _OWN.pattern("object")
 """After these, "you" is no subject, and no verb of it follows."""
 
-_ADDRESSED = any_case(r"\byou\b(?=\s+(?:to|towards?|into|for|with|from|in|at|on|through|as|by)\b|\s*(?:[.,;!]|$))")
+_ADDRESSED = _OWN.pattern("addressed")
 _PERSON = any_case(r"\b(?:yourself|yours|your|you)\b")
