@@ -23,13 +23,14 @@ from mnemic import Scope
 from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.cli import failures, serve
 from mnemic.cli.app import application
-from mnemic.cli.failures import PHRASES, use_option_names
+from mnemic.cli.failures import use_option_names
 from mnemic.cli.menu import FIRST_PAGE, OTHER_WORDS, SECTIONS
 from mnemic.cli.output import format_count, wrap_text
 from mnemic.config import load_config
 from mnemic.model.scope import Level
 from mnemic.testing.embedding_server import EmbeddingServer, Reply
 from mnemic.testing.samples import a_memory, add_memories
+from mnemic.text.normalise import stored_texts
 from tests.conformance.document_files import pptx
 from tests.doors.doors import run
 from tests.doors.http_doors import LOCAL, Served
@@ -112,7 +113,7 @@ class TestWording:
             for path in (repository / "src" / "mnemic").rglob("*.py")
             if path.name != "failures.py"
         )
-        assert [phrase for phrase in PHRASES if phrase not in source] == []
+        assert [phrase for phrase in stored_texts(failures.__name__) if phrase not in source] == []
 
     def test_an_error_names_options_instead_of_arguments(self):
         assert "pass --level org for everyone" in run(["remember", "x", "--org", "acme"], [])[2]

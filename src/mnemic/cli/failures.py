@@ -35,22 +35,6 @@ EXIT_CODES: Mapping[type[MnemicError], int] = {
     errors.DamagedError: 15,
 }
 
-PHRASES: Mapping[str, str] = {
-    "level='org'": "--level org",
-    "this scope has no user, agent or session;": "no user given;",
-    "add one of them, or": "pass --user NAME or set MNEMIC_USER, or",
-    "pass user=… and session=…": "pass --user and --session",
-    "pass session=…": "pass --session",
-    "is_private=True": "--private",
-    "is_pruning=True": "--prune",
-    "secrets='redact'": "--secrets redact",
-    "name='report.pdf'": "--name report.pdf",
-    "or None for no limit": "or --all for no limit",
-    "already exists; pass is_replacing=True, or": "already exists; --force replaces it, or",
-    "pass is_replacing=True to replace it": "pass --replace to replace it",
-}
-"""Phrases of the library's messages, and the options for them."""
-
 _TIME = re.compile(r"\b(as_of|known_at|observed_at|valid_from|valid_to|expires_at|after|before)=(?=')")
 
 
@@ -61,7 +45,9 @@ def exit_code(error: MnemicError) -> int:
 
 def use_option_names(message: str) -> str:
     """Replace arguments in a message by options, such as `level='org'` by `--level org`."""
-    for ours, theirs in PHRASES.items():
+    from mnemic.text.normalise import stored_texts
+
+    for ours, theirs in stored_texts(__name__).items():
         message = message.replace(ours, theirs)
     return _TIME.sub(lambda found: f"--{found[1].replace('_', '-')} ", message)
 

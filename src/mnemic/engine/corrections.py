@@ -47,9 +47,10 @@ class Correcting(SessionRun):
         if withdrawal is not None:
             over = self._find_over(visible, message, withdrawal)
             self._write(visible, [*_end(over, withdrawal, message)], f"taken back: message {message.id}")
-            if withdrawal.ends == "name":  # the profile may have it without a memory
+            if withdrawal.ends in ("name", "employer", "partner"):  # the profile may have it without a memory
                 with self._engine.store.write() as work:
-                    remove_derived(work, self._partition, "name", withdrawal.text)
+                    key = "name" if withdrawal.ends == "name" else "employer"
+                    remove_derived(work, self._partition, key, withdrawal.text)
         return spans
 
     def _write(self, visible: Visibility, changes: Sequence[tuple[Memory, Memory]], reason: str) -> None:
@@ -108,6 +109,12 @@ def _end(over: Sequence[Memory], withdrawal: Withdrawal, message: Message) -> It
     """Each memory as it was and with its end. Of two things in a memory, only one ends; a longer list stays."""
     for memory in over:
         rest = cut_half(memory.text, withdrawal) if withdrawal.ends in ("over", "job", "partner") else None
+        language, filled = detect(memory.text), filled_of(memory)
+        if withdrawal.ends == "partner" and filled is not None and filled.slot in language.slots.stated:
+            rest = language.slots.stated[filled.slot].format(filled.value)  # they lived together
+        elif withdrawal.ends == "partner" and rest == "":
+            for prefix, rule in language.corrections.former:
+                rest = rule.sub(lambda match, prefix=prefix: prefix + match[0], memory.text)
         if rest is None:
             yield memory, ended(memory, message.observed_at)
         elif rest:

@@ -16,6 +16,7 @@ from mnemic.evaluation.dataset import CorpusRow
 from mnemic.evaluation.extraction import Produced
 from mnemic.model.listing import group_pairs
 from mnemic.text.languages import words
+from mnemic.text.normalise import stored_texts
 
 USER = "\ue000"
 """The token of the user: "User", "I", "me", "my", and the user's name."""
@@ -24,12 +25,7 @@ Bag = frozenset[str]
 Name = tuple[str, str]
 
 
-_STOP = words(
-    "a about also an and any are as at be been being but by can could did do does done for from had has have "
-    "having he her hers herself him himself his how if in into is it its itself just may might must of on or our ours "
-    "shall she should so some such than that the their theirs them themselves then there these they this those to too "
-    "us very was we were what when where which who whom whose why will with would you your yours s t am"
-)
+_STOP = words(stored_texts(__name__)["stop"])
 _LEAST_STEMMED = 3  # letters; shorter words have no ending to remove
 _NAMED_SHARE = 10  # a name must open one text in ten
 _USER_WORDS = re.compile(r"\b(?:the user|user|i|me|my|mine|myself)\b")
@@ -88,13 +84,7 @@ SAID = 0.5
 GROUNDED = 0.25  # below a quarter of its words, a row was not made from this text
 THANKS_WORDS = 6  # more words say something besides the thanks
 
-_COURTESY = frozenset(
-    stem(word)
-    for word in words(
-        "hi hello hey greetings good morning afternoon evening night day bye goodbye welcome nice meet glad ok okay "
-        "sure alright great perfect yes yeah no course absolutely exactly indeed got sounds please"
-    )
-)
+_COURTESY = frozenset(stem(word) for word in words(stored_texts(__name__)["courtesies"]))
 _THANKS = re.compile(
     r"\W*(?:thanks?|thank you|many thanks|i (?:really |truly )?appreciate (?:it|that|this|your|the)|goodbye|bye|see you"
     r"|take care)\b",

@@ -181,6 +181,8 @@ def test_another_order_stays(talk: Talk):
         ("I'm training for the Cardiff marathon.", "I gave up on the Cardiff marathon"),
         ("I sing in the Bach choir.", "I quit the Bach choir last week"),
         ("My boyfriend Callum is a chef.", "me and callum split up"),
+        ("I work for Nike.", "I left Nike in May and freelance now."),
+        ("i work at costco in the bakery", "so i quit costco"),
     ],
 )
 def test_a_plan_or_a_tie_ends(talk: Talk, told: str, message: str):
@@ -192,12 +194,37 @@ def test_a_plan_or_a_tie_ends(talk: Talk, told: str, message: str):
 
 
 @pytest.mark.parametrize(
+    "told, message, now",
+    [
+        (
+            "My wife Helen and I have two daughters, Mia and Zoe.",
+            "Helen and I got divorced last year.",
+            "User and their ex-wife Helen have two daughters, Mia and Zoe",
+        ),
+        ("I live in Halifax with my husband Greg.", "greg and i split up", "User lives in Halifax"),
+    ],
+)
+def test_a_separation_leaves_what_still_holds(talk: Talk, told: str, message: str, now: str):
+    talk.say(told, message)
+    assert now in talk.texts()
+    assert not [text for text in talk.texts() if "their wife" in text or "husband" in text]
+
+
+def test_leaving_an_employer_leaves_the_profile_too(talk: Talk):
+    talk.say("I work at Costco.", "I left Leeds at noon.")
+    assert talk.memory.profile.get(ANNA) == {"employer": "Costco"}
+    talk.say("I resigned from Costco last week.")
+    assert talk.memory.profile.get(ANNA) == {}
+
+
+@pytest.mark.parametrize(
     "told, message",
     [
         ("I'm going to bake sugar cookies for Christmas.", "I gave up sugar"),
         ("Our wedding is in May.", "My sister cancelled her wedding"),
         ("I'm going to move to Bristol in May.", "the meeting today was cancelled so i have time"),
         ("I sing in the Bach choir.", "Should I quit the choir?"),
+        ("I work at Tesco in Leeds.", "I left Leeds at noon"),
     ],
 )
 def test_something_else_that_is_over_ends_nothing(talk: Talk, told: str, message: str):

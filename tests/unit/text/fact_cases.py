@@ -37,7 +37,10 @@ ENGLISH: tuple[Case, ...] = (
         (("User's sister lives in Hamburg", "fact"), ("User's brother is a nurse", "fact")),
     ),
     ("I've been vegetarian since 2019.", (("User has been vegetarian since 2019", "preference"),)),
-    ("I work as a data engineer at Brightwater.", (("User works as a data engineer at Brightwater", "fact"),)),
+    (
+        "I work as a data engineer at Brightwater.",
+        (("User works as a data engineer", "fact"), ("User works at Brightwater", "fact")),
+    ),
     ("I'm allergic to peanuts.", (("User is allergic to peanuts", "preference"),)),
     ("I don't eat pork.", (("User does not eat pork", "fact"),)),
     ("I can't drink coffee after noon.", (("User cannot drink coffee after noon", "fact"),)),

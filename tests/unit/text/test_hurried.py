@@ -126,3 +126,53 @@ def test_a_question_behind_a_statement_without_a_comma_is_cut_off():
     assert [each.text for each in find_statements("i know how to bake and what can go wrong")] == [
         "I know how to bake and what can go wrong"
     ]
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("I live in Chicago and work for Deloitte.", ["User lives in Chicago", "User works for Deloitte"]),
+        ("I drive a Toyota Yaris and live in Oslo.", ["User drives a Toyota Yaris", "User lives in Oslo"]),
+        (
+            "hey im jess, live in leeds, work for asda head office",
+            ["User is Jess", "User lives in Leeds", "User works for Asda Head Office"],
+        ),
+        ("Ich wohne in Köln und arbeite bei Siemens.", ["User wohnt in Köln", "User arbeitet bei Siemens"]),
+        ("I live in Bath and love it there.", ["User lives in Bath and loves it there"]),
+    ],
+)
+def test_what_can_change_by_itself_is_a_fact_of_its_own(text: str, told: list[str]):
+    assert [fact.text for fact in find_candidates(Said("m1", text, AT))] == told
+
+
+def test_who_is_named_beside_a_fact_that_may_end_is_a_fact_too():
+    found = find_candidates(Said("m1", "My wife Claire and I live in Bath with our dog, Biscuit.", AT))
+    assert [(fact.text, fact.slot) for fact in found] == [
+        ("User and their wife Claire live in Bath with their dog, Biscuit", "home"),
+        ("User's wife is called Claire", "partner"),
+        ("User's dog is called Biscuit", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("can u make me a meal plan im allergic to shellfish", ["User is allergic to shellfish"]),
+        ("cant sleep any tips i work nights as a porter", ["User works nights as a porter"]),
+        ("whats a good beginner guitar im left handed", ["User is left handed"]),
+        ("Please mention that I use a wheelchair.", ["User uses a wheelchair"]),
+        ("Could you recommend a book for my son Leo, who is seven?", ["User's son Leo is seven"]),
+        ("As a type 1 diabetic, what exercise should I do?", ["User is a type 1 diabetic"]),
+        ("I work nights, so please don't suggest anything before noon.", ["User works nights"]),
+        ("hab bei edeka angefangen wo gibts da parkplätze", ["User hat bei Edeka angefangen"]),
+        ("right update weve moved to macclesfield last weekend",
+         ["User has moved to Macclesfield last weekend (on the weekend of 2026-05-02)"]),
+        ("got a cat named waffles he keeps eating socks", ["User got a cat named Waffles; he keeps eating socks"]),
+        ("in gta i sold my car and bought a lambo", []),
+        ("in sims bin ich grad nach del sol valley gezogen", []),
+        ("just kidding ive left my wife for chatgpt", []),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_request_is_kept_and_games_are_not(text: str, told: list[str]):
+    found = [fact.text for fact in find_candidates(Said("m1", text, AT))]
+    assert [each for each in found if each != "User cannot sleep"] == told

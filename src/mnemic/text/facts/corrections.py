@@ -139,8 +139,11 @@ def read_withdrawal(message: str) -> Withdrawal | None:
             if (match := rule.search(sentence)) is not None:
                 topic = match.groupdict().get("topic") or ""
                 terms = _topic_terms(topic, language)
-                is_clear = terms or name in ("partner", "job", "name") or read_alternative(topic) is not None
-                return Withdrawal(topic or sentence, name, terms) if is_clear else None
+                is_clear = (
+                    terms or name in ("partner", "job", "name", "employer") or read_alternative(topic) is not None
+                )
+                clause = sentence if name == "employer" and rules.over.search(sentence) else ""  # "I quit the choir"
+                return Withdrawal(topic or sentence, name, terms, clause) if is_clear else None
         if (match := rules.over.search(sentence)) is not None:
             clause = next(each for each in _CLAUSE.finditer(sentence) if match.start() < each.end())
             before = sentence[clause.start() : match.start()].split()[-_MOST_BESIDE:]
@@ -159,8 +162,15 @@ def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | Non
         return [memory for memory, value in named if value == withdrawal.text.casefold()]
     told = [memory for memory, filled in known if filled is None or not filled.slot.startswith(ORDER)]
     if withdrawal.ends != "over":
-        ties = [(m, dict(detect(m.text).corrections.ties)[withdrawal.ends]) for m in told]
-        return [m for m, tie in ties if tie.search(m.text) and withdrawal.terms <= {*terms_of(m.text)}]
+        name = "job" if withdrawal.ends == "employer" else withdrawal.ends
+        ties = [(m, dict(detect(m.text).corrections.ties)[name]) for m in told]
+        found = [m for m, tie in ties if tie.search(m.text) and withdrawal.terms <= {*terms_of(m.text)}]
+        if withdrawal.ends != "employer" and (found or not withdrawal.terms):
+            return found
+        firm = re.compile(rf"(?i)\b(?:at|for|with|bei|für) (?:the |der |dem )?{re.escape(withdrawal.text)}\b")
+        found = [m for m in told if firm.search(m.text) and dict(detect(m.text).corrections.ties)["job"].search(m.text)]
+        if found or not withdrawal.clause:
+            return found
     shares = [(m, _topic_terms(cut_label(m.text), detect(m.text))) for m in told if _may_end(withdrawal, m)]
     most = max((len(withdrawal.terms & terms) for _, terms in shares), default=0)
     best = [memory for memory, terms in shares if len(withdrawal.terms & terms) == most]

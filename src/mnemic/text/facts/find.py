@@ -114,7 +114,26 @@ def _find_clauses(text: str, start: int, end: int, language: Language, *, is_has
         begin = start + left + shift
         closing = text[start + right : end] if start + right >= end - 1 else ""  # the question mark of the last clause
         if piece and len(piece) <= MAX_STATEMENT_CHARS and not rules.refused.search(piece + closing):
-            yield Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1)
+            yield from _apart(Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1))
+
+
+def _apart(statement: Statement) -> Iterator[Statement]:
+    """A statement that fills two slots, as two: "I live in Chicago and work for Deloitte"."""
+    language, text = statement.language, statement.text
+    for templates, rule in language.slots.apart:
+        if (match := rule.match(text)) is not None:
+            for template in templates.split(" | "):
+                yield replace(statement, text=template.format(**match.groupdict()), is_whole=False)
+            return
+    for joint in language.statements.joints.finditer(text):
+        parts = text[: joint.start()], text[joint.end() :]
+        slots = {slot_of(language.statements.add_subject(part), language)[0] for part in parts}
+        if len(slots) == len(parts) and slots <= {*_CHANGES, "name"}:
+            start = statement.start + joint.end()
+            yield replace(statement, end=statement.start + joint.start(), text=parts[0], is_whole=False)
+            yield from _apart(replace(statement, start=start, text=parts[1], is_whole=False))
+            return
+    yield statement
 
 
 def _declare(text: str, start: int, end: int, language: Language) -> Statement | None:
@@ -162,15 +181,9 @@ def _find_edges(sentence: str, language: Language, *, is_hasty: bool = False) ->
     return [*edges, (begin, len(sentence))]
 
 
-TAKEN_UP = 0.15
-"""So much of a sentence's words must come back in the user's answer."""
-
-AGREED = 0.1
-"""That much is enough where the answer opens with assent."""
-
-NEW = 0.2
-"""So much of its words the user must not have said before: else the assistant only repeats what was found already."""
-
+TAKEN_UP = 0.15  # so much of a sentence's words must come back in the user's answer
+AGREED = 0.1  # that much is enough where the answer opens with assent
+NEW = 0.2  # so much of its words the user must not have said before: else it was found already
 _MOST_WORDS = 45
 _FEWEST_TERMS = 3
 
@@ -239,12 +252,8 @@ def _read_sentence(sentence: str) -> Iterator[Statement]:
             yield statement
 
 
-MAX_ATTRIBUTE_CHARS = 1500
-"""A longer message is more likely to be pasted than told."""
-
-MAX_SENTENCE_CHARS = 300
-"""A longer sentence says more than one thing."""
-
+MAX_ATTRIBUTE_CHARS = 1500  # a longer message is more likely to be pasted than told
+MAX_SENTENCE_CHARS = 300  # a longer sentence says more than one thing
 HOW_LONG = "how long "
 """Slots of this beginning say for how long the user has been doing something: the next count replaces the last."""
 
@@ -350,11 +359,8 @@ SLOT_WORTH = 0.8
 KEPT_BESIDE = 0.3
 """Least probability of a further statement, if one of the message is kept: such a message contains more."""
 
-PLAIN_CHARS = 120
-"""A longer sentence says more than how a slot is filled."""
-
-SPAN_SUPPORT = 1.0
-"""A fact of the rules is the words of its span in another person."""
+PLAIN_CHARS = 120  # a longer sentence says more than how a slot is filled
+SPAN_SUPPORT = 1.0  # a fact of the rules is the words of its span in another person
 
 _HAN = late_pattern(f"[{scripts.HAN}]")
 _QUOTED = late_pattern(r"\"[^\"]*\"|[“„][^“”]*[”“]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|《[^》]*》")
@@ -405,7 +411,8 @@ def find_candidates(said: Said) -> list[Fact]:
     """All that could be a fact: what is taken up of the reply, then the statements of the message in order."""
     if not is_long_enough(said.text):
         return []
-    return [*_read_reply(said), *(_read(said, first, further) for first, *further in _find_thoughts(said.text))]
+    thoughts = _find_thoughts(said.text)
+    return [*_read_reply(said), *(fact for first, *further in thoughts for fact in _read_all(said, first, further))]
 
 
 def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MAX_FACTS) -> list[int]:
@@ -534,6 +541,15 @@ def _read_reply(said: Said) -> Iterator[Fact]:
         trust = Trust.lowest(said.trust, said.reply.trust)
         fact = _read(said, each.statement, ())
         yield replace(fact, provenance=(spoken, answered), trust=trust, confidence=_RESTATED_CONFIDENCE)
+
+
+def _read_all(said: Said, statement: Statement, further: Sequence[Statement]) -> Iterator[Fact]:
+    """The fact of a statement. If it may be superseded, also who is named beside it: "my wife Ann"."""
+    fact = _read(said, statement, further)
+    yield fact
+    for template, rule in statement.language.slots.named if fact.slot in _CHANGES else ():
+        for match in rule.finditer(statement.text):
+            yield _read(said, replace(statement, text=template.format(**match.groupdict())), ())
 
 
 def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fact:

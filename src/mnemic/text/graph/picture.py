@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mnemic.model.graph import Edge, EntityType, Node
+from mnemic.text.normalise import stored_texts
 from mnemic.text.sanitise import one_line
 
 MOST_LABEL_CHARACTERS = 60  # longer labels overlap their neighbours
@@ -26,17 +27,6 @@ _COLOURS: Mapping[EntityType, str] = {
     EntityType.EVENT: "#b5179e",
     EntityType.THING: "#495057",
 }
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>body{{font-family:sans-serif;margin:1.5rem;color:#212529}}svg{{max-width:100%;height:auto}}
-table{{border-collapse:collapse}}td,th{{text-align:left;padding:.2rem .8rem .2rem 0;vertical-align:top}}
-q{{color:#495057}}</style></head>
-<body><h1>{title}</h1>{picture}
-<table><tr><th>from</th><th>relation</th><th>to</th><th>said in</th></tr>
-{rows}</table></body></html>
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +137,9 @@ def page(picture: Picture) -> str:
         f"<td>{html.escape(names[edge.target_id])}</td><td>{_cited(edge)}</td></tr>"
         for edge in _known(picture)
     ]
-    return _PAGE.format(title=html.escape(_label(picture.title)), picture=svg(picture), rows="\n".join(rows))
+    return stored_texts(__name__)["page"].format(
+        title=html.escape(_label(picture.title)), picture=svg(picture), rows="\n".join(rows)
+    )
 
 
 def _cited(edge: Edge) -> str:

@@ -62,13 +62,13 @@ class StatementRules:
     `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition` starts
     a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
     words ("Note:"). `cut`: a possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects
-    it. `run_on`: a further possible end in a text typed without capitals. `find_reason`: span of a reason within a
-    question. `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it` match a clause that depends
-    on the previous one; `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the
-    clause's third person is a true sentence; false for "we're eleven", which is not true of one person. `first_person`:
-    words that must not remain in the third person outside quotations. `declared`: decisions, lessons and standing
-    orders, as templates for their groups and patterns. `tell_order` puts an order into the third person. `one_task`: a
-    text whose orders are for one task.
+    it. `run_on`: a further possible end in a text typed without capitals. `joints`: what may join two facts of one
+    subject. `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment in a clause.
+    `impersonal` and `of_it` match a clause that depends on the previous one; `is_hanging` finds pronouns without a
+    noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're
+    eleven", which is not true of one person. `first_person`: words that must not remain in the third person outside
+    quotations. `declared`: decisions, lessons and standing orders, as templates for their groups and patterns.
+    `tell_order` puts an order into the third person. `one_task`: a text whose orders are for one task.
     """
 
     opening: re.Pattern[str]
@@ -79,6 +79,7 @@ class StatementRules:
     of_it: re.Pattern[str] = NEVER
     cut: re.Pattern[str]
     run_on: re.Pattern[str] = NEVER
+    joints: re.Pattern[str] = NEVER
     own_label: re.Pattern[str] = NEVER
     keeps_together: Callable[[str, str, re.Match[str]], bool] = lambda _left, _sentence, _cut: False
     find_reason: Callable[[str], tuple[int, int] | None] = lambda _sentence: None
@@ -105,14 +106,15 @@ class SlotRules:
     `unsure` (questions, negations, the past, reports), sentences without `first_person`, and values that match
     `no_value`. `loose` rules accept more wordings, unless `doubt` precedes their end. `told` match whole sentences in
     the third person, the form of memories; `change`: the value replaces another one. `regions`: countries and states,
-    in which a home's town may be. `things` also have a group `thing`, which becomes part of the slot's name. `feels`
-    has the groups `feeling` (by `feelings`) and `object`; `stopped` the group `rest`; `order`, a standing order to the
-    assistant, `thing` and perhaps `value`; `order_values` are what that value may be, and `forbids` words of orders to
-    never do something; `alternatives` are orders of which only one can hold, by a template for the slot, with the group
-    `value`; `prefers` the groups `one` and `other`. `open_end`: words that make a value more than one thing; `pronouns`
-    name no one. `stated`: the plain sentence for a slot's value, in the words of questions. `work_order` begins an
-    order about the work, `condition` its condition. `of_project`: "we", "here", "this repository", for facts about the
-    current project only.
+    in which a home's town may be. `apart`: two facts of one sentence, by templates for each. `named`: people and pets
+    beside, with the groups `who` and `name`, by a template for a sentence of its own. `things` also have a group
+    `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
+    `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `order_values`
+    are what that value may be, and `forbids` words of orders to never do something; `alternatives` are orders of which
+    only one can hold, by a template for the slot, with the group `value`; `prefers` the groups `one` and `other`.
+    `open_end`: words that make a value more than one thing; `pronouns` name no one. `stated`: the plain sentence for a
+    slot's value, in the words of questions. `work_order` begins an order about the work, `condition` its condition.
+    `of_project`: "we", "here", "this repository", for facts about the current project only.
     """
 
     plain: Rules
@@ -122,6 +124,8 @@ class SlotRules:
     no_value: re.Pattern[str] = NEVER
     loose: Rules
     doubt: re.Pattern[str]
+    apart: Rules = ()
+    named: Rules = ()
     things: Rules = ()
     told: Rules
     change: re.Pattern[str] = NEVER
@@ -221,8 +225,8 @@ class CorrectionRules:
     `foreign`: a sentence with words of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences
     with the group `topic`, by what they end: a standing order ("always", "never", or "order" for both), a "name" for
     the user, "partner" or "job". `over`: words that end any other plan or habit. Sentences that are `unsure` end
-    nothing. `ties`: what a memory says that may end so, by "over", "partner" and "job". `frame`: words that name no
-    topic.
+    nothing. `ties`: what a memory says that may end so, by "over", "partner" and "job". `former`: what precedes a
+    partner after a separation. `frame`: words that name no topic.
     """
 
     slip: re.Pattern[str]
@@ -240,6 +244,7 @@ class CorrectionRules:
     over: re.Pattern[str]
     unsure: re.Pattern[str]
     ties: Rules
+    former: Rules = ()
     frame: str
 
 

@@ -167,13 +167,13 @@ def _is_told(clause: str) -> bool:
     return _OF_MANY.search(clause) is None and all(_find_verbs(tokens, place) for place in subjects)
 
 
-_NO_SUBJECT = any_case(
-    r"(?:(?:hi|hallo|hey) )?(?:hab|habe|bin|werde|wohne?|arbeite|lebe)\b(?!.*\b(?:ich|wir)\b)(?= \w+ \w+)"
-)
+_HASTY = any_case(r"((?:^|(?<=\bich ))(?:wohn|leb|fahr|studier|brauch|arbeit|hab))\b")  # "wohn in Ulm"
+_NO_SUBJECT = _OWN.pattern("no_subject")
 
 
 def _add_subject(clause: str) -> str:
     """The clause with its subject: "Hab mir ein Rad gekauft" as "Ich hab mir ein Rad gekauft"."""
+    clause = _HASTY.sub(r"\1e", clause)
     return f"Ich {clause[:1].lower()}{clause[1:]}" if _NO_SUBJECT.match(clause) else clause
 
 
@@ -206,7 +206,7 @@ def first_person(sentence: str) -> str:
 
 def _keeps_together(left: str, _sentence: str, cut: re.Match[str]) -> bool:
     is_tied = _SUBORDINATE.match(left) is not None and cut.group().strip() == ","
-    return is_tied or _VERB.search(left) is None
+    return is_tied or (_VERB.search(left) is None and not cut.group().isspace())
 
 
 def _is_past(folded: str) -> bool:

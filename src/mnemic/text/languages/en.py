@@ -3,7 +3,7 @@
 import re
 
 from mnemic.text.analyser import STOP_WORDS
-from mnemic.text.languages import OwnRules, read_language
+from mnemic.text.languages import OwnRules, read_language, words
 from mnemic.text.languages.english import (
     PARTICIPLES,
     first_person,
@@ -39,7 +39,8 @@ def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
     is_tied = opened is not None and (is_comma or opened.start() == 0)
     if cut.group().isspace():
         is_own = _SELF_TOLD.match(sentence, cut.end()) is not None
-        is_tied = is_own and (_RELATIVE.search(left) is not None or not _VERB.search(left))
+        has_clause = _VERB.search(left) is not None or LANGUAGE.statements.refused.search(left) is not None
+        is_tied = is_own and (_RELATIVE.search(left) is not None or not has_clause)
         return is_tied or _GOVERNS.search(left) is not None or (opened is not None and opened.start() == 0)
     return (
         not _VERB.search(left)
@@ -84,6 +85,9 @@ _REMINDER = _OWN.pattern("reminder")
 _NO_SUBJECT = _OWN.pattern("no_subject")  # starts of a clause whose "I" was left out, as people write in a hurry
 
 
+_STATES = words("gonna allergic based engaged married pregnant")
+
+
 def _add_subject(clause: str) -> str:
     """The clause with its subject: "sold the camper" as "I sold the camper", "remind me to" as "I have to"."""
     clause = _REMINDER.sub("I have to ", spell_out(clause))
@@ -91,8 +95,10 @@ def _add_subject(clause: str) -> str:
     if match is None:
         return clause
     word, verb, *_ = clause.lower().split()
-    has_been = word == "been" or (word == "never" and verb in PARTICIPLES - {"had", "read"})  # also past forms
-    subject = "I'm" if word.endswith("ing") or word in ("gonna", "allergic") else "I've" if has_been else "I"
+    has_been = word in ("been", "gone") or (
+        word == "never" and verb in PARTICIPLES - {"had", "read"}
+    )  # also past forms
+    subject = "I'm" if word.endswith("ing") or word in _STATES else "I've" if has_been else "I"
     start = clause[: len(word) if clause[:2].isupper() else 1].lower()
     return f"{subject} {start}{clause[len(start) :]}"
 
@@ -108,7 +114,7 @@ def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
             r"(?:my|our)\s+[\w'’-]+(?:\s+[\w'’-]+)?\s+(?:is|are|was|were|has|have|had|will|can)\b", after
         )
     return (
-        not re.search(r"\b(?:[Ii](?:m|ve)?|we)\b|['’](?:m|ve|s)\b|\b(?:is|are|was|were|has|had|have)\b", left)
+        not re.search(r"\b(?:[Ii](?:m|ve)?|we|names?)\b|['’](?:m|ve|s)\b|\b(?:is|are|was|were|has|had|have)\b", left)
         and len(left.split()) <= _PAIR_WORDS
     )
 

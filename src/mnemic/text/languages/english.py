@@ -63,7 +63,7 @@ _PLURALS: dict[str, str] = {"am": "are", "was": "were", "wasn't": "weren't"}
 _ENDINGS = {"m": "am", "ve": "have", "ll": "will", "re": "am"}
 _NUMBERED = words("war type part phase stage class grade level volume chapter elizabeth charles act tier")
 _INVERTED = {"am": "is", "are": "is", "do": "does", "have": "has", "were": "was"}
-_PAIR = any_case(r"^(?:my|our) ([\w'’-]+(?: [\w'’-]+)?(?:, [\w' ]{2,30},)?) and I\b(?!['’])")
+_PAIR = any_case(r"^(?:my|our) (?!names?\b)([\w'’-]+(?: [\w'’-]+)?(?:, [\w' ]{2,30},)?) and I\b(?!['’])")
 _FRIEND = late_pattern(r"^([A-Z][\w'’-]+) and I\b(?!['’])")
 """The user comes first: "my wife and I" becomes "User and their wife"."""
 
@@ -92,6 +92,9 @@ _NEGATED = any_case(r"(?<=\b(?:and|but) )don't\b")
 _HASTY = _OWN.pattern("hasty")  # hasty "I'm"; elsewhere "im" is German, as in the name of a café
 _MEMBERS = _OWN.pattern("members")  # one person of a group is part of it
 _OF_MANY = _OWN.pattern("of_many")
+
+
+_PLAIN = words("am are have do")
 
 
 def has_compound_subject(clause: str) -> bool:
@@ -183,7 +186,7 @@ class _Rewriting:
                 continue
             if lower[:1].isalpha():
                 self._is_past = not is_plural and is_past(lower)
-                self._may_go_on = self._is_past or (not is_plural and (is_base(lower) or lower in ("am", "are")))
+                self._may_go_on = self._is_past or (not is_plural and (is_base(lower) or lower in _PLAIN))
                 form: str = (
                     _PLURALS[lower] if is_plural and lower in _PLURALS else token if is_plural else with_user(token)
                 )
