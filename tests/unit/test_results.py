@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from mnemic.api.views import ScopedMnemic
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Role
 from mnemic.model.recall import ChatMessage, Context, Recall
+from mnemic.testing.samples import a_memory
 
 LINES, CHARS = 25, 120
 
@@ -159,3 +161,10 @@ class TestCaptureOfClients:
         for strange in (5, "hello", object(), SimpleNamespace(role="user")):
             with pytest.raises(InvalidInputError, match="a message must be a mapping such as"):
                 self.texts(strange)
+
+
+def test_the_repr_of_a_memory_that_has_ended_has_its_end():
+    ended = a_memory("Ana works at Costco", valid_to=datetime(2025, 3, 1, tzinfo=UTC))
+    assert repr(ended).startswith("Memory('Ana works at Costco', valid_to='2025-03-01', id=")
+    assert "valid_to" not in repr(a_memory("Ana works at Costco"))
+    assert fits(repr(a_memory("long " * 40, valid_to=ended.valid_to)))

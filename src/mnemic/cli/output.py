@@ -229,10 +229,11 @@ def shorten_ids(text: str) -> str:
 
 
 def format_item(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
-    """The row of an item: its text, id, kind, owner and time, and a passage's place."""
+    """The row of an item: its text, id, kind, owner and time, a passage's place, and the end of what is over."""
     from mnemic.model.item import Chunk, kind_of
 
-    remarks = (remark,) if remark else ()
+    until = f"until {format_time(end)}" if (end := getattr(item, "valid_to", None)) is not None else ""
+    remarks = tuple(filter(None, (until, remark)))
     place = (_describe_place(item),) if isinstance(item, Chunk) else ()
     about = (
         item.id if place else shorten_ids(item.id),

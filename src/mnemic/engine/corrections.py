@@ -110,11 +110,11 @@ def _end(over: Sequence[Memory], withdrawal: Withdrawal, message: Message) -> It
     for memory in over:
         rest = cut_half(memory.text, withdrawal) if withdrawal.ends in ("over", "job", "partner") else None
         language, filled = detect(memory.text), filled_of(memory)
-        if withdrawal.ends == "partner" and filled is not None and filled.slot in language.slots.stated:
+        is_shared = withdrawal.ends == "partner" and dict(language.corrections.ties)["partner"].search(memory.text)
+        if is_shared and filled is not None and filled.slot in language.slots.stated:
             rest = language.slots.stated[filled.slot].format(filled.value)  # they lived together
-        elif withdrawal.ends == "partner" and rest == "":
-            for prefix, rule in language.corrections.former:
-                rest = rule.sub(lambda match, prefix=prefix: prefix + match[0], memory.text)
+        elif is_shared and rest == "":
+            rest = language.corrections.former.sub(r"ex-\g<0>", memory.text)
         if rest is None:
             yield memory, ended(memory, message.observed_at)
         elif rest:

@@ -24,14 +24,15 @@ def shorten(value: object, width: int = WIDTH) -> str:
 
 
 class OneLine:
-    """An item whose `repr` is one line: its text and id."""
+    """An item whose `repr` is one line: its text, its end and its id."""
 
     __slots__ = ()
     text: str
     id: str
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({shorten(self.text, 60)!r}, id={self.id!r})"
+        until = f", valid_to='{end:%Y-%m-%d}'" if (end := getattr(self, "valid_to", None)) is not None else ""
+        return f"{type(self).__name__}({shorten(self.text, 60 - len(until))!r}{until}, id={self.id!r})"
 
 
 class Listing(Generic[_Entry]):

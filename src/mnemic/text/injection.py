@@ -330,7 +330,6 @@ def _split(alternatives: str) -> list[str]:
 
 
 @cache
-@cache
 def _load_data() -> dict[str, Any]:
     return tomllib.loads(resources.files(__package__ or "").joinpath("injection.toml").read_text(encoding="utf-8"))
 

@@ -210,6 +210,31 @@ def test_a_separation_leaves_what_still_holds(talk: Talk, told: str, message: st
     assert not [text for text in talk.texts() if "their wife" in text or "husband" in text]
 
 
+@pytest.mark.parametrize(
+    "message", ["I left Nike.", "I resigned from Nike.", "I no longer work for Nike", "I got fired from Nike."]
+)
+def test_leaving_an_employer_ends_it(talk: Talk, message: str):
+    talk.say("I work for Nike.")
+    assert talk.texts() == ["User works for Nike"]
+    talk.say(message)
+    assert "User works for Nike" not in talk.texts()
+
+
+@pytest.mark.parametrize(
+    "told, message",
+    [
+        ("I'm flying to Spain in May.", "No, I love Italy."),
+        ("I live in Leeds.", "Actually, London is nicer."),
+        ("I work for Anna Freud Centre.", "I left Anna at home"),
+    ],
+)
+def test_a_remark_about_another_name_corrects_nothing(talk: Talk, told: str, message: str):
+    talk.say(told)
+    (before,) = talk.texts()
+    talk.say(message)
+    assert before in talk.texts()
+
+
 def test_leaving_an_employer_leaves_the_profile_too(talk: Talk):
     talk.say("I work at Costco.", "I left Leeds at noon.")
     assert talk.memory.profile.get(ANNA) == {"employer": "Costco"}

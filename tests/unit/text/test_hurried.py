@@ -91,11 +91,62 @@ def test_names_get_their_capitals_and_fill_what_the_user_is(text: str, told: str
         "explain it to me like im five",
         "she goes im 25 and i live in london and im like ok",
         "Let's play. You are the innkeeper and I am Sir Aldous, a knight.",
+        "I'm a regular at Starbucks.",
+        "I'm a bit mad at Tom.",
+        "I'm a volunteer at Oxfam.",
+        "I am a beginner at Python.",
+        "I'm seeing a therapist.",
+        "I'm calling a plumber.",
+        "I'm waiting for the plumber.",
+        "I'm the designated driver on Friday.",
+        "Anna is home now.",
+        "I'm in Paris now for a conference.",
+        "We're in Rome now on holiday.",
+        "I moved up to Senior Engineer.",
+        "I moved over to Figma.",
+        "I shifted to Kotlin.",
+        "I live in the Victorian terrace next door.",
+        "I've been with Anna for three years.",
+        "I got offered a position at Google but said no.",
+        "I joined Reddit in 2012.",
+        "I swapped my iPhone for a Pixel.",
+        "I bought a Golf club.",
+        "I bought a Tesla Powerwall.",
+        "I got my Ford fixed.",
+        "I drive Uber at weekends.",
+        "My car is in Leeds.",
+        "got a seat on the train",
+        "bought a puma jacket",
+        "bought a leaf blower",
+        "My son is Tom and birthday is 3 May.",
+        "I'm Republican and proud.",
+        "I'm Deaf and use BSL.",
+        "10 years here and I still get lost.",
+        "I'm 12 on a scale of 20.",
+        "Can you help me ask my son who is bullying him?",
+        "As a lawyer, can you check this contract?",
+        "Ich bin die Mutter.",
+        "Ich bin der Chef und wohne in Bonn.",
+        "Studiere die Liste genau und sag mir was fehlt.",
+        "Arbeit ist hart hier.",
+        "my boss is friendly",
+        "its hot here",
+        "i work for fun",
+        "i work for tips",
+        "i live in scrubs",
+        "i moved to iphone last year",
+        "i go by bike",
+        "ich arbeite für mich",
+        "ich lebe in hoffnung",
+        "my sister texted me im in rome now",
+        "I love JK Rowling's books.",
+        "In my book club we read a lot.",
+        "My wife is French and a teacher.",
     ],
 )
 def test_what_only_looks_like_it_fills_nothing(text: str):
     filled = {fact.slot for fact in find_candidates(Said("m1", text, AT))} | read_attributes(text).keys()
-    assert not filled & {"home", "employer", "job", "name", "partner", "manager", "age", "car"}
+    assert not filled & {"home", "employer", "job", "name", "partner", "manager", "age", "car", "birthday"}
 
 
 @pytest.mark.parametrize(
@@ -118,6 +169,11 @@ def test_restoring_capitals_keeps_the_length_so_that_spans_still_hold():
     restored = lookup("en").restore_capitals(text)
     assert restored == "I live in St Ives, see straße 5, my boss is Priya and on Monday im in São Paulo"
     assert len(restored) == len(text)
+
+
+@pytest.mark.parametrize("text", ["ich heiße ßandra", "foo-ŉbar lives in ŉew york", "call me ﬁona"])
+def test_letters_whose_capital_is_longer_stay_as_they_are(text: str):
+    assert len(detect(text).restore_capitals(text)) == len(text)
 
 
 def test_a_question_behind_a_statement_without_a_comma_is_cut_off():

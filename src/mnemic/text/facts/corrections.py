@@ -147,7 +147,9 @@ def read_withdrawal(message: str) -> Withdrawal | None:
         if (match := rules.over.search(sentence)) is not None:
             clause = next(each for each in _CLAUSE.finditer(sentence) if match.start() < each.end())
             before = sentence[clause.start() : match.start()].split()[-_MOST_BESIDE:]
-            behind = sentence[match.end() : max(clause.end(), match.end())].split()[:_MOST_BESIDE]
+            behind = rules.going_on.split(sentence[match.end() : max(clause.end(), match.end())])[0].split()[
+                :_MOST_BESIDE
+            ]
             return Withdrawal(message, "over", _topic_terms(message, language), " ".join([*before, *behind]))
     return None
 
@@ -167,7 +169,9 @@ def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | Non
         found = [m for m, tie in ties if tie.search(m.text) and withdrawal.terms <= {*terms_of(m.text)}]
         if withdrawal.ends != "employer" and (found or not withdrawal.terms):
             return found
-        firm = re.compile(rf"(?i)\b(?:at|for|with|bei|für) (?:the |der |dem )?{re.escape(withdrawal.text)}\b")
+        firm = re.compile(
+            rf"\b(?i:(?:at|for|with|bei|für) (?:the |der |dem )?{re.escape(withdrawal.text)})\b(?! [A-Z&])"
+        )
         found = [m for m in told if firm.search(m.text) and dict(detect(m.text).corrections.ties)["job"].search(m.text)]
         if found or not withdrawal.clause:
             return found
@@ -336,7 +340,8 @@ def _find_values(sentence: str, said: str, reply: str, rules: CorrectionRules) -
     word that may be its spelling.
     """
     rest, is_found = sentence, False
-    for _, kind in rules.kinds:
+    is_explicit = rules.explicit.search(sentence) is not None  # unlike "Actually, London is nicer"
+    for kind in (kind for name, kind in rules.kinds if is_explicit or name != "place"):
         values = {match.group() for match in kind.finditer(rest)}
         if len(values) > 1 and (slip := rules.slip.search(rest)) is not None:  # "1.9. And sorry, 2034"
             values = {match.group() for match in kind.finditer(rest, slip.end())}

@@ -39,7 +39,7 @@ _SPEAKER = late_pattern(
 )
 SPEECH = late_pattern(
     r"(?<!\w)['‘](?:i|im|my|we|our|ich|mein\w*|wir)\b.{0,200}?['’](?!\w)"
-    r"|\b(?:she|he|they|who) (?:goes|go|went|(?:was|were|is|are) (?:all )?like),? (?:i|im|i['’]m|my|we)\b",
+    r"|\b(?:she|he|they|who) (?:goes|go|(?:was|were) (?:all )?like),? (?:i|im|i['’]m)\b",
     re.IGNORECASE,
 )
 """Somebody quoted in the first person: "he texted 'i quit'", "she goes im 25"."""
@@ -62,7 +62,7 @@ class Statement:
 
 
 def find_statements(text: str) -> list[Statement]:
-    """The statements of a message in order, without overlap. No string raises."""
+    """The statements of a message in order. No string raises."""
     text = text[:MAX_MESSAGE_CHARS]
     is_hasty = text[1:].islower() and not text.rstrip().endswith((".", "!", "?"))
     text = detect(text).restore_capitals(text)
@@ -430,7 +430,7 @@ def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
     """The facts of a message, with neighbouring clauses of one sentence about the user as one fact again. What fills a
     slot, has another date, or is a preference beside something else stays apart.
     """
-    joined: list[Fact] = []
+    joined, text = list[Fact](), detect(text).restore_capitals(text)
     for fact in facts:
         both = _join_clause(text, joined[-1], fact) if joined else None
         joined[-1:] = [both] if both is not None else [*joined[-1:], fact]
@@ -447,7 +447,7 @@ def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
     is_apart = any(fact.slot or is_plain(fact) for fact in (one, other)) or all(dates)
     if rest or more or is_apart or not (is_of_user and is_alike and is_told(whole)):
         return None
-    if not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS:
+    if gap.isspace() or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS:
         return None
     told, start = third_person(whole) + "".join(dates), one.valid_from or other.valid_from
     return replace(one, text=told, valid_from=start, provenance=(replace(first, end=last.end),))

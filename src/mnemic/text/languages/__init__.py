@@ -224,9 +224,10 @@ class CorrectionRules:
     words beside a value that are no part of it; `joint`: what stands between a wrong value and the right one behind it.
     `foreign`: a sentence with words of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences
     with the group `topic`, by what they end: a standing order ("always", "never", or "order" for both), a "name" for
-    the user, "partner" or "job". `over`: words that end any other plan or habit. Sentences that are `unsure` end
-    nothing. `ties`: what a memory says that may end so, by "over", "partner" and "job". `former`: what precedes a
-    partner after a separation. `frame`: words that name no topic.
+    the user, "partner", "employer" or "job". `over`: words that end any other plan or habit; `going_on` begins what no
+    longer belongs to them. Sentences that are `unsure` end nothing. `ties`: what a memory says that may end so, by
+    "over", "partner" and "job". `former`: a partner, who is an "ex-" one after a separation. `frame`: words that name
+    no topic.
     """
 
     slip: re.Pattern[str]
@@ -242,9 +243,10 @@ class CorrectionRules:
     halves: re.Pattern[str]
     withdrawn: Rules
     over: re.Pattern[str]
+    going_on: re.Pattern[str] = NEVER
     unsure: re.Pattern[str]
     ties: Rules
-    former: Rules = ()
+    former: re.Pattern[str] = NEVER
     frame: str
 
 
@@ -411,8 +413,9 @@ class Language:
         for how, rule in self.lowered:
             for match in rule.finditer(text):
                 start, end = match.span("name")
-                name = text[start:end].upper() if how == "acronym" else _NAME_WORD.sub(_capitalise, text[start:end])
-                text = text[:start] + name + text[end:]
+                letters = _LETTER if how == "acronym" else _INITIAL
+                name = letters.sub(lambda letter: letter[0].upper(), text[start:end])
+                text = text[:start] + name + text[end:] if len(name) == end - start else text
         return text
 
     def begin(self, text: str) -> str:
@@ -420,13 +423,8 @@ class Language:
         return text[:1].upper() + text[1:] if self.is_cased else text
 
 
-def _capitalise(word: re.Match[str]) -> str:
-    return word[0][:1].upper() + word[0][1:]
-
-
-_NAME_WORD = late_pattern(
-    r"(?:^|\b(?!(?:and|of|on|upon|de|del|la|le|am|an|der|im|in|und)\b))[^\W\d_]+"
-)  # gets a capital
+_LETTER = late_pattern(r"[^\W\d_]")
+_INITIAL = late_pattern(r"(?:^|\b(?!(?:and|of|on|upon|de|del|la|le|am|an|der|im|in|und)\b))[^\W\d_]")  # of a name
 
 
 _TABLES = {

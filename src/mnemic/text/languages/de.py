@@ -167,7 +167,7 @@ def _is_told(clause: str) -> bool:
     return _OF_MANY.search(clause) is None and all(_find_verbs(tokens, place) for place in subjects)
 
 
-_HASTY = any_case(r"((?:^|(?<=\bich ))(?:wohn|leb|fahr|studier|brauch|arbeit|hab))\b")  # "wohn in Ulm"
+_HASTY = any_case(r"((?:^|(?<=\bich ))(?:wohn|leb|fahr|arbeit|hab))\b(?= \w)(?! (?:ist|war|macht)\b)")  # "wohn in Ulm"
 _NO_SUBJECT = _OWN.pattern("no_subject")
 
 

@@ -34,20 +34,18 @@ _PAIR_WORDS = 4  # more words before "and I" are a clause, no person's name
 
 def _keeps_together(left: str, sentence: str, cut: re.Match[str]) -> bool:
     """True unless the cut separates two clauses: after a verb, outside a subordinate clause and a pair of nouns."""
+    left = left[-400:]  # a longer clause states nothing
     opened = _SUBORDINATE.search(left)
     is_comma = cut.group().strip() == "," and not _ASKS.match(sentence, cut.end())
     is_tied = opened is not None and (is_comma or opened.start() == 0)
+    has_verb = _VERB.search(left) is not None
     if cut.group().isspace():
-        is_own = _SELF_TOLD.match(sentence, cut.end()) is not None
-        has_clause = _VERB.search(left) is not None or LANGUAGE.statements.refused.search(left) is not None
-        is_tied = is_own and (_RELATIVE.search(left) is not None or not has_clause)
-        return is_tied or _GOVERNS.search(left) is not None or (opened is not None and opened.start() == 0)
-    return (
-        not _VERB.search(left)
-        or is_tied
-        or _is_pair(left, sentence, cut)
-        or bool(_NO_OBJECT.match(sentence, cut.end()))
-    )
+        if _SELF_TOLD.match(sentence, cut.end()):
+            has_verb = has_verb or LANGUAGE.statements.refused.search(left) is not None
+            is_tied = is_tied or not has_verb or _RELATIVE.search(left) is not None
+        return is_tied or _GOVERNS.search(left) is not None
+    is_one = _is_pair(left, sentence, cut) or _NO_OBJECT.match(sentence, cut.end()) is not None
+    return is_tied or is_one or not has_verb
 
 
 _POINTING = _OWN.pattern("pointing")
@@ -81,11 +79,9 @@ def _is_hanging(clause: str) -> bool:
     return match.group().lower() in _PLURAL or _NAMED_BEFORE.search(clause, 0, match.start()) is None
 
 
+_STATES = words("gonna allergic based engaged married pregnant")
 _REMINDER = _OWN.pattern("reminder")
 _NO_SUBJECT = _OWN.pattern("no_subject")  # starts of a clause whose "I" was left out, as people write in a hurry
-
-
-_STATES = words("gonna allergic based engaged married pregnant")
 
 
 def _add_subject(clause: str) -> str:
