@@ -326,6 +326,16 @@ def test_a_superseded_memory_shows_what_replaced_it(site: Site, console: Console
 
 
 @pytest.mark.requirement("P-27")
+def test_a_memory_that_has_ended_shows_until_when_it_was_true(site: Site, console: Console):
+    ended = datetime(2025, 3, 1, 12, tzinfo=UTC)
+    site.mnemic.remember(ANA, "Ana works at Costco", valid_from=ended - timedelta(days=365), valid_to=ended)
+    site.mnemic.remember(ANA, "Ana likes tea")
+    console.open("memories")
+    console.see("until 2025-03-01")
+    assert console.text().count("until ") == 1
+
+
+@pytest.mark.requirement("P-27")
 def test_the_timeline_shows_days_and_what_was_true_then(site: Site, console: Console):
     site.mnemic.remember(ANA, "Ana lives in Lisbon", observed_at="2026-05-01T12:00Z", valid_from="2026-05-01T12:00Z")
     site.mnemic.remember(ANA, "Ana owns a red boat", observed_at="2026-06-01T12:00Z", valid_from="2026-06-01T12:00Z")

@@ -1,7 +1,7 @@
 // Pieces that several pages are made of: notices, problems, tables, dialogs, forms.
 
 import { el, link, put, said } from "./dom.js";
-import { moment, number, words } from "./format.js";
+import { dayOf, moment, number, words } from "./format.js";
 import { key, may, setKey } from "./session.js";
 
 export const KINDS = [
@@ -371,13 +371,14 @@ export function empty(title, ...about) {
   );
 }
 
-/** Short words about a memory: kind, state and what is special. Its level, unless it is the user's own, as most are. */
+/** Short words about a memory: kind, state, what is special, and until when it was true. Its level, unless it is the user's own. */
 export function tags(item) {
   const special = [
     item.state && item.state !== "active" ? item.state : null,
     item.is_pinned ? "pinned" : null,
     item.flags?.length ? "flagged" : null,
   ];
+  const until = item.valid_to ? el("span", { class: "tag" }, `until ${dayOf(item.valid_to)}`) : null;
   return el(
     "span",
     { class: "tags" },
@@ -386,6 +387,7 @@ export function tags(item) {
       .map((name) => el("span", { class: "tag" }, name)),
     special.filter(Boolean).map((name) => el("span", { class: `tag ${name}` }, name)),
     item.trust && item.trust !== "user" ? el("span", { class: "tag trust" }, `from ${item.trust}`) : null,
+    until,
   );
 }
 
