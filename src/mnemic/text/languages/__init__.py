@@ -62,7 +62,7 @@ class StatementRules:
     `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition` starts
     a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
     words ("Note:"). `cut`: a possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects
-    it. `run_on`: a further possible end in a text typed without capitals. `joints`: what may join two facts of one
+    it. `run_on`: a further possible end in texts without capitals. `joints`: words that may join two facts of one
     subject. `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment in a clause.
     `impersonal` and `of_it` match a clause that depends on the previous one; `is_hanging` finds pronouns without a
     noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're
@@ -106,7 +106,7 @@ class SlotRules:
     `unsure` (questions, negations, the past, reports), sentences without `first_person`, and values that match
     `no_value`. `loose` rules accept more wordings, unless `doubt` precedes their end. `told` match whole sentences in
     the third person, the form of memories; `change`: the value replaces another one. `regions`: countries and states,
-    in which a home's town may be. `apart`: two facts of one sentence, by templates for each. `named`: people and pets
+    in which a home's town may be. `apart`: two facts in one sentence, with their templates. `named`: people and pets
     beside, with the groups `who` and `name`, by a template for a sentence of its own. `things` also have a group
     `thing`, which becomes part of the slot's name. `feels` has the groups `feeling` (by `feelings`) and `object`;
     `stopped` the group `rest`; `order`, a standing order to the assistant, `thing` and perhaps `value`; `order_values`
@@ -409,7 +409,7 @@ class Language:
     lowered: Rules = ()
 
     def restore_capitals(self, text: str) -> str:
-        """The text with the capitals of names that were typed without, as long as before."""
+        """Capitalise names typed in lower case. The length is unchanged."""
         for how, rule in self.lowered:
             for match in rule.finditer(text):
                 start, end = match.span("name")
