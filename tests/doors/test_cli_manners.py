@@ -348,25 +348,6 @@ class TestUsersAndSessions:
         assert [line.split("\t")[:4] for line in out.splitlines()] == [["ben", "0", "2", "0"], ["ana", "1", "0", "0"]]
         assert all(line.endswith("Z") for line in out.splitlines())
 
-    def test_what_has_ended_is_listed_with_its_end(self):
-        run(
-            [
-                "remember",
-                "Ana works at Costco",
-                "--user",
-                "ana",
-                "--valid-from",
-                "2024-01-01",
-                "--valid-to",
-                "2025-03-01",
-            ],
-            [],
-        )
-        run(["remember", "Ana likes tea", "--user", "ana"], [])
-        tea, work = run(["memory", "list", "--user", "ana"], [])[1].splitlines()
-        assert work.endswith("until 2025-03-01 00:00Z")
-        assert "until" not in tea
-
     def test_agents_are_listed_if_their_users_share_memories(self):
         assert "no agent has shared memories" in run(["agents"], [])[2]
         run(["remember", "Ana likes tea", "--user", "ana", "--agent", "quill"], [])

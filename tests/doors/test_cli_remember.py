@@ -1,4 +1,4 @@
-"""What `mnemic remember` says of options without effect."""
+"""What `mnemic remember` says of options without effect, and what a list shows of an end."""
 
 from __future__ import annotations
 
@@ -25,3 +25,11 @@ def test_an_end_in_the_past_is_told(tmp_path: Path):
     past = told(tmp_path, "Bo worked in Bath", "--valid-from", "2018-01-01", "--valid-to", "2020-01-01")
     assert "already ended" not in past
     assert "already ended" not in told(tmp_path, "The guarantee is on the shelf", "--expires-at", "2040-01-01")
+
+
+def test_what_has_ended_is_listed_with_its_end(tmp_path: Path):
+    told(tmp_path, "Bo worked in Bath", "--valid-from", "2018-01-01", "--valid-to", "2020-01-01")
+    told(tmp_path, "Bo likes tea")
+    tea, work = run(["--store", str(tmp_path / "m.db"), "--user", "ana"], ["memory", "list"])[1].splitlines()
+    assert work.endswith("until 2020-01-01 00:00Z")
+    assert "until" not in tea
