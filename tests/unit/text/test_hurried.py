@@ -158,6 +158,8 @@ def test_what_only_looks_like_it_fills_nothing(text: str):
         "import adams; print(may_be)",
         "see leeds.ac.uk and bath.py",
         "we split the bill in march or may not",
+        "the release branch is called stable-2",
+        "my function is called parse and the file is named reader",
     ],
 )
 def test_other_words_keep_their_small_letters(text: str):
