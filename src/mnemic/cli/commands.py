@@ -146,7 +146,8 @@ def build_callback(known: Command) -> Function:
             parameters += _list_parameters(known)
         else:
             parameters.append(parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY))
-    parameters = _describe_user(parameters, is_stated=known.is_stated)
+    stated = {"user": StatedUser} if known.is_stated else {}
+    parameters = [each.replace(annotation=stated.get(each.name, each.annotation)) for each in parameters]
     _name_values(parameters)
 
     def run(**given: Any) -> None:
@@ -167,11 +168,6 @@ def build_callback(known: Command) -> Function:
     run.__name__, run.__doc__ = known.function.__name__, known.function.__doc__
     run.__signature__ = inspect.Signature(parameters)
     return run
-
-
-def _describe_user(parameters: Sequence[inspect.Parameter], *, is_stated: bool) -> list[inspect.Parameter]:
-    """The parameters, with help on `--user` that fits a command without a default user."""
-    return [each.replace(annotation=StatedUser) if is_stated and each.name == "user" else each for each in parameters]
 
 
 def _name_values(parameters: Sequence[inspect.Parameter]) -> None:

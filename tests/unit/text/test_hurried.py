@@ -173,6 +173,10 @@ def test_restoring_capitals_keeps_the_length_so_that_spans_still_hold():
     assert len(restored) == len(text)
 
 
+def test_a_name_is_told_in_a_few_small_letters():
+    assert [(fact.text, fact.slot) for fact in find_candidates(Said("m1", "im ana", AT))] == [("User is Ana", "name")]
+
+
 @pytest.mark.parametrize("text", ["ich heiße ßandra", "foo-ŉbar lives in ŉew york", "call me ﬁona"])
 def test_letters_whose_capital_is_longer_stay_as_they_are(text: str):
     assert len(detect(text).restore_capitals(text)) == len(text)

@@ -13,9 +13,9 @@ from functools import cache
 
 from mnemic.model.item import Memory
 from mnemic.text.analyser import STOP_WORDS
-from mnemic.text.facts.find import SPEECH, is_anothers, terms_of
+from mnemic.text.facts.find import is_anothers, terms_of
 from mnemic.text.facts.when import cut_label
-from mnemic.text.languages import CorrectionRules, Language, detect, languages, lookup
+from mnemic.text.languages import NEVER, CorrectionRules, Language, detect, languages, lookup
 from mnemic.text.normalise import late_pattern
 from mnemic.text.sentences import sentences
 from mnemic.text.slots import ORDER, Filled, forbids, read_alternative
@@ -169,10 +169,7 @@ def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | Non
         found = [m for m, tie in ties if tie.search(m.text) and withdrawal.terms <= {*terms_of(m.text)}]
         if withdrawal.ends != "employer" and (found or not withdrawal.terms):
             return found
-        firm = re.compile(
-            rf"\b(?i:(?:at|for|with|bei|für) (?:the |der |dem )?{re.escape(withdrawal.text)})\b(?! [A-Z&])"
-        )
-        found = [m for m in told if firm.search(m.text) and dict(detect(m.text).corrections.ties)["job"].search(m.text)]
+        found = [m for m in told if _is_employed(m.text, withdrawal.text)]
         if found or not withdrawal.clause:
             return found
     shares = [(m, _topic_terms(cut_label(m.text), detect(m.text))) for m in told if _may_end(withdrawal, m)]
@@ -182,6 +179,13 @@ def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | Non
     is_named = len(named) <= _FEWEST_TERMS and _is_alone(named or withdrawal.terms, best)
     is_clear = most >= _FEWEST_TERMS or is_named or any(cut_half(m.text, withdrawal) for m in best)
     return best if most and len(best) == 1 and is_clear else []
+
+
+def _is_employed(text: str, employer: str) -> bool:
+    """True for a text about a job at this employer; not at "Anna Freud Centre", if it is "Anna"."""
+    ties, name = dict(detect(text).corrections.ties), re.compile(rf"(?i:{re.escape(employer)})\b(?! [A-Z&])")
+    places = ties.get("employer", NEVER).finditer(text) if ties["job"].search(text) else ()
+    return any(name.match(text, place.end()) for place in places)
 
 
 def cut_half(text: str, withdrawal: Withdrawal) -> str | None:
@@ -259,8 +263,9 @@ def _read_sentences(message: str) -> Iterator[tuple[int, str, Language]]:
     for start, end in found:
         text = message[start:end].strip()
         for language in languages():
-            is_foreign = language.corrections.foreign.search(text) is not None or is_anothers(text, language)
-            if (_HAN.search(text) is None) is language.is_cased and not is_foreign and not SPEECH.search(text):
+            others = (language.corrections.foreign, language.statements.speech)
+            is_foreign = any(rule.search(text) for rule in others) or is_anothers(text, language)
+            if (_HAN.search(text) is None) is language.is_cased and not is_foreign:
                 yield start, language.restore_capitals(text), language
 
 

@@ -37,12 +37,6 @@ _SPEAKER = late_pattern(
     r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
     re.IGNORECASE,
 )
-SPEECH = late_pattern(
-    r"(?<!\w)['‘](?:i|im|my|we|our|ich|mein\w*|wir)\b.{0,200}?['’](?!\w)"
-    r"|\b(?:she|he|they|who) (?:goes|go|(?:was|were) (?:all )?like),? (?:i|im|i['’]m)\b",
-    re.IGNORECASE,
-)
-"""Somebody quoted in the first person: "he texted 'i quit'", "she goes im 25"."""
 _CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$])|^\s{4,}\S.*[;{}()=]\s*$")
 
 
@@ -64,15 +58,16 @@ class Statement:
 def find_statements(text: str) -> list[Statement]:
     """The statements of a message in order. No string raises."""
     text = text[:MAX_MESSAGE_CHARS]
+    # A phone capitalises the first letter by itself. Who ends with a full stop also writes commas.
     is_hasty = text[1:].islower() and not text.rstrip().endswith((".", "!", "?"))
     text = detect(text).restore_capitals(text)
     hostile = [*(finding.span for finding in sanitise.findings(text)), *machine_spans(text)]
     found: list[Statement] = []
     for start, end in sentences(text):
         sentence = text[start:end]
-        if _CODE.match(sentence) or SPEECH.search(sentence):
-            continue
         language = detect(sentence)
+        if _CODE.match(sentence) or language.statements.speech.search(sentence):
+            continue
         if language.statements.material.search(sentence):
             break
         is_hostile = any(left < end and start < right for left, right in hostile)
@@ -260,7 +255,7 @@ HOW_LONG = "how long "
 
 def read_attributes(text: str) -> dict[str, str]:
     """What a message of a user says of themselves, by key, in the words of the text; a later statement wins."""
-    return {**_read_plain(text), **read_orders(text)}
+    return {**_read_plain(_restore_capitals(text)), **read_orders(text)}
 
 
 def _read_plain(text: str) -> dict[str, str]:
@@ -300,13 +295,16 @@ def plain_statements(text: str) -> list[str]:
     """The sentences in which a user plainly says something of themselves, as things are now; none of a text that is to
     be worked on.
     """
-    return [sentence for sentence, _ in _plain_sentences(text)]
+    return [sentence for sentence, _ in _plain_sentences(_restore_capitals(text))]
+
+
+def _restore_capitals(text: str) -> str:
+    return detect(text).restore_capitals(text) if len(text) <= MAX_ATTRIBUTE_CHARS else text
 
 
 def _plain_sentences(text: str) -> list[tuple[str, Language]]:
     if len(text) > MAX_ATTRIBUTE_CHARS:
         return []
-    text = detect(text).restore_capitals(text)
     parts = [text[start:end] for start, end in prose_parts(text)]
     found = [(part[start:end], detect(part[start:end])) for part in parts for start, end in sentences(part)]
     if any(language.slots.commission.search(text) for language in {id(each): each for _, each in found}.values()):
@@ -430,7 +428,7 @@ def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
     """The facts of a message, with neighbouring clauses of one sentence about the user as one fact again. What fills a
     slot, has another date, or is a preference beside something else stays apart.
     """
-    joined, text = list[Fact](), detect(text).restore_capitals(text)
+    joined: list[Fact] = []
     for fact in facts:
         both = _join_clause(text, joined[-1], fact) if joined else None
         joined[-1:] = [both] if both is not None else [*joined[-1:], fact]
@@ -440,14 +438,14 @@ def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
 def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
     (first, *rest), (last, *more) = one.provenance, other.provenance
     said, gap = text[first.start : last.end], text[first.end : last.start]
-    dates = [fact.text[len(cut_label(fact.text)) :] for fact in (one, other)]
-    whole = Statement(first.start, last.end, said, detect(said))
+    if gap.isspace() or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS:
+        return None
+    dates, language = [fact.text[len(cut_label(fact.text)) :] for fact in (one, other)], detect(said)
+    whole = Statement(first.start, last.end, language.restore_capitals(said), language)
     is_of_user = all(fact.text.startswith(f"{whole.language.user} ") for fact in (one, other))
     is_alike = one.kind is other.kind or Kind.PREFERENCE not in (one.kind, other.kind)
     is_apart = any(fact.slot or is_plain(fact) for fact in (one, other)) or all(dates)
     if rest or more or is_apart or not (is_of_user and is_alike and is_told(whole)):
-        return None
-    if gap.isspace() or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS:
         return None
     told, start = third_person(whole) + "".join(dates), one.valid_from or other.valid_from
     return replace(one, text=told, valid_from=start, provenance=(replace(first, end=last.end),))
@@ -474,7 +472,7 @@ def is_long_enough(text: str) -> bool:
     text = text.strip()
     if len(text) >= MIN_CHARS or len(text) + len(_HAN.findall(text)) >= MIN_CHARS:
         return True
-    return bool(text) and slot_of(text.rstrip("!."), detect(text))[0] == "name"
+    return bool(text) and slot_of(_restore_capitals(text.rstrip("!.")), detect(text))[0] == "name"
 
 
 def terms_of(text: str) -> tuple[str, ...]:

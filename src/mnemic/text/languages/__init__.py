@@ -61,14 +61,15 @@ class StatementRules:
 
     `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition` starts
     a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
-    words ("Note:"). `cut`: a possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects
-    it. `run_on`: a further possible end in texts without capitals. `joints`: words that may join two facts of one
-    subject. `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment in a clause.
-    `impersonal` and `of_it` match a clause that depends on the previous one; `is_hanging` finds pronouns without a
-    noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're
-    eleven", which is not true of one person. `first_person`: words that must not remain in the third person outside
-    quotations. `declared`: decisions, lessons and standing orders, as templates for their groups and patterns.
-    `tell_order` puts an order into the third person. `one_task`: a text whose orders are for one task.
+    words ("Note:"). `speech`: somebody quoted in the first person: "he texted 'i quit'", "she goes im 25". `cut`: a
+    possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: a further
+    possible end in texts without capitals. `joints`: words that may join two facts of one subject. `find_reason`: span
+    of a reason within a question. `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it` match a
+    clause that depends on the previous one; `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted
+    "I". `is_told`: the clause's third person is a true sentence; false for "we're eleven", which is not true of one
+    person. `first_person`: words that must not remain in the third person outside quotations. `declared`: decisions,
+    lessons and standing orders, as templates for their groups and patterns. `tell_order` puts an order into the third
+    person. `one_task`: a text whose orders are for one task.
     """
 
     opening: re.Pattern[str]
@@ -81,6 +82,7 @@ class StatementRules:
     run_on: re.Pattern[str] = NEVER
     joints: re.Pattern[str] = NEVER
     own_label: re.Pattern[str] = NEVER
+    speech: re.Pattern[str] = NEVER
     keeps_together: Callable[[str, str, re.Match[str]], bool] = lambda _left, _sentence, _cut: False
     find_reason: Callable[[str], tuple[int, int] | None] = lambda _sentence: None
     find_comment: Callable[[str], int | None] = lambda _clause: None
@@ -226,8 +228,8 @@ class CorrectionRules:
     with the group `topic`, by what they end: a standing order ("always", "never", or "order" for both), a "name" for
     the user, "partner", "employer" or "job". `over`: words that end any other plan or habit; `going_on` begins what no
     longer belongs to them. Sentences that are `unsure` end nothing. `ties`: what a memory says that may end so, by
-    "over", "partner" and "job". `former`: a partner, who is an "ex-" one after a separation. `frame`: words that name
-    no topic.
+    "over", "partner" and "job", and the words before an "employer". `former`: a partner, who is an "ex-" one after a
+    separation. `frame`: words that name no topic.
     """
 
     slip: re.Pattern[str]
@@ -413,8 +415,7 @@ class Language:
         for how, rule in self.lowered:
             for match in rule.finditer(text):
                 start, end = match.span("name")
-                letters = _LETTER if how == "acronym" else _INITIAL
-                name = letters.sub(lambda letter: letter[0].upper(), text[start:end])
+                name = (_LETTER if how == "acronym" else _INITIAL).sub(lambda each: each[0].upper(), text[start:end])
                 text = text[:start] + name + text[end:] if len(name) == end - start else text
         return text
 
