@@ -20,6 +20,7 @@ AT = datetime(2026, 5, 6, 12, tzinfo=UTC)
         ("teaching myself arabic, an hour every night", "User is teaching themselves Arabic, an hour every night"),
         ("been on metformin for two years", "User has been on metformin for two years"),
         ("never been to Peru", "User has never been to Peru"),
+        ("lived in osaka for a year when i was at uni", "User lived in Osaka for a year when they were at uni"),
         ("dont eat pork", "User does not eat pork"),
         ("can't have gluten, found out as a kid", "User cannot have gluten, found out as a kid"),
         ("getting my hip replaced in october", "User is getting their hip replaced in October (in 2026-10)"),
