@@ -95,7 +95,7 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, recalls: Sequence[R
     if _best(h for h in echoing if isinstance(h.item, Memory)) >= SURE or _best(_passages(echoing)) >= SURE_PASSAGE:
         return True
     names = silence.names_asked(text)
-    named = [hit for hit in found if not names.isdisjoint(silence.words_of(hit.text))]
+    named = [hit for hit in found if names and not names.isdisjoint(silence.words_of(hit.text))]
     if _best(named) >= SURE or _best(hit for hit in named if hit.similarity is not None) >= SURE_NAMED:
         return True
     if _joins(text, recalls) or all(hit.relevance is None for hit in found):
