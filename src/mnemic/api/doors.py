@@ -97,9 +97,7 @@ class Repeats:
         )
 
     def find(self, request: KeptRequest) -> KeptRequest | None:
-        """Look up an earlier request by org, caller and idempotency key. Returns None if there was none within a
-        day.
-        """
+        """Look up an earlier request by org, caller and idempotency key. None if there was none within a day."""
         return requests.find(self._engine, request)
 
     def begin(self, claim: Claim) -> bool:

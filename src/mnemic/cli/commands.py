@@ -39,9 +39,7 @@ KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 class Arguments(dict[str, Any]):
-    """The arguments of a verb that were given, by name. One that was not given is not in it: the verb's default
-    counts.
-    """
+    """The arguments of a verb that were given, by name. For the others, the verb's default counts."""
 
 
 Find = Callable[["Mnemic", "Scope", str], str]

@@ -28,7 +28,7 @@ from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.bm25 import products
 from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, key_words, writing_of
-from mnemic.text.sameness import MAX_PAIRS, covers_names, judge_prompt, read_judgements, same_statement
+from mnemic.text.sameness import MAX_PAIRS, covers_names, introduces, judge_prompt, read_judgements, same_statement
 from mnemic.text.slots import ORDER, Filled, words_of
 
 NEAREST = 8
@@ -351,12 +351,15 @@ class _Writer:
     def _find_alike(self, prepared: Prepared, memory: Memory, known: Sequence[Memory]) -> list[Memory]:
         """What is near by its vector and may say the same. What fills a slot is settled by its value."""
         own = prepared.vectors[0] if prepared.vectors else None
-        alike = [m for m in known if m.state is State.ACTIVE and _may_restate(m, memory)]
+        active = [m for m in known if m.state is State.ACTIVE and is_mergeable(m, replace(memory, kind=m.kind))]
+        named = [m for m in active if introduces(memory.text, m.text) or introduces(m.text, memory.text)]
+        alike = [m for m in active if _may_restate(m, memory)]
         if own is None or filled_of(memory) is not None or not alike:
-            return []
+            return named
         space = self._engine.embedders[0].space.id
         found = self._work.vectors.get(memory.partition, [m.id for m in alike], MAIN_VIEW, space)
-        return [m for m in alike if m.id in found and float(np.dot(found[m.id], own)) >= RESTATED_COSINE]
+        near = (m for m in alike if m.id in found and float(np.dot(found[m.id], own)) >= RESTATED_COSINE)
+        return list({m.id: m for m in (*named, *near)}.values())
 
     def _adds_nothing(self, memory: Memory, known: Memory) -> bool:
         said, heard = cut_label(memory.text), cut_label(known.text)
@@ -364,7 +367,7 @@ class _Writer:
         is_covered = all(word in rest for word in key_words(said)) or (
             memory.kind in _PASSING and _terms(self._engine, said) <= _terms(self._engine, f"{heard} {_WANTING}")
         )
-        return is_covered and covers_names(heard, said)
+        return (is_covered and covers_names(heard, said)) or introduces(said, heard)
 
     def _repeat(self, memory: Memory) -> Decision:
         """The known one in the same words takes in where else it was said."""

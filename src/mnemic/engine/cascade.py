@@ -318,9 +318,7 @@ def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
 
 
 class Remade(Enum):
-    """Result of an attempt. `DONE`: nothing is left to do; `LATER`: a source comes first; `AGAIN`: it changed
-    meanwhile.
-    """
+    """Result of an attempt: nothing is left to do, a source comes first, or it changed meanwhile."""
 
     DONE = auto()
     LATER = auto()

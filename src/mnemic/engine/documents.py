@@ -53,9 +53,7 @@ def list_documents(
 
 
 def get_document(engine: Engine, scope: Scope, reference: str) -> Document:
-    """The document with this id or source. Raises `NotFoundError`, or `ConflictError` if several levels have the
-    source.
-    """
+    """The document with this id or source. Raises `NotFoundError`, or `ConflictError` if several levels have it."""
     with engine.store.read() as work:
         return _find_one(work, scope.visibility, reference)
 

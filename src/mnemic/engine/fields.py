@@ -39,9 +39,7 @@ def from_json(kind: type, name: str, value: object) -> Any:
 
 
 def held_key(text: str, kind: Kind, valid_from: datetime | None, key: str = "") -> str:
-    """A memory's dedup key. Includes the caller's key, and the day of an event: equal words on two days are two
-    events.
-    """
+    """A memory's dedup key, with the caller's key and an event's day: equal words on two days are two events."""
     if key:
         return f"{key}: {dedup_key(text)}"
     if kind is not Kind.EVENT or valid_from is None:

@@ -292,9 +292,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class GraphOverview:
-    """The entities with the most relations, in that order, and all edges between them. `is_cut`: there are more
-    entities.
-    """
+    """The entities with the most relations, in that order, and the edges between them. `is_cut`: there are more."""
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()

@@ -28,6 +28,7 @@ _DENIALS = tuple(
     (_pattern(name), f"{name}_denied")
     for name in ["is_not", "can_not", "always", "never", "does_not", "no_longer", "stopped", "is", "can", "does"]
 )
+_INTRODUCTION, _CALLED = _pattern("introduction"), _pattern("called")
 _AFTERWARDS = late_pattern(r" (?:any ?more|any longer)$")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "be": "is"}
 _REGULAR_ES = ("s", "x", "z", "ch", "sh", "o")
@@ -61,6 +62,14 @@ def covers_names(known: str, text: str) -> bool:
     """True if `known` is about the same person ("User", "User's sister") and has the names of `text` in that order."""
     names, is_of_one = iter(_NAME.findall(known)), known.startswith("User ") == text.startswith("User ")
     return is_of_one and names_same_things(known, text) and all(name in names for name in _NAME.findall(text))
+
+
+def introduces(text: str, known: str) -> bool:
+    """True if a sentence only names what `known` tells more of: "User has a dog", and "User's dog Rex is three"."""
+    bare = _INTRODUCTION.fullmatch(text)
+    told = re.escape(" ".join(filter(None, bare.groups()))) if bare is not None else ""
+    owned = rf"{stored_texts(__name__)['owner']}{told}(?!\w)"
+    return bool(told) and re.search(owned, _CALLED.sub("", known)) is not None
 
 
 def may_be_same(one: str, other: str) -> bool:

@@ -72,8 +72,22 @@ def find_statements(text: str) -> list[Statement]:
             break
         is_hostile = any(left < end and start < right for left, right in hostile)
         if not is_hostile and not is_anothers(sentence, language):
-            found.extend(_find_clauses(text, start, end, language, is_hasty=is_hasty))
+            told = list(_find_clauses(text, start, end, language, is_hasty=is_hasty))
+            found += [*told, *_find_owned(sentence, start, told, language)]
     return found
+
+
+def _find_owned(sentence: str, start: int, told: Sequence[Statement], language: Language) -> Iterator[Statement]:
+    """What a request says in passing of the user's people, pets, things and health: "a toy for my cat Luna"."""
+    rules = language.statements
+    unquoted = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), sentence)
+    is_real = not (rules.one_task.search(sentence) or rules.condition.search(sentence))
+    for template, rule in rules.owned if is_real and rules.refused.search(sentence) else ():
+        for match in rule.finditer(unquoted):
+            left, right = start + match.start(), start + match.end()
+            if not any(each.start < right and left < each.end for each in told):
+                # It reaches to the end of the sentence, so that "She is six" may follow.
+                yield Statement(left, start + len(sentence), template.format(**match.groupdict()), language)
 
 
 def is_anothers(sentence: str, language: Language) -> bool:
@@ -185,9 +199,7 @@ _FEWEST_TERMS = 3
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """Half-open span of a sentence in the reply; what it says of the user, in the first person; how much of it the
-    user took up, 0..1.
-    """
+    """Half-open span of a sentence in the reply, its words in the first person, and the share taken up, 0..1."""
 
     start: int
     end: int
@@ -270,9 +282,7 @@ def _read_plain(text: str) -> dict[str, str]:
 
 
 def read_orders(text: str) -> dict[str, str]:
-    """What a message orders the assistant to do in any prompt, "always" or "never", by the key for a profile; a later
-    order wins.
-    """
+    """What a message orders the assistant to always or never do, by the key for a profile; a later order wins."""
     if len(text) > MAX_ATTRIBUTE_CHARS or not any(_declares(text, start, end) for start, end in sentences(text)):
         return {}  # most messages: reading all their statements would double the cost
     orders = (_read_order(each) for each in find_statements(text))
@@ -292,9 +302,7 @@ def _declares(text: str, start: int, end: int) -> bool:
 
 
 def plain_statements(text: str) -> list[str]:
-    """The sentences in which a user plainly says something of themselves, as things are now; none of a text that is to
-    be worked on.
-    """
+    """The sentences in which a user plainly says how things are now; none of a text that is to be worked on."""
     return [sentence for sentence, _ in _plain_sentences(_restore_capitals(text))]
 
 
@@ -341,7 +349,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-11"
+VERSION = "rules-12"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -353,9 +361,6 @@ KEPT = 0.5
 
 SLOT_WORTH = 0.8
 """What a slot that is plainly filled counts at least: "User is Ana" is worth keeping, however little it says."""
-
-KEPT_BESIDE = 0.3
-"""Least probability of a further statement, if one of the message is kept: such a message contains more."""
 
 PLAIN_CHARS = 120  # a longer sentence says more than how a slot is filled
 SPAN_SUPPORT = 1.0  # a fact of the rules is the words of its span in another person
@@ -419,8 +424,7 @@ def choose_facts(found: Sequence[Fact], likely: Sequence[float], limit: int = MA
     """
     pairs = zip(found, likely, strict=True)
     rated = [max(each, SLOT_WORTH) if is_plain(fact) or _is_to_do(fact) else each for fact, each in pairs]
-    least = KEPT_BESIDE if max(rated, default=0.0) >= KEPT else KEPT
-    kept = [place for place, each in enumerate(rated) if each >= least]
+    kept = [place for place, each in enumerate(rated) if each >= KEPT]
     return sorted(sorted(kept, key=lambda place: -rated[place])[:limit])
 
 
@@ -438,7 +442,7 @@ def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
 def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
     (first, *rest), (last, *more) = one.provenance, other.provenance
     said, gap = text[first.start : last.end], text[first.end : last.start]
-    if gap.isspace() or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS:
+    if not gap.strip() or not _CLAUSE_GAP.fullmatch(gap) or len(said) > MAX_STATEMENT_CHARS:
         return None
     dates, language = [fact.text[len(cut_label(fact.text)) :] for fact in (one, other)], detect(said)
     whole = Statement(first.start, last.end, language.restore_capitals(said), language)
@@ -466,9 +470,7 @@ def _is_to_do(fact: Fact) -> bool:
 
 
 def is_long_enough(text: str) -> bool:
-    """True for at least `MIN_CHARS` characters without outer white space, and for a name however short: "I'm Ana".
-    A Chinese character counts as two.
-    """
+    """True for `MIN_CHARS` characters, of which Chinese ones count twice, and for a name however short: "I'm Ana"."""
     text = text.strip()
     if len(text) >= MIN_CHARS or len(text) + len(_HAN.findall(text)) >= MIN_CHARS:
         return True

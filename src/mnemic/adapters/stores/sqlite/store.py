@@ -291,9 +291,7 @@ class SqliteStore:
             self._file.reserve()
 
     def _note_damage(self, error: DamagedError) -> None:
-        """Unreadable pages stop all writing, which would be lost. A write checks the path again: a file may be
-        restored.
-        """
+        """Unreadable pages stop all writing, which would be lost. A write checks again: a file may be restored."""
         if isinstance(error.__cause__, sqlite3.Error | UnicodeDecodeError):
             self._damage = str(error)
 
